@@ -10,7 +10,7 @@ import { pino } from 'pino';
 import { Compositions } from '../src/control-plane/compositions/compositions.js';
 import { Directory } from '../src/control-plane/registry/directory.js';
 import type { Probe } from '../src/control-plane/prober/prober.js';
-import { NO_LISTS, toolListOf } from '../src/control-plane/records/server-record.js';
+import { NO_LISTS, serverListOf } from '../src/control-plane/records/server-record.js';
 import { Registry } from '../src/control-plane/registry/registry.js';
 import type { StoreOptions } from '../src/config/table/store-options.js';
 import { limits } from '../src/shared/limits.js';
@@ -37,7 +37,10 @@ const probe: Probe = {
     eras: ['legacy'],
     serverInfo: { name: 'scale', version: '1' },
     capabilities: { tools: {} },
-    lists: { ...NO_LISTS, tools: toolListOf(TOOLS.map((name) => ({ name, inputSchema: { type: 'object' } }))) },
+    lists: {
+      ...NO_LISTS,
+      tools: serverListOf(new Map(TOOLS.map((name) => [name, { name, inputSchema: { type: 'object' } }]))),
+    },
   },
 };
 

@@ -1,5 +1,4 @@
-// Builds one control plane from its parts, each of which knows only what it is given here, and decides in which order they
-// start, drain and stop.
+// Builds one control plane from its parts, and decides in which order they start, drain and stop.
 import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
 import { TokenVerifier } from '../auth/index.js';
@@ -26,28 +25,26 @@ import { CredentialedProber, ProbeThread } from './prober/probe-thread.js';
 import { Registry } from './registry/registry.js';
 import { SignIn } from './sign-in/sign-in.js';
 
-/** Requests to the control plane's own MCP endpoints that can be looked up by their ids. Beyond that, the oldest is forgotten. */
+/** Requests to the control plane's own MCP endpoints that can be looked up by id. Beyond that, the oldest is forgotten. */
 const CONTROL_PLANE_REQUESTS_KEPT = 1_024;
 
 interface ControlPlane {
   readonly address: ListenAddress;
-  /** For the readiness check of the store. */
   readonly records: Pick<RecordStore, 'kind' | 'ping'>;
-  /** Stops accepting connections, lets requests in flight finish within `timeoutMs`, then closes everything. */
+  /** Accepts no more connections, lets requests finish within `timeoutMs`, then closes everything. */
   readonly drain: (timeoutMs: number) => Promise<void>;
 }
 
-/** Resolves when it listens. Throws a StartFault, with a message for the operator, when it cannot. */
+/** Resolves when it listens. Rejects with a `StartFault`. */
 export async function startControlPlane(options: ControlPlaneOptions, logger: Logger): Promise<ControlPlane> {
   const { upstream, connections, sessionIdleTimeoutMs, bodyBytesMax, answers, eras, shares } = options;
   const records = await openRecords(options.store, logger);
   const { nameServers, allowedNetworks, proxy } = connections.names;
-  // Secrets and grants are needed only for requests to backends, and are read as the dataplane reads them.
   const store = upstream.secretKeys.length === 0 ? undefined : await openStore(options.store, logger);
   const storedSecrets = store && StoredSecrets.of(store, upstream.secretKeys);
   const keys = new SecretKeys(upstream.secretKeys);
   const userGrants = store && UserGrants.of(store, keys);
-  // For requests to authorization servers: of probes, of users' consents, and of sign-ins.
+  // For requests to authorization servers.
   const names = new Names(connections.names);
   const { connectTimeoutMs, authorities, mode } = upstream;
   const http = new Http1Upstream({ connectTimeoutMs, names, authorities });
@@ -155,7 +152,7 @@ export async function startControlPlane(options: ControlPlaneOptions, logger: Lo
   return { address, records, drain };
 }
 
-/** The tracer is imported only where traces are wanted. */
+/** Imports the tracer only if traces are wanted. */
 async function openTracer({ traces }: ControlPlaneOptions, logger: Logger): Promise<Tracer | undefined> {
   if (traces === undefined) return undefined;
   const { Tracer } = await import('../observation/tracer.js');

@@ -9,16 +9,10 @@ import { exitStatus, createLogger, type Logger } from '../shared/index.js';
 import { startControlPlane } from './control-plane.js';
 import type { RecordStore } from '../store/index.js';
 
-/**
- * Interval between checks whether the control plane is ready, because a store becomes unreachable without notice. Systemd and the log learn
- * of a change with this delay.
- */
+/** Interval between checks whether the control plane is ready: a store becomes unreachable without notice. */
 const CONTROL_PLANE_READINESS_MS = 1_000;
 
-/**
- * Reports to systemd and the log whether the control plane can serve, now and at intervals: its store responds, and there is a key for
- * tokens.
- */
+/** Reports to systemd and the log whether the control plane can serve: its store responds, and there is a token key. */
 function watchReadiness(
   records: Pick<RecordStore, 'kind' | 'ping'>,
   areKeysConfigured: boolean,
@@ -26,7 +20,7 @@ function watchReadiness(
   logger: Logger,
 ): AbortController {
   const ending = new AbortController();
-  /** What was last reported: the obstacles, `''` when ready; `undefined` before the first check. */
+  /** The obstacles that were last reported, `''` when ready; `undefined` before the first check. */
   let reported: string | undefined;
   const check = async (): Promise<void> => {
     const isStoreReachable = await records.ping();
@@ -56,13 +50,13 @@ const NO_RELOAD =
   'SIGHUP reloads nothing in a control plane: changed key files are read again anyway; restart it for new options';
 
 export interface ControlPlaneEntry {
-  /** Whether SIGHUP means that the terminal that the program was started from is closed; then it ends the program. */
+  /** Whether a SIGHUP means that the terminal was closed: then it ends the program. */
   readonly isOnTerminal: boolean;
   readonly serviceManager: ServiceManager;
   readonly childEnvironment: NodeJS.ProcessEnv;
 }
 
-/** Resolves with the program's exit status, when nothing is under way any more. */
+/** Resolves with the program's exit status. */
 export async function runControlPlane(options: ControlPlaneOptions, entry: ControlPlaneEntry): Promise<number> {
   const logger = createLogger(options.logLevel, { role: 'control-plane' });
   const notifier = new ServiceManagerNotifier(entry.serviceManager, entry.childEnvironment, logger);

@@ -1,12 +1,12 @@
-// Writes a log line and an entry in the store's audit list (store/audit-records.ts) for each change: who, what, and how
-// it was before and after. Secrets are left out: URLs are reduced to their origin, large values to their beginning,
-// fixed arguments to their names, each with a hash that shows whether it changed. Cold path.
+// Writes a log line and an entry in the store's audit list for each change: who, what, before and after. Secrets are left
+// out: URLs are reduced to their origin, fixed arguments to their names, large values to their beginning, each with a hash
+// that shows whether it changed. Cold path.
 import { createHash } from 'node:crypto';
 import { limits, subjectHash, type Logger } from '../../shared/index.js';
 import type { AuditEntry, AuditRecords } from '../../store/index.js';
 import type { ChangeOutcome } from './change.js';
 
-/** A composition's subjects in the log line about a change. Of more subjects, the first are logged, with their number and a hash of all. */
+/** Subjects of a composition in a log line. Of more, the first are logged, with a count and a hash of all. */
 const AUDIT_SUBJECTS_MAX = 20;
 
 interface AuditedRequest {
@@ -15,13 +15,13 @@ interface AuditedRequest {
   readonly kind: string;
   readonly requestId: string;
   readonly subject: string;
-  /** Why the request failed although the change was made, or may have been; `''` when it did not fail. */
+  /** Why the request failed, whether or not the change was made; `''` if it did not fail. */
   readonly fault: string;
-  /** How many user configs do not have the change yet. */
+  /** Number of user configs that do not have the change yet. */
   readonly unpublished: number;
 }
 
-/** How the log has subjects; the stored list always has them in plain text. */
+/** How subjects are logged. The audit list always has them in plain text. */
 type AuditSubjects = 'hash' | 'plain';
 
 export class AuditTrail {
@@ -29,10 +29,10 @@ export class AuditTrail {
   readonly #subjects: AuditSubjects;
   readonly #stored: Pick<AuditRecords, 'append'> | undefined;
 
-  /** @param stored the stored list; `undefined` where none is kept. */
+  /** @param stored the audit list; `undefined` if none is kept. */
   constructor(logger: Logger, subjects: AuditSubjects, stored?: Pick<AuditRecords, 'append'>) {
     this.#stored = stored;
-    // A log level above `info`, except `silent`, must not suppress audit lines.
+    // Audit lines are written at any log level but `silent`.
     this.#logger = logger.level === 'silent' ? logger : logger.child({}, { level: 'info' });
     this.#subjects = subjects;
   }
@@ -43,7 +43,7 @@ export class AuditTrail {
     const writeSubject = this.#subjects === 'hash' ? subjectHash : beginningOf;
     const message = change.isCertain ? 'changed' : 'perhaps changed';
     this.#logger.info({ audit: operation, ...auditedFactsOf(request, change, writeSubject) }, message);
-    // Whoever may read the stored list may see who owns what.
+    // Readers of the audit list may see who owns what.
     const facts = auditedFactsOf(request, change, beginningOf);
     const ownership = ownershipOf(change.after ?? change.before);
     this.#stored?.append({ at: new Date().toISOString(), operation, kind, ...facts, ...ownership });
@@ -69,7 +69,7 @@ function auditedFactsOf(
   };
 }
 
-/** The members that people set; if `other` is given, only those that differ from it. */
+/** The settable members; if `other` is given, only those that differ from it. */
 function auditedMembers(thing: object, other: object | undefined, writeSubject: WriteSubject): Record<string, unknown> {
   const others = other as Readonly<Record<string, unknown>> | undefined;
   const members = Object.entries(thing).filter(([member, value]) => {
@@ -102,7 +102,7 @@ function ownershipOf(thing: object | undefined): Pick<AuditEntry, 'owner' | 'tea
   return { ...(owner !== undefined && { owner }), ...(team !== undefined && { team }) };
 }
 
-/** Members that nobody sets: they come from probes, or the registry computes them. */
+/** Members that nobody sets. */
 const COMPUTED_MEMBERS: ReadonlySet<string> = new Set([
   ...['id', 'slug', 'reachable', 'toolCount', 'promptCount', 'resourceCount', 'templateCount', 'era', 'eras'],
   ...['capabilities', 'serverInfo', 'createdAt', 'updatedAt', 'lastSeen', 'lastRefreshAt', 'lastError', 'hostBytes'],
@@ -116,12 +116,12 @@ function identityOf(thing: object | undefined): object {
   };
 }
 
-/** Reduces a URL to its origin: its path or query may be as sensitive as a password. */
+/** Keeps only the origin: a path or query may be as sensitive as a password. */
 function auditedUrl(url: string): object {
   return { origin: URL.canParse(url) ? new URL(url).origin : '', hash: hashOf(url) };
 }
 
-/** Hashes the fixed arguments of a curation, at any depth: their values may be a tenant or a key. */
+/** Hashes fixed arguments at any depth: their values may identify a tenant or be a key. */
 function hashArguments(member: string, value: unknown): unknown {
   if (member !== 'fixed_arguments' || typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([name, fixed]) => [name, { hash: hashOf(fixed) }]));

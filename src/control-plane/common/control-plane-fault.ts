@@ -1,22 +1,17 @@
-// Why the control plane refuses or fails a request: a code, and a message for people. The message contains no secret,
-// and nothing written by other parties except a code. Faults of the store are `RecordStoreFault`s, which pass through.
+// Why the control plane refuses or fails a request: a code, and a message for people, without secrets. Faults of the store
+// are `RecordStoreFault`s.
 import type { Refusal } from '../../shared/index.js';
 
-/** How a fault is answered over HTTP, and how it counts in the log. */
 interface FaultAnswer {
   readonly status: number;
-  /**
-   * `error`: the fault is with the request, or with another party that it needs; `fault`: with the control plane, the dataplane or the
-   * store. `refused`: the request was not examined.
-   */
+  /** `error`: caused by the request or another party; `fault`: by this program or its store; `refused`: not examined. */
   readonly outcome: 'error' | 'refused' | 'fault';
-  /** When a retry may succeed: sent as `retry-after`. */
   readonly retryAfterS?: number;
 }
 
 const RETRY_S = 2;
 
-/** Every fault code, except those of refusals that the dataplane gives too (`shared/refusals.ts`). */
+/** All codes but those of refusals that the dataplane gives, too (`shared/refusals.ts`). */
 export const faultAnswers = {
   invalid: { status: 422, outcome: 'error' },
   'not-found': { status: 404, outcome: 'error' },
@@ -27,19 +22,18 @@ export const faultAnswers = {
   'registry-full': { status: 409, outcome: 'error' },
   'compositions-full': { status: 409, outcome: 'error' },
   'changed-meanwhile': { status: 412, outcome: 'error' },
-  /** A link to a consent, or a callback from one, that this gateway did not issue. */
+  /** The link or callback is not one that this gateway issued. */
   'consent-unknown': { status: 400, outcome: 'error' },
   'consent-over': { status: 410, outcome: 'error' },
   'consents-full': { status: 429, outcome: 'error' },
   'consent-refused': { status: 403, outcome: 'error' },
   /** Users cannot connect servers here, or not with the gateway's own secret. */
   'consent-unready': { status: 503, outcome: 'error' },
-  /** A backend or an authorization server gave an unusable response, or (`party-silent`) none. */
+  /** A backend or authorization server gave an unusable response, or (`party-silent`) none. */
   'party-unfit': { status: 502, outcome: 'error' },
   'party-silent': { status: 504, outcome: 'error' },
   /** The sign-in was refused, or does not belong to this browser. */
   'sign-in-refused': { status: 403, outcome: 'error' },
-  /** The callback's parameters cannot be read. */
   'sign-in-unreadable': { status: 422, outcome: 'error' },
   /** The issuer failed, or its tokens are not accepted here. */
   'sign-in-failed': { status: 503, outcome: 'error' },
@@ -63,13 +57,13 @@ export const faultAnswers = {
 export type FaultCode = keyof typeof faultAnswers;
 
 interface FaultFacts extends Partial<FaultAnswer> {
-  /** The message for admins: may contain addresses, and text written by other parties. */
+  /** For admins: may contain addresses, and text written by other parties. */
   readonly wordsForAdmins?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;
-  /** The reason, for the log alone. By default `wordsForAdmins` if the outcome is `fault`, else `''`. */
+  /** For the log alone. By default `messageForAdmins` if the outcome is `fault`, else `''`. */
   readonly why?: string | undefined;
-  /** For the log: the `Host` header, where it is why the request was refused. */
+  /** For the log: the `Host` header, if it is the reason. */
   readonly host?: string | undefined;
 }
 
@@ -83,7 +77,7 @@ export class ControlPlaneFault extends Error {
   readonly why: string;
   readonly host: string | undefined;
 
-  /** @param facts take precedence over the code's row in `faultAnswers`; a code of the dataplane's refusals has no row there. */
+  /** @param facts override the code's row in `faultAnswers`. Codes of the dataplane's refusals have no row. */
   constructor(code: FaultCode | Refusal['code'], words: string, facts: FaultFacts = {}) {
     super(words, facts.cause === undefined ? undefined : { cause: facts.cause });
     const known: Readonly<Record<string, FaultAnswer>> = faultAnswers;
@@ -98,12 +92,11 @@ export class ControlPlaneFault extends Error {
   }
 }
 
-/** Refuses a value of a member of the input. */
 export function refuseMember(member: string, words: string): never {
   throw new ControlPlaneFault('invalid', `${member} ${words}`);
 }
 
-/** @param words `undefined` when nothing is wrong. */
+/** @param words `undefined` if the member is valid. */
 export function refuseMemberIf(member: string, words: string | undefined): void {
   if (words !== undefined) refuseMember(member, words);
 }

@@ -1,5 +1,5 @@
-// The curation of a registered server: the server's own, for everybody who uses it, and a composition's, which
-// overrides it member by member. Both have the form they have in user configs.
+// Curation of a registered server: the server's own, and a composition's, which overrides it member by member. Both are
+// written as in user configs.
 import { limits } from '../../shared/index.js';
 import {
   describeIssues,
@@ -13,17 +13,17 @@ import {
   type BackendConfig,
 } from '../../user-config/index.js';
 
-/** As written: `{ prefix, tools, prompts }` of a backend in a user config. Plain data, JSON-ready. */
+/** As written: `{ prefix, tools, prompts }`. */
 export type WrittenCuration = Readonly<Record<string, unknown>>;
 
 const NO_CURATION: CuratedBackend = {};
-/** Half of what a user config may have: the curation of a server and of a composition must fit into one user config together. */
+/** Half of what a user config may have, because the curation of a server and of a composition must both fit. */
 const ITEMS_MAX = limits.curatedItemsMax / 2;
 
-/** Curations that were parsed: each record in memory is parsed once. */
+/** Each record in memory is parsed once. */
 const parsed = new WeakMap<WrittenCuration, CuratedBackend>();
 
-/** What is wrong with a curation, as words that follow the name of the member; `undefined` when nothing is. */
+/** What is wrong with a curation, to follow the member's name; `undefined` if nothing is. */
 export function curationFault(written: WrittenCuration): string | undefined {
   const crowded = (['tools', 'prompts'] as const).find((kind) => Object.keys(written[kind] ?? {}).length > ITEMS_MAX);
   if (crowded !== undefined) return `${crowded}: must be at most ${ITEMS_MAX}`;
@@ -46,15 +46,12 @@ export function readCuration(written: WrittenCuration | undefined): CuratedBacke
   return curation;
 }
 
-/** Whether the curation of any one tool or prompt is too large. */
 function isTooLarge({ tools, prompts }: CuratedBackend): boolean {
   const entries = [...curatedEntries(tools), ...curatedEntries(prompts)];
   return entries.some((entry) => JSON.stringify(entry).length > limits.curatedItemCharsMax / 2);
 }
 
-/**
- * The curation of the named tools and prompts only. The rest would needlessly fill user configs, and could clash with the names in use.
- */
+/** Only what the named tools and prompts need: the rest would fill user configs, and could clash with names in use. */
 export function curationOfNamed(
   { tools, prompts, ...others }: CuratedBackend,
   named: { readonly tools: readonly string[]; readonly prompts: readonly string[] },
@@ -64,7 +61,7 @@ export function curationOfNamed(
   return { ...others, ...(ofTools && { tools: ofTools }), ...(ofPrompts && { prompts: ofPrompts }) };
 }
 
-/** The members with these names, in the order in which they were written; `undefined` if there are none. @param names `*` for all. */
+/** In the order in which they were written; `undefined` if there are none. @param names `*` for all. */
 function membersNamed<Item>(
   members: ReadonlyMap<string, Item> | undefined,
   names: readonly string[],
@@ -95,15 +92,15 @@ function mergedMembers(
   return { [kind]: merged as CuratedMembers };
 }
 
-/** Which parts of several servers' curation clash, in words; `''` when none do. */
+/** How the curation of several servers clashes, in words; `''` if it does not. */
 export function describeClash(backends: ReadonlyMap<string, BackendConfig>): string {
   return describeIssues(duplicateIssuesOf(backends));
 }
 
 /**
- * The same backends without clashes, which arise because servers and compositions are changed one by one: of two
- * servers with one prefix, one loses its curated prefix, and of two tools with one name the later is hidden. The dataplane
- * accepts no user config with a clash. One pass, because this runs on the event loop for each composition of a changed server.
+ * Resolves clashes, which arise because servers and compositions change one by one, and which the dataplane would refuse:
+ * of two servers with one prefix, one loses its curated prefix; of two tools with one name, the later is hidden. One pass,
+ * because this runs on the event loop for each composition of a changed server.
  */
 export function withoutClashes(backends: ReadonlyMap<string, BackendConfig>): ReadonlyMap<string, BackendConfig> {
   const losers = findPrefixLosers(backends);
@@ -115,12 +112,12 @@ export function withoutClashes(backends: ReadonlyMap<string, BackendConfig>): Re
   return settled;
 }
 
-/** The servers that lose their curated prefix: it is the name of another server, or the curated prefix of an earlier one. */
+/** Servers whose curated prefix is the name of another server, or the curated prefix of an earlier one. */
 function findPrefixLosers(backends: ReadonlyMap<string, BackendConfig>): ReadonlySet<string> {
   const owners = new Map<string, string>();
   const losers = new Set<string>();
   for (const name of backends.keys()) {
-    // A server that loses its prefix is prefixed with its name, which may be the prefix of another server: that one then loses it.
+    // A server that loses its prefix is prefixed with its name, which may be another server's prefix: that one loses it.
     for (let next: string | undefined = name; next !== undefined;) {
       const prefix: string | undefined = losers.has(next) ? undefined : backends.get(next)?.prefix;
       const prefixInUse = namePrefix(next, prefix);

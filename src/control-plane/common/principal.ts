@@ -1,5 +1,5 @@
-// The person behind a request, and whether they may change a thing: what editors create belongs to them, and to the one of their teams that
-// they name. Where roles are not taken from tokens, nothing has an owner, and everybody may change everything. Cold path.
+// Who sends a request, and what they may change: what an editor creates belongs to the editor and to one of the editor's
+// teams. If roles are not taken from tokens, nothing has an owner and everybody may change everything. Cold path.
 import { limits } from '../../shared/index.js';
 import type { Role } from '../../config/index.js';
 import { ControlPlaneFault } from './control-plane-fault.js';
@@ -11,19 +11,19 @@ export interface Principal {
   readonly teams: readonly string[];
 }
 
-/** Owner and team of a server or a composition; both are absent if it was made while roles were not taken from tokens. */
+/** Both are absent if the entity was made while roles were not taken from tokens. */
 export interface Ownership {
   /** The subject that created it. */
   readonly owner?: string | undefined;
   readonly team?: string | undefined;
 }
 
-/** Where roles are not taken from tokens, everybody is an admin. */
+/** If roles are not taken from tokens, everybody is an admin. */
 export function isAdmin(caller: Principal | undefined): boolean {
   return caller === undefined || caller.role === 'admin';
 }
 
-/** @param caller `undefined`: roles are not in use, so the caller may change everything. */
+/** @param caller `undefined`: roles are not in use. */
 export function mayChange(caller: Principal | undefined, { owner, team }: Ownership): boolean {
   if (caller === undefined || isAdmin(caller)) return true;
   if (caller.role !== 'editor') return false;
@@ -31,7 +31,6 @@ export function mayChange(caller: Principal | undefined, { owner, team }: Owners
   return owner === caller.subject || (team !== undefined && caller.teams.includes(team));
 }
 
-/** Throws a `ControlPlaneFault` if the caller may not change the thing. */
 export function refuseUnowned(noun: string, thing: Ownership & { readonly name: string }, caller?: Principal): void {
   if (mayChange(caller, thing)) return;
   const { name, owner, team } = thing;
@@ -42,22 +41,19 @@ export function refuseUnowned(noun: string, thing: Ownership & { readonly name: 
   );
 }
 
-/**
- * Ownership of a new thing.
- * @param named the team that the caller names, `null` for none; `undefined`: the caller's only team, if there is exactly one.
- */
+/** @param named the team that the caller names, `null` for none; `undefined`: the caller's only team, if there is just one. */
 export function ownershipOfNew(caller: Principal | undefined, named: string | null | undefined): Ownership {
   const team = named === undefined ? onlyTeamOf(caller) : (named ?? undefined);
   return { ...(caller !== undefined && { owner: caller.subject }), ...(team !== undefined && { team }) };
 }
 
-/** Ownership after a change: the owner stays. */
+/** The owner stays. */
 export function ownershipAfter({ owner, team }: Ownership, named: string | null | undefined): Ownership {
   const next = named === undefined ? team : (named ?? undefined);
   return { ...(owner !== undefined && { owner }), ...(next !== undefined && { team: next }) };
 }
 
-/** What is wrong with the named team, as words that follow its name; `undefined` when nothing is. */
+/** What is wrong with the named team, to follow the member's name; `undefined` if nothing is. */
 export function teamFault(named: string | null | undefined): string | undefined {
   if (named === undefined || named === null) return undefined;
   const isValid = named !== '' && named.length <= limits.claimValueCharsMax && !UNREADABLE_CHARS.test(named);
@@ -65,7 +61,7 @@ export function teamFault(named: string | null | undefined): string | undefined 
 }
 
 /**
- * Throws a `ControlPlaneFault` if the caller may not give a thing to the team. Taking it from its team needs no more than to change it.
+ * Throws a `ControlPlaneFault` if the caller may not give an entity to the team.
  * @param before the team that it has now.
  */
 export function refuseForeignTeam(

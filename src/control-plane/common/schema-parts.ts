@@ -1,10 +1,8 @@
-// Building blocks of the schemas of the control plane's HTTP interface. A schema says once what is checked, documented and typed:
-// `FromSchema` is the type of the values that it describes.
+// Building blocks of the schemas of the control plane's HTTP interface. A schema checks and documents values, and
+// `FromSchema` is their type.
 import { limits } from '../../shared/index.js';
 
-// Derives other schemas from the schema of a record: its input, its patch, and its shape, which has no bounds.
-
-/** The schema of an input: the members that people set. The record's other members are accepted and ignored. */
+/** The members that people set. The record's other members are accepted and ignored. */
 export function inputSchemaOf<Properties extends object, Required extends keyof Properties>(
   record: ObjectSchema,
   properties: Properties,
@@ -15,7 +13,7 @@ export function inputSchemaOf<Properties extends object, Required extends keyof 
   return { type: 'object', properties: { ...properties, ...ignored }, required, additionalProperties: false };
 }
 
-/** A merge patch of an input (RFC 7396): any of its members, or null; the contents of object members are checked after merging. */
+/** A merge patch (RFC 7396): any members of the input, or null. The contents of object members are checked after merging. */
 export function patchSchemaOf(input: ObjectSchema): JsonSchema {
   const properties = Object.entries(input.properties).map(([name, schema]): [string, JsonSchema] => {
     if (schema['readOnly'] === true) return [name, schema];
@@ -30,12 +28,12 @@ export function patchSchemaOf(input: ObjectSchema): JsonSchema {
 /** Keywords that bound a value beyond its type. */
 const BOUNDS: ReadonlySet<string> = new Set(['minLength', 'maxLength', 'pattern', 'minItems', 'maxItems']);
 
-/** The schema without its bounds. */
+/** The schema without bounds. */
 export function shapeOf(schema: JsonSchema): JsonSchema {
   return withoutBounds(schema) as JsonSchema;
 }
 
-/** @param areNames whether the keys of the value are member names, not keywords. */
+/** @param areNames whether the keys of the value are names of members instead of keywords. */
 function withoutBounds(value: unknown, areNames = false): unknown {
   if (Array.isArray(value)) return value.map((item) => withoutBounds(item));
   if (typeof value !== 'object' || value === null) return value;
@@ -55,7 +53,6 @@ interface ObjectSchema<Properties = Readonly<Record<string, JsonSchema>>, Requir
 
 type InputSchema<Properties, Required> = ObjectSchema<Properties & Readonly<Record<string, JsonSchema>>, Required>;
 
-/** The values that a schema describes. */
 export type FromSchema<Schema> = Schema extends { readonly enum: readonly (infer Choice)[] }
   ? Choice
   : Schema extends { readonly type: infer Type }
@@ -87,7 +84,7 @@ type Members<Properties, Required> = {
     FromSchema<Properties[Name]> | undefined;
 };
 
-/** The type of what people set: a member that is not required may be left out or `undefined`. */
+/** Members that are not required may also be `undefined`. */
 export type InputFrom<Properties, Required extends keyof Properties> = {
   readonly [Name in Required]: FromSchema<Properties[Name]>;
 } & { readonly [Name in Exclude<keyof Properties, Required>]?: FromSchema<Properties[Name]> | undefined };
@@ -105,7 +102,7 @@ export function orNull<const Schema extends JsonSchema & { readonly type: string
   return { ...schema, type: [schema.type, 'null'], description };
 }
 
-/** An object with exactly these members, all required except those in `optional`. */
+/** An object with these members only, all required except those in `optional`. */
 export function exactObject<
   const Properties extends Readonly<Record<string, JsonSchema>>,
   Optional extends keyof Properties = never,
@@ -120,7 +117,7 @@ export function exactObject<
   return { type: 'object', ...described, properties, required, additionalProperties: false };
 }
 
-// Schema parts that servers and compositions share: what people set on both.
+// Members that people set on both servers and compositions.
 
 export const name = {
   ...textSchema,
@@ -130,7 +127,7 @@ export const name = {
 } as const;
 export const description = { ...textSchema, maxLength: limits.serverDescriptionCharsMax } as const;
 
-/** Its contents are checked by `curationFault`, whose messages say more. */
+/** Its contents are checked by `curationFault`, which explains more. */
 export const curationJsonSchema = {
   type: 'object',
   properties: { prefix: textSchema, tools: anyObject, prompts: anyObject },
@@ -147,18 +144,18 @@ export const ownerSchema = {
   description: 'The subject that created the record. Present only with `--token-roles-claim`.',
 } as const;
 
-// Checks of the same members in code: their messages say more than those of a schema.
+// Checks whose messages explain more than a schema's.
 
 const NAME_CHARS = /^[A-Za-z0-9_.\- ]+$/;
 
-/** What is wrong with a name, as words that follow the member's; `undefined` when nothing is. */
+/** What is wrong with a name, to follow the member's name; `undefined` if nothing is. */
 export function nameFault(name: string): string | undefined {
   if (name.length > limits.serverNameCharsMax || !NAME_CHARS.test(name))
     return `must be 1 to ${limits.serverNameCharsMax} of A-Z, a-z, 0-9, '_', '.', '-' and space`;
   return name === name.trim() ? undefined : 'must not begin or end with a space';
 }
 
-/** The same for a description; `undefined` also when there is none. */
+/** The same for a description. */
 export function descriptionFault(description: string | undefined): string | undefined {
   if (description === undefined) return undefined;
   if (description.length > limits.serverDescriptionCharsMax)

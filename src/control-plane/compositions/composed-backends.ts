@@ -1,6 +1,5 @@
-// Makes the backends of a composition's virtual host, from its servers as they are registered now. A server that was
-// removed and registered again is found by its name. A disabled server, and one that was never reached, is left out:
-// nobody has verified what is there.
+// Makes the backends of a composition's virtual host from its servers as they are registered now. Servers that are
+// disabled or were never reached are left out: nobody has verified what is there.
 import { RecentMap, MIB } from '../../shared/index.js';
 import type { BackendConfig } from '../../user-config/index.js';
 import { describeClash, curationOfNamed, mergedCuration, readCuration, withoutClashes } from '../common/curation.js';
@@ -13,7 +12,7 @@ import { isPattern, matchedTools, includesAllTools } from './tool-patterns.js';
 export interface MatchedServer {
   readonly composed: StoredComposedServer;
   readonly server: KnownServer | undefined;
-  /** The tools that the composition names, including patterns until they are resolved. */
+  /** The tools that the composition names; after `resolvePatterns`, those that its patterns match. */
   readonly tools: readonly string[];
 }
 
@@ -21,23 +20,22 @@ export function matchServers({ servers }: Pick<StoredComposition, 'servers'>, kn
   const ids = new Set(servers.map(({ id }) => id));
   return servers.map((composed) => {
     const sameName = known.byName(composed.name);
-    // A server of that name which the composition also has by id is not used: a virtual host has each backend once.
+    // A virtual host has each backend once, so a namesake that the composition also has by id is not used.
     const registeredAgain = sameName !== undefined && ids.has(sameName.id) ? undefined : sameName;
     return { composed, server: known.byId(composed.id) ?? registeredAgain, tools: composed.tools };
   });
 }
 
-/** Whether calls may go to the server. An unreachable server is included: it may be back before the next health check. */
+/** Whether calls may go to the server. An unreachable server is included: it may be back before the next probe. */
 export function isCallable(server: KnownServer | undefined): server is KnownServer {
   return server !== undefined && server.enabled && server.lastSeen !== null;
 }
 
-/** Backends by name: the prefix of their tools is the server's name, unless it is curated. */
 export function composeBackends(matches: readonly MatchedServer[]): ReadonlyMap<string, BackendConfig> {
   return withoutClashes(curatedBackends(matches));
 }
 
-/** Why the servers' curation clashes, in words; `''` when it does not. */
+/** A message that says how the servers' curation clashes; `''` if it does not. */
 export function findClash(matches: readonly MatchedServer[]): string {
   return describeClash(curatedBackends(matches));
 }
@@ -46,21 +44,20 @@ function curatedBackends(matches: readonly MatchedServer[]): ReadonlyMap<string,
   const backends = new Map<string, BackendConfig>();
   for (const match of matches) {
     const { server, composed, tools } = match;
-    // Patterns may match nothing: a server of which nothing is exposed is not a backend.
+    // Patterns may match nothing, and a server that exposes nothing is no backend.
     const isExposed = tools.length > 0 || composed.prompts !== undefined || composed.resources !== undefined;
     if (isCallable(server) && isExposed) backends.set(server.name, composedBackendOf(server, match));
   }
   return backends;
 }
 
-/** Only what the composition names is exposed. `exposes` is needed because an empty allow-list alone would allow everything. */
+/** Exposes only what the composition names. Needs `exposes`, because an empty allow-list alone would allow everything. */
 function composedBackendOf(server: KnownServer, { composed, tools }: MatchedServer): BackendConfig {
   const { prompts = [], resources = [] } = composed;
   const named = { tools, prompts, resources };
   return {
     ...uncuratedBackendOf(server),
     ...curationOfNamed(mergedCuration(readCuration(server.curation), readCuration(composed.curation)), named),
-    // An empty list allows all.
     allowed_tool_names: includesAllTools(tools) ? [] : [...tools],
     allowed_resource_names: [...resources],
     allowed_prompt_names: [...prompts],
@@ -68,22 +65,21 @@ function composedBackendOf(server: KnownServer, { composed, tools }: MatchedServ
   };
 }
 
-/** Servers whose tool names are cached. Beyond that, the least recently used are read again when needed. */
+/** Servers whose tool names are cached. Beyond that, the least recently used are read again. */
 const TOOL_NAMES_CACHE_ENTRIES_MAX = 10_000;
-/** Characters of all cached tool names. Beyond that, the least recently used are read again when needed. */
+/** Characters of all cached tool names. Beyond that, the least recently used are read again. */
 const TOOL_NAMES_CACHE_CHARS_MAX = 32 * MIB;
 
 interface KnownTools {
-  /** Digest of the server's tools when their names were read. */
+  /** Digest of the server's tools. */
   readonly digest: string;
   readonly names: ReadonlySet<string>;
   readonly chars: number;
 }
 
-/** The tool names of servers, as the registry last read them: cached until the server's tools change. */
+/** The tool names of servers, cached until a server's tools change. */
 export class ToolNames {
   readonly #registry: Pick<Registry, 'toolNames'>;
-  /** By the server's id. */
   readonly #tools = new RecentMap<KnownTools>(
     TOOL_NAMES_CACHE_ENTRIES_MAX,
     TOOL_NAMES_CACHE_CHARS_MAX,
@@ -94,7 +90,6 @@ export class ToolNames {
     this.#registry = registry;
   }
 
-  /** Read again when the server's tools have changed. */
   async of({ id, toolsDigest }: KnownServer): Promise<ReadonlySet<string>> {
     const known = this.#tools.get(id);
     if (known?.digest === toolsDigest) return known.names;
@@ -105,7 +100,7 @@ export class ToolNames {
     return names;
   }
 
-  /** The matches with the tools that their patterns match now. A match that names all tools by `*` stays as it is. */
+  /** Replaces the patterns of each match by the tools that they match now. `*` alone stays. */
   async resolvePatterns(matches: readonly MatchedServer[]): Promise<readonly MatchedServer[]> {
     return Promise.all(
       matches.map(async (match) => {

@@ -1,14 +1,14 @@
-// The compositions in memory, found by name, subject, server and maker. `Directory.sync` brings them up to date.
+// The compositions in memory, found by name, subject, server and maker.
 import { NamedMirror } from '../mirror/named-mirror.js';
 import { isPattern } from './tool-patterns.js';
 import { COMPOSITIONS, type StoredComposition } from './composition.js';
 
-/** The total of one maker's compositions. */
+/** What one maker's compositions add up to. */
 interface MakerUsage {
   readonly compositions: number;
   /** Size of the records. */
   readonly storedBytes: number;
-  /** Size in user configs: each composition's virtual host counts once per subject. */
+  /** Size in user configs: a composition counts once for each subject. */
   readonly publishedBytes: number;
 }
 
@@ -25,17 +25,15 @@ export class CompositionDirectory extends NamedMirror<StoredComposition> {
     super(COMPOSITIONS);
   }
 
-  /** Every subject that has a composition. */
   get subjects(): Iterable<string> {
     return this.#bySubject.keys();
   }
 
-  /** Size of the composition's record. */
   bytesOf(composition: StoredComposition): number {
     return this.#storedBytes.get(composition) ?? 0;
   }
 
-  /** In a stable order. */
+  /** Sorted by id. */
   forSubject(subject: string): readonly StoredComposition[] {
     const found = [...(this.#bySubject.get(subject) ?? [])];
     return found.sort((a, b) => (a.id < b.id ? -1 : 1));
@@ -46,13 +44,13 @@ export class CompositionDirectory extends NamedMirror<StoredComposition> {
     return this.#byServer.get(server.toLowerCase()) ?? [];
   }
 
-  /** Whether any composition of the server has patterns, so that a change of the server's tools must be published. */
+  /** Whether a composition has patterns for the server, so that it must be published again when the server's tools change. */
   anyHasPatterns({ id, name }: { readonly id: string; readonly name: string }): boolean {
     const compositions = [...this.ofServer(id), ...this.ofServer(name)];
     return compositions.some(({ servers }) => servers.some(({ tools }) => tools.some(isPattern)));
   }
 
-  /** @param except the id of a composition that is not counted. */
+  /** @param except id of a composition that is not counted. */
   usageOf(maker: string, except?: string): MakerUsage {
     const usage = { compositions: 0, storedBytes: 0, publishedBytes: 0 };
     for (const composition of this.#byMaker.get(maker) ?? []) {

@@ -1,4 +1,4 @@
-// Checks what people may set on a composition, and deduplicates its lists. Whether its servers exist is checked against the registry.
+// Checks what people set on a composition, except whether its servers exist, and removes duplicates from its lists.
 import { limits } from '../../shared/index.js';
 import { encodeStoreKey } from '../../store/index.js';
 import { teamFault } from '../common/principal.js';
@@ -12,7 +12,7 @@ type CheckedComposition = Omit<CompositionInput, 'servers' | 'isForced'> & {
   readonly servers: readonly ComposedServer[];
 };
 
-/** Such a name would be taken for the id of another composition. */
+/** Such a name would be mistaken for another composition's id. */
 const LIKE_AN_ID = /^[0-9a-f]{32}$/i;
 
 /** Throws a `ControlPlaneFault` that names the first faulty member. */
@@ -41,7 +41,7 @@ function checkServer(server: CompositionInput['servers'][number], member: string
   checkPatterns(tools, `${member}.tools`);
   checkNames(prompts, `${member}.prompts`);
   refusePatterns(prompts, `${member}.prompts`);
-  // `*` is not refused here: it has a meaning in a URI template.
+  // `*` is allowed here, because it has a meaning in URI templates.
   checkNames(resources, `${member}.resources`);
   refuseMemberIf(`${member}.curation`, curation && curationFault(curation));
   return {
@@ -74,7 +74,7 @@ function checkPatterns(tools: readonly string[], member: string): void {
   if (long !== -1) refuseMember(`${member}.${long}`, `must have at most ${limits.toolPatternCharsMax} characters`);
 }
 
-/** Patterns are not supported here; taken literally, one would match less than its author expects. */
+/** Patterns are not supported here: taken literally, one would match less than its author expects. */
 function refusePatterns(names: readonly string[], member: string): void {
   const index = names.findIndex(isPattern);
   if (index !== -1)

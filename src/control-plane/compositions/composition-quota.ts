@@ -1,11 +1,11 @@
-// The shares of one maker, so that no subject fills the store, the publishers' time or a user's config at the expense of
-// others. The maker of a composition is the subject that last wrote it.
+// Quotas of one maker (the subject that last wrote a composition), so that nobody fills the store, the publishers' time
+// or a user's config at the expense of others.
 import type { ComposerShares } from '../../config/index.js';
 import type { CompositionDirectory } from './composition-directory.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { encodeComposition, type StoredComposition } from './composition.js';
 
-/** Throws a `ControlPlaneFault` when the composition would exceed its maker's share. */
+/** Throws a `ControlPlaneFault` if the composition would exceed its maker's quotas. */
 export function refuseAboveQuota(
   composition: StoredComposition,
   known: CompositionDirectory,
@@ -30,7 +30,7 @@ export function refuseAboveQuota(
   }
 }
 
-/** Why the composition exceeds the part of the subject's config that one maker may fill; `undefined` if it does not. */
+/** Why the composition does not fit into the part of the subject's config that its maker may fill; `undefined` if it does. */
 export function findShareObstacle(
   subject: string,
   { id, maker = '', hostBytes = 0 }: StoredComposition,
@@ -46,8 +46,8 @@ export function findShareObstacle(
 }
 
 /**
- * Those of one subject's virtual hosts (JSON by id) that fit into their makers' shares now. Some may no longer fit, because the
- * curation of servers has grown since the compositions were written.
+ * Those of one subject's virtual hosts (JSON by id) that are within their makers' quotas now. Others have outgrown them,
+ * because servers have more curation than when the compositions were written.
  */
 export function hostsWithinShares(
   compositions: readonly StoredComposition[],

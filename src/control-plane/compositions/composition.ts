@@ -1,5 +1,5 @@
-// A composition as plain data: as people see it, as it is stored, and its schemas. It is a virtual server of chosen tools
-// of several servers, for the subjects that it names (specification 3).
+// The schemas and types of a composition: a virtual server made of tools of several servers, for the subjects that it
+// names (specification 3).
 import { limits } from '../../shared/index.js';
 import { tagOf } from '../common/change.js';
 import {
@@ -92,7 +92,7 @@ export const compositionSchemas = {
 
 export type ComposedServer = Omit<FromSchema<typeof composedServer>, 'tools'> & { readonly tools: readonly string[] };
 
-/** What people set on a composition. For a new composition, what is absent has its default; for an existing one, it stays. */
+/** Members that are left out have their default in a new composition, and stay as they are in an existing one. */
 export type CompositionInput = InputFrom<typeof settableProperties, 'name' | 'servers'> & {
   /** Whether to accept tools that their server does not have. */
   readonly isForced?: boolean | undefined;
@@ -100,19 +100,19 @@ export type CompositionInput = InputFrom<typeof settableProperties, 'name' | 'se
 
 export type Composition = Omit<FromSchema<typeof composition>, 'servers' | 'team'> & {
   readonly team?: string | undefined;
-  /** Each under its name in the registry now; under the last known one when it is gone. */
+  /** Each under its current name in the registry; under its last known name if it is no longer registered. */
   readonly servers: readonly ComposedServer[];
 };
 
-/** A server of a composition, referenced by id so that it may be renamed; the name is the last one known. */
+/** Has the server's id, so that the server may be renamed; the name is the last known one. */
 export type StoredComposedServer = ComposedServer & { readonly id: string };
 
-/** As it is in the record store, under its id; another record leads from its name to the id. */
+/** Stored under its id; another record maps its name to the id. */
 export interface StoredComposition extends Omit<Composition, 'servers' | 'missingTools'> {
   readonly servers: readonly StoredComposedServer[];
-  /** Subject that wrote it last. */
+  /** The subject that wrote it last. */
   readonly maker?: string;
-  /** Size of its virtual host in one user config, measured when it was written. */
+  /** Size of its virtual host in a user config, measured when it was written. */
   readonly hostBytes?: number;
 }
 
@@ -122,7 +122,7 @@ export function encodeComposition(composition: StoredComposition): Buffer {
   return Buffer.from(JSON.stringify(composition));
 }
 
-/** The tag of what people have set (`common/change.ts`). Server names are left out: a renamed server is the same server. */
+/** The tag of what people have set. Server names are left out: a renamed server is the same server. */
 export function compositionTag(composition: Omit<Composition, 'missingTools'>): string {
   const { id, name, description, exposure = 'all', subjects, team, updatedAt, servers } = composition;
   const chosen = servers.map(({ tools, prompts = [], resources = [], curation = null }) => [

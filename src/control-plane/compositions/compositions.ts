@@ -1,5 +1,5 @@
-// Compositions: virtual servers that people put together from tools of registered servers (specification 3). All state is
-// in the record store. The publisher writes them into user configs; this class tells it when to.
+// Compositions: virtual servers made of tools of registered servers (specification 3). They are kept in the record store,
+// and published into user configs by `Publisher`.
 import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { limits, type Logger } from '../../shared/index.js';
@@ -38,7 +38,7 @@ import { createJob, PUBLICATION_JOBS, readJob, type PublicationJob } from './pub
 import { Publisher, virtualHostJson } from './publisher.js';
 import { isPattern, matchesAny, includesAllTools } from './tool-patterns.js';
 
-/** Whether there is such a tool. @param tool a name, or a pattern, which must match one; `*` alone need not. */
+/** @param tool a name, or a pattern, which must match a tool unless it is `*`. */
 function exists(tool: string, names: ReadonlySet<string>): boolean {
   if (includesAllTools([tool])) return true;
   return isPattern(tool) ? matchesAny(tool, names) : names.has(tool);
@@ -48,11 +48,11 @@ function nameOf({ composed, server }: MatchedServer): string {
   return server?.name ?? composed.name;
 }
 
-/** Interval between checks that every composition is published. A check publishes what is missing. */
+/** Interval between checks that every composition is published. */
 const PUBLISH_REPAIR_MS = 30_000;
-/** User configs that such a check reads at once; the others follow. */
+/** User configs that such a check reads at once. */
 const PUBLICATION_CHECKS_AT_ONCE_MAX = 50;
-/** Pause between the groups of user configs that such a check reads, so that it takes little of the process's time. */
+/** Pause between two such groups of user configs, so that a check takes little of the process's time. */
 const PUBLICATION_CHECK_PAUSE_MS = 50;
 
 interface CompositionsOptions {
@@ -61,11 +61,11 @@ interface CompositionsOptions {
   readonly registry: Registry;
   readonly shares: ComposerShares;
   readonly logger: Logger;
-  /** Interval of the checks that everything is published; `PUBLISH_REPAIR_MS` by default. */
+  /** `PUBLISH_REPAIR_MS` by default. */
   readonly repairIntervalMs?: number;
 }
 
-/** A composition's virtual host, as served right now. */
+/** A composition's virtual host as served now. */
 interface ComposedHost {
   readonly id: string;
   readonly backends: ReadonlyMap<string, BackendConfig>;
@@ -78,7 +78,7 @@ export class Compositions {
   readonly #names: ToolNames;
   readonly #publisher: Publisher;
   readonly #repairs = new CoalescedRuns(() => this.#repair());
-  /** Publication jobs that this process is doing, by key. */
+  /** Publication jobs that this process is running, by key. */
   readonly #underway = new Map<string, Promise<void>>();
   #timer: NodeJS.Timeout | undefined;
   #isStopping = false;
@@ -100,7 +100,7 @@ export class Compositions {
     });
   }
 
-  /** Sorted by name. A page ends before its limit when its records exceed `limits.listPageBytesMax`. */
+  /** Sorted by name. Ends a page early when its records exceed `limits.listPageBytesMax`. */
   async list({ limit = limits.listPageMax, ...query }: PageQuery = {}): Promise<Page<Composition>> {
     await this.#options.directory.sync();
     const { compositions } = this.#options.directory;
@@ -113,14 +113,14 @@ export class Compositions {
     return { items, cursor: isCut ? cursorAfter(fitting.at(-1)!) : page.cursor };
   }
 
-  /** By id, else by name in any case. */
+  /** @param reference an id, or a name in any case. */
   async find(reference: string): Promise<Composition | undefined> {
     const found = await this.#compositions.find(reference);
     await this.#options.directory.sync();
     return found && this.#describe(found.row);
   }
 
-  /** What a subject gets at the composition's own endpoint; `undefined` when it is not one of the composition's subjects. */
+  /** What the composition's own endpoint serves; `undefined` if the subject is not one of the composition's. */
   async findHost(reference: string, subject: string): Promise<ComposedHost | undefined> {
     const composition = (await this.#compositions.find(reference))?.row;
     if (composition === undefined || !composition.subjects.includes(subject)) return undefined;
@@ -131,8 +131,8 @@ export class Compositions {
   }
 
   /**
-   * Resolves when the composition is published to all of its subjects, or when the wait is over; publishing then continues.
-   * Faults: `invalid`, `name-taken`, `compositions-full`, `not-owned` (the given team is not one of the caller's).
+   * Resolves when all subjects have the composition, or when the request stops waiting for that.
+   * Faults: `invalid`, `name-taken`, `compositions-full`, `not-owned` (the team is not one of the caller's).
    */
   async create(input: CompositionInput, maker: string, change: Change = {}): Promise<Composition> {
     const { exposure, subjects = [maker], description = '', team, ...checked } = checkCompositionInput(input);
@@ -153,8 +153,8 @@ export class Compositions {
   }
 
   /**
-   * Resolves when the change is published, or the wait is over. An omitted description, exposure or list of subjects stays. Unregistered
-   * servers may stay. Faults: `not-found`, `invalid`, `name-taken`, `compositions-full`, `changed-meanwhile`, `not-owned`.
+   * Resolves as `create` does. Faults: `not-found`, `invalid`, `name-taken`, `compositions-full`, `changed-meanwhile`,
+   * `not-owned`. Servers that the composition already has need no longer be registered.
    */
   async replace(reference: string, input: CompositionInput, maker: string, change: Change = {}): Promise<Composition> {
     const { team, ...checked } = checkCompositionInput(input);
@@ -171,7 +171,7 @@ export class Compositions {
     return this.#onChanged(after, 'composition changed', job, change);
   }
 
-  /** Resolves when it is gone from all user configs, or the wait is over. Faults: `not-found`, `changed-meanwhile`, `not-owned`. */
+  /** Resolves as `create` does. Faults: `not-found`, `changed-meanwhile`, `not-owned`. */
   async remove(reference: string, change: Change = {}): Promise<void> {
     const { job, removed } = await this.#compositions.change(reference, change, undefined, async ({ row: removed }) => {
       return { after: undefined, job: createJob({ subjects: removed.subjects }), removed };
@@ -180,19 +180,19 @@ export class Compositions {
     await this.#run(job, change.outcome);
   }
 
-  /** Counts the changes, of all control planes, that are not in all user configs yet; at most `RECORDS_AT_ONCE_MAX` are counted. */
+  /** Counts the changes of all control planes that are not in all user configs yet, up to `RECORDS_AT_ONCE_MAX`. */
   async countUnpublished(): Promise<number> {
     return (await this.#options.records.listKeys(PUBLICATION_JOBS, '', RECORDS_AT_ONCE_MAX)).length;
   }
 
-  /** Publishes what is not published, now and at intervals. */
+  /** Publishes whatever is not published, now and at intervals. */
   start(): void {
     const { repairIntervalMs = PUBLISH_REPAIR_MS } = this.#options;
     this.#timer = setInterval(() => void this.#repairs.run(''), repairIntervalMs);
     void this.#repairs.run('');
   }
 
-  /** Publishes no more; resolves when nothing is under way. */
+  /** Publishes no more. Resolves when nothing is running. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     this.#isStopping = true;
@@ -202,7 +202,7 @@ export class Compositions {
     await this.#publisher.close();
   }
 
-  /** Resolves when the job is done, or the wait is over. If the store fails now, a later repair does the job. */
+  /** Resolves when the job is done, or when the request stops waiting. If the store fails, a later repair does the job. */
   async #run(job: PublicationJob, outcome = new ChangeOutcome()): Promise<void> {
     const done = this.#publisher.run(job, outcome).finally(() => this.#underway.delete(job.key));
     this.#underway.set(job.key, done);
@@ -217,16 +217,13 @@ export class Compositions {
     });
   }
 
-  /**
-   * First does the jobs that other processes left undone, then checks all subjects of compositions, a batch at a time.
-   * A repair that takes longer than the interval is followed by the next one at once.
-   */
+  /** Does the jobs that other processes left undone, then checks all subjects of compositions in batches. */
   async #repair(): Promise<void> {
     try {
       for await (const records of walkRecords(this.#options.records, PUBLICATION_JOBS)) {
         for (const { key, value } of records) {
           if (this.#isStopping) return;
-          // Another process may be doing the job right now: doing it twice is harmless.
+          // Another process may be running the job: running it twice is harmless.
           if (!this.#underway.has(key)) await this.#run(readJob(key, value));
         }
       }
@@ -238,7 +235,7 @@ export class Compositions {
         await setTimeout(PUBLICATION_CHECK_PAUSE_MS);
       }
     } catch (error) {
-      // Most likely a store failure: the next repair is soon.
+      // Most likely the store has failed. The next repair is soon.
       this.#options.logger.warn({ err: error }, 'the check of all compositions failed');
     }
   }
@@ -256,14 +253,13 @@ export class Compositions {
     return this.#describe(composition);
   }
 
-  /** The record to be stored. Throws if it may not be. @param known the record as stored now. */
+  /** The record to store, unless it must be refused. @param known the record as stored now. */
   async #checked(
     draft: Omit<StoredComposition, 'servers'> & { readonly servers: readonly ComposedServer[] },
     isForced = false,
     known?: StoredComposition,
   ): Promise<StoredComposition> {
     const servers = await this.#resolve(draft.servers, known?.servers ?? []);
-    // The directory must be as recent as the composition.
     await this.#options.directory.sync();
     if (!isForced) await this.#refuseUnknownTools(servers, known?.servers ?? []);
     const composition = { ...draft, servers };
@@ -274,7 +270,7 @@ export class Compositions {
     return measured;
   }
 
-  /** @param known the servers that the composition already has: they may no longer be registered. */
+  /** @param known the composition's stored servers, which may no longer be registered. */
   async #resolve(
     servers: readonly ComposedServer[],
     known: readonly StoredComposedServer[],
@@ -291,10 +287,7 @@ export class Compositions {
     return resolved;
   }
 
-  /**
-   * Throws for the first tool that its server does not have.
-   * @param known the composition as stored: tools that it already names are not checked, because a server may have removed them.
-   */
+  /** @param known the composition's stored servers: a tool that they already name may be gone. */
   async #refuseUnknownTools(
     servers: readonly StoredComposedServer[],
     known: readonly StoredComposedServer[],
@@ -315,7 +308,7 @@ export class Compositions {
     }
   }
 
-  /** @param published subjects that already have the composition: an obstacle to publishing to them does not come from this change. */
+  /** @param published subjects that have the composition already: what obstructs publishing to them is not this change. */
   async #refuseUnpublishable(
     composition: StoredComposition,
     matches: readonly MatchedServer[],
@@ -336,7 +329,7 @@ export class Compositions {
     }
   }
 
-  /** The composition as people see it: servers under their current names, and the tools that are missing. */
+  /** The composition as people see it: with the servers' current names and the missing tools. */
   async #describe({ maker: _, hostBytes: _bytes, exposure, ...composition }: StoredComposition): Promise<Composition> {
     const matches = matchServers(composition, this.#options.directory.servers);
     const missing = await Promise.all(matches.map((match) => this.#findMissing(match)));
@@ -355,7 +348,7 @@ export class Compositions {
   }
 }
 
-/** The default, `all`, is stored as absent. */
+/** The default `all` is stored as absent. */
 function storedExposure(exposure: Exposure | undefined): { readonly exposure: Exposure | undefined } {
   return { exposure: exposure === 'all' ? undefined : exposure };
 }

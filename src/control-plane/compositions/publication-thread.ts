@@ -1,4 +1,4 @@
-// The thread entry, called by piscina, that plans large publications.
+// Entry of the thread that plans large publications; piscina calls it.
 import { ownedBuffer, planPublication, type PublicationPlan, type PublicationState } from './publication.js';
 
 export interface PublicationTask {

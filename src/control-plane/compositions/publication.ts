@@ -1,5 +1,5 @@
-// Compares the virtual hosts that the control plane has published into a subject's user config with those that it should have. It
-// owns a virtual host only if the publication record says so, never by the id alone: everything else belongs to somebody else.
+// Compares the virtual hosts that the control plane has published into a subject's user config with those that it
+// should have. Only the publication record says which virtual hosts are the control plane's: ids alone do not.
 import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { limits } from '../../shared/index.js';
@@ -22,18 +22,17 @@ export interface PublicationState {
 }
 
 export type PublicationPlan =
-  /** Nothing to change. */
   | { readonly kind: 'current' }
-  /** What is to be stored. */
+  /** The record and config to store. */
   | { readonly kind: 'stale'; readonly record: Buffer | undefined; readonly config: Buffer | undefined }
-  /** Cannot be published; the reason is for people and repeats no value. */
+  /** Publishing is impossible. The reason is for people, and contains no value of the config. */
   | { readonly kind: 'obstructed'; readonly reason: string };
 
 export function userConfigKey(subject: string): RecordKey {
   return { space: 'user-configs', key: subject };
 }
 
-/** @param wanted JSON of the control plane's virtual hosts that the subject should have, by id. */
+/** @param wanted virtual hosts that the subject should have: JSON by id. */
 export function planPublication(state: PublicationState, wanted: ReadonlyMap<string, string>): PublicationPlan {
   const before = publishedBefore(state);
   if (typeof before === 'string') return obstructed(before);
@@ -58,7 +57,7 @@ export function planPublication(state: PublicationState, wanted: ReadonlyMap<str
   return { kind: 'stale', record, config: isUnused ? undefined : edited };
 }
 
-/** @returns the publication record; a reason if it is damaged, unless there is no config that it could be about. */
+/** @returns the publication record; or why it is unusable, which matters only if there is a config. */
 function publishedBefore(state: PublicationState): PublicationRecord | string | undefined {
   const before = state.record && readPublication(state.record);
   if (state.record === undefined || before !== undefined || configIn(state) === undefined) return before;
@@ -75,7 +74,7 @@ interface Difference {
   readonly added: ReadonlyMap<string, string>;
 }
 
-/** From the control plane's virtual hosts in the config to those that it should have. @returns a reason if it cannot have them. */
+/** What must change in the config. @returns a reason if the config cannot have the wanted virtual hosts. */
 function differenceOf(
   { virtualHosts }: EditableConfig,
   owned: ReadonlySet<string>,
@@ -94,29 +93,29 @@ function differenceOf(
       removed.add(id);
     }
   }
-  // If the config has the id twice, once with the right value, both are removed and it is added again.
+  // If the config has an id twice, once with the right value, both are removed and one is added.
   const added = new Map([...wanted].filter(([id]) => !current.has(id) || removed.has(id)));
   return { removed, added };
 }
 
-/** `undefined` when the subject has no virtual host of the control plane. */
+/** `undefined` if the subject has no virtual host of the control plane. */
 function recordOf(record: PublicationRecord): Buffer | undefined {
   return record.virtualHosts.length === 0 ? undefined : Buffer.from(JSON.stringify(record));
 }
 
-/** A thread gets and sends a buffer as a plain array with its own memory. */
+/** A thread receives and returns a buffer as a plain array. */
 export function ownedBuffer(bytes: Uint8Array | undefined): Buffer | undefined {
   return bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** The changes from the state that was read to the given record and config. */
+/** The swap that replaces the record and config that were read. */
 export function changesOf(
   state: PublicationState,
   { record, config }: Pick<PublicationState, 'record' | 'config'>,
 ): readonly RecordChange[] {
   return [
     { ...publicationKey(state.subject), expected: state.record, value: record },
-    // Included even when unchanged: the swap must fail if the config has changed, because the record must match it.
+    // The config is included even if it stays the same: the record must match it.
     { ...userConfigKey(state.subject), expected: state.config, value: config },
   ];
 }
@@ -125,15 +124,15 @@ function obstructed(reason: string): PublicationPlan {
   return { kind: 'obstructed', reason };
 }
 
-// Publication jobs as records: a job is written in the swap that makes it necessary, and removed when it is done. If the process dies in
-// between, another one finds the job and does it; doing it twice is harmless.
+// A publication job is stored in the swap that makes it necessary, and removed when it is done. If its process dies, another
+// one finds and runs it. Running it twice is harmless.
 
 export const PUBLICATION_JOBS = 'publication-jobs/';
 
 interface JobTarget {
-  /** Subjects whose user configs may be out of date. */
+  /** Subjects whose user configs may be outdated. */
   readonly subjects?: readonly string[];
-  /** Ids and names of servers: the job is for the subjects of all compositions that have one of these servers. */
+  /** Ids and names of servers: stands for the subjects of all compositions that have one of them. */
   readonly servers?: readonly string[];
 }
 
@@ -155,7 +154,7 @@ export function jobChangeToAdd({ key, bytes }: PublicationJob): RecordChange {
   return { ...jobKey(key), expected: undefined, value: bytes };
 }
 
-/** @param left subjects that could not be published to: the job stays, for these. */
+/** @param left subjects that could not be published to, for whom the job stays. */
 export function jobChangeAfterRun({ key, bytes }: PublicationJob, left: readonly string[]): RecordChange {
   return { ...jobKey(key), expected: bytes, value: left.length === 0 ? undefined : encode({ subjects: left }) };
 }

@@ -1,8 +1,7 @@
 // Publishes compositions as virtual hosts in the user configs of their subjects, where the dataplane finds them on its
-// next request (specification 3). What is published follows from the store alone, so any number of publishers may run at
-// once. A user config and its publication record change in one swap. Compositions and servers may be on other nodes of
-// a cluster, so they are read again after the swap: a publisher that finds them changed starts over, and whoever
-// changed them publishes afterwards, so that the last writer has always seen the last change.
+// next request (specification 3). What to publish follows from the store alone, so many publishers may run at once. A
+// user config and its publication record change in one swap. Compositions and servers may be on other nodes of a Redis
+// cluster, so they are read again after the swap: a publisher that finds a change starts over.
 import type { ComposerShares } from '../../config/index.js';
 import { TurnScheduler } from '../../fair/index.js';
 import { limits, subjectHash, type Logger } from '../../shared/index.js';
@@ -26,7 +25,7 @@ import {
   type PublicationState,
 } from './publication.js';
 
-/** User configs that one change of a composition writes at once. Beyond that, further configs wait for their turn. */
+/** User configs that one change of a composition writes at once. */
 const PUBLICATIONS_AT_ONCE_MAX = 8;
 
 interface PublisherParts {
@@ -39,7 +38,7 @@ interface PublisherParts {
 
 /** A composition's virtual host as JSON. */
 interface HostJson {
-  /** Version of the server directory that it was made from. */
+  /** The server directory's version when the JSON was made. */
   readonly version: number;
   readonly json: string;
 }
@@ -49,9 +48,9 @@ const PROGRESS_MS = 5_000;
 
 export class Publisher {
   readonly #parts: PublisherParts;
-  /** Small publications are planned on the event loop, a millisecond per turn, however many there are. */
+  /** Plans small publications on the event loop, a millisecond a turn. */
   readonly #turns = new TurnScheduler({ untimedMax: 1, turnMs: limits.turnMs, waiting: [Infinity, Infinity] });
-  /** Plans large ones, whose decoding would block the event loop for up to a second. */
+  /** Plans large publications, whose decoding would block the event loop for up to a second. */
   readonly #thread = new TaskThread<PublicationTask, PublicationPlan>(
     new URL('./publication-thread.js', import.meta.url),
   );
@@ -65,10 +64,7 @@ export class Publisher {
     this.#parts = parts;
   }
 
-  /**
-   * Brings the user configs up to date with the store as it is now.
-   * @returns the subjects for whom that cannot be done; the reason is logged.
-   */
+  /** Updates these subjects' user configs. @returns the subjects for whom that is impossible; the reason is logged. */
   async publish(
     subjects: readonly string[],
     progress: Pick<ChangeOutcome, 'configsLeft'> = { configsLeft: undefined },
@@ -90,7 +86,7 @@ export class Publisher {
     return subjects.filter((subject) => this.#obstacles.has(subject));
   }
 
-  /** Does the job and removes it. */
+  /** Runs the job and removes it. */
   async run(job: PublicationJob, progress?: Pick<ChangeOutcome, 'configsLeft'>): Promise<void> {
     const { directory, records } = this.#parts;
     await directory.sync();
@@ -101,15 +97,15 @@ export class Publisher {
       }
     }
     const obstructed = await this.publish([...subjects], progress);
-    // A stopped job stays in the store for the next process that finds it.
+    // The next process that finds the job runs it.
     if (this.#isStopped) return;
-    // Subjects that still have a composition are checked at intervals anyway; only the job knows of the others.
+    // Subjects with compositions are checked at intervals anyway. Only the job knows the others.
     const left = obstructed.filter((subject) => directory.compositions.forSubject(subject).length === 0);
-    // If the swap fails because the job has changed, another process has done it.
+    // The swap fails if another process has finished the job.
     await records.swap([jobChangeAfterRun(job, left)]);
   }
 
-  /** Brings the outdated ones of these user configs up to date. It reads them all first, because a read costs less than a write. */
+  /** Updates the outdated ones of these user configs. Reads all of them first, because reads cost less than writes. */
   async check(subjects: readonly string[]): Promise<void> {
     const stale: string[] = [];
     const states = await Promise.all(subjects.map((subject) => this.#readState(subject)));
@@ -120,7 +116,7 @@ export class Publisher {
     await this.publish(stale);
   }
 
-  /** Why the composition, whose virtual host is given as JSON, cannot be published to the subject now. */
+  /** Why the composition, given with its virtual host as JSON, cannot be published to the subject. */
   async findObstacle(subject: string, id: string, json: string): Promise<string | undefined> {
     const state = await this.#readState(subject);
     const wanted = await this.#virtualHostsOf(subject);
@@ -129,13 +125,13 @@ export class Publisher {
     return plan.kind === 'obstructed' ? plan.reason : undefined;
   }
 
-  /** Starts no further subject; resolves when nothing is under way. */
+  /** Starts no further subject. Resolves when nothing is running. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#runs.settled();
   }
 
-  /** Call after `stop`, and when `findObstacle` is not needed any more. */
+  /** Call after `stop`. */
   async close(): Promise<void> {
     await this.#thread.close();
   }
@@ -143,8 +139,8 @@ export class Publisher {
   async #publish(subject: string): Promise<void> {
     const { records, directory, logger } = this.#parts;
     await retrySwap(async () => {
-      // Read the published state before the wanted one: otherwise a virtual host published meanwhile by another process
-      // would look unwanted.
+      // The published state is read before the wanted one: otherwise a virtual host that another process has just
+      // published would look unwanted.
       const state = await this.#readState(subject);
       await directory.sync();
       const wanted = await this.#virtualHostsOf(subject);
@@ -161,8 +157,8 @@ export class Publisher {
   }
 
   /**
-   * When the config is full, leaves out the compositions that have outgrown their maker's share, so that the others are still published.
-   * @param checkedId the id of a composition whose share was checked just now: it is not left out.
+   * If the config is full, leaves out the compositions that exceed their maker's quota, so that the others are published.
+   * @param checkedId a composition that is not left out, because its quota was just checked.
    */
   async #plan(
     state: PublicationState,
@@ -183,7 +179,6 @@ export class Publisher {
     return { ...less, obstacle: `${plan.reason}; published without ${leftOut}, which exceeds the share of its maker` };
   }
 
-  /** Plans for exactly these virtual hosts: here if they are small, else in the thread. */
   async #planFor(state: PublicationState, wanted: ReadonlyMap<string, string>): Promise<PublicationPlan> {
     let bytes = state.config?.length ?? 0;
     for (const json of wanted.values()) bytes += json.length;
@@ -205,7 +200,7 @@ export class Publisher {
     return { subject, record, config };
   }
 
-  /** JSON of the virtual hosts that the subject should have, by id. */
+  /** The virtual hosts that the subject should have: JSON by id. */
   async #virtualHostsOf(subject: string): Promise<Map<string, string>> {
     const { compositions } = this.#parts.directory;
     const wanted = new Map<string, string>();
@@ -215,7 +210,7 @@ export class Publisher {
     return wanted;
   }
 
-  /** The virtual host's JSON, generated once for all subjects of the composition. */
+  /** Computed once for all subjects of the composition. */
   async #jsonOf(composition: StoredComposition): Promise<string> {
     const { servers } = this.#parts.directory;
     const { version } = servers;

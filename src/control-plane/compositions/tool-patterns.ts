@@ -1,25 +1,25 @@
-// `*` in the tool names of a composition: any number of characters, including none. Patterns are resolved when the
-// composition is published, against the tools that were last read, and again when these change. Cold path.
+// `*` in the tool names of a composition stands for any number of characters. Patterns are resolved against the server's
+// tools when the composition is published, and again when these change. Cold path.
 import { limits, KIB } from '../../shared/index.js';
 
-/** Tools of one server that a composition's patterns match; the server decides how many exist. Beyond that, the rest is not served. */
+/** Tools that the patterns for one server may match. Beyond that, the rest is not served. */
 export const MATCHED_TOOLS_MAX = 1_000;
 /** Characters of the names of these tools. Beyond that, the rest is not served. */
 export const MATCHED_TOOL_CHARS_MAX = 32 * KIB;
 
-/** `*` stands for every tool, also those that the server did not show the control plane: the dataplane then checks no tool names. */
+/** `*` stands for every tool, even those that the control plane was not shown: the dataplane then checks no names. */
 export function includesAllTools(tools: readonly string[]): boolean {
   return tools.includes('*');
 }
 
-/** No tool name contains a `*`. */
+/** Tool names themselves contain no `*`. */
 export function isPattern(tool: string): boolean {
   return tool.includes('*');
 }
 
 /**
- * Plain names unchanged, and the tools that each pattern matches, in the server's order, without duplicates. Because a
- * server's list determines what is written into other people's configs, matching stops at a bound.
+ * The plain names, and the tools that the patterns match, in the server's order. Matching is bounded, because the server's
+ * list determines what is written into other people's configs.
  */
 export function matchedTools(tools: readonly string[], names: Iterable<string>): readonly string[] {
   const matched = new Set(tools.filter((tool) => !isPattern(tool)));
@@ -42,7 +42,7 @@ export function matchesAny(pattern: string, names: Iterable<string>): boolean {
   return false;
 }
 
-/** @param pieces the texts between the stars, two at least. If the pattern matches, it matches with the leftmost position of each piece. */
+/** @param pieces the texts between the stars. If a name matches, it also does with each piece at its leftmost position. */
 function isMatch(pieces: readonly string[], name: string): boolean {
   const [first = '', last = ''] = [pieces[0], pieces.at(-1)];
   if (name.length < first.length + last.length || !name.startsWith(first) || !name.endsWith(last)) return false;

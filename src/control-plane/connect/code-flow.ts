@@ -1,21 +1,19 @@
-// The authorization-code flow with PKCE (RFC 6749, 7636, 8707, 9207), for users who connect a backend and for people who sign in to the
-// console: makes the URL at the authorization server, and exchanges the code for tokens when the browser returns. Who may begin, what is
-// kept meanwhile and what is done with the tokens is up to `connect.ts` and `sign-in/sign-in.ts`. Cold path.
+// The authorization-code flow with PKCE (RFC 6749, 7636, 8707, 9207), for users who connect a backend and for people who
+// sign in to the console: makes the URL at the authorization server, and exchanges the code for tokens. Cold path.
 import type { AuthorizationServer, TokenEndpointResponse } from 'oauth4webapi';
 import { type ClientAuthentication, oauthAnswer, errorCodeText, clientAuth } from '../../credentials/index.js';
 import type { ConnectFetch } from './connect-fetch.js';
 
-/** Seconds by which the issuer's clock may differ from this one when a sign-in's id token is checked. Beyond that, the sign-in fails. */
+/** Seconds by which an issuer's clock may differ from this one when an ID token is checked. */
 const SIGN_IN_CLOCK_TOLERANCE_S = 30;
 
 interface CodeRequest {
   readonly clientId: string;
   readonly redirectUri: string;
-  /** Sent back with the code. */
   readonly state: string;
   /** PKCE's code verifier. */
   readonly verifier: string;
-  /** To be repeated by the ID token; absent if none is wanted. */
+  /** To be repeated in the ID token; absent if no ID token is wanted. */
   readonly nonce?: string;
   /** Resource indicator (RFC 8707); `''` for none. */
   readonly resource: string;
@@ -33,7 +31,7 @@ export async function authorizationUrl(endpoint: string, scope: string, request:
   const parameters = {
     ...{ response_type: 'code', client_id: clientId, redirect_uri: redirectUri, scope, state, nonce, resource },
     ...{ code_challenge: await oauth.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' },
-    // Without this, OpenID Connect lets a server leave out the refresh token. A sign-in needs none.
+    // OpenID Connect lets a server leave out the refresh token without this. A sign-in needs none.
     prompt: nonce === '' && scope.split(' ').includes('offline_access') ? 'consent' : '',
   };
   for (const [name, value] of Object.entries(parameters)) if (value !== '') url.searchParams.set(name, value);
@@ -41,8 +39,8 @@ export async function authorizationUrl(endpoint: string, scope: string, request:
 }
 
 /**
- * Exchanges the code. If a nonce was sent, the ID token is checked too: issuer, audience, times and nonce. Its signature is not needed,
- * because it comes from the issuer over TLS. `describeError` describes what this rejects with.
+ * If a nonce was sent, the ID token is checked too: issuer, audience, times and nonce. Its signature is not needed, because
+ * it comes from the issuer over TLS. Rejects with errors for `describeError`.
  * @param query of the URL at which the browser came back.
  */
 export async function exchangeCode(
@@ -69,11 +67,11 @@ export async function exchangeCode(
   return oauth.processAuthorizationCodeResponse(server, named, read, idToken);
 }
 
-/** What is known of an error of the exchange. Of the authorization server's response, only the error code is repeated. */
+/** What is known of an error of the exchange. Only the error code of the response is repeated. */
 interface OAuthErrorReport {
   readonly isDenied: boolean;
   readonly isClientUnknown: boolean;
-  /** ` (code)`, or `''` if there was no code; `undefined` for an error that is not about the server's response. */
+  /** ` (code)`, `''` if there was no code; `undefined` if the error is not about a response. */
   readonly words: string | undefined;
 }
 

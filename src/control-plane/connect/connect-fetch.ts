@@ -1,5 +1,5 @@
-// Requests to backends and authorization servers on behalf of a user on the consent page, or of somebody who signs in. They never go to a
-// refused address, follow no redirects, share one deadline, and each response has a size limit. Cold path.
+// Requests to backends and authorization servers for a consent or sign-in: never to a refused address, without redirects,
+// with one deadline and a size limit for each response. Cold path.
 import type { UpstreamOptions } from '../../config/index.js';
 import {
   type Names,
@@ -22,14 +22,14 @@ export class ConnectFetch {
   readonly #subject: string;
   readonly #signal: AbortSignal;
 
-  /** For the requests of one step of a consent or sign-in. @param subject whose share of connections and look-ups is used. */
+  /** For one step of a consent or sign-in. @param subject whose quota of connections and look-ups is used. */
   constructor(means: ConnectFetchMeans, subject: string, withinMs: number = limits.connectMsMax) {
     this.#means = means;
     this.#subject = subject;
     this.#signal = AbortSignal.timeout(withinMs);
   }
 
-  /** The `fetch` that the OAuth library uses. */
+  /** For the OAuth library. */
   readonly fetch = async (url: string | URL, request: FetchedRequest = {}): Promise<Response> => {
     const target = new URL(url);
     this.check(target);
@@ -39,7 +39,7 @@ export class ConnectFetch {
     return upstreamFetch(means, target, request);
   };
 
-  /** @returns `undefined` for a response that is compressed although nobody has asked for that: it cannot be read. */
+  /** @returns `undefined` for a response that cannot be read, because it is compressed although nobody asked for that. */
   async fetchReadable(url: URL, request: FetchedRequest): Promise<Response | undefined> {
     return this.fetch(url, request).catch((error: unknown) => {
       if (error instanceof ControlPlaneFault && error.cause === ENCODED) return undefined;
@@ -47,7 +47,7 @@ export class ConnectFetch {
     });
   }
 
-  /** The JSON object at this URL; `undefined` if there is none. */
+  /** The JSON object at the URL; `undefined` if there is none. */
   async fetchObject(url: URL): Promise<Readonly<Record<string, unknown>> | undefined> {
     const response = await this.fetchReadable(url, { headers: { accept: 'application/json' } });
     const text = await response?.text();
@@ -60,7 +60,7 @@ export class ConnectFetch {
     }
   }
 
-  /** Throws for a URL that must not be connected to. The addresses of a host name are checked when connecting. */
+  /** Throws if the URL must not be connected to. The addresses of a host name are checked when connecting. */
   check(url: URL): void {
     if (!/^https?:$/.test(url.protocol)) throw unusableResponse('A server names an address that is not http or https.');
     if (url.protocol === 'http:' && this.#means.mode === 'tls-only')
@@ -89,7 +89,6 @@ function faultOf({ kind }: UpstreamFault): ControlPlaneFault {
   return unusableResponse(WORDS[kind] ?? 'A server cannot be reached: try again later.', kind);
 }
 
-/** A backend or an authorization server gave an unusable response. */
 export function unusableResponse(words: string, cause?: UpstreamFault['kind']): ControlPlaneFault {
   return new ControlPlaneFault('party-unfit', words, { cause });
 }

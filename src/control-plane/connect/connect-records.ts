@@ -1,6 +1,5 @@
-// The state of consents in progress, sealed in the store, one record per user and backend: the links already used, and
-// the one consent under way. Any control plane can complete a consent that another began. Each new consent sweeps a few
-// expired records. Cold path.
+// Consents in progress, sealed in the store with one record per user and backend: which links were used, and the consent
+// in progress. Any control plane can complete a consent that another one began. Cold path.
 import {
   type SecretKeys,
   type ConnectTicket,
@@ -15,14 +14,14 @@ import type { UserAuth } from '../../user-config/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import type { DiscoveredAuthorization } from './discovery.js';
 
-/** Records that each new consent looks at, to remove those that have expired. The next consent continues with the records after these. */
+/** Records that each new consent examines, to remove expired ones. The next consent continues after them. */
 export const CONNECTS_SWEPT_MAX = 32;
 
-/** A consent under way: the ticket it was begun with, what was discovered, and what completing it needs. Stored, sealed. */
+/** Begun with a ticket, and has what was discovered and what is needed to complete it. */
 export interface PendingConsent extends ConnectTicket<UserAuth>, DiscoveredAuthorization {
-  /** Part of the `state` parameter, which the authorization server sends back. */
+  /** Part of `state`, which the authorization server sends back. */
   readonly nonce: string;
-  /** A hash that identifies the browser that began the consent. */
+  /** Hash of a secret of the browser that began the consent. */
   readonly browser: string;
   readonly grantKey: string;
   readonly client: GrantClient;
@@ -46,7 +45,7 @@ export class ConnectRecords {
     this.#sealed = new SealedRecords(records, keys);
   }
 
-  /** Replaces any consent under way. Rejects with a `ControlPlaneFault` if the ticket was used, or too many were. */
+  /** Replaces any consent in progress. Rejects with a `ControlPlaneFault` if the ticket was used, or too many were. */
   async begin(begun: PendingConsent, nowMs: number): Promise<void> {
     const key = keyOf(begun.grantKey);
     await retrySwap(async () => {
@@ -65,7 +64,7 @@ export class ConnectRecords {
     await this.#sweep(nowMs);
   }
 
-  /** Removes the consent, so that a second call finds nothing. @returns `undefined` if no unexpired consent has this nonce. */
+  /** Removes the consent. @returns `undefined` if no valid consent has this nonce. */
   async end(grantKey: string, nonce: string, nowMs: number): Promise<PendingConsent | undefined> {
     const key = keyOf(grantKey);
     const { begun } = await retrySwap(async () => {
@@ -95,12 +94,11 @@ function keyOf(grantKey: string): string {
   return PREFIX + grantKey.slice(GRANT_PREFIX.length);
 }
 
-// Records of the store whose values are sealed as JSON, each bound to its own key. Cold path.
+// Records whose values are sealed as JSON, each bound to its own key.
 
 interface SealedRead<Value> {
-  /** As stored, for the swap that changes it. */
   readonly bytes: Buffer | undefined;
-  /** `undefined` also for a record that no key opens. */
+  /** `undefined` also if no key opens the record. */
   readonly value: Value | undefined;
 }
 
@@ -118,13 +116,13 @@ export class SealedRecords<Value> {
     return { bytes, value: this.open(key, bytes) };
   }
 
-  /** @returns false if the record has changed meanwhile: then nothing is done. @param value `undefined`: the record is removed. */
+  /** @returns false, and does nothing, if the record has changed. @param value `undefined` removes the record. */
   async replace(key: string, expected: Buffer | undefined, value: Value | undefined): Promise<boolean> {
     const sealed = value && sealText(this.#keys.sealing, key, JSON.stringify(value));
     return this.records.swap([{ ...recordKey(key), expected, value: sealed }]);
   }
 
-  /** Not validated: only the gateway can have sealed it. */
+  /** Not validated, because only the gateway can have sealed it. */
   open(key: string, bytes: Buffer | undefined): Value | undefined {
     const opened = bytes && openText(this.#keys, key, bytes);
     return opened?.kind === 'opened' ? (JSON.parse(opened.text) as Value) : undefined;

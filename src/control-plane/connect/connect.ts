@@ -1,6 +1,6 @@
-// How a user connects a backend: from the link given by a plane, by way of the backend's authorization server, to the
-// grant in the store (RFC 6749 with PKCE, RFC 8707, RFC 9207). The ticket in the link says who may do so, and is valid
-// for one start; the response must come back to the browser that started, once, and soon. Cold path.
+// How a user connects a backend: from the link, by way of the backend's authorization server, to the grant in the store
+// (RFC 6749 with PKCE, RFC 8707, RFC 9207). The link's ticket says who may do so, and is valid for one start. The response
+// must return to the browser that started, once, and soon. Cold path.
 import { createHash, randomBytes } from 'node:crypto';
 import {
   openTicket,
@@ -30,18 +30,13 @@ import { ConnectRecords, type PendingConsent } from './connect-records.js';
 import { discoverAuthorization, type DiscoveredAuthorization } from './discovery.js';
 import { RegisteredClients } from './registered-clients.js';
 
-// Revokes at the authorization server what a user has disconnected here (RFC 7009): the refresh token, with which most servers
-// revoke everything from the same consent. Limited in time; the outcome is reported, and there is no retry.
-
-/**
- * Time to revoke a disconnected grant at its authorization server, all requests included. After that, the answer says that this failed; the
- * gateway's own copy is removed anyway.
- */
+/** Time to revoke a grant at its authorization server. The gateway's own copy is removed in any case. */
 const REVOCATION_MS_MAX = 5_000;
 
 /** `unoffered`: the server has no revocation endpoint. */
 export type Revocation = 'revoked' | 'unoffered' | 'failed';
 
+/** Revokes the refresh token (RFC 7009), which revokes everything from the same consent at most servers. */
 async function revokeGrant(
   means: ConnectOptions,
   { subject, issuer, revocationEndpoint, client, backendUrl, refreshToken, accessToken }: UserGrant,
@@ -72,13 +67,13 @@ async function revokeGrant(
   }
 }
 
-/** Grants of one subject in the store. Beyond that, the oldest grant is removed, and the user is asked again when it is needed. */
+/** Grants of one subject. Beyond that, the oldest is removed. */
 export const GRANTS_PER_SUBJECT_MAX = 64;
-/** Grants of the control plane itself in the store, with which it probes servers. Beyond that, the oldest grant is removed. */
+/** Grants of the control plane itself, for probes. Beyond that, the oldest is removed. */
 const GRANTS_OF_PROBES_MAX = 1_024;
 
 interface ConnectOptions extends ConnectFetchMeans {
-  /** This control plane's scheme, host and port, as browsers reach it. */
+  /** Scheme, host and port of this control plane for browsers. */
   readonly connectUrl: string;
   readonly keys: SecretKeys;
   readonly records: RecordStore;
@@ -89,7 +84,6 @@ interface ConnectOptions extends ConnectFetchMeans {
 
 type Ticket = ConnectTicket<UserAuth>;
 
-/** What the consent page shows. */
 export interface ConsentPreview extends DiscoveredAuthorization {
   readonly ticket: Ticket;
 }
@@ -118,13 +112,13 @@ export class Connect {
     return this.#options.connectUrl.startsWith('https:');
   }
 
-  /** Rejects with a `ControlPlaneFault`, as do the methods below. @param server the name in the link's path. */
+  /** Rejects with a `ControlPlaneFault`, as do `begin` and `end`. @param server the name in the link's path. */
   async preview(server: string, ticketText: string): Promise<ConsentPreview> {
     const ticket = this.#openTicketFor(server, ticketText);
     return { ticket, ...(await discoverAuthorization(this.#fetchFor(ticket), ticket, ticket.auth)) };
   }
 
-  /** @param browser a secret known only to this browser. @returns the URL at the authorization server to continue at. */
+  /** @param browser a secret of this browser. @returns the URL at the authorization server. */
   async begin(server: string, ticketText: string, browser: string): Promise<string> {
     const ticket = this.#openTicketFor(server, ticketText);
     const fetch = this.#fetchFor(ticket);
@@ -141,7 +135,7 @@ export class Connect {
     return authorizationUrl(found.server.authorization_endpoint, found.scope, this.#requestOf(state, begun));
   }
 
-  /** @param query of the callback URL that the authorization server redirected the browser to. @returns the backend's name. */
+  /** @param query of the callback URL. @returns the backend's name. */
   async end(query: URLSearchParams, browser: string): Promise<string> {
     const state = query.get('state') ?? '';
     const begun = await this.#takeConsent(state, browser);
@@ -162,7 +156,7 @@ export class Connect {
     return begun.backendName;
   }
 
-  /** The user's grants, without the tokens. */
+  /** The user's grants without their tokens. */
   async list(subject: string) {
     return (await this.#grantsOf(subject)).map(({ grant }) => ({
       server: grant.backendName,
@@ -174,8 +168,8 @@ export class Connect {
   }
 
   /**
-   * Deletes the grants from the store, whatever the authorization server responds.
-   * @returns the result of the revocation at that server; `missing` if there was no grant for this name.
+   * Deletes the grants, whatever their authorization servers respond.
+   * @returns the result of the revocation; `missing` if there was no grant.
    */
   async disconnect(subject: string, server: string): Promise<Revocation | 'missing'> {
     const grants = (await this.#grantsOf(subject)).filter(({ grant }) => grant.backendName === server);
@@ -277,7 +271,7 @@ export class Connect {
 
   async #grantsOf(subject: string) {
     const { records, grants } = this.#options;
-    // Twice the maximum, because concurrent consents may temporarily exceed it.
+    // Concurrent consents may exceed the maximum for a moment.
     const keys = await records.listKeys(grantsOf(subject), '', 2 * grantsMax(subject));
     const values = await records.readMany(keys);
     return keys.flatMap((key, index) => {
@@ -297,7 +291,7 @@ export class Connect {
   }
 }
 
-/** The empty subject is the control plane itself: see `CredentialedProber`. */
+/** The empty subject is the control plane itself. */
 function grantsMax(subject: string): number {
   return subject === '' ? GRANTS_OF_PROBES_MAX : GRANTS_PER_SUBJECT_MAX;
 }

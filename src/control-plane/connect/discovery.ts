@@ -1,6 +1,6 @@
-// Finds out where a backend's users give their consent, and to what: from the backend's challenge, its metadata as a
-// protected resource (RFC 9728) and its authorization server's metadata (RFC 8414, OpenID Connect Discovery). Metadata
-// is rejected if the user's consent could be for another resource, whose token this backend would then get. Cold path.
+// Finds out where a backend's users give their consent, and to what: from the backend's challenge, its protected-resource
+// metadata (RFC 9728) and its authorization server's metadata (RFC 8414, OpenID Connect Discovery). Rejects metadata with
+// which this backend could get a token for another resource. Cold path.
 import { PROGRAM_VERSION, limits } from '../../shared/index.js';
 import type { UserAuth, UpstreamTarget } from '../../user-config/index.js';
 import { type ConnectFetch, unusableResponse } from './connect-fetch.js';
@@ -17,7 +17,7 @@ export interface AuthorizationServer {
 
 export interface DiscoveredAuthorization {
   readonly server: AuthorizationServer;
-  /** `''`: none is asked for. */
+  /** `''`: none is requested. */
   readonly resource: string;
   /** `''`: the authorization server's default. */
   readonly scope: string;
@@ -25,7 +25,7 @@ export interface DiscoveredAuthorization {
 
 type Metadata = Readonly<Record<string, unknown>>;
 
-/** Rejects with a `ControlPlaneFault`. @param auth what the config says takes precedence over what is found. */
+/** Rejects with a `ControlPlaneFault`. @param auth takes precedence over what is found. */
 export async function discoverAuthorization(
   fetch: ConnectFetch,
   target: UpstreamTarget,
@@ -46,7 +46,7 @@ export async function discoverAuthorization(
   return { server, resource, scope };
 }
 
-/** Adds the scope for offline access, which backends rarely name: without it, many authorization servers give no refresh token. */
+/** Backends rarely name this scope, without which many authorization servers issue no refresh token. */
 function withOffline(scope: string): string {
   return scope === '' || scope.split(' ').includes(OFFLINE_SCOPE) ? scope : `${scope} ${OFFLINE_SCOPE}`;
 }
@@ -76,7 +76,7 @@ async function resourceMetadata(fetch: ConnectFetch, backend: URL, challenge: st
   const named = parameterIn(challenge, 'resource_metadata');
   const path = backend.pathname === '/' ? '' : backend.pathname;
   const urls = [`${backend.origin}${WELL_KNOWN_RESOURCE}${path}`, `${backend.origin}${WELL_KNOWN_RESOURCE}`];
-  // A resource publishes its metadata at its own origin (RFC 9728, section 3.3): a URL at another origin is ignored.
+  // A resource publishes its metadata at its own origin (RFC 9728, section 3.3).
   if (named !== undefined && URL.canParse(named) && new URL(named).origin === backend.origin) urls.unshift(named);
   for (const address of new Set(urls)) {
     const metadata = await fetch.fetchObject(new URL(address));
@@ -87,7 +87,7 @@ async function resourceMetadata(fetch: ConnectFetch, backend: URL, challenge: st
   return undefined;
 }
 
-/** Throws if the resource is not the backend's own: the backend would get tokens that are valid at another server. */
+/** Throws if the resource is not the backend's own: the backend would get tokens that are valid elsewhere. */
 function checkResource(resource: string | undefined, backend: URL): void {
   const url = resource !== undefined && URL.canParse(resource) ? new URL(resource) : undefined;
   const path = url?.pathname.replace(/\/$/, '') ?? '';
@@ -114,7 +114,7 @@ async function serverMetadata(
   for (const address of new Set(urls)) {
     const metadata = await fetch.fetchObject(new URL(address));
     if (metadata === undefined) continue;
-    // OpenID Connect's metadata has no member for PKCE: Entra ID and Cognito support it without saying so. If it is said, that counts.
+    // OpenID Connect has no member for PKCE: Entra ID and Cognito support it without saying so.
     const defaultMethods = address === ofOAuth ? [] : ['S256'];
     const server = checkedServer(fetch, { code_challenge_methods_supported: defaultMethods, ...metadata }, issuer);
     return { server, offersOffline: textsIn(metadata, 'scopes_supported').includes(OFFLINE_SCOPE) };
@@ -153,7 +153,7 @@ function endpointIn(fetch: ConnectFetch, metadata: Metadata, name: string): stri
   return text;
 }
 
-/** Optional: a missing or invalid endpoint must not fail the consent. */
+/** A missing or invalid endpoint must not fail the consent. */
 function revocationIn(fetch: ConnectFetch, metadata: Metadata): string | undefined {
   try {
     return endpointIn(fetch, metadata, 'revocation_endpoint');
@@ -172,6 +172,5 @@ function textsIn(metadata: Metadata | undefined, name: string): string[] {
   return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
 }
 
-/** Of OpenID Connect: asks for a refresh token. */
 const OFFLINE_SCOPE = 'offline_access';
 const WELL_KNOWN_RESOURCE = '/.well-known/oauth-protected-resource';

@@ -1,5 +1,5 @@
 // The gateway's own clients at authorization servers (RFC 7591), for backends whose `auth` names no client: one for each
-// backend, registered when it is first needed, and sealed in the store. Cold path.
+// backend, registered when first needed, and sealed in the store. Cold path.
 import { SealedRecords } from './connect-records.js';
 import {
   type SecretKeys,
@@ -21,10 +21,10 @@ import type { AuthorizationServer, DiscoveredAuthorization } from './discovery.j
 interface RegisteredClient {
   readonly issuer: string;
   readonly redirectUri: string;
-  /** The scopes that the client was registered for: many servers grant no others. Absent in records of earlier versions. */
+  /** Many servers grant a client no other scopes. Absent if version 0.1.0 registered the client. */
   readonly scope?: string;
   readonly client: GrantClient;
-  /** Wall clock, ms; 0: never expires. */
+  /** Wall clock, ms; 0: forever. */
   readonly untilMs: number;
 }
 
@@ -41,7 +41,7 @@ export class RegisteredClients {
     this.#sealed = new SealedRecords(records, keys);
   }
 
-  /** The registered client, or else a new one. Rejects with a `ControlPlaneFault`. */
+  /** Registers a client if none is known. Rejects with a `ControlPlaneFault`. */
   async find(
     fetch: ConnectFetch,
     target: UpstreamTarget,
@@ -53,19 +53,19 @@ export class RegisteredClients {
       known?.issuer === server.issuer && known.redirectUri === redirectUri && isRegisteredFor(known.scope, scope);
     if (known !== undefined && isSame && (known.untilMs === 0 || Date.now() < known.untilMs)) return known.client;
     const registered = await register(fetch, server, scope, redirectUri);
-    // If this fails, another process has registered a client meanwhile: both are valid.
+    // If the swap fails, another process has registered a client, too: both are valid.
     await this.#sealed.replace(keyOf(target), bytes, registered);
     return registered.client;
   }
 
-  /** Deletes a client that the authorization server no longer knows. */
+  /** For a client that the authorization server no longer knows. */
   async forget(target: UpstreamTarget, client: GrantClient): Promise<void> {
     const { bytes, value: known } = await this.#sealed.read(keyOf(target));
     if (known?.client.id === client.id) await this.#sealed.replace(keyOf(target), bytes, undefined);
   }
 }
 
-/** @param registered `undefined` for a client of an earlier version, which registered no scopes and never asked for `offline_access`. */
+/** @param registered `undefined` for a client of version 0.1.0, which never asked for `offline_access`. */
 function isRegisteredFor(registered: string | undefined, asked: string): boolean {
   const scopes = registered?.split(' ');
   const each = asked.split(' ').filter((scope) => scope !== '');
@@ -88,7 +88,7 @@ async function register(
     );
   const oauth = await import('oauth4webapi');
   const supported = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
-  // `none` comes first: with PKCE in use, a client secret adds nothing but another secret to keep.
+  // `none` comes first: with PKCE, a secret adds nothing.
   const method = Object.keys(AUTHENTICATION_BY_METHOD).find((each) => supported.includes(each));
   if (method === undefined)
     throw unusableResponse(
@@ -112,7 +112,7 @@ async function register(
       .processDynamicClientRegistrationResponse(await oauthAnswer(answer, 'registration'))
       .catch((error: unknown) => {
         const code = errorCodeText(error) ?? '';
-        // Some servers register clients for no scopes but their own, and yet grant those of the resources behind them.
+        // Some servers refuse to register clients for the scopes of the resources behind them, and grant these anyway.
         if (code === ' (invalid_client_metadata)' && asked !== '') return ask('');
         throw notRegistered(
           code === '' ? `answered with status ${answer.status}, and without a client` : `refused${code}`,

@@ -1,5 +1,5 @@
-// Asks the admin listeners of the dataplane over plain HTTP: there is one for each address of the name that the option gives. With bounds on
-// time, response size and concurrent requests, of which each subject has a share. The addresses are shown to admins only. Cold path.
+// Asks the admin listeners of the dataplane over plain HTTP: one for each address of the configured name. Time, response
+// size and concurrent requests are bounded, and each subject has a quota. Only admins see the addresses. Cold path.
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { formatAddress, type ListenAddress } from '../../config/index.js';
@@ -7,7 +7,7 @@ import { bodyText, limits } from '../../shared/index.js';
 import { Quota } from '../../fair/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 
-/** Checks and types an answer: a schema of zod. */
+/** A schema of zod. */
 interface Shape<Value> {
   safeParse(value: unknown): { readonly success: true; readonly data: Value } | { readonly success: false };
 }
@@ -22,28 +22,26 @@ const BOUNDS: AdminBounds = {
   answerBytesMax: limits.dataplaneAnswerBytesMax,
 };
 
-/** Dataplanes that are asked at once, the first ones by address. The others count as silent. */
+/** Dataplanes that are asked at once, the first by address. The others count as silent. */
 const MACHINES_MAX = 32;
 
-/** What the dataplanes say that have an answer. */
 export interface Answers<Value> {
   readonly told: readonly {
-    /** The number of the machine, from 1 on, in the order of addresses; `''` if it is the only one. */
+    /** The number of the dataplane in the order of addresses, from 1; `''` if there is only one. */
     readonly machine: string;
     /** For admins only. */
     readonly address: string;
     readonly value: Value;
   }[];
-  /** Those that did not respond. */
+  /** Dataplanes that did not respond. */
   readonly silent: readonly { readonly machine: string; readonly address: string }[];
 }
 
-/** A worker of one of several dataplanes: `machine/slot`; the slot alone if there is one dataplane. */
+/** A worker's name: `machine/slot`, or the slot alone if there is only one dataplane. */
 export function slotName<Slot>(machine: string, slot: Slot): Slot | string {
   return machine === '' ? slot : `${machine}/${String(slot)}`;
 }
 
-/** Rows about workers, each with its `slotName`. */
 export function slotsNamed<Row extends { readonly slot: number }>(machine: string, rows: readonly Row[]) {
   return rows.map((row) => ({ ...row, slot: slotName(machine, row.slot) }));
 }
@@ -62,9 +60,9 @@ export class AdminClient {
 
   /**
    * Rejects with a `ControlPlaneFault` if no dataplane responds.
-   * @param subject whose share of requests this uses; `undefined`: nobody's.
+   * @param subject whose quota this uses; `undefined`: nobody's.
    * @param otherStatus a status besides 200 whose body has this shape.
-   * @returns what was told by those that did not respond with 404, in the order of their addresses.
+   * @returns the answers that are not 404, in the order of addresses.
    */
   async ask<Value>(path: string, shape: Shape<Value>, subject?: string, otherStatus = 200): Promise<Answers<Value>> {
     if (subject !== undefined && !this.#requests.tryTake(subject))
@@ -92,7 +90,7 @@ export class AdminClient {
     }
   }
 
-  /** Hosts that do not depend on DNS, which admin listeners accept without an option. */
+  /** Addresses, because admin listeners accept only hosts that do not depend on DNS. */
   async #hosts(signal: AbortSignal): Promise<readonly string[]> {
     const late = once(signal, 'abort').then(() => Promise.reject(new Error('no answer')));
     try {
@@ -144,10 +142,7 @@ export class AdminClient {
 
 type LookUp = (host: string) => Promise<readonly string[]>;
 
-/**
- * The addresses of a name, sorted; those of one family, because a machine may have one of each. `localhost` is this machine, whichever of
- * its addresses the listener has.
- */
+/** Sorted, and of one family, because a machine may have addresses of both. `localhost` stays, whatever its addresses. */
 const lookUp: LookUp = async (host) => {
   if (host === 'localhost') return [host];
   const found = await lookup(host, { all: true });
@@ -170,7 +165,7 @@ function faultOf(status: number, value: unknown): ControlPlaneFault {
 const ACCEPT = { accept: 'application/json' };
 const DETAIL_CHARS_MAX = 500;
 
-/** Why `fetch` failed, which is in the error's cause. */
+/** The reason why `fetch` failed is in the error's cause. */
 function reasonOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   if (cause instanceof SyntaxError) return 'its response is not JSON';

@@ -1,6 +1,6 @@
-// Live figures of the dataplane for everybody who watches them. Its admin listeners are asked at one interval, however
-// many watchers there are, and not at all while there are none. Each watcher has a stream of server-sent events, which ends
-// after a while, so that a token that is no longer valid stops showing figures. Cold path.
+// Live figures of the dataplane, streamed as server-sent events. The admin listeners are asked at one interval however many
+// watchers there are, and not at all without any. Each stream ends after a while, so that an expired token stops showing
+// figures. Cold path.
 import {
   figuresShape,
   readyShape,
@@ -16,22 +16,19 @@ import { Quota } from '../../fair/index.js';
 import { slotName, slotsNamed, type AdminClient, type Answers } from './admin-client.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 
-/** Interval at which a dataplane's figures are read while somebody watches them. */
+/** Interval at which figures are read while somebody watches them. */
 const LIVE_INTERVAL_MS = 2_000;
-/**
- * Duration of one stream of live figures, because its token may lose its validity. After that, the stream ends, and whoever still has a
- * valid token opens another.
- */
+/** Duration of one stream. Whoever still has a valid token opens another. */
 const LIVE_STREAM_MS_MAX = 600_000;
-/** Bytes that wait for the reader of a stream of live figures. Beyond that, the stream is cut. */
+/** Bytes that wait for the reader of a stream. Beyond that, the stream is cut. */
 const LIVE_STREAM_BYTES_WAITING_MAX = 64 * KIB;
-/** Backends in one set of live figures, the busiest ones. Beyond that, the others are left out. */
+/** Backends in one set of figures, the busiest first. */
 const LIVE_BACKENDS_MAX = 20;
 
 interface Watcher {
   readonly isAdmin: boolean;
   readonly stream: PassThrough;
-  /** When the stream ends, by `performance.now()`. */
+  /** By `performance.now()`. */
   readonly untilMs: number;
 }
 
@@ -48,7 +45,7 @@ export class LiveFigures {
   readonly #watchers = new Set<Watcher>();
   readonly #quota = new Quota(limits.liveStreamsMax);
   #timer: NodeJS.Timeout | undefined;
-  /** The previous reading, from which rates are computed, and the machines that it is of. */
+  /** For rates: the previous figures, and of which dataplanes. */
   #previous: { readonly figures: Figures; readonly machines: string } | undefined;
   #isReading = false;
 
@@ -57,7 +54,7 @@ export class LiveFigures {
     this.#bounds = bounds;
   }
 
-  /** @returns `undefined` when there are too many watchers, in all or of this subject. */
+  /** @returns `undefined` if there are too many watchers, in total or of this subject. */
   open(subject: string, isAdmin: boolean): Readable | undefined {
     if (!this.#quota.tryTake(subject)) return undefined;
     const stream = new PassThrough();
@@ -68,7 +65,7 @@ export class LiveFigures {
       this.#quota.give(subject);
     });
     stream.on('error', () => {});
-    // Sends the response head.
+    // Makes Node.js send the response head.
     stream.write(COMMENT);
     if (this.#timer === undefined) {
       this.#timer = setInterval(() => this.#tick(), this.#bounds.intervalMs);
@@ -90,12 +87,12 @@ export class LiveFigures {
   #tick(): void {
     for (const { stream, untilMs } of this.#watchers) {
       if (performance.now() <= untilMs) continue;
-      // A watcher that has not read the end of its stream by the next turn has stopped reading.
+      // Whoever has not read the end of the stream by the next tick has stopped reading.
       if (stream.writableEnded) stream.destroy();
       else stream.end();
     }
     if (this.#watchers.size === 0) return this.#pause();
-    // The previous reading is still under way: a comment shows that the stream is alive.
+    // The comment shows that the stream is alive.
     if (this.#isReading) return this.#send(() => COMMENT);
     this.#isReading = true;
     void this.#read().finally(() => (this.#isReading = false));
@@ -120,7 +117,7 @@ export class LiveFigures {
       const machines = metrics.told.map(({ address }) => address).join();
       const previous = this.#previous;
       this.#previous = { figures: now, machines };
-      // Rates need two readings of the same machines.
+      // Rates need two readings of the same dataplanes.
       if (previous?.machines !== machines) return this.#send(() => COMMENT);
       const rows = workers.told.flatMap(({ machine, value }) => slotsNamed(machine, value.workers));
       const load = loadOf(new Interval(previous.figures, now), rows);
@@ -163,7 +160,7 @@ function liveView(load: DataplaneLoad, isAdmin: boolean): object {
     callP50Ms: inMs(calls?.p50S),
     callP99Ms: inMs(calls?.p99S),
     gatewayP99Ms: inMs(gatewayP99S),
-    // Backend names come from other users' configs.
+    // The names of backends are from other users' configs.
     backends: isAdmin ? backends.slice(0, LIVE_BACKENDS_MAX).map(rowOf) : [],
   };
 }
@@ -174,7 +171,7 @@ function rowOf({ name, requestsPerSecond, failuresPerSecond, p99S }: LoadRow): o
 
 type Told<Value> = Answers<Value>['told'][number];
 
-/** Each worker has a name of its own among those of all machines. */
+/** Makes the names of workers unique among all dataplanes. */
 function figuresOf({ machine, value }: Told<DataplaneFigures>): DataplaneFigures {
   return value.map(({ name, values }) => ({
     name,
@@ -190,7 +187,7 @@ interface Trouble {
   readonly message: string;
 }
 
-/** While one machine is ready, what keeps another from it is a loss of capacity. */
+/** While one dataplane is ready, what keeps others from being ready is a loss of capacity. */
 function readinessOf({ told, silent }: Answers<DataplaneReadiness>) {
   const messagesNamed = (machine: string, address: string, each: readonly Trouble[]): readonly Trouble[] =>
     machine === '' ? each : each.map(({ code, message }) => ({ code, message: `${address}: ${message}` }));
@@ -203,7 +200,7 @@ function readinessOf({ told, silent }: Answers<DataplaneReadiness>) {
   return isReady ? { obstacles: [], degraded: [...obstacles, ...degraded] } : { obstacles, degraded };
 }
 
-/** Messages may contain addresses, so only admins get them. */
+/** Only admins get messages, which may contain addresses. */
 function troubles(obstacles: readonly Trouble[], degraded: readonly Trouble[], isAdmin: boolean): object {
   const shown = ({ code, message }: Trouble): object => ({ code, message: isAdmin ? message : '' });
   return { obstacles: obstacles.map(shown), degraded: degraded.map(shown) };

@@ -1,13 +1,13 @@
-// Turns the errors of routes into faults, which are answered as `{"detail": …}`: a message for people that names the faulty member. What
-// never becomes a request of a route, such as a head that is not HTTP, is answered in http-app.ts.
+// Turns the errors of routes into faults, which are answered as `{"detail": …}`. What Node.js does not parse as a request is
+// answered in http-app.ts.
 import type { FastifyError, FastifySchemaValidationError } from 'fastify';
 import { RecordStoreFault } from '../../store/index.js';
 import { ControlPlaneFault, type FaultCode } from '../common/control-plane-fault.js';
 
-/** The name of a member may come from the caller: no more of it is repeated than this. */
+/** Characters that are repeated of a member's name, which may come from the caller. */
 const MEMBER_CHARS_MAX = 128;
 
-/** A sentence that names the member at fault. @param part the part of the request with the member: `body` or `querystring`. */
+/** A sentence that names the member at fault. @param part `body` or `querystring`. */
 export function describeViolation(violation: FastifySchemaValidationError, part: string): string {
   const { keyword, instancePath, params, message = 'is not valid' } = violation;
   const path = instancePath
@@ -55,7 +55,7 @@ function unescape(step: string): string {
   return step.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
-/** Replaces messages of fastify that are written for programmers. */
+/** Replaces messages that fastify writes for programmers. */
 const wordsForPeople: Readonly<Record<string, string>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'Unsupported content type: send application/json',
   FST_ERR_CTP_BODY_TOO_LARGE: 'Request body too large',
@@ -65,7 +65,7 @@ const wordsForPeople: Readonly<Record<string, string>> = {
   FST_ERR_MAX_PARAM_LENGTH: 'The path is too long',
 };
 
-/** The fault to answer with; `undefined` for an unexpected error. */
+/** @returns `undefined` for an unexpected error. */
 export function faultOf(error: unknown): ControlPlaneFault | undefined {
   if (error instanceof ControlPlaneFault) return error;
   if (error instanceof RecordStoreFault)

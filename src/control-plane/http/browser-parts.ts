@@ -1,8 +1,7 @@
-// What browsers get that is not JSON: HTML templates that escape everything inserted into them, and the cookies by which consents and
-// sign-ins are bound to the browser that began them; no script can read those. Cold path.
+// What browsers get that is not JSON: HTML whose inserted texts are escaped, and the cookies that bind consents and sign-ins
+// to the browser that began them. Cold path.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** Text that is already HTML. */
 export class Html {
   readonly text: string;
 
@@ -13,12 +12,12 @@ export class Html {
 
 type Part = string | number | Html | readonly Html[];
 
-/** The template's own text is HTML; inserted strings are escaped. */
+/** Inserted strings are escaped; the template itself is HTML. */
 export function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Html {
   return new Html(texts.map((text, index) => text + escaped(parts[index] ?? '')).join(''));
 }
 
-/** Plain text in which backticks mark `code`. */
+/** Text becomes HTML; what is in backticks becomes `code`. */
 export function textWithCode(text: string): Html {
   return new Html(escape(text).replaceAll(/`([^`]*)`/g, '<code>$1</code>'));
 }
@@ -33,7 +32,7 @@ function escape(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }
 
-/** The value of a cookie; `''` if no cookie of this name has a value of this form. */
+/** The value of the cookie; `''` if none of this name matches the pattern. */
 export function cookieIn({ headers: { cookie = '' } }: FastifyRequest, name: string, form: RegExp): string {
   for (const pair of cookie.split(/; */)) {
     const [each, value = ''] = pair.split('=', 2);
@@ -45,7 +44,7 @@ export function cookieIn({ headers: { cookie = '' } }: FastifyRequest, name: str
 interface CookieRules {
   readonly path: string;
   readonly maxAgeMs: number;
-  /** `Lax`: browsers send the cookie also when a page of another site leads here. */
+  /** `Lax`: also sent when a page of another site leads here. */
   readonly sameSite: 'Lax' | 'Strict';
   readonly isTls: boolean;
 }

@@ -1,4 +1,4 @@
-// Users' consents to servers that require one. The pages at which a browser gives them are in `routes/connect-routes.ts`.
+// Users' consents to servers. The pages for browsers are in `routes/connect-routes.ts`.
 import type { FastifyRequest } from 'fastify';
 import { isRoleEnough } from '../../config/index.js';
 import { ControlPlaneFault, notFound } from '../common/control-plane-fault.js';
@@ -15,7 +15,7 @@ function requireConnect(connect: Connect | undefined): Connect {
   return connect;
 }
 
-/** Throws unless the caller may change the server: with a grant for its probes, the control plane shows everybody the server's tools. */
+/** Throws unless the caller may change the server: with a grant for probes, everybody sees the server's tools. */
 function refuseUnentitled({ caller }: FastifyRequest, server: ServerRecord): void {
   if (caller !== undefined && !isRoleEnough(caller.role, 'editor')) {
     throw new ControlPlaneFault('role-missing', roleRefusal('editor', caller.role).message);

@@ -1,7 +1,6 @@
-// Admission checks, before anything else: Host and Origin (403), headers that must not be repeated (400), rate (429),
-// token (401), then whether the path and method exist (404, 405), whether the caller's role suffices (403), and whether
-// the process can take more work (503). The token is verified before the rate is counted, because the rate counts by
-// subject, or else by address; without a valid token, nothing is revealed about paths.
+// Checks before everything else: Host and Origin (403), repeated headers (400), rate (429), token (401), then whether path
+// and method exist (404, 405), role (403), and overload (503). The token is verified before the rate is counted, because
+// requests are counted by subject, or else by address. Without a valid token, nothing is revealed about paths.
 import type { FastifyContextConfig, FastifyRequest } from 'fastify';
 import type { TokenVerifier, Verified } from '../../auth/index.js';
 import type { Overload } from '../../fair/index.js';
@@ -13,7 +12,7 @@ import type { Principal } from '../common/principal.js';
 
 const ROLE_MISSING = 'role-missing';
 
-/** The refusal for a caller whose role does not suffice, with a challenge as in RFC 6750. @param has `undefined`: no role. */
+/** With a challenge as in RFC 6750. @param has `undefined`: no role. */
 export function roleRefusal(required: Role, has: Role | undefined): Refusal<typeof ROLE_MISSING> {
   const message = `This requires the role ${required}, but the token has ${has === undefined ? 'none' : `the role ${has}`}`;
   const challenge = `error="insufficient_scope", error_description="This requires the role ${required}"`;
@@ -28,13 +27,13 @@ const ALLOWED_METHODS = 'GET, POST, PUT, PATCH, DELETE, OPTIONS';
 
 interface KnownCaller {
   readonly subject: string;
-  /** `undefined` where roles are not taken from tokens, or the route needs no token. */
+  /** `undefined` if roles are not taken from tokens, or the route is open. */
   readonly caller: Principal | undefined;
 }
 
 const NOBODY: KnownCaller = { subject: '', caller: undefined };
 
-/** Headers that must not be repeated: two programs on the path might each use another copy. */
+/** Two programs on the path might each use another copy of these. */
 const SINGLE_HEADERS = new Set(['host', 'content-length', 'authorization', 'mcp-session-id']);
 
 export interface AdmissionParts {
@@ -52,7 +51,7 @@ export class ControlPlaneAdmission {
     this.#parts = parts;
   }
 
-  /** Throws if the host or origin is not allowed, or a header is repeated that must not be. */
+  /** Throws if the host or origin is not allowed, or a header must not be repeated. */
   checkOrigin(request: FastifyRequest): void {
     const { host = '', origin = '' } = request.headers;
     // Pages of any origin may read the metadata that says where to get a token.
@@ -62,7 +61,7 @@ export class ControlPlaneAdmission {
     if (repeated !== undefined) throw new ControlPlaneFault('head-ambiguous', `Send ${repeated} once`);
   }
 
-  /** @returns the caller; the subject is `''` where no token is needed. Throws when the request is refused. */
+  /** Throws if the request is refused. @returns the caller; the subject is `''` for open routes. */
   async checkCaller(request: FastifyRequest, routeConfig: FastifyContextConfig): Promise<KnownCaller> {
     const verified: Verified | undefined =
       routeConfig.isOpen === true ? undefined : await this.#parts.tokens.verify(request.headers.authorization ?? '');
@@ -82,12 +81,12 @@ export class ControlPlaneAdmission {
     throw refusedBy(this.#withChallenge(request, roleRefusal(role, caller.role)));
   }
 
-  /** The refusal with where to get a token, if that is known. */
+  /** Adds where to get a token, if that is known. */
   #withChallenge<Code extends string>(request: FastifyRequest, refusal: Refusal<Code>): Refusal<Code> {
     return this.#parts.resource.challenge(refusal, resourcePath(request), this.#originOf(request));
   }
 
-  /** The protected resource's metadata as JSON; `undefined` where none is published. */
+  /** The protected resource's metadata as JSON; `undefined` if none is published. */
   metadata(request: FastifyRequest): string | undefined {
     return this.#parts.resource.metadata(resourcePath(request), this.#originOf(request));
   }
@@ -96,13 +95,13 @@ export class ControlPlaneAdmission {
     return { isTls: false, host, isHostTrusted: this.#parts.hosts.isHostTrusted };
   }
 
-  /** Throws under overload. Open routes, such as health and documentation, are exempt: they cost next to nothing. */
+  /** Throws under overload. Open routes are exempt, because they cost next to nothing. */
   checkLoad({ method }: FastifyRequest, routeConfig: FastifyContextConfig): void {
     const refusal = routeConfig.isOpen === true ? undefined : this.#parts.overload.requestRefusalOf(method);
     if (refusal !== undefined) throw refusedBy(refusal);
   }
 
-  /** Headers that let a page of the request's origin read the response: name, value, … */
+  /** Headers for pages of the request's origin: name, value, … */
   corsHeaders(request: FastifyRequest): readonly string[] {
     const { origin = '', 'access-control-request-headers': asked = '' } = request.headers;
     if (isMetadata(request)) return metadataCorsHeaders;
@@ -124,7 +123,7 @@ function isMetadata({ url }: FastifyRequest): boolean {
   return url.startsWith(METADATA_PATH);
 }
 
-/** Path of the MCP endpoint that the request is about, as the caller wrote it but for a slash at its end; `''` for the whole program. */
+/** Path of the MCP endpoint in the request, without a slash at its end; `''` for the program as a whole. */
 function resourcePath({ url }: FastifyRequest): string {
   const [path = ''] = url.split('?', 1);
   const resource = path.startsWith(METADATA_PATH) ? path.slice(METADATA_PATH.length) : path;
@@ -146,7 +145,7 @@ function repeatedHeader(rawHeaders: readonly string[]): string | undefined {
   return undefined;
 }
 
-/** A fault that is answered like this refusal, in this interface's form: the dataplane sends some refusals as JSON-RPC errors. */
+/** The same refusal in the form of this interface: the dataplane sends some as JSON-RPC errors. */
 function refusedBy(
   { code, status, message, headers: [name = '', value = ''] }: Refusal<Refusal['code'] | typeof ROLE_MISSING>,
   forLog: { readonly why?: string | undefined; readonly host?: string | undefined } = {},
@@ -155,10 +154,9 @@ function refusedBy(
   return new ControlPlaneFault(code, message, { status, outcome: 'refused', headers, ...forLog });
 }
 
-// Requests per minute, counted by subject or address. A minute begins with the first request after the previous minute
-// has ended.
+// Requests per minute, counted by subject or address. A minute begins with a request.
 
-/** Subjects and addresses whose requests are counted at once. Beyond that, the oldest starts again from zero. */
+/** Subjects and addresses that are counted at once. Beyond that, the oldest starts again from zero. */
 const RATE_LIMIT_KEYS_MAX = 100_000;
 
 const WINDOW_MS = 60_000;
@@ -172,7 +170,7 @@ export class RateLimiter {
   readonly #countMax: number;
   readonly #nowMs: () => number;
   readonly #keysMax: number;
-  /** In the order of their beginning, which is the order of their end. */
+  /** In the order in which they end. */
   readonly #windows = new Map<string, Window>();
 
   /** @param countMax 0: unlimited. */
@@ -182,7 +180,7 @@ export class RateLimiter {
     this.#keysMax = keysMax;
   }
 
-  /** @returns 0 when the request is let in, else the number of whole seconds until one will be. */
+  /** @returns 0 if the request is admitted, else the seconds until one will be. */
   admit(key: string): number {
     if (this.#countMax === 0) return 0;
     const nowMs = this.#nowMs();

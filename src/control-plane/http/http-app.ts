@@ -1,4 +1,4 @@
-// The control plane's HTTP interface. The steps from a request's head to its response, in order:
+// The control plane's HTTP interface. The steps from a request's head to its response:
 //
 //   onRequest     security headers; Host and Origin (403), repeated headers (400), rate (429), token (401); unknown path or
 //                 method (404, 405); role (403); overload (503)
@@ -48,7 +48,7 @@ declare module 'fastify' {
   }
 }
 
-/** Headers of every response: browsers must not guess types, frame, store or load anything, nor send a referrer. */
+/** Sent with every response: browsers must not guess types, frame, store or load anything, nor send a referrer. */
 const securityHeaders: readonly (readonly [name: string, value: string])[] = [
   ['x-content-type-options', 'nosniff'],
   ['x-frame-options', 'DENY'],
@@ -58,10 +58,7 @@ const securityHeaders: readonly (readonly [name: string, value: string])[] = [
   ['cache-control', 'no-store'],
 ];
 
-/**
- * A log line for each request that the relay did not handle (`--access-log`): who, what and the outcome; never arguments, tokens
- * or whole session ids. Without the option, refused and failed requests are still logged, the first of each kind.
- */
+/** Logs each request that the relay did not handle, without arguments, tokens and whole session ids (`--access-log`). */
 function logAccess(app: FastifyInstance, log: AccessLog): void {
   app.decorateRequest('failure', null);
   app.decorateRequest('isRelayed', false);
@@ -79,7 +76,7 @@ function logAccess(app: FastifyInstance, log: AccessLog): void {
   });
 }
 
-/** Connections at once. Beyond that, the one longest without a request is closed. */
+/** Beyond this, the connection that has been idle longest is closed. */
 const CONTROL_PLANE_CONNECTIONS_MAX = 4_096;
 
 export interface HttpAppParts extends Omit<MountParts, 'admission' | 'document' | 'overload'>, AdmissionParts {
@@ -93,7 +90,7 @@ export interface HttpAppParts extends Omit<MountParts, 'admission' | 'document' 
 
 export type HttpApp = FastifyInstance;
 
-/** Resolves when every route is mounted. The caller makes it listen, and closes it. */
+/** Resolves when every route is mounted. */
 export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
   const app = fastify({
     bodyLimit: parts.bodyBytesMax,
@@ -104,7 +101,7 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
     http: { maxHeaderSize: limits.requestHeaderBytesMax },
     genReqId: ({ headers }) => parts.requestIds.of(singleHeader(headers['x-request-id'])),
     routerOptions: { maxParamLength: limits.pathParameterCharsMax, ignoreTrailingSlash: true },
-    // For requests whose path cannot be decoded: they skip every hook.
+    // Requests whose path cannot be decoded skip every hook.
     frameworkErrors: (error, request, reply) => {
       setSecurityHeaders(reply);
       sendError(error, request, reply, parts.logger);
@@ -113,7 +110,7 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
   });
   closeIdleForNew(app.server, CONTROL_PLANE_CONNECTIONS_MAX);
   compileValidators(app);
-  // Values are serialized as they are: a member that its schema lacks must be found by a test, not silently dropped.
+  // Not serialized by schema, which would silently drop members that the schema lacks.
   app.setSerializerCompiler(() => (value) => JSON.stringify(value));
   readJsonBodies(app);
   const admission = new ControlPlaneAdmission(parts);
@@ -163,12 +160,12 @@ function singleHeader(value: string | readonly string[] | undefined): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Set on Node's own response, so that MCP responses have them too. */
+/** Set on Node.js's own response, so that MCP responses have them, too. */
 function setSecurityHeaders(reply: FastifyReply): void {
   for (const [name, value] of securityHeaders) reply.raw.setHeader(name, value);
 }
 
-/** 404 for an unknown path, 405 for a path that has other methods. */
+/** 404 for an unknown path, 405 for an unknown method. */
 function unknownRoute({ url }: FastifyRequest): ControlPlaneFault {
   const [path = ''] = url.split('?', 1);
   const methods = operations
@@ -187,14 +184,14 @@ function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply,
   if (known === undefined) logger.error({ err: error, route: request.routeOptions.url }, 'request failed');
   const fault = known ?? new ControlPlaneFault('internal-error', 'Internal error: see the log', { why: '' });
   request.failure = fault;
-  // fastify would close the connection while the body is incomplete, and a client that is still sending would never see
-  // the response. Node discards the rest of the body, for as long as a request may take.
+  // fastify would close the connection while the body is incomplete, and a client that is still sending would not see the
+  // response. Node.js discards the rest of the body.
   reply.removeHeader('connection');
   const detail = isAdmin(request.caller) ? fault.wordsForAdmins : fault.message;
   void reply.code(fault.status).headers(fault.headers).type('application/json').send({ detail });
 }
 
-/** Answers what Node's HTTP parser rejects, which never becomes a request. */
+/** Answers what Node.js does not parse as a request. */
 function clientErrorHandler(error: Error & { readonly code?: string }, socket: Socket): void {
   const [status, detail] =
     error.code === 'HPE_HEADER_OVERFLOW'

@@ -1,4 +1,4 @@
-// Request bodies, and JSON merge patches (RFC 7396), which are merged into the current thing. Cold path.
+// Request bodies, and JSON merge patches (RFC 7396). Cold path.
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { isObject, limits } from '../../shared/index.js';
@@ -7,15 +7,12 @@ import { describeViolation } from './answered-error.js';
 import type { JsonSchema } from '../common/schema-parts.js';
 import { schemas, shapes } from './schemas.js';
 
-/** Nesting depth of objects in a merge patch. Beyond that, refused. */
+/** Depth of objects in a merge patch. */
 const PATCH_DEPTH_MAX = 64;
-
-// Request bodies as JSON. A small body is parsed at once. A large one is scanned first, a millisecond per turn of
-// the event loop, and refused when it has so many values that parsing them would block the event loop.
 
 type BodyDone = (error: Error | null, body?: unknown) => void;
 
-/** Makes JSON the only content type. A request without a body needs none, where no body is required. */
+/** Makes JSON the only content type. A request without a body needs none. */
 export function readJsonBodies(app: FastifyInstance, mediaType = 'application/json'): void {
   const parse = app.getDefaultJsonParser('error', 'error');
   const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -37,10 +34,10 @@ export function readJsonBodies(app: FastifyInstance, mediaType = 'application/js
   });
 }
 
+/** Counts the values first, in slices: parsing too many of them would block the event loop. */
 function parseLarge(subject: string, body: Buffer, done: BodyDone, parse: () => void): void {
   const valuesMax = limits.controlPlaneBodyValuesMax;
   readings.read(subject, body, limits.jsonDepthMax, (tape) => {
-    // Parsing gets a turn of its own.
     if (tape !== undefined && tape.count <= valuesMax) setImmediate(parse);
     else if (tape !== undefined)
       done(new ControlPlaneFault('body-too-large', `The body has more than ${valuesMax} values: send fewer`));
@@ -53,13 +50,13 @@ function parseLarge(subject: string, body: Buffer, done: BodyDone, parse: () => 
 
 export const MERGE_PATCH = 'application/merge-patch+json';
 
-/** The same for routes whose bodies must be merge patches. */
+/** For routes whose bodies must be merge patches. */
 export function readPatches(app: FastifyInstance): void {
   readJsonBodies(app, MERGE_PATCH);
   app.addContentTypeParser('*', (_request, _body, done) => done(NOT_A_PATCH));
 }
 
-/** The target with the patch applied: members that are `null` in the patch are removed. */
+/** Members that are `null` in the patch are removed. */
 function merged(target: unknown, patch: unknown, depth = 0): unknown {
   if (depth > PATCH_DEPTH_MAX) throw new ControlPlaneFault('invalid', 'the body is nested too deeply');
   if (!isObject(patch)) return patch;
@@ -71,10 +68,10 @@ function merged(target: unknown, patch: unknown, depth = 0): unknown {
   return Object.fromEntries(members);
 }
 
-/** The input that replaces the thing: the thing with the body, a patch, applied. Validated like the body of a full replacement. */
+/** The patched entity as the input that replaces it, validated like the body of a replacement. */
 export function applyPatch(request: FastifyRequest, thing: object, schema: 'ServerInput' | 'CompositionInput') {
   const properties: Readonly<Record<string, JsonSchema>> = schemas[schema].properties;
-  // What another version has stored besides stays in the record, and is not validated.
+  // Members that another version has stored stay in the record, and are not validated.
   const current = Object.entries(thing).filter(
     ([name]) => properties[name]?.['readOnly'] === undefined && name in properties,
   );

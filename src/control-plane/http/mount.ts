@@ -1,4 +1,4 @@
-// Mounts the routes: one for each operation, which defines its config, schemas and status, and those of MCP, which pass requests on.
+// Mounts a route for each operation. The routes of MCP pass requests on.
 import type { FastifyInstance, FastifySchema, FastifySchemaValidationError, RouteOptions } from 'fastify';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { AuditTrail } from '../common/audit.js';
@@ -20,19 +20,18 @@ import { operations } from './operations.js';
 import type { JsonSchema } from '../common/schema-parts.js';
 import { shapes } from './schemas.js';
 
-/** Has the number of user configs that did not have the change yet when the response was sent. */
 const UNPUBLISHED_HEADER = 'switchyard-unpublished';
 
 export interface MountParts extends OperationParts {
   readonly audit: AuditTrail;
-  /** The longest that a request waits for the publication of its change. */
+  /** How long a request waits for the publication of its change, at most. */
   readonly publicationWaitMs: number;
 }
 
-// Reads members in snake_case as if they were written in camelCase (specification 3). Only members of this interface:
-// nested values, such as a server's own capabilities, are left as they are.
-
-/** @returns anything but an object unchanged. Throws when a member is given in both spellings. */
+/**
+ * Reads members in snake_case as if they were in camelCase (specification 3). Nested values, such as a server's capabilities,
+ * stay as they are. Throws if a member is given in both spellings.
+ */
 export function withCamelCaseMembers(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   const renamed = new Map<string, unknown>();
@@ -58,14 +57,14 @@ export function mountOperation(app: FastifyInstance, operation: Operation, handl
       try {
         const change = { outcome, ifMatch: request.headers['if-match'], caller: request.caller };
         const body = await handle(parts, request, reply.code(status), change);
-        // The request has stopped waiting for the publication.
+        // The request no longer waits for the publication.
         if (outcome.unpublished > 0) reply.code(202).header(UNPUBLISHED_HEADER, String(outcome.unpublished));
         return body;
       } catch (error) {
         fault = faultOf(error)?.code ?? 'internal-error';
         throw error;
       } finally {
-        // A change that was made, or may have been, is audited even if the request failed.
+        // A change is audited even if the request failed.
         if (operation.isAudited === true)
           parts.audit.write(
             {
@@ -93,9 +92,8 @@ function requestSchema({ query, requiredQuery = [], body }: Operation): FastifyS
 }
 
 /**
- * Validation stops at the first fault of a request, which may have a million. Strings of a query become numbers where its
- * schema requires them; values of a body are not converted. A schema is compiled when the first request needs it: compiling all
- * of them would take a fifth of the start.
+ * Validation stops at the first fault of a request, which may have a million. Query strings are converted to numbers where
+ * needed, values of a body are not. Schemas are compiled when needed: compiling all would take a fifth of the start.
  */
 export function compileValidators(app: FastifyInstance): void {
   const bodies = new Ajv2020({ allowUnionTypes: true });
@@ -116,7 +114,7 @@ export function compileValidators(app: FastifyInstance): void {
 
 export type ServedMcp = Pick<McpEndpoints, 'handleAggregate' | 'handleComposition'>;
 
-/** These routes pass Node's own request and response, with the body unread, to the relay once the caller is known. */
+/** These routes pass Node.js's request and response to the relay once the caller is known, with the body unread. */
 export async function mountMcpRoutes(app: FastifyInstance, mcp: ServedMcp): Promise<void> {
   await app.register(async (scope) => {
     scope.removeAllContentTypeParsers();

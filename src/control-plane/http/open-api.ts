@@ -1,4 +1,4 @@
-// Generates the OpenAPI 3.1 document from the operations and schemas that the routes are mounted from.
+// Generates the OpenAPI 3.1 document from the operations and schemas.
 import { PROGRAM_VERSION } from '../../shared/index.js';
 import {
   pathParameters,
@@ -77,7 +77,7 @@ export function createOpenApiDocument(): OpenApiDocument {
       securitySchemes: { token: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
     },
   };
-  // Leaves out the members that are undefined.
+  // Drops the members that are undefined.
   return JSON.parse(JSON.stringify(document)) as OpenApiDocument;
 }
 
@@ -89,7 +89,7 @@ function describeOperation(operation: Operation): Record<string, unknown> {
     parameters: parameters.length === 0 ? undefined : parameters,
     requestBody: body && { required: true, content: describeContents([{ mediaType: bodyType, schema: body }]) },
     responses: describeResponses(operation),
-    // OpenAPI lists roles here for security schemes that are not OAuth.
+    // For security schemes other than OAuth, OpenAPI lists roles here.
     security: isOpen === true ? [] : [{ token: roleOf(operation) === 'any' ? [] : [roleOf(operation)] }],
   };
 }
@@ -117,7 +117,7 @@ function describeResponses(operation: Operation): Record<string, unknown> {
   return Object.fromEntries([...refused, ...operation.answers.map(describeResponse)]);
 }
 
-/** The operation's own refusals, and those common to all operations of its kind. */
+/** The operation's own refusals, and those of all operations of its kind. */
 function refusalsOf(operation: Operation): (keyof typeof refusalTexts)[] {
   const { isOpen, isUncounted, body, query, tag, refusals = [] } = operation;
   const statuses = new Set<keyof typeof refusalTexts>([400, 403, 500, ...refusals]);

@@ -1,5 +1,5 @@
-// An operation is one endpoint of the control plane: its description, from which the route is mounted and the documentation is generated,
-// and its handler.
+// An operation is one endpoint of the control plane: its description, from which route and documentation are made, and its
+// handler.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Overload } from '../../fair/index.js';
 import type { Role } from '../../config/index.js';
@@ -20,12 +20,11 @@ import type { SchemaName } from './schemas.js';
 
 type OperationMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** Refusals beyond those that any endpoint may give. */
+/** Statuses that not every endpoint may answer with. */
 export type RefusalStatus = 403 | 404 | 409 | 412 | 422 | 503;
 
 export interface ContentDescription {
   readonly mediaType: 'application/json' | 'application/merge-patch+json' | 'text/html' | 'text/event-stream';
-  /** Absent: no schema is documented. */
   readonly schema?: SchemaName;
   readonly isList?: true;
 }
@@ -33,13 +32,13 @@ export interface ContentDescription {
 export interface AnswerDescription {
   readonly status: 200 | 201 | 202 | 204 | 503;
   readonly description: string;
-  /** One for each media type that the caller may choose; empty: no body. */
+  /** One for each media type; empty: no body. */
   readonly contents: readonly ContentDescription[];
-  /** Name → description. */
+  /** Descriptions by name. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** The parts of the control plane that operations use. */
+/** What operations use. */
 export interface OperationParts {
   readonly admission: Pick<ControlPlaneAdmission, 'metadata'>;
   readonly overload: Pick<Overload, 'healthRefusal'>;
@@ -49,11 +48,11 @@ export interface OperationParts {
     'list' | 'count' | 'find' | 'preview' | 'register' | 'replace' | 'remove' | 'refresh' | 'listJson' | 'health'
   >;
   readonly compositions: Pick<Compositions, 'list' | 'find' | 'create' | 'replace' | 'remove' | 'countUnpublished'>;
-  /** `undefined` where users cannot connect servers. */
+  /** `undefined` if users cannot connect servers. */
   readonly connect?: Connect | undefined;
-  /** `undefined` where people sign in to the console only with a token. */
+  /** `undefined` if people sign in to the console only with a token. */
   readonly signIn?: SignIn | undefined;
-  /** `undefined` where no dataplane is known; so is `live`. */
+  /** `undefined` if no dataplane is known. */
   readonly adminClient?: Pick<AdminClient, 'ask'> | undefined;
   /** Requests to the control plane's own MCP endpoints. */
   readonly recent?: Pick<RecentRequests, 'find'> | undefined;
@@ -62,10 +61,7 @@ export interface OperationParts {
   readonly document: object;
 }
 
-/**
- * Resolves with the response body. The status is that of the operation's first answer unless the handler sets another.
- * @param change how an audited operation makes its change.
- */
+/** Resolves with the response body. The status is that of the first answer, unless the handler sets another one. */
 export type Handle = (
   parts: OperationParts,
   request: FastifyRequest,
@@ -76,24 +72,23 @@ export type Handle = (
 export interface Operation {
   readonly id: string;
   readonly method: OperationMethod;
-  /** In OpenAPI's form, as in `/servers/{server}`. */
+  /** As in `/servers/{server}`. */
   readonly path: string;
   readonly tag: 'status' | 'servers' | 'connections' | 'compositions' | 'views' | 'mcp' | 'documentation';
   readonly summary: string;
   readonly description?: string;
-  /** Answered without a token. */
+  /** Needs no token. */
   readonly isOpen?: true;
-  /** The required role, where roles are taken from tokens; `any`: a token without a role suffices. Open endpoints have none. */
+  /** `admin` by default; `any`: a token without a role suffices. Open endpoints need none. */
   readonly role?: Role | 'any';
-  /** Changes something: the handler records the change, which is then audited. */
+  /** The handler makes a change, which is audited. */
   readonly isAudited?: true;
-  /** Not counted by the rate limit. */
+  /** Exempt from the rate limit. */
   readonly isUncounted?: true;
   readonly query?: Readonly<Record<string, JsonSchema>>;
   readonly requiredQuery?: readonly string[];
   readonly headers?: Readonly<Record<string, { readonly isRequired?: true; readonly description: string }>>;
   readonly body?: SchemaName;
-  /** `application/json` by default. */
   readonly bodyType?: 'application/merge-patch+json';
   readonly answers: readonly AnswerDescription[];
   readonly refusals?: readonly RefusalStatus[];
@@ -101,7 +96,7 @@ export interface Operation {
   readonly handle?: Handle;
 }
 
-/** The operations under one tag of the OpenAPI document, each keyed by its method and path. */
+/** @param rows by method and path. */
 export function operationsOf(
   tag: Operation['tag'],
   rows: Readonly<Record<`${OperationMethod} /${string}`, Omit<Operation, 'method' | 'path' | 'tag'>>>,
@@ -112,12 +107,11 @@ export function operationsOf(
   });
 }
 
-/** The required role: `admin` by default. */
 export function roleOf({ isOpen, role = 'admin' }: Pick<Operation, 'isOpen' | 'role'>): Role | 'any' {
   return isOpen === true ? 'any' : role;
 }
 
-/** The path in the router's form: `/servers/:server`. */
+/** As in `/servers/:server`. */
 export function routePath({ path }: Operation): string {
   return path.replaceAll(/\{(\w+)\}/g, ':$1');
 }
@@ -125,8 +119,6 @@ export function routePath({ path }: Operation): string {
 export function pathParameters({ path }: Operation): string[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
 }
-
-// What operations have in common: queries, headers and answers.
 
 export const pageQuery = {
   limit: {
@@ -141,7 +133,7 @@ export const pageQuery = {
 
 export const pageHeaders = { link: 'Where the next page is, `rel="next"`; absent on the last one.' };
 
-/** The value of the `Link` header (RFC 8288): the same request with the new cursor. */
+/** The value of the `Link` header (RFC 8288): the same request with another cursor. */
 export function nextLink(url: string, cursor: string): string {
   const [path = '', query = ''] = url.split('?', 2);
   const parameters = new URLSearchParams(query);
@@ -149,7 +141,7 @@ export function nextLink(url: string, cursor: string): string {
   return `<${path}?${parameters.toString()}>; rel="next"`;
 }
 
-/** The items of a page. Sets the `Link` header, which leads to the next page. */
+/** The items of a page. Sets the `Link` header to the next page. */
 export function itemsOf<Item>(request: FastifyRequest, reply: FastifyReply, { items, cursor }: Page<Item>) {
   if (cursor !== undefined) reply.header('link', nextLink(request.url, cursor));
   return items;
@@ -177,7 +169,7 @@ export const etagHeader = {
 
 export const locationHeader = { location: 'The path of what was made.', ...etagHeader };
 
-/** For a change whose publication takes longer than the request waits. */
+/** If publishing a change takes longer than the request waits. */
 export const unpublishedAnswer = {
   description:
     'The change is made, but publishing it takes longer than a request waits. It continues; until then the dataplane serves some subjects without the change.',

@@ -1,5 +1,5 @@
-// The endpoint table of the control plane (specification 3): its whole HTTP interface, with the role that each endpoint requires, and its
-// handler. The rows of each topic, such as servers, are in a file of their own.
+// The endpoint table of the control plane (specification 3). The rows of each topic, such as servers, are in a file of their
+// own.
 import { LATEST_PROTOCOL_VERSION } from '../../mcp/index.js';
 import { PROGRAM_VERSION } from '../../shared/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
@@ -19,7 +19,7 @@ const statusOperations = operationsOf('status', {
     id: 'getHealth',
     summary: 'Whether the control plane can do its work',
     isOpen: true,
-    // Callers without a token behind one proxy share an address, and must not use up the monitor's requests.
+    // Callers without a token may share an address with the monitor.
     isUncounted: true,
     answers: [
       jsonAnswer(200, 'It can.', 'Health'),
@@ -93,7 +93,7 @@ const documentationOperations = operationsOf('documentation', {
   },
 });
 
-/** Where clients get a token (RFC 9728), for the whole program and for each of its MCP endpoints. */
+/** Where clients get a token (RFC 9728). */
 const resourceMetadata = {
   isOpen: true,
   description:
@@ -108,7 +108,6 @@ const resourceMetadata = {
   },
 } as const satisfies Partial<Operation>;
 
-/** Where callers get a token; and who the caller is, for programs and pages that offer only what that caller may do. */
 const callerOperations = operationsOf('status', {
   'GET /.well-known/oauth-protected-resource': {
     ...resourceMetadata,
@@ -147,7 +146,7 @@ function sessionHeaders(description: string) {
   return { ...messageHeaders, 'mcp-session-id': { isRequired: true, description } } as const;
 }
 
-// What the rows of all MCP endpoints have in common, for each method.
+// What the MCP endpoints have in common.
 const mcpGet = {
   headers: sessionHeaders('The session that the stream belongs to.'),
   answers: [
@@ -181,7 +180,6 @@ const mcpDelete = {
 } as const satisfies Partial<Operation>;
 const aggregate = { role: 'reader', query: aggregateQuery } as const;
 
-/** For MCP: all servers as one, and each composition. `mount.ts` passes the requests on. */
 const mcpOperations = operationsOf('mcp', {
   'GET /mcp': { ...mcpGet, ...aggregate, id: 'getAggregate', summary: 'The stream of a session' },
   'POST /mcp': {

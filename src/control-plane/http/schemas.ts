@@ -1,6 +1,5 @@
-// JSON Schemas (2020-12) of the control plane's HTTP interface: requests are validated against them, and the OpenAPI
-// document shows them. The bounds of names, URLs and tags are documented here but checked only by the registry, whose
-// error messages say more: see `shapeOf`.
+// JSON Schemas (2020-12) of the control plane's HTTP interface, for validation and the OpenAPI document. Bounds of names, URLs
+// and tags are only documented here: the registry checks them, with better messages.
 import { LATEST_PROTOCOL_VERSION } from '../../mcp/index.js';
 import { roles } from '../../config/index.js';
 import {
@@ -18,13 +17,13 @@ import { serverSchemas } from '../records/server-record.js';
 import * as z from 'zod';
 import { explanationShape, requestShape, sessionsShape } from '../../shared/index.js';
 
-/** Converts a shape of zod into a schema of the same form as those that are written here. */
+/** Converts a shape of zod into the form of the schemas in this file. */
 function schemaOf(shape: z.ZodType): JsonSchema {
   const { $schema: _, ...schema } = z.toJSONSchema(shape, {
     override: ({ jsonSchema }) => {
       delete jsonSchema.propertyNames;
       delete jsonSchema.default;
-      // The types are listed in `type`: of the choices in `anyOf`, only an object's members say more.
+      // The types are listed in `type`. Of `anyOf`, only the members of an object add something.
       if (!Array.isArray(jsonSchema.type)) return;
       const { properties, required } = (jsonSchema.anyOf?.[0] ?? {}) as JsonSchema;
       if (properties !== undefined) Object.assign(jsonSchema, { properties, required });
@@ -181,7 +180,6 @@ export const schemas = {
 
 export type SchemaName = keyof typeof schemas;
 
-/** What requests are validated against. */
 export const shapes = Object.fromEntries(
   Object.entries(schemas).map(([name, schema]) => [name, shapeOf(schema)]),
 ) as Readonly<Record<SchemaName, JsonSchema>>;

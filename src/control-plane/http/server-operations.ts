@@ -1,4 +1,4 @@
-// The registered servers over HTTP.
+// Operations on registered servers.
 import type { ServerInput, ServerRecord, ListName } from '../records/server-record.js';
 import type { ServerQuery } from '../registry/registry.js';
 import { serverETag } from '../registry/server-state.js';
@@ -32,7 +32,7 @@ const { create, read, replace, patch, remove } = thingOperations<ServerRecord, S
   remove: ({ registry }, reference, change) => registry.remove(reference, change),
 });
 
-/** The list is sent as stored, unparsed: it may be large. */
+/** Lists are sent as stored, unparsed, because they may be large. */
 function readList(list: ListName, schema: SchemaName) {
   return {
     role: 'reader',
@@ -77,7 +77,7 @@ export const serverOperations = operationsOf('servers', {
     body: 'ServerInput',
     answers: [jsonAnswer(200, 'What would be registered.', 'ServerPreview')],
     refusals: [409, 422],
-    // The tool list is passed on unparsed: it may be large.
+    // The tools are sent unparsed.
     handle: async ({ registry }, { body }, reply) => {
       const { server, toolsJson } = await registry.preview(body as ServerInput);
       reply.type('application/json');

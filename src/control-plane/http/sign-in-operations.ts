@@ -1,5 +1,5 @@
-// Begins and ends the console's sign-in at an OpenID Connect issuer, for the console's own page. The routes are open: the caller has no
-// token yet. A cookie that no script can read and no other site's page sends binds a sign-in to its browser.
+// Sign-in to the console at an OpenID Connect issuer. The routes are open, because the caller has no token yet. A cookie that
+// no script can read binds a sign-in to its browser.
 import type { FastifyReply } from 'fastify';
 import { limits } from '../../shared/index.js';
 import type { SignIn } from '../sign-in/sign-in.js';

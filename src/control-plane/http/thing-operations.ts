@@ -1,5 +1,4 @@
-// What the operations on servers and on compositions have in common. Each kind of thing gives its names, its texts and the functions that
-// do the work.
+// The operations that servers and compositions have in common, and those on compositions.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ControlPlaneFault, notFound } from '../common/control-plane-fault.js';
 import { refuseChanged, type Change } from '../common/change.js';
@@ -23,17 +22,17 @@ import {
 import { compositionTag, type Composition, type CompositionInput } from '../compositions/composition.js';
 import type { PageQuery } from '../mirror/named-mirror.js';
 
-/** Times that a patch without `If-Match` is applied again because others changed the record meanwhile. Beyond that, it is refused. */
+/** How often a patch without `If-Match` is applied to a record that keeps changing. */
 const PATCH_TRIES_MAX = 10;
 
 interface ThingKind<Thing, Input> {
   readonly noun: 'server' | 'composition';
   readonly schema: 'Server' | 'Composition';
   readonly query?: NonNullable<Operation['query']>;
-  /** Descriptions of the answers for a new thing, and for a changed thing. */
+  /** Descriptions of the answers. */
   readonly created: string;
   readonly changed: string;
-  /** The values of members that a patch removes. */
+  /** What members get that a patch removes. */
   readonly defaults: Partial<Input>;
   readonly tagOf: (thing: Thing) => string;
   find(parts: OperationParts, reference: string): Promise<Thing | undefined>;
@@ -60,7 +59,7 @@ const removals: readonly AnswerDescription[] = [
 
 type Row = Omit<Operation, 'id' | 'method' | 'path' | 'tag' | 'summary'>;
 
-/** Rows of the endpoint table, without the id and the summary of each. */
+/** Rows of the endpoint table, without ids and summaries. */
 export function thingOperations<Thing extends { readonly id: string; readonly name: string }, Input>(
   kind: ThingKind<Thing, Input>,
 ): Readonly<Record<'create' | 'read' | 'replace' | 'patch' | 'remove', Row>> {
@@ -115,7 +114,7 @@ export function thingOperations<Thing extends { readonly id: string; readonly na
           const found = await find(parts, request);
           refuseChanged(change, noun, found.name, tagOf(found));
           const whole = { ...defaults, ...(applyPatch(request, found, input) as Input) };
-          // Written only if nobody has changed the thing since it was read; else the patch is applied to the changed thing.
+          // Written only if nobody has changed the entity since it was read; otherwise the patch is applied again.
           const ifUnchanged = { ...change, ifMatch: tagOf(found) };
           try {
             return withTag(reply, await kind.replace(parts, request, found.id, whole, ifUnchanged));
@@ -132,8 +131,6 @@ export function thingOperations<Thing extends { readonly id: string; readonly na
     },
   };
 }
-
-// The compositions over HTTP.
 
 function isForced({ query }: FastifyRequest): boolean {
   return (query as { readonly force?: boolean }).force === true;

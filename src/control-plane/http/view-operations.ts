@@ -1,5 +1,5 @@
-// Views over HTTP: of what happens in the gateway, and of who has changed what. Admins see everybody's data, and why a view fails; others
-// see their own only, and changes of things that they may change.
+// Views of what happens in the gateway, and of who has changed what. Admins see all data, and why a view fails. Others see
+// their own data, and changes of what they may change.
 import type { FastifyRequest } from 'fastify';
 import type { RecentRequest } from '../../observation/index.js';
 import {
@@ -40,19 +40,18 @@ const SOME_SILENT = 'No dataplane that responds has served a request with this i
 const UNKNOWN_REQUEST =
   'No recent request with this id: each process remembers only its latest requests with a valid token, and only admins see those of other subjects';
 
-/** The subject that a view is asked for. Throws unless the caller may ask about it. */
+/** The subject that a view is about. Throws unless the caller may see it. */
 function askedSubject(request: FastifyRequest, subject: string): string {
   if (isAdmin(request.caller) || subject === request.subject) return subject;
   throw new ControlPlaneFault('role-missing', 'Asking about other subjects requires the role admin: leave subject out');
 }
 
-/** @param caller `undefined`: roles are not in use, so the caller may see everything. */
+/** @param caller `undefined`: roles are not in use. */
 export function maySee(caller: Principal | undefined, { kind, subject, owner, team }: AuditEntry): boolean {
   if (caller === undefined || isAdmin(caller)) return true;
-  // Changes made by commands, whose subjects are not callers.
+  // Made by commands, whose subjects are not callers.
   if (kind === 'user-configs' || kind === 'secrets') return false;
   if (subject === caller.subject) return true;
-  // A consent is visible only to its user.
   if (kind === 'connections') return false;
   return mayChange(caller, { owner, team });
 }
@@ -66,11 +65,11 @@ function required<Part>(part: Part | undefined): Part {
 }
 
 interface View {
-  /** Slots of workers. */
+  /** Slots of workers that did not respond. */
   readonly silent: readonly number[];
 }
 
-/** Throws unless a dataplane has the view. @returns the answers, and which workers and machines did not respond. */
+/** Throws if no dataplane has the view. @returns the answers, and which workers and dataplanes did not respond. */
 function requireViews<Told extends View>({ told, silent }: Answers<Told>) {
   if (told.length === 0)
     throw new ControlPlaneFault('dataplane-refused', 'The dataplane has no such view: it may be an older version');
@@ -81,18 +80,18 @@ function requireViews<Told extends View>({ told, silent }: Answers<Told>) {
 async function requestsOfDataplane(adminClient: Pick<AdminClient, 'ask'>, subject: string, id: string) {
   const { told, silent } = await adminClient.ask(`/requests/${encodeURIComponent(id)}`, requestsShape, subject);
   const found = told.flatMap(({ machine, value }) => slotsNamed(machine, value.requests));
-  // One that does not respond may have served it.
+  // A silent dataplane may have served it.
   if (found.length === 0 && silent.length > 0) throw new ControlPlaneFault('dataplane-unreachable', SOME_SILENT);
   return found.map((request) => ({ plane: 'dataplane', ...request }));
 }
 
 /**
- * One page of sessions: those of several dataplanes follow each other, so a page is of one of them.
- * @param from the machine that the cursor names; `''` for the first page.
+ * One page of sessions. Those of several dataplanes follow each other, so that a page is of one dataplane.
+ * @param from the dataplane that the cursor names; `''` for the first page.
  */
 function pageOf(told: Answers<DataplaneSessions>['told'], from: string) {
   const withSome = told.filter(({ value }) => value.total > 0);
-  // Of the only one left, the page is the right one whatever it was called before.
+  // If only one dataplane is left, the page is that one's, whatever the cursor names.
   const page = from === '' ? withSome[0] : told.find(({ machine }) => machine === from || machine === '');
   const after = withSome.find(({ machine }) => Number(machine) > Number(page?.machine ?? from));
   const first = after && `${after.machine}/${FIRST_CURSOR}`;
@@ -105,7 +104,7 @@ function pageOf(told: Answers<DataplaneSessions>['told'], from: string) {
 
 const FIRST_CURSOR = '0.0';
 
-/** In the form in which the dataplane describes its own requests. */
+/** In the dataplane's format. */
 function describeRequest({ subject, endedAtMs, durationMs, backendMs, detail, ...request }: RecentRequest) {
   return {
     ...{ plane: 'control-plane', ...request, subject: subjectHash(subject) },
@@ -191,7 +190,7 @@ export const viewOperations = operationsOf('views', {
       'Covers requests to this control plane’s MCP endpoints, and to the dataplane if --dataplane-admin-address is set. Returns several if several requests had this id. Only admins see requests of other subjects.',
     answers: [jsonListAnswer('What became of it.', 'ToldRequest')],
     refusals: [404, 503],
-    // The dataplane is asked only if this control plane's own requests have none of this id.
+    // The dataplane is asked only if this process knows no such request.
     handle: async ({ adminClient, recent }, request) => {
       const id = parameterOf(request, 'request');
       const own = (recent?.find(id) ?? []).map(describeRequest);
@@ -221,7 +220,7 @@ export const viewOperations = operationsOf('views', {
       if (request.method === 'HEAD') return '';
       const stream = watched.open(request.subject, isAdmin(request.caller));
       if (stream === undefined) throw new ControlPlaneFault('live-full', TOO_MANY);
-      // A proxy that buffers the response would deliver outdated figures.
+      // A proxy that buffers would deliver outdated figures.
       reply.type('text/event-stream').header('x-accel-buffering', 'no');
       return stream;
     },

@@ -1,5 +1,5 @@
-// The MCP endpoints of the control plane: all active servers as one, and each composition as one, with the virtual hosts that
-// they serve. The relay behind them is the same as the dataplane's; `mcp-pipeline.ts` takes requests to it.
+// The MCP endpoints of the control plane: all active servers as one, and each composition as one. The relay behind them is
+// the dataplane's.
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ConnectionOptions, ShareOptions, UpstreamOptions } from '../../config/index.js';
@@ -23,21 +23,18 @@ import type { Directory } from '../registry/directory.js';
 import { McpPipeline, type RequestedHost } from './mcp-pipeline.js';
 import { NodeExchanges } from '../../edge/index.js';
 
-/** Compiled virtual hosts that the control plane caches. Beyond that, the least recently used is dropped: it is compiled when needed. */
+/** Compiled virtual hosts that are cached. Beyond that, the least recently used is compiled again when needed. */
 export const CONTROL_PLANE_VIRTUAL_HOSTS_MAX = 16_384;
 
 interface CompiledEntry {
-  /** The virtual host was compiled from this and the next two members. */
+  /** The virtual host was compiled from this, `backends` and `text`. */
   readonly exposure: Exposure;
   readonly backends: ReadonlyMap<string, BackendConfig>;
   readonly text: string;
   readonly virtualHost: CompiledVirtualHost;
 }
 
-/**
- * Virtual hosts of the control plane's own endpoints, compiled for the relay. As long as nothing in one changes, the
- * same object is returned: sessions compare it by identity, and keep their upstream sessions while it stays.
- */
+/** Compiles virtual hosts for the relay. Returns the same object while nothing changes, because sessions compare identity. */
 export class VirtualHosts {
   readonly #upstreamMode: UpstreamOptions['mode'];
   readonly #compiled = new RecentMap<CompiledEntry>(
@@ -74,23 +71,19 @@ export interface McpEndpointsOptions extends Pick<RelayOptions, RelayedOptions> 
   readonly compositions: Pick<Compositions, 'findHost'>;
   readonly shares: ShareOptions;
   readonly connections: ConnectionOptions;
-  /** Resolves the servers' host names. */
   readonly names: Names;
   readonly bodyBytesMax: number;
-  /** `undefined` where requests are not observed. */
+  /** `undefined` if requests are not observed. */
   readonly watch?: RequestWatch | undefined;
 }
 
-/** Virtual hosts with all servers; no composition has such an id. There is one per exposure, because a session keeps its exposure. */
+/** Ids of the virtual hosts with all servers, one per exposure, because a session keeps its exposure. */
 const AGGREGATE_IDS: Readonly<Record<Exposure, string>> = { all: 'aggregate', search: 'aggregate?exposure=search' };
 
 /** 256 random bits, as characters that a session id may have (S20). */
 const SESSION_ID_BYTES = 32;
 
-/**
- * Handles POST, GET and DELETE requests whose Host, Origin and token were checked, and of which only the head was read. Writes the
- * response, with the headers that were set on it before (`response.setHeader`), and never throws.
- */
+/** Handles requests whose Host, Origin and token were checked, and whose body is unread. Keeps headers that are set already. */
 export class McpEndpoints {
   readonly #options: McpEndpointsOptions;
   readonly #exchanges: NodeExchanges;
@@ -147,7 +140,7 @@ export class McpEndpoints {
     this.#handle(asked, request, response, requestId);
   }
 
-  /** `/servers/{reference}/mcp`; the reference is a composition's id or name, percent-decoded. */
+  /** `/servers/{reference}/mcp`. @param reference id or name of a composition, percent-decoded. */
   handleComposition(
     reference: string,
     subject: string,
@@ -159,17 +152,17 @@ export class McpEndpoints {
     this.#handle(asked, request, response, requestId);
   }
 
-  /** To be called when a server's lists, or the set of servers, have changed. */
+  /** Call this when a server's lists, or the set of servers, have changed. */
   forgetLists(): void {
     this.#relay.forgetLists();
   }
 
-  /** Ends the streams that would never end by themselves, and opens no more. */
+  /** Opens no more streams, and ends those that would not end by themselves. */
   drain(): void {
     this.#relay.drain();
   }
 
-  /** Ends every session and tells the servers, then closes every connection to them. To be called after the drain. */
+  /** Call this after `drain`. Ends all sessions and connections. */
   async stop(): Promise<void> {
     await this.#relay.stop();
     await this.#backends.close();
@@ -191,7 +184,7 @@ export class McpEndpoints {
     }
   }
 
-  /** Brings the directory up to date first, so that each request is served from the current registry, whoever changed it. */
+  /** Updates the directory first, so that changes by other processes count at once. */
   async #findAggregate(exposure: Exposure): Promise<CompiledVirtualHost> {
     const { directory } = this.#options;
     await directory.sync();

@@ -1,5 +1,5 @@
-// The path of an MCP request through the control plane, in the order of specification 2.1. The steps have the names of
-// those in `worker/pipeline.ts`, and begin after the checks of `http/control-plane-admission.ts`:
+// The path of an MCP request through the control plane, in the order of specification 2.1. The steps are named as in
+// `worker/pipeline.ts`, and follow the checks of `http/control-plane-admission.ts`:
 //
 //   before them      Host and Origin, rate, token            → 403, 400, 429, 401
 //                    role, overload                          → 403, 503
@@ -10,9 +10,8 @@
 //   #toRelay         there are no turns and no hops here
 //   relay.handle     session, JSON-RPC, backends             (relay/relay.ts)
 //
-// The differences have reasons. The store is asked for each request, so each step may wait for the one before, and its
-// return value says whether there is a next one. And because requests need no session here, an unread body may or may
-// not open one: the overload check, which refuses new sessions first, comes after the body.
+// Unlike there, each step may wait for the one before, because the store is asked for each request. Sessions are optional,
+// and only the body tells whether it opens one: so the overload check comes after the body.
 import {
   readClientMessage,
   readLargeClientMessage,
@@ -42,17 +41,15 @@ interface McpPipelineParts {
   readonly loadShedder: LoadShedder;
   readonly served: ServedEras;
   readonly relay: Relay;
-  /** `undefined` where requests are not observed. */
   readonly watch: RequestWatch | undefined;
   readonly logger: Logger;
 }
 
-/** The virtual host that a request is for. */
 export interface RequestedHost {
   readonly subject: string;
-  /** The reference as the request has it, for observation. */
+  /** As the request names it, for observation. */
   readonly name: string;
-  /** The current virtual host; `undefined` when there is none for the subject. */
+  /** Resolves with `undefined` if there is none for the subject. */
   readonly find: () => Promise<CompiledVirtualHost | undefined>;
 }
 
@@ -63,13 +60,12 @@ export class McpPipeline {
     this.#parts = parts;
   }
 
-  /** Resolves when the relay has the request, or it is refused. */
   async onRequest(asked: RequestedHost, exchange: EdgeExchange): Promise<void> {
     const refusal = await this.#onAdmission(asked, exchange);
     if (refusal !== undefined) this.#refuse(asked, exchange, refusal);
   }
 
-  /** @returns why the request is refused; `undefined` once the relay has it. The next steps return the same. */
+  /** @returns why the request is refused; `undefined` once the relay has it. So do the next steps. */
   async #onAdmission(asked: RequestedHost, exchange: EdgeExchange): Promise<Refusal | undefined> {
     exchange.incoming.hold();
     const virtualHost = await this.#admit(asked);
@@ -101,7 +97,7 @@ export class McpPipeline {
     }
   }
 
-  /** The refusal with the request id from the body of a POST. Under overload, the body is not received for this. */
+  /** Adds the request id from the body of a POST. Under overload, the body is not read for that. */
   async #refusalByHead(exchange: EdgeExchange, subject: string, refusal: Refusal): Promise<Refusal> {
     const { head, request } = exchange;
     if (!hasReadableId(request.method, head) || this.#parts.overload.state !== 'serving') return refusal;
@@ -109,7 +105,7 @@ export class McpPipeline {
     return outcome === 'complete' ? withRequestId(refusal, request.body) : refusal;
   }
 
-  /** Checks version and overload of a request without a session. In a session, the transport rules check the version. */
+  /** Checks version and overload for a request without a session. In a session, `checkTransport` checks the version. */
   async #refusalOutside({ request }: EdgeExchange, { subject }: Caller): Promise<Refusal | undefined> {
     if (request.sessionId !== '') return undefined;
     const { protocolVersion } = request.mirror;
@@ -120,7 +116,7 @@ export class McpPipeline {
     if (served !== 'legacy' && eraOfMessage(message, protocolVersion) !== 'legacy') return undefined;
     if (served === 'modern') return undefined;
     if (typeof message !== 'string' && message.kind === 'request') {
-      // Clients send the version that they hope for along with `initialize`, whatever it is.
+      // Clients send any version that they hope for with `initialize`.
       if (message.method === 'initialize') return loadShedder.refusalOf('POST', 'session', subject);
       if (!isMethodOf('legacy', message.method)) return undefined;
     }
@@ -133,7 +129,7 @@ export class McpPipeline {
   }
 }
 
-/** Resolves when the body is complete or discarded; never if the caller disconnects before that. */
+/** Never resolves if the caller disconnects. */
 async function receiveBody(exchange: EdgeExchange, subject: string, forms: AcceptedTypes): Promise<BodyOutcome> {
   return new Promise((resolve) => {
     if (exchange.isAborted) return;
@@ -142,7 +138,7 @@ async function receiveBody(exchange: EdgeExchange, subject: string, forms: Accep
   });
 }
 
-/** Reads a large body in slices, between which others get turns of the event loop. */
+/** Large bodies are read in slices, so that others get turns of the event loop. */
 async function readMessage(subject: string, body: Buffer): Promise<ParsedClientMessage> {
   if (body.length <= limits.readAtOnceBytesMax) return readClientMessage(body);
   return new Promise((resolve) => void readLargeClientMessage(subject, body, resolve));

@@ -1,5 +1,5 @@
-// Runs an action by key, one run per key at a time. Callers that ask during a run share the next run, because the
-// current one may already have read the state that they have changed.
+// Runs an action by key, one run per key at a time. Callers during a run share the next run, because the current one may
+// have read outdated state.
 
 export class CoalescedRuns {
   readonly #action: (key: string) => Promise<void>;
@@ -18,7 +18,7 @@ export class CoalescedRuns {
     return running === undefined ? this.#start(key) : this.#follow(key, running);
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when nothing is running. */
   async settled(): Promise<void> {
     while (this.#running.size + this.#next.size > 0) {
       await Promise.allSettled([...this.#running.values(), ...this.#next.values()]);

@@ -1,6 +1,5 @@
-// Rows of one kind in memory, by id and in the order of their names, without regard to case. Rows are kept in order as they
-// change: to sort 10,000 of them for each page would take too long, and some server's status changes every few seconds.
-// `Directory` brings them up to date.
+// Entities of one kind in memory, by id and sorted by name without regard to case. They stay sorted as they change:
+// sorting 10,000 of them for each page would take too long.
 
 export interface PageQuery {
   readonly limit?: number;
@@ -9,21 +8,20 @@ export interface PageQuery {
 
 export interface Page<Item> {
   readonly items: readonly Item[];
-  /** Cursor of the next page; `undefined` on the last page. */
+  /** Leads to the next page; `undefined` on the last one. */
   readonly cursor: string | undefined;
 }
 
-/** The cursor of the page that begins after the item. It holds the name, so that it stays valid while items come and go. */
+/** Holds the name, so that the cursor stays valid while items come and go. */
 export function cursorAfter({ name }: { readonly name: string }): string {
   return Buffer.from(name.toLowerCase()).toString('base64url');
 }
 
 export abstract class NamedMirror<Row extends { readonly id: string; readonly name: string }> {
-  /** The prefix of the records' keys, including its slash. */
+  /** Of the records' keys, with the slash. */
   readonly prefix: string;
   readonly #byId = new Map<string, Row>();
   readonly #sorted: Row[] = [];
-  /** The names of the sorted rows, in lower case. */
   readonly #names: string[] = [];
 
   constructor(prefix: string) {
@@ -32,19 +30,18 @@ export abstract class NamedMirror<Row extends { readonly id: string; readonly na
 
   protected abstract parse(value: Buffer): Row;
 
-  /** Called for each row that was added or removed; a changed row is removed and added. */
+  /** A changed row is removed and added. */
   protected abstract onChange(row: Row, isAdded: boolean): void;
 
   get size(): number {
     return this.#byId.size;
   }
 
-  /** Sorted by name. Always the same array, changed in place. */
+  /** By name. Always the same array, changed in place. */
   get sorted(): readonly Row[] {
     return this.#sorted;
   }
 
-  /** Examines no more rows than needed to fill the page. */
   page({ limit = Infinity, cursor }: PageQuery, isWanted: (row: Row) => boolean = () => true): Page<Row> {
     const after = cursor === undefined ? '' : Buffer.from(cursor, 'base64url').toString('utf8');
     const items: Row[] = [];
@@ -66,7 +63,7 @@ export abstract class NamedMirror<Row extends { readonly id: string; readonly na
     return Array.from(this.#byId.keys(), (id) => this.prefix + id);
   }
 
-  /** @param value `undefined` when the record no longer exists. */
+  /** @param value `undefined` if the record no longer exists. */
   put(key: string, value: Buffer | undefined): void {
     const id = key.slice(this.prefix.length);
     const before = this.#byId.get(id);
@@ -84,20 +81,20 @@ export abstract class NamedMirror<Row extends { readonly id: string; readonly na
     this.onChange(after, true);
   }
 
-  /** Removes exactly this row. Two rows may briefly share a name: one that has been renamed since, and another that now has the name. */
+  /** Two rows may share a name for a moment: one that was renamed meanwhile, and the one that has the name now. */
   #remove(row: Row): void {
     const index = this.#sorted.indexOf(row, this.#indexOf(row));
     this.#sorted.splice(index, 1);
     this.#names.splice(index, 1);
   }
 
-  /** The index of the first row whose name equals this row's, or sorts after it. */
+  /** Of the first row whose name equals this row's or follows it. */
   #indexOf({ name }: Row): number {
     const folded = name.toLowerCase();
     return this.#firstIndexWhere((each) => each >= folded);
   }
 
-  /** The index of the first name for which `isReached` is true: it must be true for all names after that, too. */
+  /** @param isReached must stay true once it is true. */
   #firstIndexWhere(isReached: (name: string) => boolean): number {
     let low = 0;
     let high = this.#names.length;

@@ -1,9 +1,8 @@
-// Schedules the health checks, in rounds: each checks all targets in their order, several at once. The interval varies
-// slightly, so that several control planes do not fall into step. A round that takes longer than the interval is followed
-// by the next round at once.
+// Checks the health of all targets at intervals, several targets at once. The interval varies a little, so that several
+// control planes do not fall into step. A round that takes longer than the interval is followed by the next at once.
 import type { Logger } from '../../shared/index.js';
 
-/** Health checks that one control plane runs at once. Beyond that, further servers wait for their turn. */
+/** Health checks that one control plane runs at once. */
 export const PROBES_AT_ONCE_MAX = 16;
 
 interface HealthCheckOptions<Target> {
@@ -14,7 +13,7 @@ interface HealthCheckOptions<Target> {
   check(target: Target): Promise<void>;
 }
 
-/** The fraction by which the interval varies, at most. */
+/** By which fraction the interval varies, at most. */
 const JITTER = 0.1;
 
 export class HealthChecks<Target> {
@@ -27,12 +26,12 @@ export class HealthChecks<Target> {
     this.#options = options;
   }
 
-  /** The first round begins soon: the servers may have changed since the last process checked them. */
+  /** The first round begins soon: servers may have changed since another process checked them. */
   start(): void {
     this.#schedule(Math.random() * JITTER * this.#options.intervalMs);
   }
 
-  /** Resolves when the checks under way are over; starts no others. */
+  /** Starts no further checks. Resolves when those in progress are over. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);
@@ -57,14 +56,14 @@ export class HealthChecks<Target> {
       faults.push(error);
     }
     if (faults.length > 0 && !this.#isStopped) {
-      // Usually the store cannot be read or written. The next round tries again.
+      // Usually the store has failed. The next round tries again.
       this.#options.logger.warn({ error: String(faults[0]), faults: faults.length }, 'health checks failed');
     }
     const intervalMs = this.#options.intervalMs * (1 + JITTER * (2 * Math.random() - 1));
     this.#schedule(Math.max(0, intervalMs - (performance.now() - startedAtMs)));
   }
 
-  /** Checks targets until none is left; several calls share one iterator of targets. */
+  /** Several calls share one iterator. */
   async #checkEach(targets: Iterator<Target>, faults: unknown[]): Promise<void> {
     for (let next = targets.next(); next.done !== true && !this.#isStopped; next = targets.next()) {
       try {

@@ -1,23 +1,16 @@
-// Reads a server's lists, page by page, as the server sent them, with a digest of each item. A server that declares prompts, resources or
-// templates but does not give them, or gives too many, still counts as reached and serves its tools.
+// Reads a server's lists page by page, and digests each item. A server that fails to give its prompts, resources or
+// templates still counts as reached.
 import * as z from 'zod';
 import { listKinds, type ListKind } from '../../mcp/index.js';
 import { isObject, limits } from '../../shared/index.js';
-import {
-  type AllLists,
-  digestOfItem,
-  digestOfKey,
-  digestOfList,
-  type ListName,
-  type ServerList,
-} from '../records/server-record.js';
+import { type AllLists, digestOf, type ListName, type ServerList, serverListOf } from '../records/server-record.js';
 import { ProbeFault } from './probe-fault.js';
 import type { ProbedServer } from './probed-session.js';
 
 const pageSchema = z.looseObject({ nextCursor: z.string().nullish() });
 const toolsSchema = z.array(z.looseObject({ name: z.string().min(1), description: z.string().nullish() }));
 
-/** Ends at a page whose cursor was used before, and after `limits.listPagesMax` pages. */
+/** Ends at a cursor that was used before, and after `limits.listPagesMax` pages. */
 async function* pagesOf(server: ProbedServer, method: string): AsyncGenerator<z.infer<typeof pageSchema>, void> {
   const usedCursors = new Set<string>();
   let cursor: string | undefined;
@@ -28,7 +21,7 @@ async function* pagesOf(server: ProbedServer, method: string): AsyncGenerator<z.
         if (cursor === '' && isRefusal(error)) return undefined;
         throw error;
       });
-    // An empty cursor may be a cursor like any other, or mean the end: if asking with it is refused, the list has ended.
+    // An empty cursor may be a cursor like any other, or mean the end. If it is refused, the list has ended.
     if (page === undefined) return;
     yield page;
     const { nextCursor } = page;
@@ -42,16 +35,16 @@ function isRefusal(error: unknown): boolean {
   return error instanceof ProbeFault && error.kind === 'rpc-error';
 }
 
-/** A value nested more deeply than JSON readers elsewhere accept must not get into the store. */
+/** Other JSON readers would not accept deeper values from the store. */
 export function isDeeperThan(value: unknown, depthMax: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return depthMax === 0 || Object.values(value).some((member) => isDeeperThan(member, depthMax - 1));
 }
 
-/** Rejects if the tools cannot be read. Another list that is refused, invalid or too long is `undefined`. */
+/** Rejects if the tools cannot be read. Any other list that cannot be read is `undefined`. */
 export async function readLists(server: ProbedServer): Promise<AllLists & { readonly tools: ServerList }> {
   return {
-    tools: toList(await readItems(server, 'tools')),
+    tools: serverListOf(await readItems(server, 'tools')),
     prompts: await readOptional(server, 'prompts'),
     resources: await readOptional(server, 'resources'),
     templates: await readOptional(server, 'templates'),
@@ -60,34 +53,20 @@ export async function readLists(server: ProbedServer): Promise<AllLists & { read
 
 async function readOptional(server: ProbedServer, name: ListName): Promise<ServerList | undefined> {
   try {
-    return toList(await readItems(server, name), DIGEST_VERSION);
+    return serverListOf(await readItems(server, name));
   } catch (error) {
     if (error instanceof ListFault || isRefusal(error)) return undefined;
     throw error;
   }
 }
 
-/** A suffix of list digests. Earlier versions stored no items: because their digests differ, the lists are written again. */
-const DIGEST_VERSION = '.2';
-
-/** What the server gave is not a list, or is too long. */
+/** The server's response is not a list, or is too long. */
 class ListFault extends ProbeFault {}
 
-interface ReadItem {
-  readonly item: unknown;
-  readonly digest: string;
-}
-
-function toList(read: ReadonlyMap<string, ReadItem>, digestVersion = ''): ServerList {
-  const items = new Map([...read].map(([key, { digest }]) => [key, digest]));
-  const json = Buffer.from(JSON.stringify([...read.values()].map(({ item }) => item)));
-  return { items, digest: digestOfList(items) + digestVersion, json };
-}
-
-/** Items by their keys, in the server's order; of items with one key, the first. */
-async function readItems(server: ProbedServer, name: ListName): Promise<Map<string, ReadItem>> {
+/** Items by their keys, in the server's order. Of items with the same key, the first counts. */
+async function readItems(server: ProbedServer, name: ListName): Promise<Map<string, unknown>> {
   const kind = listKinds[name];
-  const read = new Map<string, ReadItem>();
+  const read = new Map<string, unknown>();
   if (kind.allowedAs === undefined || !isObject(server.capabilities[kind.allowedAs])) return read;
   for await (const page of pagesOf(server, kind.method)) {
     const items = page[kind.member];
@@ -97,13 +76,13 @@ async function readItems(server: ProbedServer, name: ListName): Promise<Map<stri
   return read;
 }
 
-/** Skips items without a key, which nobody can ask for. */
-function addItems(read: Map<string, ReadItem>, items: unknown, { key, name: list }: ListKind): void {
+/** Skips items without a key: nobody can request them. */
+function addItems(read: Map<string, unknown>, items: unknown, { key, name: list }: ListKind): void {
   if (!Array.isArray(items) || isDeeperThan(items, limits.jsonDepthMax)) throw new ListFault('answer-invalid');
   for (const item of items as readonly unknown[]) {
     const name = typeof item === 'object' && item !== null ? (item as Record<string, unknown>)[key] : undefined;
     if (typeof name !== 'string') continue;
-    const itemKey = list === 'tools' ? name : digestOfKey(name);
-    if (!read.has(itemKey)) read.set(itemKey, { item, digest: digestOfItem(item) });
+    const itemKey = list === 'tools' ? name : digestOf(name);
+    if (!read.has(itemKey)) read.set(itemKey, item);
   }
 }

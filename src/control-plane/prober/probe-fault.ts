@@ -1,8 +1,8 @@
-// The closed list of ways in which a probe can fail, with messages for people. They never contain a URL, host or port,
-// and of the server's own text, which could be anything, only a redirect's path and MCP versions.
+// The ways in which a probe can fail, with messages for people. They contain no URL, host or port, and of the server's own
+// text only a redirect's path and MCP versions.
 import type { UpstreamFault } from '../../http-client/index.js';
 
-/** The prober was closed before the probe was over: the probe found out nothing. */
+/** The prober was closed before the probe was over. */
 export class ProberClosedError extends Error {
   override readonly name = 'ProberClosedError';
 
@@ -52,7 +52,7 @@ export class ProbeFault extends Error {
   override readonly name = 'ProbeFault';
   readonly kind: ProbeFaultKind;
 
-  /** @param detail a number, a Node error code, a redirect's path, or versions. */
+  /** @param detail a number, a Node.js error code, a redirect's path, or versions. */
   constructor(kind: ProbeFaultKind, detail?: string, options?: ErrorOptions) {
     super(detail === undefined ? REASONS[kind] : `${REASONS[kind]} ${detail}`, options);
     this.kind = kind;

@@ -1,4 +1,4 @@
-// The entry of the probe thread, called by piscina: one prober.
+// Entry of the probe thread; piscina calls it.
 import type { ProbeTask } from './probe-thread.js';
 import { Prober, type Probe } from './prober.js';
 import { ProberClosedError } from './probe-fault.js';
@@ -6,7 +6,7 @@ import { ProberClosedError } from './probe-fault.js';
 let prober: Prober | undefined;
 const running = new Set<Promise<unknown>>();
 
-/** @returns `closed` when the prober was closed before the probe was over; of a close, when every probe is over. */
+/** @returns `closed` for a probe that did not finish, and for `close`, after the last probe. */
 export default async function run(task: ProbeTask | 'close'): Promise<Probe | 'closed'> {
   if (task === 'close') {
     prober?.close();

@@ -1,5 +1,5 @@
-// Runs probes in a thread: what servers send is read with a blocking parser, which must not run on the event loop that
-// serves everybody else. The thread starts with the first probe, and again after it has died.
+// Runs probes in a thread, because servers' responses are parsed in one piece, which would block the event loop. The
+// thread starts with the first probe, and again after it has died.
 import { type OAuthSourceMeans, Credentials } from '../../credentials/index.js';
 import { NO_METADATA, loggedReason } from '../../http-client/index.js';
 import { MIB } from '../../shared/index.js';
@@ -8,7 +8,7 @@ import { TaskThread } from '../../user-config/index.js';
 import { ProbeFault, ProberClosedError } from './probe-fault.js';
 import type { Probe, Prober, ProberOptions } from './prober.js';
 
-/** Memory of the thread that probes servers. Beyond that, the probes in progress count as failed. */
+/** Beyond this, the thread dies, and its probes fail. */
 const PROBE_THREAD_MEMORY_BYTES_MAX = 512 * MIB;
 
 export type ProbeThreadOptions = Pick<ProberOptions, 'deadlineMs' | 'mode' | 'authorities' | 'names'>;
@@ -35,33 +35,33 @@ export class ProbeThread {
     this.#options = options;
   }
 
-  /** As `Prober.probe`: rejects with a `ProberClosedError` only. */
+  /** Rejects with a `ProberClosedError` only. */
   async probe(url: string, authHeaders: readonly string[] = [], transport?: ServerTransport): Promise<Probe> {
     if (this.#isClosed) throw new ProberClosedError();
     const task = { options: this.#options, url, authHeaders, transport };
-    // The thread has died, usually because it was out of memory.
+    // Most likely the thread was out of memory.
     const died: Probe = { kind: 'failed', reason: new ProbeFault('answer-too-large').message };
     const probe = await this.#thread.run(task).catch(() => (this.#isClosed ? 'closed' : died));
     if (probe === 'closed') throw new ProberClosedError();
     return probe;
   }
 
-  /** Ends the probes under way; the thread ends with the last of them. */
+  /** Ends the probes in progress. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     if (!this.#thread.isStarted) return;
     const end = (): Promise<void> => this.#thread.close().catch(() => undefined);
-    // This rejects if the thread dies meanwhile.
+    // Rejects if the thread dies meanwhile.
     void this.#thread.run('close').then(end, end);
   }
 }
 
-/** Probes use this subject's share of connections to authorization servers; no token has an empty subject. */
+/** Whose quota of connections to authorization servers probes use. No token has an empty subject. */
 const PROBE_SUBJECT = '';
 const NO_HEADERS: readonly string[] = [];
 
-/** A prober that authenticates to servers as their `auth` requires. It runs where the store is read; the thread gets only headers. */
+/** Adds the credentials that servers' `auth` requires. Stays on the main thread, where the store can be read. */
 export class CredentialedProber {
   readonly #prober: Pick<Prober, 'probe' | 'close'>;
   readonly #means: OAuthSourceMeans;
@@ -71,7 +71,6 @@ export class CredentialedProber {
     this.#means = means;
   }
 
-  /** As `Prober.probe`. */
   async probe({ url, transport, auth }: ServerEndpoint): Promise<Probe> {
     const { origin, pathname, search } = new URL(url);
     const backend = { name: '', target: { origin, path: pathname + search } };

@@ -1,4 +1,4 @@
-// The upstream session of a probe: opened as for a client, and asked with requests of the gateway's own.
+// The upstream session of a probe.
 import * as z from 'zod';
 import { readBackendErrorText } from '../../mcp/index.js';
 import { NO_METADATA, type RequestMetadata } from '../../http-client/index.js';
@@ -17,25 +17,24 @@ import { ProbeFault, probeFaultOf } from './probe-fault.js';
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** A server that can be asked for its lists. */
 export interface ProbedServer {
   readonly capabilities: Members;
   /** Rejects with a `ProbeFault`, whose kind is `rpc-error` when the server responds with an error. */
   ask<Result>(method: string, params: Members, schema: z.ZodType<Result>): Promise<Result>;
 }
 
-/** Declares all capabilities of clients, because some servers hide tools from a client that lacks one. Servers ask for nothing here. */
+/** Declares all capabilities of clients, because some servers hide tools from clients that lack one. */
 const INTRODUCTION = {
   ...OWN_INTRODUCTION,
   capabilities: Buffer.from('{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}'),
 };
 
-/** The subject of probes, and the name of their virtual host and backend; no token has an empty subject. */
+/** Subject, virtual host and backend of probes. No token has an empty subject. */
 const PROBER = '';
-/** A probe's own memory for texts of the server, which has room for all of them. */
+/** Bounds no texts: each probe has bounds of its own. */
 const AMPLE_MEMORY = { tryKeepText: () => 0, drop: () => undefined };
 
-/** As in calls, a value that is not an object counts as absent: `null`, or `[]` for an empty map. */
+/** As in calls, what is not an object counts as absent: servers send `null`, or `[]` for an empty map. */
 const members = z.record(z.string(), z.unknown()).optional().catch(undefined);
 const selfSchema = z.looseObject({
   capabilities: members,
@@ -44,7 +43,7 @@ const selfSchema = z.looseObject({
 });
 const modernSchema = z.looseObject({ resultType: z.literal('complete').optional() });
 
-/** @param ownHeaders that the server requires: name, value, … They take precedence over cookies that it sets. */
+/** @param ownHeaders name, value, …; they take precedence over cookies that the server sets. */
 export function probedBackend(
   url: string,
   transport: ServerTransport,
@@ -61,16 +60,15 @@ export function probedBackend(
 export class ProbedSession extends UpstreamSession implements ProbedServer {
   serverInfo: Members = {};
   capabilities: Members = {};
-  /** The result of the handshake, as JSON. */
   #handshakeResult: Buffer | undefined;
-  /** Gives up the request under way. */
+  /** Ends the request in progress. */
   #giveUp: (() => void) | undefined;
 
   constructor(means: UpstreamMeans, backend: CompiledBackend) {
     super(means, PROBER, backend, INTRODUCTION, AMPLE_MEMORY);
   }
 
-  /** Opens the session, and reads what the server says about itself. Rejects with a `ProbeFault`. */
+  /** Opens the session and reads what the server says about itself. Rejects with a `ProbeFault`. */
   async open(): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.whenOpen(NO_METADATA, (fault) => (fault === undefined ? resolve() : reject(probeFaultOf(fault))));
@@ -94,7 +92,7 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
         onAnswer: (bytes, { isError, bodyStart, bodyEnd }) => {
           const body = bytes.subarray(bodyStart, bodyEnd);
           if (!isError) return resolve(body);
-          // A code may be any value; only a number is safe to repeat.
+          // A code may be any value. Only numbers are repeated.
           const { code } = readBackendErrorText(body);
           reject(new ProbeFault('rpc-error', Number.isInteger(code) ? String(code) : undefined));
         },
@@ -106,7 +104,7 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
     return schema.parse(this.isModern ? modernSchema.parse(value) : value);
   }
 
-  /** Whether a server with sessions also works without them. Any other response, or none in this time, means no. */
+  /** Whether a server with sessions also works without them. False if it does not say so in this time. */
   async isAlsoModern(withinMs: number): Promise<boolean> {
     const plan = { ...this.openingPlan(NO_METADATA), dueMs: this.context.nowMs() + withinMs };
     const isModern = this.#untilClosed<boolean>(
@@ -128,7 +126,7 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
     }).finally(() => (this.#giveUp = undefined));
   }
 
-  /** Also gives up the request under way. */
+  /** Also ends the request in progress. */
   override close(...args: Parameters<UpstreamSession['close']>): void {
     this.#giveUp?.();
     super.close(...args);

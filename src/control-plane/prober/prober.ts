@@ -1,5 +1,5 @@
-// Finds out what a server is: opens a session as for a client, reads its identity, its capabilities and all of its lists, and ends the
-// session. One deadline covers everything, and the server is not trusted: whatever it does affects only its own probe.
+// Finds out what a server is: opens a session as for a client, reads its identity, capabilities and lists, and ends the
+// session. One deadline covers everything. The server is not trusted: what it does affects only its own probe.
 import type { UpstreamOptions } from '../../config/index.js';
 import { Credentials } from '../../credentials/index.js';
 import { DeadlineWheel } from '../../fair/index.js';
@@ -23,27 +23,19 @@ import { isDeeperThan, readLists } from './item-reader.js';
 import { ProbeFault, ProberClosedError } from './probe-fault.js';
 import { probedBackend, ProbedSession } from './probed-session.js';
 
-// Bounds what a server says about itself: it is kept in the server's record and shown in every listing, and may be
-// anything. An oversized value is cut down to what matters here; nothing fails because of it.
-
-/**
- * Bytes of a server's capabilities, and of its `serverInfo`, which are part of every listing. Of larger ones, only the names of MCP's
- * capabilities, or name, title and version, are kept.
- */
+/** Bytes of a server's capabilities, and of its `serverInfo`. Of larger ones, only the essential members are kept. */
 export const SERVER_SELF_BYTES_MAX = 64 * KIB;
-/** Characters that are kept of each of the name, the title and the version of a larger `serverInfo`. */
+/** Characters kept of the name, title and version in a larger `serverInfo`. */
 const SERVER_SELF_TEXT_CHARS_MAX = 256;
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** Unchanged if small enough, else only its name, title and version. */
 function boundedServerInfo(serverInfo: Members): Members {
   if (isWithin(serverInfo)) return serverInfo;
   const kept = ['name', 'title', 'version'].filter((name) => typeof serverInfo[name] === 'string');
   return Object.fromEntries(kept.map((name) => [name, String(serverInfo[name]).slice(0, SERVER_SELF_TEXT_CHARS_MAX)]));
 }
 
-/** Unchanged if small enough, else only MCP's own capabilities, without their contents. */
 function boundedCapabilities(capabilities: Members): Members {
   if (isWithin(capabilities)) return capabilities;
   const kept = CAPABILITIES.filter((name) => Object.hasOwn(capabilities, name));
@@ -56,12 +48,10 @@ function isWithin(members: Members): boolean {
   return Buffer.byteLength(JSON.stringify(members)) <= SERVER_SELF_BYTES_MAX;
 }
 
-/**
- * Commas and opening brackets in all answers to one probe; values cost more to parse than bytes. Beyond that, the server counts as failed.
- */
+/** Commas and opening brackets in all responses to one probe, because values cost more to parse than bytes. */
 export const PROBE_VALUES_MAX = 524_288;
 
-/** The HTTP client of one probe: bounds the bytes and JSON values of all responses together. */
+/** Bounds the bytes and JSON values of all responses to one probe together. */
 class BoundedHttp implements HttpUpstream {
   readonly #http: HttpUpstream;
   #bytesLeft: number = limits.probeBytesMax;
@@ -71,7 +61,6 @@ class BoundedHttp implements HttpUpstream {
     this.#http = http;
   }
 
-  /** Whether the server sent more than is read. */
   get isExceeded(): boolean {
     return this.#bytesLeft < 0 || this.#valuesLeft < 0;
   }
@@ -97,7 +86,7 @@ class BoundedHttp implements HttpUpstream {
   }
 }
 
-/** An upper bound of the JSON values in these bytes: each but the first follows a comma or bracket; those in strings count, too. */
+/** An upper bound: each JSON value but the first follows a comma or bracket. */
 function countValues(bytes: Buffer): number {
   let count = 0;
   for (const byte of bytes) if (byte === COMMA || byte === BRACE || byte === BRACKET) count += 1;
@@ -108,14 +97,13 @@ const COMMA = 0x2c;
 const BRACE = 0x7b;
 const BRACKET = 0x5b;
 
-/** Time for a server with sessions to answer whether it also works without them. After that, it counts as working only with them. */
+/** Time for a server with sessions to say whether it also works without them. */
 export const PROBE_ERA_MS_MAX = 2_000;
 
-/** What a probe found out about a server. */
 export interface ServerFindings {
-  /** The era in which it was probed. */
+  /** The era of the probe's session. */
   readonly era: Era;
-  /** Every era that it speaks. */
+  /** All eras that the server supports. */
   readonly eras: readonly Era[];
   readonly serverInfo: Readonly<Record<string, unknown>>;
   readonly capabilities: Readonly<Record<string, unknown>>;
@@ -124,30 +112,28 @@ export interface ServerFindings {
 
 export type Probe =
   | { readonly kind: 'reached'; readonly findings: ServerFindings }
-  /** The reason is for people and names no URL. */
+  /** The reason is for people, and contains no URL. */
   | { readonly kind: 'failed'; readonly reason: string };
 
 export interface ProberOptions {
-  /** Time for one whole probe, except the end of its session. */
+  /** For everything but the end of the session. */
   readonly deadlineMs: number;
-  /** The same as of the MCP endpoints: a server that they would not serve must not be active. Both schemes by default. */
+  /** As for the MCP endpoints: a server that they cannot reach must not be active. */
   readonly mode?: UpstreamOptions['mode'];
-  /** How names are looked up, and what may be connected to. */
   readonly names?: NamesOptions;
-  /** PEM of certificate authorities to trust, besides those of Node.js. */
+  /** PEM of authorities to trust beside those of Node.js. */
   readonly authorities?: string | undefined;
   readonly deadlines?: DeadlineWheel;
 }
 
 const ignore = (): void => undefined;
-/** Logs nothing: a failure is the result of its probe, which the registry logs. */
+/** Logs nothing: the registry logs failed probes. */
 const NO_LOG = { onAvailable: ignore, onUnavailable: ignore, onOpenFault: ignore, onFailure: ignore };
 
 export class Prober {
   readonly #options: ProberOptions;
   readonly #names: Names;
   readonly #deadlines: DeadlineWheel;
-  /** Functions that end the probes under way. */
   readonly #endings = new Set<(cause: Error) => void>();
   #isClosed = false;
 
@@ -160,8 +146,7 @@ export class Prober {
 
   /**
    * Rejects with a `ProberClosedError` only.
-   * @param authHeaders that the server requires: name, value, …
-   * @param transport that the server uses.
+   * @param authHeaders name, value, …
    */
   async probe(
     url: string,
@@ -174,7 +159,7 @@ export class Prober {
     const means = this.#meansOf(http, authHeaders);
     let session: ProbedSession | undefined;
     let cause: Error | undefined;
-    // Gives up the request under way. The probe fails, unless that was the last request: whether the server also works without sessions.
+    // If only `isAlsoModern` was still running, the probe succeeds.
     const end = (because: Error): void => {
       cause ??= because;
       session?.close(NO_METADATA);
@@ -201,14 +186,14 @@ export class Prober {
     }
   }
 
-  /** Ends the probes under way. */
+  /** Ends the probes in progress. */
   close(): void {
     this.#isClosed = true;
     for (const end of this.#endings) end(new ProberClosedError());
     this.#names.close();
   }
 
-  /** The means of one probe: it shares nothing that it learns about reaching the server. */
+  /** Each probe has its own, so that probes do not affect each other. */
   #meansOf(http: BoundedHttp, authHeaders: readonly string[]): UpstreamMeans {
     const deadlines = this.#deadlines;
     const { deadlineMs } = this.#options;

@@ -1,5 +1,5 @@
-// A registered server as plain data, as seen outside of the registry's storage (specification 3), and its schemas: what people set, what is
-// shown, what servers list, and what a probe finds.
+// A registered server as plain data (specification 3) and its schemas: what people set, what is shown, what servers list,
+// and what a probe finds.
 import { limits } from '../../shared/index.js';
 import type { BackendAuth } from '../../user-config/index.js';
 import type { WrittenCuration } from '../common/curation.js';
@@ -24,7 +24,6 @@ import {
 } from '../common/schema-parts.js';
 import { createHash } from 'node:crypto';
 
-/** Where a secret is, for a server's `auth`. */
 const secretReference = {
   oneOf: [
     exactObject({
@@ -42,7 +41,7 @@ const resource = {
   description: 'The resource indicator (RFC 8707) to request. `false`: none, for authorization servers that refuse it.',
 };
 
-/** The `type` of an `auth` decides which of these shapes it must have: see `auth` below. */
+/** The `type` of an `auth` decides which of these it must match. */
 const headersAuth = {
   properties: {
     type: textSchema,
@@ -198,7 +197,7 @@ const tool = {
   additionalProperties: true,
 };
 
-/** The schema of an item of a list other than the tools. @param key the member that identifies the item. */
+/** @param key the member that identifies an item. */
 function itemSchema(key: string): JsonSchema {
   const { description, type, additionalProperties } = tool;
   return { type, description, properties: { [key]: textSchema }, required: [key], additionalProperties };
@@ -206,12 +205,10 @@ function itemSchema(key: string): JsonSchema {
 
 const serverInput = inputSchemaOf(server, settableProperties, ['name', 'url']);
 
-/** All of a server's lists. */
 export const LISTS = ['tools', 'prompts', 'resources', 'templates'] as const;
 
 export type ListName = (typeof LISTS)[number];
 
-/** `toolsAdded` and so on. */
 const COUNT_NAMES = LISTS.flatMap((list) => ['Added', 'Updated', 'Removed'].map((change) => list + change));
 
 const healthEntry = exactObject({
@@ -251,18 +248,15 @@ export const serverSchemas = {
 export type ServerStatus = FromSchema<typeof status>;
 export type ServerTransport = FromSchema<typeof settableProperties.transport>;
 
-/**
- * What people set on a server: the registry finds out everything else. For a new server, what is absent has its default; for an existing
- * one, it stays.
- */
+/** Members that are left out have their default in a new server, and stay as they are in an existing one. */
 export type ServerInput = InputFrom<Omit<typeof settableProperties, 'auth'>, 'name' | 'url'> & {
   readonly auth?: BackendAuth | null | undefined;
 };
 
-/** What identifies the server behind a record: another URL, transport or `auth` may lead to another server. */
+/** What identifies the server behind a record: with another one, the record is about another server. */
 export type ServerEndpoint = Pick<ServerInput, 'url' | 'transport' | 'auth'>;
 
-/** A member is absent if nobody has set it, or no probe has found it. */
+/** Absent members were not set, or not found by a probe. */
 export type ServerRecord = Omit<FromSchema<typeof server>, 'auth' | 'curation' | 'team'> & {
   readonly auth?: BackendAuth;
   readonly curation?: WrittenCuration;
@@ -272,7 +266,7 @@ export type ServerRecord = Omit<FromSchema<typeof server>, 'auth' | 'curation' |
 export type HealthEntry = FromSchema<typeof healthEntry>;
 export type RefreshReport = FromSchema<typeof refreshReport>;
 
-/** A tool as its server sent it, with every member. */
+/** As its server sent it, with all members. */
 export interface ServerTool {
   readonly name: string;
   readonly description?: string | undefined;
@@ -280,41 +274,26 @@ export interface ServerTool {
   readonly [member: string]: unknown;
 }
 
-/** A server as it would be registered. */
+/** What would be registered. */
 export interface ServerPreview {
   readonly server: Omit<ServerRecord, 'id'>;
   /** A JSON array. */
   readonly toolsJson: Uint8Array;
 }
 
-/** For each list, how many of its items are new, changed and gone. */
 export type ReportedCounts = Readonly<Record<`${ListName}${'Added' | 'Updated' | 'Removed'}`, number>>;
 
-// A server's lists as they are stored and sent, with the digests by which two readings of a list are compared.
+// A server's lists as stored and sent, and the digests by which two readings are compared.
 
-/** The digest of each item, by the item's key. */
+/** Digests by the items' keys. */
 export type ItemDigests = ReadonlyMap<string, string>;
 
-/** Independent of the order of members, which some servers change each time. */
-export function digestOfItem(item: unknown): string {
-  return digestOf(JSON.stringify(inOrder(item)));
-}
-
-/** Independent of the order of the items. */
-export function digestOfList(digests: ItemDigests): string {
-  return digestOf(JSON.stringify([...digests].sort(([a], [b]) => (a < b ? -1 : 1))));
-}
-
-/** Stands for an item's key, which may be long. */
-export function digestOfKey(key: string): string {
-  return digestOf(key);
-}
-
 /** 132 bits. */
-function digestOf(text: string): string {
+export function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 22);
 }
 
+/** Makes the digests of items independent of the order of their members, which some servers change each time. */
 function inOrder(value: unknown): unknown {
   if (Array.isArray(value)) return ['list', ...value.map(inOrder)];
   if (typeof value !== 'object' || value === null) return value;
@@ -323,38 +302,25 @@ function inOrder(value: unknown): unknown {
   return ['object', ...members.flatMap(([name, member]) => [name, inOrder(member)])];
 }
 
-/** A list as a probe has read it. The probe thread digests it, because that takes time; as it may be large, it is not parsed elsewhere. */
+/** A list as read by a probe. It may be large: the probe thread digests it, and nobody else parses it. */
 export interface ServerList {
-  /** Tools by name, items of the other lists by the digest of their name or URI. */
+  /** By the tool's name; for other lists, by the digest of the item's key. */
   readonly items: ItemDigests;
-  /** The digest of the whole list, independent of the order of its items. */
   readonly digest: string;
-  /** A JSON array of the items, with every member that the server gave them. */
+  /** A JSON array of the items, with all members. */
   readonly json: Uint8Array;
 }
 
-/** `undefined`: the server did not give the list, so nothing is known of it. */
+/** `undefined`: the server did not give the list. */
 export type AllLists = Readonly<Record<ListName, ServerList | undefined>>;
 
 export const NO_LISTS: AllLists = { tools: undefined, prompts: undefined, resources: undefined, templates: undefined };
 
-/** The digests of those lists that were read. */
 export type ListDigests = Readonly<Partial<Record<ListName, string>>>;
 
-/** A value for each list that was given. */
-export function ofEachList<Value>(
-  lists: AllLists,
-  valueOf: (list: ServerList) => Value,
-): Partial<Record<ListName, Value>> {
-  const given = LISTS.flatMap((name) => {
-    const list = lists[name];
-    return list === undefined ? [] : [[name, valueOf(list)] as const];
-  });
-  return Object.fromEntries(given);
-}
-
-/** @param tools each with another name. */
-export function toolListOf(tools: readonly ServerTool[]): ServerList {
-  const items = new Map(tools.map((tool) => [tool.name, digestOfItem(tool)]));
-  return { items, digest: digestOfList(items), json: Buffer.from(JSON.stringify(tools)) };
+/** The digest of the list does not depend on the order of its items. */
+export function serverListOf(itemsByKey: ReadonlyMap<string, unknown>): ServerList {
+  const items = new Map(Array.from(itemsByKey, ([key, item]) => [key, digestOf(JSON.stringify(inOrder(item)))]));
+  const digest = digestOf(JSON.stringify([...items].sort(([a], [b]) => (a < b ? -1 : 1))));
+  return { items, digest, json: Buffer.from(JSON.stringify([...itemsByKey.values()])) };
 }

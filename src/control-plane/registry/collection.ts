@@ -1,6 +1,6 @@
-// What servers and compositions have in common: how a thing is stored and found, and the steps of every change. A thing is a record under
-// its id; another record for each of its names maps the name, in lower case, to the id. All of them change in one swap of what was read,
-// which keeps names unique across all control planes: a concurrent change is never lost, but is read and built upon.
+// What servers and compositions have in common: how they are stored and found, and the steps of every change. An entity is
+// a record under its id; further records map its names, in lower case, to the id. All of them change in one swap, which
+// keeps names unique and loses no concurrent change.
 import { type RecordChange, type RecordKey, type RecordStore, retrySwap } from '../../store/index.js';
 import { type Change, ChangeOutcome, refuseChanged } from '../common/change.js';
 import { ControlPlaneFault, notFound } from '../common/control-plane-fault.js';
@@ -14,37 +14,34 @@ interface Thing extends Ownership {
 
 interface CollectionKind<Row, Shown extends Thing> {
   readonly noun: 'server' | 'composition';
-  /** The prefix of the records' keys. */
   readonly prefix: string;
-  /** Prefixes of the keys of names. A reference is looked up in each in turn. */
+  /** Prefixes of the keys of names, in the order in which a reference is looked up. */
   readonly indices: readonly string[];
   readonly thingOf: (row: Row) => Shown;
   /** The names in the order of the indices. */
   readonly namesOf: (thing: Shown) => readonly string[];
-  /** The tag of what people have set. */
   readonly tagOf: (thing: Shown) => string;
-  /** The message when another thing has the name. */
+  /** The error message if another entity has the name. */
   readonly takenMessage: (name: string) => string;
 }
 
-/** A row as it was read: what a swap expects to find. */
+/** A row as read: what a swap expects to find. */
 export interface Snapshot<Row> {
   readonly row: Row;
   readonly bytes: Buffer;
 }
 
-/** What a change makes of a thing. */
 export interface Decision<Row> {
-  /** `undefined`: the thing is removed. */
+  /** `undefined`: the entity is removed. */
   readonly after: Row | undefined;
-  /** The publication that the change requires, if any. */
+  /** The publication that the change requires. */
   readonly job: PublicationJob | undefined;
-  /** Audited in place of the whole thing before and after. */
+  /** Audited instead of the whole entity. */
   readonly audited?: readonly [before: object, after: object];
 }
 
 const ID = /^[0-9a-f]{32}$/;
-/** The form of ids and names, in lower case: anything else refers to nothing, and may not even be a valid key. */
+/** Whatever does not look like an id or name refers to nothing, and may not even be a valid key. */
 const REFERENCE = /^[a-z0-9_.\- ]{1,100}$/;
 
 export class Collection<Row, Shown extends Thing> {
@@ -56,7 +53,7 @@ export class Collection<Row, Shown extends Thing> {
     this.#kind = kind;
   }
 
-  /** By id, else by a name in any case. */
+  /** @param reference an id, or a name in any case. */
   async find(reference: string): Promise<Snapshot<Row> | undefined> {
     const folded = reference.toLowerCase();
     if (!REFERENCE.test(folded)) return undefined;
@@ -81,18 +78,18 @@ export class Collection<Row, Shown extends Thing> {
     return bytes && { row: JSON.parse(bytes.toString()) as Row, bytes };
   }
 
-  /** The id of the thing that has the name. @param index the first of the kind's indices by default. */
+  /** @param index the prefix of the names' keys; by default that of the first kind of names. */
   async ownerOf(name: string, index = this.#kind.indices[0]!): Promise<string | undefined> {
     return (await this.records.read(keyOf(index, name.toLowerCase())))?.toString();
   }
 
-  /** Fault: `name-taken`, unless the thing with this id has the name. */
+  /** Fault: `name-taken`. @param id of the entity that may have the name. */
   async refuseTakenName(name: string, id?: string): Promise<void> {
     const owner = await this.ownerOf(name);
     if (owner !== undefined && owner !== id) throw new ControlPlaneFault('name-taken', this.#kind.takenMessage(name));
   }
 
-  /** Fault: `name-taken`. @param decide is called again if others have taken one of the names meanwhile. */
+  /** Fault: `name-taken`. @param decide is called again if a name was taken meanwhile. */
   insert<Decided extends Decision<Row>>(
     name: string,
     change: Change,
@@ -106,8 +103,8 @@ export class Collection<Row, Shown extends Thing> {
 
   /**
    * Faults: `not-found`, `not-owned`, `changed-meanwhile`.
-   * @param team to which the change gives the thing, `null` for none; `undefined` if it keeps its team.
-   * @param decide is called again if others have changed the thing meanwhile.
+   * @param team the entity's new team, `null` for none; `undefined` if the team stays.
+   * @param decide is called again if others have changed the entity meanwhile.
    */
   change<Decided extends Decision<Row>>(
     reference: string,
@@ -128,7 +125,7 @@ export class Collection<Row, Shown extends Thing> {
     });
   }
 
-  /** Stores the decision. @returns `undefined` if others have changed the thing since it was read, or taken one of its names. */
+  /** Stores the decision. @returns `undefined` if the entity was changed or one of its names taken meanwhile. */
   async make<Decided extends Decision<Row>>(
     before: Snapshot<Row> | undefined,
     decided: Decided,
@@ -143,7 +140,6 @@ export class Collection<Row, Shown extends Thing> {
     return isMade ? decided : undefined;
   }
 
-  /** The changes of records that turn `before` into `after`. */
   protected async changesOf(
     before: Snapshot<Row> | undefined,
     { after }: Decision<Row>,

@@ -1,5 +1,5 @@
-// The servers and compositions in memory, shared by every part of one control plane. They are updated from the change log: bringing them up
-// to date costs one request to the store, however many records there are. If too many changes were missed, all records are read again.
+// The servers and compositions in memory, shared by all parts of one control plane. They follow the store's change log, so
+// that an update costs one request however many records there are. If too many changes were missed, all records are read.
 import { walkRecords, type RecordStore } from '../../store/index.js';
 import { CompositionDirectory } from '../compositions/composition-directory.js';
 import { CoalescedRuns } from '../mirror/coalesced-runs.js';
@@ -17,13 +17,13 @@ export class Directory {
     this.#records = records;
   }
 
-  /** Resolves when both directories have everything that was stored before this call. */
+  /** Resolves when both directories contain everything that was stored before this call. */
   async sync(): Promise<void> {
     await this.#runs.run('');
   }
 
   async #catchUp(): Promise<void> {
-    // The position is read before the records: changes made meanwhile are reported the next time.
+    // The position is read before the records, so that changes made meanwhile are reported the next time.
     const { position, keys } = await this.#records.readChanges(this.#position);
     if (keys === 'unknown') await this.#readAll();
     else if (keys.length > 0) await this.#readSome([...new Set(keys)]);

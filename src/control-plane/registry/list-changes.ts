@@ -1,4 +1,4 @@
-// The effect of a probe, in numbers: how many items of each list are new, changed and gone.
+// The effect of a probe on a server's lists: how many items are new, changed and gone.
 import { notFound } from '../common/control-plane-fault.js';
 import {
   type RefreshReport,
@@ -10,14 +10,13 @@ import {
 } from '../records/server-record.js';
 import type { StoredServer } from './server-state.js';
 
-/** The differences between two readings of one of a server's lists. */
 export interface ItemChanges {
   readonly added: number;
   readonly updated: number;
   readonly removed: number;
 }
 
-/** Both arguments map an item's key to its digest. */
+/** @param before and `after`: digests by the items' keys. */
 export function compareItems(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): ItemChanges {
   let [added, updated] = [0, 0];
   for (const [key, digest] of after) {
@@ -28,10 +27,9 @@ export function compareItems(before: ReadonlyMap<string, string>, after: Readonl
   return { added, updated, removed: before.size + added - after.size };
 }
 
-/** The changes of those lists that have changed. */
+/** Only of lists that have changed. */
 export type ServerChanges = ReadonlyMap<ListName, ItemChanges>;
 
-/** `toolsAdded` and so on, for all lists. */
 function reportedCounts(changes: ServerChanges = new Map()): ReportedCounts {
   const counts = LISTS.flatMap((list) => {
     const { added, updated, removed } = changes.get(list) ?? { added: 0, updated: 0, removed: 0 };
@@ -44,11 +42,11 @@ function reportedCounts(changes: ServerChanges = new Map()): ReportedCounts {
   return Object.fromEntries(counts) as ReportedCounts;
 }
 
-/** The effect of a probe on a server. */
+/** What a probe changed. */
 export interface Settlement {
   /** `undefined`: the server was removed meanwhile. */
   readonly record: ServerRecord | undefined;
-  /** `undefined`: the record is no longer of the server that was probed. */
+  /** `undefined`: the server's endpoint changed while it was probed, so the probe says nothing about it. */
   readonly changes?: ServerChanges;
 }
 
@@ -56,12 +54,12 @@ export function logLevelOf(status: ServerStatus): 'info' | 'warn' {
   return status === 'inactive' ? 'warn' : 'info';
 }
 
-/** What is audited of a refresh until it is complete. */
+/** What is audited of a refresh. */
 export function auditedRefresh({ record: { id, name, status } }: StoredServer, changes?: ServerChanges): object {
   return { id, name, status, ...(changes && reportedCounts(changes)) };
 }
 
-/** The result of a refresh, for its caller. Throws `not-found` if the server was removed meanwhile. */
+/** The result of a refresh. Throws `not-found` if the server was removed meanwhile. */
 export function reportOf(probed: ServerRecord, { record, changes }: Settlement, durationMs: number): RefreshReport {
   if (record === undefined) throw notFound('server', probed.name);
   const moved = 'its URL, transport or auth changed while it was being read: refresh it again';

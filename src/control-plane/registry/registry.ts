@@ -1,6 +1,6 @@
-// The registry of servers: which are registered, under which names, and what their probes found (specification 3). All
-// state is in the record store, so that several control planes may share it; the registry itself keeps only what is
-// under way. Every write is a swap of what was read: a concurrent change is never lost, but is read and built upon.
+// The registry of servers: which are registered, under which names, and what probes found (specification 3). Its state is
+// in the record store, so that several control planes may share it. Every write is a swap, so that no concurrent change
+// is lost.
 import { randomBytes } from 'node:crypto';
 import { limits, type Logger, RepeatedLog } from '../../shared/index.js';
 import { RECORDS_PER_READ_MAX, type RecordStore, retrySwap } from '../../store/index.js';
@@ -42,7 +42,7 @@ import { logLevelOf, auditedRefresh, reportOf, type ServerChanges, type Settleme
 interface RegistryOptions {
   readonly records: RecordStore;
   readonly directory: Directory;
-  /** Closed by the registry when it stops. */
+  /** The registry closes it. */
   readonly prober: Pick<CredentialedProber, 'probe' | 'close'>;
   readonly logger: Logger;
   /** Interval between two health checks of one server. */
@@ -51,13 +51,12 @@ interface RegistryOptions {
 }
 
 export interface ServerQuery extends PageQuery {
-  /** Servers that have any of these tags. */
+  /** Servers with any of these tags. */
   readonly tags?: readonly string[];
   readonly status?: ServerStatus;
 }
 
-/** Called after every change that the aggregate or a composition may depend on. The job is what is to be published, if
- * anything; the outcome says how long the request that made the change waits for that. */
+/** Is called after every change that the aggregate or a composition may depend on, with what is to be published. */
 type ChangeListener = (job: PublicationJob | undefined, outcome: ChangeOutcome) => void | Promise<void>;
 
 export class Registry {
@@ -66,7 +65,7 @@ export class Registry {
   readonly #healthChecks: HealthChecks<KnownServer>;
   readonly #repeated = new RepeatedLog();
   readonly #listeners: ChangeListener[] = [];
-  /** Ids of the servers whose refresh is under way. */
+  /** Ids of servers that are being refreshed. */
   readonly #refreshing = new Set<string>();
 
   constructor(options: RegistryOptions) {
@@ -80,7 +79,7 @@ export class Registry {
     });
   }
 
-  /** Sorted by name. A page ends before its limit when its records exceed `limits.listPageBytesMax`. */
+  /** Sorted by name. Ends a page early when its records exceed `limits.listPageBytesMax`. */
   async list({ tags, status, limit = limits.listPageMax, cursor }: ServerQuery = {}): Promise<Page<ServerRecord>> {
     await this.#options.directory.sync();
     const page = this.#options.directory.servers.page(
@@ -107,31 +106,29 @@ export class Registry {
     return this.#options.directory.servers.count();
   }
 
-  /** By id, by name in any case, or by slug, in this order. */
+  /** @param reference an id, a name in any case, or a slug. */
   async find(reference: string): Promise<ServerRecord | undefined> {
     return (await this.#servers.find(reference))?.row.record;
   }
 
-  /** A list as last read: a JSON array. */
+  /** A list as last read, as a JSON array. */
   async listJson(reference: string, name: ListName): Promise<Buffer> {
     const { row } = await this.#servers.require(reference);
     return this.#servers.loadListJson(row.record.id, name);
   }
 
-  /** Health history, the latest first. */
+  /** The latest entry first. */
   async health(reference: string): Promise<readonly HealthEntry[]> {
     const { row } = await this.#servers.require(reference);
     return this.#servers.loadHealth(row.record.id);
   }
 
-  /** Names of the tools as last read; none when there is no such server. */
+  /** Names of the tools as last read; empty if the server does not exist. */
   async toolNames(id: string): Promise<readonly string[]> {
     return [...(await this.#servers.loadList(id, 'tools')).keys()];
   }
 
-  /**
-   * Probes a server and returns what would be registered; stores nothing. Faults: `invalid`, `name-taken`, `prefix-taken`.
-   */
+  /** Probes a server and returns what would be registered. Faults: `invalid`, `name-taken`, `prefix-taken`. */
   async preview(input: ServerInput): Promise<ServerPreview> {
     const checked = checkServerInput(input);
     await this.#servers.refuseTakenName(checked.name);
@@ -142,14 +139,14 @@ export class Registry {
   }
 
   /**
-   * Probes the server and stores it, active or not. Faults: `invalid`, `name-taken`, `prefix-taken`, `registry-full`,
-   * `not-owned` (the given team is not one of the caller's).
+   * Probes the server and stores it, even if the probe fails. Faults: `invalid`, `name-taken`, `prefix-taken`,
+   * `registry-full`, `not-owned` (the team is not one of the caller's).
    */
   async register(input: ServerInput, change: Change = {}): Promise<ServerRecord> {
     const { caller } = change;
     const checked = checkServerInput(input);
     refuseForeignTeam(caller, checked.team);
-    // Checked before the probe, which takes a while; the swap decides.
+    // Checked before the probe, which takes a while. The swap checks it again.
     await this.#servers.refuseTakenName(checked.name);
     await this.#options.directory.sync();
     const { directory, serversMax } = this.#options;
@@ -168,9 +165,8 @@ export class Registry {
   }
 
   /**
-   * Changes what people set on a server, except what they leave out. With another URL, transport or `auth` it counts as
-   * a new server under the old id, and is probed. Faults: `not-found`, `invalid`, `name-taken`, `prefix-taken`,
-   * `changed-meanwhile`, `not-owned`.
+   * Changes the given members. With another URL, transport or `auth`, the server counts as new under the old id, and is
+   * probed. Faults: `not-found`, `invalid`, `name-taken`, `prefix-taken`, `changed-meanwhile`, `not-owned`.
    */
   async replace(reference: string, input: ServerInput, change: Change = {}): Promise<ServerRecord> {
     const checked = checkServerInput(input);
@@ -186,7 +182,7 @@ export class Registry {
         slug: isSameName ? slug : await this.#servers.findFreeSlug(checked.name),
         updatedAt: new Date().toISOString(),
       };
-      // Two servers may have one prefix, if they were registered at once or by an earlier version: each may keep it.
+      // Two servers may share a prefix if they were registered at the same time: each may keep it.
       if (prefixOf(changed) !== prefixOf(record)) refuseTakenPrefix(changed, this.#options.directory.servers.sorted);
       let after: StoredServer = { ...before.row, record: changed };
       if (!isSameEndpoint(record, changed)) {
@@ -208,7 +204,7 @@ export class Registry {
     await this.#callListeners(job, change.outcome);
   }
 
-  /** Probes now, and sets the status to active or inactive. Faults: `not-found`, `refresh-running` (in this process), `not-owned`. */
+  /** Probes now. Faults: `not-found`, `refresh-running` (in this process), `not-owned`. */
   async refresh(reference: string, { outcome = new ChangeOutcome(), caller }: Change = {}): Promise<RefreshReport> {
     const { record } = (await this.#servers.require(reference)).row;
     refuseUnowned('server', record, caller);
@@ -229,7 +225,7 @@ export class Registry {
     }
   }
 
-  /** The listener is called after each change by this process; the change waits for it. */
+  /** Each change waits for the listeners. Only changes by this process are reported. */
   onChange(listener: ChangeListener): void {
     this.#listeners.push(listener);
   }
@@ -238,15 +234,14 @@ export class Registry {
     this.#healthChecks.start();
   }
 
-  /** Stops the health checks, and every probe under way. */
   async stop(): Promise<void> {
     this.#options.prober.close();
     await this.#healthChecks.stop();
   }
 
-  /** The server with a slug of its own, and a prefix that no other server has. Fault: `prefix-taken`. */
+  /** Adds a free slug and, if needed, a prefix. Fault: `prefix-taken`. */
   async #withSlugAndPrefix(blank: StoredServer): Promise<StoredServer> {
-    // The directory is brought up to date first; a change after that makes the swap fail.
+    // A change after this update makes the swap fail.
     await this.#options.directory.sync();
     const slug = await this.#servers.findFreeSlug(blank.record.name);
     const record = withPrefixForClients({ ...blank.record, slug });
@@ -266,7 +261,7 @@ export class Registry {
     return record;
   }
 
-  /** Active servers come first, so that servers that hang do not delay them. */
+  /** Active servers first, so that unresponsive ones do not delay them. */
   async #listForHealthCheck(): Promise<KnownServer[]> {
     await this.#options.directory.sync();
     return this.#options.directory.servers.sorted.toSorted(
@@ -275,12 +270,11 @@ export class Registry {
   }
 
   async #checkHealth(server: KnownServer): Promise<void> {
-    // The refresh under way will have a newer result.
+    // The refresh will have a newer result.
     if (this.#refreshing.has(server.id)) return;
     await this.#settle(server, await this.#options.prober.probe(server), 'patient');
   }
 
-  /** Stores what a probe of the server found. */
   async #settle(
     probed: Pick<ServerRecord, 'id' | 'url' | 'transport' | 'auth'>,
     probe: Probe,
@@ -289,14 +283,14 @@ export class Registry {
   ): Promise<Settlement> {
     return retrySwap(async () => {
       const before = await this.#servers.load(probed.id);
-      // The server was removed or replaced meanwhile: the probe says nothing about it.
+      // The server was removed or replaced while it was probed.
       if (before === undefined || !isSameEndpoint(before.row.record, probed)) return { record: before?.row.record };
       const { row } = before;
       const lists = listsOf(probe);
       const after = afterProbe(row, probe, patience, new Date().toISOString());
       const changes = await this.#servers.compareLists(row, after, lists);
       if (changes.has('tools')) await this.#options.directory.sync();
-      // A server's compositions are published again when it is first reached; those with patterns also when its tools change.
+      // Compositions are published again when a server is first reached; those with patterns also when its tools change.
       const isNew = row.record.lastSeen === null && after.record.lastSeen !== null;
       const mayChangeMatches = changes.has('tools') && this.#options.directory.compositions.anyHasPatterns(row.record);
       const { id, name } = row.record;
@@ -330,7 +324,7 @@ export class Registry {
       this.#options.logger[logLevelOf(status)]({ server: name, status, error: lastError }, 'server status changed');
     for (const [list, counts] of changes)
       this.#options.logger.info({ server: name, ...counts }, `server ${list} changed`);
-    // Nothing depends on the contents of the other lists.
+    // Nothing depends on the contents of other lists.
     if (isStatusChanged || changes.has('tools') || job !== undefined) await this.#callListeners(job, outcome);
   }
 

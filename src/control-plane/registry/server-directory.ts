@@ -1,5 +1,4 @@
-// The registered servers in memory, with what lists, compositions and the aggregate need of each. `Directory.sync`
-// brings them up to date.
+// The registered servers in memory, with what lists, compositions and the aggregate need of each.
 import type { BackendConfig } from '../../user-config/index.js';
 import { withoutClashes, readCuration } from '../common/curation.js';
 import { NamedMirror } from '../mirror/named-mirror.js';
@@ -8,12 +7,12 @@ import type { StoredServer } from './server-state.js';
 
 type ServedMembers = Pick<ServerRecord, 'name' | 'url' | 'transport' | 'auth'>;
 
-/** The server as a backend of a virtual host, which exposes everything the server has. */
+/** The server as a backend that exposes everything the server has. */
 function backendOf(server: ServedMembers & Pick<ServerRecord, 'curation'>): BackendConfig {
   return { ...uncuratedBackendOf(server), ...readCuration(server.curation) };
 }
 
-/** The same without the server's curation. */
+/** `backendOf` without the server's curation. */
 export function uncuratedBackendOf(server: ServedMembers): BackendConfig {
   return {
     name: server.name,
@@ -29,7 +28,7 @@ export function uncuratedBackendOf(server: ServedMembers): BackendConfig {
 
 export const SERVERS = 'servers/';
 
-/** The members of a server's record that are kept in memory. */
+/** Members of a record that are kept in memory. */
 type KnownServerField =
   'id' | 'name' | 'url' | 'tags' | 'transport' | 'auth' | 'curation' | 'status' | 'enabled' | 'lastSeen';
 
@@ -44,7 +43,7 @@ export interface ServerCounts {
   readonly inactive: number;
 }
 
-/** Times are left out: `lastSeen` says only whether the server was ever reached. */
+/** `lastSeen` says only whether the server was ever reached: times are not kept. */
 function toKnownServer({ record, toolsDigest = '' }: StoredServer): KnownServer {
   const { id, name, url, tags, transport, auth, curation, status, enabled } = record;
   const lastSeen = record.lastSeen === null ? null : record.createdAt;
@@ -52,7 +51,7 @@ function toKnownServer({ record, toolsDigest = '' }: StoredServer): KnownServer 
   return { id, name, url, tags, transport, ...optional, status, enabled, lastSeen, toolsDigest };
 }
 
-/** Whether the change affects what is known of the server in memory. */
+/** Whether what is kept in memory changes. */
 export function isKnownPartChanged(before: StoredServer | undefined, after: StoredServer | undefined): boolean {
   if (before === undefined || after === undefined) return true;
   return JSON.stringify(toKnownServer(before)) !== JSON.stringify(toKnownServer(after));
@@ -72,7 +71,7 @@ export class ServerDirectory extends NamedMirror<KnownServer> {
     return this.#version;
   }
 
-  /** Backends of the servers in service, by name; the same object until a server changes. */
+  /** Backends of the servers in service, by name. The same object until a server changes. */
   get backends(): ReadonlyMap<string, BackendConfig> {
     this.#backends ??= withoutClashes(
       new Map(
@@ -101,7 +100,7 @@ export class ServerDirectory extends NamedMirror<KnownServer> {
   protected override onChange(server: KnownServer, isAdded: boolean): void {
     const name = server.name.toLowerCase();
     if (isAdded) this.#byName.set(name, server);
-    // Another server may have the name already.
+    // Another server may have taken the name.
     else if (this.#byName.get(name) === server) this.#byName.delete(name);
     this.#backends = undefined;
     this.#version += 1;

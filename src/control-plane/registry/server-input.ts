@@ -1,4 +1,4 @@
-// Checks what people may set on a server (specification 3, "Names" and "URLs"), and removes duplicate tags.
+// Checks what people set on a server (specification 3, "Names" and "URLs"), and removes duplicate tags.
 import { AddressGuard } from '../../http-client/index.js';
 import { limits } from '../../shared/index.js';
 import { authFault, namePrefix } from '../../user-config/index.js';
@@ -9,17 +9,14 @@ import { descriptionFault, nameFault } from '../common/schema-parts.js';
 import type { ServerInput, ServerRecord } from '../records/server-record.js';
 import type { KnownServer } from './server-directory.js';
 
-// The prefix of a server's tool names where several servers are merged. Two servers with the same prefix could have the
-// same tool names, so the second is refused. Cold path.
-
 type NamedServer = Pick<ServerRecord, 'name' | 'curation'>;
 
-/** The prefix, including its `-`; `''` for none. */
+/** The prefix of a server's tool names where several servers are merged, with its `-`; `''` for none. */
 export function prefixOf({ name, curation }: NamedServer): string {
   return namePrefix(name, readCuration(curation).prefix);
 }
 
-/** The record with its slug as prefix, if tools whose names begin with the server's name would not be accepted by every client. */
+/** Makes the slug the prefix if not every client accepts tool names that begin with the server's name. */
 export function withPrefixForClients(record: ServerRecord): ServerRecord {
   const { name, slug, curation } = record;
   if (PREFIX_FOR_CLIENTS.test(name) || curation?.['prefix'] !== undefined) return record;
@@ -28,7 +25,7 @@ export function withPrefixForClients(record: ServerRecord): ServerRecord {
 
 const PREFIX_FOR_CLIENTS = /^[A-Za-z0-9_-]+$/;
 
-/** Throws a `ControlPlaneFault` if another server has the prefix. If two servers are registered at once, both may get it. */
+/** Throws a `ControlPlaneFault` if another server has the prefix: the two could have tools of the same name. */
 export function refuseTakenPrefix(
   server: NamedServer & Pick<ServerRecord, 'id'>,
   servers: readonly KnownServer[],
@@ -41,7 +38,7 @@ export function refuseTakenPrefix(
   throw new ControlPlaneFault('prefix-taken', `Two servers cannot have the same prefix, and ${fact}: ${advice}`);
 }
 
-/** No commas: they separate the tags in a list. */
+/** No commas, which separate tags in a query. */
 const TAG_CHARS = /^[^,\p{Cc}\p{Surrogate}]+$/u;
 /** The URL parser would silently remove these. */
 const SPACE_OR_CONTROL = /[\s\p{Cc}]/u;
@@ -60,7 +57,7 @@ export function checkServerInput(input: ServerInput): ServerInput {
   if (fault !== undefined) throw new ControlPlaneFault('invalid', `auth${fault}`);
   refuseMemberIf('curation', curation ? curationFault(curation) : undefined);
   refuseMemberIf('team', teamFault(team));
-  // Members that nobody can set are left out.
+  // Unknown members are dropped.
   return { name, url, description, tags: tags && [...new Set(tags)], transport, enabled, auth, curation, team };
 }
 
@@ -69,7 +66,7 @@ function checkTags(tags: readonly string[]): void {
   for (const [index, tag] of tags.entries()) checkTag(tag, `tags.${index}`);
 }
 
-/** Refuses addresses that no process may connect to. The networks that this process may connect to are checked when it does. */
+/** Refuses addresses that no process may connect to. The networks that are allowed here are checked when connecting. */
 const guard = new AddressGuard();
 
 function checkUrl(text: string): void {

@@ -1,23 +1,21 @@
-// Servers in the record store. A server has its own record, two for each list that is not empty (the items, large and
-// seldom read, and their digests), and its health history. Its name and its slug lead to it. All change in one swap.
+// Servers in the record store. Each has its own record, two for each non-empty list (the items and their digests), and its
+// health history. Its name and slug lead to it. All of these change in one swap.
 import type { RecordChange, RecordStore } from '../../store/index.js';
 import {
   type HealthEntry,
   type ServerRecord,
-  type ServerTool,
   type AllLists,
   type ItemDigests,
   LISTS,
   type ListName,
   NO_LISTS,
-  toolListOf,
 } from '../records/server-record.js';
 import { Collection, type Decision, keyOf, type Snapshot } from './collection.js';
 import { compareItems, type ItemChanges, type ServerChanges } from './list-changes.js';
 import { isKnownPartChanged, SERVERS } from './server-directory.js';
 import { digestsOf, isHealthChanged, serverETag, addHealthEntry, type StoredServer } from './server-state.js';
 
-/** A server's name as a path segment, as in `my-server`; `server` when nothing of the name is left. */
+/** A name as a path segment: `My server!` becomes `my-server`. */
 export function slugOf(name: string): string {
   const slug = name
     .toLowerCase()
@@ -29,7 +27,6 @@ export function slugOf(name: string): string {
 const SLUGS = 'server-slugs/';
 
 interface ServerDecision extends Decision<StoredServer> {
-  /** The lists that were read again. */
   readonly lists?: AllLists | undefined;
 }
 
@@ -44,7 +41,7 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
     });
   }
 
-  /** Servers that do not exist are left out. */
+  /** Leaves out servers that do not exist. */
   async loadMany(ids: readonly string[]): Promise<{ servers: StoredServer[]; bytes: number }> {
     const values = await this.records.readMany(ids.map((id) => SERVERS + id));
     const found = values.filter((value) => value !== undefined);
@@ -52,15 +49,13 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
     return { servers: found.map((value) => decode(value) as StoredServer), bytes };
   }
 
-  /** Empty when nothing is stored for the list. */
+  /** Empty if nothing is stored for the list. */
   async loadList(id: string, name: ListName): Promise<ItemDigests> {
     const bytes = await this.records.read(digestsKey(id, name));
-    if (bytes !== undefined) return new Map(decode(bytes) as [string, string][]);
-    // An earlier version stored tools without their digests.
-    return name === 'tools' ? toolListOf(decode(await this.loadListJson(id, name)) as ServerTool[]).items : new Map();
+    return bytes === undefined ? new Map() : new Map(decode(bytes) as [string, string][]);
   }
 
-  /** Only lists whose digest has changed are read from the store. */
+  /** Reads only lists whose digest has changed. */
   async compareLists(before: StoredServer, after: StoredServer, lists: AllLists): Promise<ServerChanges> {
     const changes = new Map<ListName, ItemChanges>();
     for (const name of changedLists(before, after)) {
@@ -74,13 +69,13 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
     return (await this.records.read(itemsKey(id, name))) ?? Buffer.from('[]');
   }
 
-  /** The latest first. */
+  /** The latest entry first. */
   async loadHealth(id: string): Promise<readonly HealthEntry[]> {
     const bytes = await this.records.read(healthKey(id));
     return bytes === undefined ? [] : (decode(bytes) as HealthEntry[]);
   }
 
-  /** The first of a name's slugs that is free: `my-server`, `my-server-2`, `my-server-3`, … */
+  /** The first free one of `my-server`, `my-server-2`, `my-server-3`, … */
   async findFreeSlug(name: string): Promise<string> {
     const slug = slugOf(name);
     for (let number = 1; ; number++) {
@@ -89,7 +84,7 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
     }
   }
 
-  /** Also changes the lists and the health history of the server. */
+  /** Includes the changes of lists and health history. */
   protected override async changesOf(
     before: Snapshot<StoredServer> | undefined,
     decided: ServerDecision,
@@ -103,7 +98,7 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
     ];
   }
 
-  /** Writes the lists whose digests in the record change. Each writer of a list changes the record: so the swap finds conflicts. */
+  /** Writes the lists whose digests change. These digests are in the server's record, so the swap notices other writers. */
   async #changeLists(
     id: string,
     before: StoredServer | undefined,
@@ -125,7 +120,7 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
     return changes;
   }
 
-  /** Empty if the probe's result has not changed: then the history is neither read nor written. */
+  /** Empty if the probe's result is the same as before: then the history is not even read. */
   async #changeHealth(
     id: string,
     before: StoredServer | undefined,

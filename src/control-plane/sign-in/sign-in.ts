@@ -1,5 +1,5 @@
-// Signing in to the console at an OpenID Connect issuer: authorization code with PKCE, state and nonce. The result is an access token that
-// this interface accepts like any other. Neither it nor a refresh token is kept here, and no token is ever in a URL. Cold path.
+// Sign-in to the console at an OpenID Connect issuer: authorization code with PKCE, state and nonce. It results in an access
+// token for this interface. No token is kept here, and none is ever in a URL. Cold path.
 import { openValue, sealValue, SecretKeys } from '../../credentials/index.js';
 import { randomBytes } from 'node:crypto';
 import type { AuthorizationServer } from 'oauth4webapi';
@@ -11,10 +11,7 @@ import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { authorizationUrl, createVerifier, describeError, exchangeCode } from '../connect/code-flow.js';
 import { ConnectFetch, type ConnectFetchMeans } from '../connect/connect-fetch.js';
 
-/**
- * The metadata of the issuer. It is fetched each time, so that somebody who begins to sign in is told if the issuer is down. Rejects with a
- * `ControlPlaneFault`.
- */
+/** Fetched for each sign-in, so that people are told at once if the issuer is down. Rejects with a `ControlPlaneFault`. */
 async function fetchIssuerMetadata(fetch: ConnectFetch, issuer: string): Promise<IssuerMetadata> {
   const url = new URL(issuer);
   try {
@@ -30,10 +27,9 @@ async function fetchIssuerMetadata(fetch: ConnectFetch, issuer: string): Promise
   }
 }
 
-/** The metadata in the OAuth library's form. */
 type IssuerMetadata = AuthorizationServer & { readonly authorization_endpoint: string };
 
-/** The fault for an error of a request to the issuer, with words for people. */
+/** The fault for a failed request to the issuer. */
 function issuerFault(error: unknown, { host }: URL): ControlPlaneFault {
   if (!(error instanceof ControlPlaneFault))
     return failed(
@@ -54,19 +50,15 @@ function checkEndpoint(fetch: ConnectFetch, text: unknown, { host }: URL): void 
   fetch.check(new URL(text));
 }
 
-// Sign-ins in progress: each is sealed and kept by the browser that began it, so that abandoned sign-ins take no memory
-// here. Completed sign-ins are remembered for as long as they could be replayed.
+// A sign-in in progress is sealed and kept by its browser, so that abandoned ones take no memory here. Completed ones are
+// remembered for as long as they could be replayed.
 
-/**
- * Sign-ins completed within `personMsMax`, remembered so that none completes twice. Beyond that, the oldest is forgotten; its issuer
- * accepts no code twice.
- */
+/** Completed sign-ins to remember. Beyond that, the oldest is forgotten; its issuer accepts no code twice anyway. */
 export const SIGN_INS_ENDED_MAX = 10_000;
 
 export interface PendingSignIn {
   readonly state: string;
   readonly nonce: string;
-  /** PKCE's code verifier. */
   readonly verifier: string;
   /** Wall clock, ms. */
   readonly untilMs: number;
@@ -77,20 +69,19 @@ const KEY_BYTES = 32;
 
 export class PendingSignIns {
   readonly #keys: SecretKeys;
-  /** State → when the sign-in expires, the oldest first. */
+  /** By state: when the sign-in expires, the oldest first. */
   readonly #ended = new Map<string, number>();
 
-  /** @param keys from the options; without any, only this process can open what it has sealed. */
+  /** @param keys may be empty: then only this process can open what it has sealed. */
   constructor(keys: readonly string[]) {
     this.#keys = new SecretKeys(keys.length > 0 ? keys : [randomBytes(KEY_BYTES).toString('base64')]);
   }
 
-  /** @returns the sealed sign-in, for the browser to keep. */
   seal(begun: PendingSignIn): string {
     return sealValue(this.#keys, SEAL_USE, begun);
   }
 
-  /** Takes each sign-in once. Throws a `ControlPlaneFault`. @param sealed from the browser. @param state as the issuer sent it back. */
+  /** Accepts each sign-in once. Throws a `ControlPlaneFault`. @param state as the issuer sent it back. */
   take(sealed: string, state: string, nowMs: number): PendingSignIn {
     const begun = openValue<PendingSignIn>(this.#keys, SEAL_USE, sealed);
     if (begun?.state !== state) throw new ControlPlaneFault('sign-in-refused', NOT_HERE);
@@ -116,23 +107,22 @@ const NOT_HERE =
 
 interface SignInMeans extends ConnectFetchMeans {
   readonly tokens: Pick<TokenVerifier, 'verify'>;
-  /** The audience of accepted tokens. */
   readonly audience: string;
-  /** Keys that seal what browsers keep. */
+  /** They seal what browsers keep. */
   readonly keys: readonly string[];
   readonly logger: Logger;
 }
 
 interface BegunSignIn {
-  /** The URL at the issuer to continue at. */
+  /** At the issuer. */
   readonly url: string;
-  /** The sealed sign-in, for the browser to keep. */
+  /** For the browser to keep. */
   readonly sealed: string;
 }
 
 interface SignedIn {
   readonly token: string;
-  /** Where to end the session at the issuer; `undefined` when it names no such endpoint. */
+  /** Ends the session at the issuer; `undefined` if the issuer has no such endpoint. */
   readonly signOutUrl: string | undefined;
 }
 
@@ -145,7 +135,7 @@ export class SignIn {
   readonly #means: SignInMeans;
   readonly #pending: PendingSignIns;
   readonly #issuer: URL;
-  /** IP address → number of its requests under way. */
+  /** By IP address of the browser. */
   readonly #underWay = new Quota(limits.signInsAtOnceMax);
 
   constructor(options: SignInOptions, means: SignInMeans) {
@@ -175,8 +165,7 @@ export class SignIn {
   }
 
   /**
-   * @param query of the callback URL that the issuer redirected the browser to.
-   * @param sealed the sealed sign-in, from the browser.
+   * @param query of the callback URL. @param sealed from the browser.
    * @param onTaken called once the sign-in is known to be this browser's: it then ends, successful or not.
    */
   async end(query: string, sealed: string, address: string, onTaken: () => void): Promise<SignedIn> {
@@ -208,7 +197,6 @@ export class SignIn {
     return { clientId, redirectUri: consoleUrl + SIGN_IN_CALLBACK_PATH, state, nonce, verifier, resource };
   }
 
-  /** The fault for an error of the exchange of the code. */
   #exchangeFault(error: unknown): ControlPlaneFault {
     const { isDenied, isClientUnknown, words } = describeError(error);
     if (isDenied)
@@ -223,7 +211,7 @@ export class SignIn {
     return failed(`The issuer ${this.issuerHost} did not sign you in${words}${advice}.`, error);
   }
 
-  /** Throws if this interface would refuse the token. The message says why: only the operator of the issuer or the gateway can fix it. */
+  /** Throws if this interface would refuse the token. The message tells the operator what to configure. */
   async #check(token: string): Promise<void> {
     if (token.length > limits.requestHeaderBytesMax / 2)
       throw this.#refusal('is longer than a request header may be: configure the issuer to put fewer claims into it');

@@ -257,16 +257,6 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       t.equal(await configText(records, 'mallory'), broken);
     });
 
-    t.test('tools that an earlier version stored, without their digests, are known', async (t) => {
-      const { registry, records } = await setScene(t, await optionsOf(t));
-      const { id = '' } = (await registry.find('files')) ?? {};
-      const names = await registry.toolNames(id);
-      t.ok(names.includes('read'));
-      const key = { space: 'records', key: `server-tool-digests/${id}` } as const;
-      t.ok(await records.swap([{ ...key, expected: await records.read(key), value: undefined }]));
-      t.same(await registry.toolNames(id), names);
-    });
-
     t.test('publishing leaves the rest of a user config alone', async (t) => {
       const { compositions, records } = await setScene(t, await optionsOf(t));
       const foreign = '{ "virtual_hosts":{"own" : {"backends":{}, "n":12345678901234567890}}, "more":1.0 }';

@@ -1,6 +1,10 @@
 import t from 'tap';
-import { type ServerTool, toolListOf } from '../../../src/control-plane/records/server-record.js';
+import { type ServerList, serverListOf, type ServerTool } from '../../../src/control-plane/records/server-record.js';
 import { compareItems, type ItemChanges } from '../../../src/control-plane/registry/list-changes.js';
+
+function toolListOf(tools: readonly ServerTool[]): ServerList {
+  return serverListOf(new Map(tools.map((tool) => [tool.name, tool])));
+}
 
 function compare(before: readonly ServerTool[], after: readonly ServerTool[]): ItemChanges {
   return compareItems(toolListOf(before).items, toolListOf(after).items);

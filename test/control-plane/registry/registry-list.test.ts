@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { Directory } from '../../../src/control-plane/registry/directory.js';
 import { type Probe, SERVER_SELF_BYTES_MAX } from '../../../src/control-plane/prober/prober.js';
-import { NO_LISTS, toolListOf } from '../../../src/control-plane/records/server-record.js';
+import { NO_LISTS, serverListOf } from '../../../src/control-plane/records/server-record.js';
 import { Registry, type ServerQuery } from '../../../src/control-plane/registry/registry.js';
 import { RECORDS_PER_READ_MAX } from '../../../src/store/record-store.js';
 import { limits } from '../../../src/shared/limits.js';
@@ -20,7 +20,7 @@ async function openRegistry(t: Test, self: Readonly<Record<string, unknown>>): P
       eras: ['legacy'],
       serverInfo: self,
       capabilities: self,
-      lists: { ...NO_LISTS, tools: toolListOf([]) },
+      lists: { ...NO_LISTS, tools: serverListOf(new Map()) },
     },
   };
   const registry = new Registry({

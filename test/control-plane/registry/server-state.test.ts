@@ -4,7 +4,7 @@ import {
   type ServerRecord,
   type ServerStatus,
   type ServerList,
-  toolListOf,
+  serverListOf,
 } from '../../../src/control-plane/records/server-record.js';
 import {
   afterProbe,
@@ -26,7 +26,7 @@ const reached: Probe = {
     serverInfo: { name: 's' },
     capabilities: { tools: {} },
     lists: {
-      tools: toolListOf([{ name: 'a', inputSchema: {} }]),
+      tools: serverListOf(new Map([['a', { name: 'a', inputSchema: {} }]])),
       prompts: list('a', 'b'),
       resources: list('a', 'b', 'c'),
       templates: undefined,

@@ -1,5 +1,5 @@
-// Where a user's browser connects a backend. The pages are open: a browser has no token to send, so the ticket in the link identifies the
-// user.
+// The pages at which a browser connects a backend. They are open, because browsers have no token: the ticket in the link
+// identifies the user. They run no script, and texts of other parties are escaped. Cold path.
 import { randomBytes, createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { limits } from '../../../shared/index.js';
@@ -7,9 +7,6 @@ import { CALLBACK_PATH, type Connect, type ConsentPreview } from '../../connect/
 import { ControlPlaneFault } from '../../common/control-plane-fault.js';
 import { CONNECT_OFF } from '../connection-operations.js';
 import { cookieIn, html, Html, setCookie } from '../browser-parts.js';
-
-// The HTML pages for a user who connects a backend: what will be granted, to whom, and the outcome. They run no script,
-// and everything from other parties is escaped. Cold path.
 
 const STYLE = `
 body { font: 1rem/1.5 system-ui, sans-serif; max-width: 34rem; margin: 4rem auto; padding: 0 1rem; color: #1a1a1a; background: #fff; }
@@ -32,7 +29,6 @@ const connectPolicy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** @param ticketText the ticket in the form in which it was received. */
 function consentPage({ ticket, server, resource, scope }: ConsentPreview, ticketText: string): string {
   const { backendName, subject, origin } = ticket;
   const { host } = new URL(server.authorization_endpoint);
@@ -63,7 +59,7 @@ function consentPage({ ticket, server, resource, scope }: ConsentPreview, ticket
   );
 }
 
-/** Used instead of a redirect after a form, which browsers would check against `form-action`. @param address to continue at. */
+/** Used instead of a redirect, which browsers would check against `form-action`. */
 function onwardPage(address: string): string {
   return page(
     'One moment',
@@ -114,7 +110,7 @@ const COOKIE = 'switchyard-connect';
 const BROWSER_BYTES = 32;
 const BROWSER = /^[\w-]{43}$/;
 
-/** @param connect `undefined` where users cannot connect servers. */
+/** @param connect `undefined` if users cannot connect servers. */
 export async function mountConnectPages(app: FastifyInstance, connect: Connect | undefined): Promise<void> {
   await app.register(async (scope) => {
     scope.addContentTypeParser(
@@ -125,7 +121,7 @@ export async function mountConnectPages(app: FastifyInstance, connect: Connect |
     const config = { isOpen: true };
     const asPage = (handler: (request: FastifyRequest, reply: FastifyReply) => Promise<string>) => {
       return async (request: FastifyRequest, reply: FastifyReply): Promise<string> => {
-        // The page's own form may send its origin; no other site may see the URL, which contains a ticket.
+        // The page's own form may send its origin. No other site may see the URL, which contains a ticket.
         reply.header('content-security-policy', connectPolicy).header('referrer-policy', 'same-origin');
         void reply.type('text/html; charset=utf-8');
         try {
@@ -158,7 +154,7 @@ export async function mountConnectPages(app: FastifyInstance, connect: Connect |
       const [, query = ''] = request.url.split('?', 2);
       return connectedPage(await requireConnect(connect).end(new URLSearchParams(query), browserOf(request)));
     });
-    // A backend may also be named `callback`: then its consent page has this path.
+    // A backend may be named `callback`: then its consent page has this path.
     scope.get(CALLBACK_PATH, { config }, async (request, reply) => {
       return isAboutBackend(request) ? show(request, reply) : end(request, reply);
     });

@@ -1,22 +1,19 @@
-// Serves the console's files. Open, because a browser requests them before anybody can send a token. They contain no
-// secrets; what they show comes from the rest of this interface, with the viewer's token.
+// Serves the console's built files (`ui/`), which are read once. They are open, because a browser requests them before it has
+// a token, and contain no secrets. A caller's path is never looked up on disk. Cold path.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ControlPlaneFault } from '../../common/control-plane-fault.js';
 
-// The built files of the console (`ui/`): read once at the start and kept in memory in each encoding that the build
-// made. A caller's path is never looked up on disk. Cold path.
-
-/** `ui/` beside the program's compiled modules, such as `dist/ui`. */
+/** Beside the program's compiled modules. */
 export const CONSOLE_DIRECTORY = fileURLToPath(new URL('../../../ui', import.meta.url));
 
 type ContentEncoding = 'br' | 'gzip' | 'identity';
 
 interface ConsoleFile {
   readonly contentType: string;
-  /** Whether the name contains a hash of the content, so that it may be cached forever. */
+  /** Whether the name contains a hash of the content: then browsers may cache the file forever. */
   readonly isHashed: boolean;
   readonly contents: Readonly<Partial<Record<ContentEncoding, Buffer>>> & { readonly identity: Buffer };
 }
@@ -38,7 +35,7 @@ export class ConsoleFiles {
     this.#files = files;
   }
 
-  /** Empty when the console was not built. */
+  /** Empty if the console was not built. */
   static read(directory: string): ConsoleFiles {
     const files = new Map<string, ConsoleFile>();
     const names = existsSync(directory) ? readdirSync(directory, { recursive: true, encoding: 'utf8' }) : [];
@@ -49,10 +46,7 @@ export class ConsoleFiles {
     return new ConsoleFiles(files);
   }
 
-  /**
-   * @param path after `/ui/`. Page paths are routed by the console itself, so all of them get its one document.
-   * @returns `undefined` for an unknown asset, and for everything when the console was not built.
-   */
+  /** @param path after `/ui/`. The console itself routes pages, so all pages are one document. */
   find(path: string): ConsoleFile | undefined {
     return path.startsWith(ASSETS) ? this.#files.get(path) : this.#files.get(INDEX);
   }
@@ -64,7 +58,7 @@ function readFile(path: string, contentType: string): ConsoleFile {
   return { contentType, isHashed: HASHED_NAME.test(path), contents: { ...compressed, identity: readFileSync(path) } };
 }
 
-/** Nothing from other origins, nothing inline, and no strings turned into markup. */
+/** Nothing from other origins, nothing inline, no text turned into markup. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -89,9 +83,8 @@ export function mountConsoleRoutes(app: FastifyInstance, files: Pick<ConsoleFile
     return send(file, request, reply);
   };
   const config = { isOpen: true, isUncounted: true };
-  // Pages have their own paths, so that they can be linked to.
   for (const url of ['/ui', '/ui/*']) app.route({ method: 'GET', url, config, handler: answer });
-  // For people who type the address into a browser. The redirect is relative, because a proxy may have put a prefix before the path.
+  // The redirect is relative, because a proxy may have put a prefix before the path.
   app.route({ method: 'GET', url: '/', config, handler: async (_, reply) => reply.redirect('ui') });
 }
 

@@ -1,4 +1,4 @@
-// The OpenAPI document for people: one HTML page, generated once, with inline style, no script, and nothing to load.
+// The OpenAPI document as an HTML page, which runs no script and loads nothing.
 import { createHash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { isObject } from '../../../shared/index.js';
@@ -46,7 +46,7 @@ export function documentationPage({ info, tags, paths, components }: OpenApiDocu
     </html> `.text;
 }
 
-/** The members of an operation in the document that the page shows in a form of their own. */
+/** The members of an operation that the page shows in a special way. */
 interface DescribedOperation {
   readonly operationId: string;
   readonly tags: readonly string[];
@@ -70,7 +70,7 @@ function article(id: string, title: string, text: Html, members: unknown): Html 
   </article> `;
 }
 
-/** Any part of the document: a reference as a link, members in a list, anything else as text. */
+/** A reference becomes a link, an object a list of its members, anything else text. */
 function render(part: unknown): Html {
   if (Array.isArray(part)) {
     const separator = part.some(isObject) ? '' : ' | ';
@@ -92,7 +92,6 @@ function nameIn(reference: string): string {
 
 export function mountDocumentationRoutes(app: FastifyInstance, document: OpenApiDocument): void {
   const page = documentationPage(document);
-  // The page's style is inline; nothing else may be loaded or run.
   const styleHash = createHash('sha256').update(pageStyle).digest('base64');
   const policy = `default-src 'none'; style-src 'sha256-${styleHash}'; frame-ancestors 'none'`;
   app.get('/docs', { config: { isOpen: true } }, async (_request, reply) => {
