@@ -74,7 +74,7 @@ export class DetachedCall {
     if (!this.isUnheard) return;
     this.#request = request;
     request.ration(DETACHED_READ_BYTES);
-    if (request.isHeld) this.#wait();
+    if (request.isPaused) this.#wait();
   }
 
   /** The whole ration was read. */

@@ -14,10 +14,10 @@ import assert from 'node:assert';
 import { STATUS_CODES } from 'node:http';
 import { type BodyType, Exchange, type ExchangeEnding, type ExchangeRequest } from '../exchange/index.js';
 import {
-  AnswerRoom,
+  AnswerMemory,
   type Deadline,
   type DeadlineWheel,
-  type RoomWaiter,
+  type MemoryWaiter,
   type ShareBound,
   REUSED_BUFFER_BYTES,
 } from '../fair/index.js';
@@ -137,7 +137,7 @@ export class EdgeExchange extends Exchange {
   #status = 0;
   /** The length of an answer of known length. */
   #answerBytes = 0;
-  #answerRoom: AnswerRoom | undefined;
+  #answerRoom: AnswerMemory | undefined;
   #stream: StreamWriter | undefined;
   #keepAlive: Deadline | undefined;
   #parts: PartWriter | undefined;
@@ -310,7 +310,7 @@ export class EdgeExchange extends Exchange {
     if (this.#isLast) this.#res.writeHeader('connection', 'close');
   }
 
-  override makeRoom(bytes: number, waiter: RoomWaiter): 'room' | 'wait' | ShareBound {
+  override makeRoom(bytes: number, waiter: MemoryWaiter): 'room' | 'wait' | ShareBound {
     return this.#roomOfAnswer().make(bytes, waiter);
   }
 
@@ -318,8 +318,8 @@ export class EdgeExchange extends Exchange {
     if (this.#state !== 'done') this.#roomOfAnswer().countInPieces(bytes);
   }
 
-  #roomOfAnswer(): AnswerRoom {
-    return (this.#answerRoom ??= new AnswerRoom(this.#context.answerMemory, this.incoming.subject));
+  #roomOfAnswer(): AnswerMemory {
+    return (this.#answerRoom ??= new AnswerMemory(this.#context.answerMemory, this.incoming.subject));
   }
 
   #writePart(part: Uint8Array): boolean {

@@ -15,9 +15,9 @@ import {
   type DeadlineWheel,
   largeMemory,
   LARGE_MEMORY_FROM_BYTES,
-  type MessageHold,
+  type MessageReservation,
   type MessageMemory,
-  type RoomWaiter,
+  type MemoryWaiter,
   type ShareBound,
 } from '../fair/index.js';
 import { limits, type Logger, refusals } from '../shared/index.js';
@@ -62,7 +62,7 @@ export interface EdgeContext {
 
 type State = 'reading' | 'pausing' | 'paused' | 'unwanted' | 'gone';
 
-export class IncomingRequest implements RoomWaiter {
+export class IncomingRequest implements MemoryWaiter {
   readonly #context: EdgeContext;
   readonly #res: HttpResponse;
   readonly #request: RequestHead['request'];
@@ -79,7 +79,7 @@ export class IncomingRequest implements RoomWaiter {
   /** `''` until the caller is admitted. */
   #subject = '';
   /** The memory of a large body, counted once the caller is admitted. */
-  #room: MessageHold | undefined;
+  #room: MessageReservation | undefined;
 
   constructor(context: EdgeContext, res: HttpResponse, { request, contentLength }: RequestHead) {
     this.#context = context;
@@ -143,12 +143,12 @@ export class IncomingRequest implements RoomWaiter {
     this.#room?.release();
   }
 
-  /** `RoomWaiter`: there is room now. */
+  /** `MemoryWaiter`: there is room now. */
   onRoom(): void {
     this.#readOn();
   }
 
-  /** `RoomWaiter`: there was no room in time. */
+  /** `MemoryWaiter`: there was no room in time. */
   onNoRoom(bound: ShareBound): void {
     if (this.#outcome !== undefined || this.#state === 'unwanted' || this.#state === 'gone') return;
     this.#received?.clear();
@@ -218,7 +218,7 @@ export class IncomingRequest implements RoomWaiter {
   /** @returns false when there is no room: reading stops until there is. */
   #makeRoom(bytes: number): boolean {
     if (bytes < limits.countedFromBytes || this.#subject === '') return true;
-    this.#room ??= this.#context.requestMemory.hold(this.#subject, this);
+    this.#room ??= this.#context.requestMemory.reservation(this.#subject, this);
     // With a content length, asks for all of it; otherwise for twice what has arrived.
     const outcome = this.#room.grow(
       bytes,
@@ -234,7 +234,7 @@ export class IncomingRequest implements RoomWaiter {
   #countWhole(): void {
     const length = this.#received?.length ?? this.#whole.length;
     if (length < limits.countedFromBytes || this.#subject === '' || this.#room?.heldBytes === length) return;
-    this.#room ??= this.#context.requestMemory.hold(this.#subject, this);
+    this.#room ??= this.#context.requestMemory.reservation(this.#subject, this);
     this.#room.release();
     this.#room.take(length);
   }

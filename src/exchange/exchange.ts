@@ -3,7 +3,7 @@
 // `CallerlessExchange`, below, is for notifications that another process has already answered. Hot path: one object per request.
 import { bearerToken, headerIn, KIB } from '../shared/index.js';
 import type { ParsedClientMessage } from '../mcp/index.js';
-import type { RoomWaiter, ShareBound } from '../fair/index.js';
+import type { MemoryWaiter, ShareBound } from '../fair/index.js';
 import { NO_METADATA, type RequestMetadata, type TraceHeaders } from '../http-client/index.js';
 import type { IdSpan } from '../upstream/index.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/index.js';
@@ -182,7 +182,7 @@ export abstract class Exchange {
   onRead(_message: ParsedClientMessage): void {}
 
   /** Makes room for a large answer that is assembled in memory before it is given. @param _waiter called later if `wait` is returned. */
-  makeRoom(_bytes: number, _waiter: RoomWaiter): 'room' | 'wait' | ShareBound {
+  makeRoom(_bytes: number, _waiter: MemoryWaiter): 'room' | 'wait' | ShareBound {
     return 'room';
   }
 

@@ -1,13 +1,13 @@
-// Keeps a server open to new clients: at the connection limit, a new connection replaces the one that has been without a request for the
-// longest time, so silent connections keep nobody out.
+// At the connection limit, a new connection replaces the one that has had no request for the longest time, so silent connections keep
+// nobody out.
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** A new connection is closed only if every other connection has a request in progress. */
+/** A new connection is closed only if all others have a request in progress. */
 export function closeIdleForNew(server: Server, connectionsMax: number): void {
-  /** The number of requests in progress on each connection. */
+  /** Requests in progress, by connection. */
   const requests = new Map<Socket, number>();
-  /** Connections without a request, the longest-silent first. */
+  /** Connections without a request, oldest first. */
   const silent = new Set<Socket>();
 
   server.on('connection', (socket: Socket) => {

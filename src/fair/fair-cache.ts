@@ -1,6 +1,6 @@
-// What a process keeps for subjects as long as there is room: bounded for each subject and in total, by entries and by bytes. A subject
-// that would have too much loses its own oldest entries. Where all subjects together would have too much, the one with the most loses its
-// oldest entries; but a subject that would have more than twice as much as any other gets no room from others. Cold path.
+// A cache with bounds for each subject and in total, by entries and by bytes. A subject that would have too much loses its own oldest
+// entries. If all would have too much, the subject with the most loses its oldest entries, but never for a subject that would have more
+// than twice as much as any other. Cold path.
 
 interface CacheBounds {
   readonly entriesMax?: number;
@@ -10,13 +10,12 @@ interface CacheBounds {
 }
 
 interface Entry<Value> {
-  readonly share: CacheShare;
+  readonly share: SubjectEntries;
   readonly value: Value;
   readonly bytes: number;
 }
 
-/** The entries of one subject. */
-interface CacheShare {
+interface SubjectEntries {
   readonly subject: string;
   /** Oldest first. */
   readonly keys: Set<string>;
@@ -27,10 +26,10 @@ export class FairCache<Value> {
   readonly #bounds: CacheBounds;
   readonly #onDropped: ((value: Value) => void) | undefined;
   readonly #entries = new Map<string, Entry<Value>>();
-  readonly #shares = new Map<string, CacheShare>();
+  readonly #subjects = new Map<string, SubjectEntries>();
   #bytes = 0;
 
-  /** @param onDropped called for each value that is no longer kept. */
+  /** @param onDropped gets each value that is no longer kept. */
   constructor(bounds: CacheBounds, onDropped?: (value: Value) => void) {
     this.#bounds = bounds;
     this.#onDropped = onDropped;
@@ -53,15 +52,15 @@ export class FairCache<Value> {
   }
 
   /**
-   * Keeps a value as the newest of its subject, in place of the one under this key.
-   * @returns false when there is no room for the value: it is larger than all that one subject may have, or others would lose too much.
+   * Keeps a value as the newest of its subject.
+   * @returns false without room: it is larger than one subject may have, or others would lose too much.
    */
   set(subject: string, key: string, value: Value, bytes: number): boolean {
     if (bytes > this.#bounds.bytesPerSubjectMax) return false;
     this.delete(key);
-    const share = this.#shares.get(subject) ?? { subject, keys: new Set(), bytes: 0 };
+    const share = this.#subjects.get(subject) ?? { subject, keys: new Set(), bytes: 0 };
     if (!this.#tryMakeRoom(share, bytes)) return false;
-    this.#shares.set(subject, share);
+    this.#subjects.set(subject, share);
     share.keys.add(key);
     share.bytes += bytes;
     this.#bytes += bytes;
@@ -77,11 +76,11 @@ export class FairCache<Value> {
     share.keys.delete(key);
     share.bytes -= bytes;
     this.#bytes -= bytes;
-    if (share.keys.size === 0) this.#shares.delete(share.subject);
+    if (share.keys.size === 0) this.#subjects.delete(share.subject);
     this.#onDropped?.(value);
   }
 
-  #tryMakeRoom(own: CacheShare, bytes: number): boolean {
+  #tryMakeRoom(own: SubjectEntries, bytes: number): boolean {
     const { entriesMax = Infinity, entriesPerSubjectMax = Infinity, bytesMax, bytesPerSubjectMax } = this.#bounds;
     while (own.keys.size >= entriesPerSubjectMax || own.bytes + bytes > bytesPerSubjectMax) this.#dropOldest(own);
     return (
@@ -100,11 +99,16 @@ export class FairCache<Value> {
     );
   }
 
-  /** Makes room with the oldest entries of the subject with the most, which is searched for once for several entries, not for each. */
-  #tryDrop(own: CacheShare, more: number, measure: (share: CacheShare) => number, isEnough: () => boolean): boolean {
+  /** Drops the oldest entries of the subject with the most. That subject is searched for once for several entries. */
+  #tryDrop(
+    own: SubjectEntries,
+    more: number,
+    measure: (share: SubjectEntries) => number,
+    isEnough: () => boolean,
+  ): boolean {
     while (!isEnough()) {
       let most = own;
-      for (const share of this.#shares.values()) if (measure(share) > measure(most)) most = share;
+      for (const share of this.#subjects.values()) if (measure(share) > measure(most)) most = share;
       const minToLose = most === own ? 0 : (measure(own) + more) / 2;
       if (most.keys.size === 0 || measure(most) < minToLose) return false;
       do this.#dropOldest(most);
@@ -113,7 +117,7 @@ export class FairCache<Value> {
     return true;
   }
 
-  #dropOldest({ keys }: CacheShare): void {
+  #dropOldest({ keys }: SubjectEntries): void {
     for (const oldest of keys) return this.delete(oldest);
   }
 }

@@ -1,21 +1,16 @@
-// A fair queue: items with the same key (a subject, say) form a line of their own, and the lines take turns. A subject that sends a
-// thousand requests delays only itself, and the last room is reserved for keys that have few items (share.ts). The cost of an operation
-// does not depend on how many items wait.
+// A fair queue: items with the same key, such as a subject, form a line, and the lines take turns. A subject with a thousand items delays
+// only itself, and the last room is reserved for keys that have few (share.ts). Every operation is O(1).
 //
 //   round ⇄ line of "a" ⇄ line of "b" ⇄ …       the lines that take turns; the one that was served goes to the end
 //              │              └ entry ⇄ entry
-//              └ entry                            a line that is held is not in the round until it is released
+//              └ entry                            a paused line is not in the round until it is resumed
 import { limits, perSubject } from '../shared/index.js';
 import { ListNode } from './list-node.js';
-import { isWithinBounds, withReserve, type ShareBounds } from './share.js';
+import { isWithinBounds, withReserve, type ShareBound, type ShareBounds } from './share.js';
 
-/** The most waiting items: of all keys together, and of one key, by default a quarter of all. */
+/** By default, one key may have a quarter of all items. */
 export type QueueBounds = readonly [itemsMax?: number, itemsPerKeyMax?: number];
 
-/** Why an item is not accepted: too many of its own key wait, or too many in total. */
-export type QueueFullness = 'key-full' | 'full';
-
-/** An item in the queue. */
 export class FairQueueEntry<Item> extends ListNode {
   readonly item: Item;
   readonly #leave: (entry: FairQueueEntry<Item>) => void;
@@ -26,18 +21,18 @@ export class FairQueueEntry<Item> extends ListNode {
     this.#leave = leave;
   }
 
-  /** Takes the item out of the queue; does nothing when the item is no longer there. */
+  /** Removes the item, if it is still in the queue. */
   leave(): void {
     if (this.isLinked) this.#leave(this);
   }
 }
 
-/** The waiting items of one key. Linked into the round while the key gets turns. */
+/** The items of one key. Linked in the round while the key has turns. */
 class Line extends ListNode {
   readonly key: string;
   readonly entries = new ListNode();
   count = 0;
-  isHeld = false;
+  isPaused = false;
 
   constructor(key: string) {
     super();
@@ -49,66 +44,64 @@ export class FairQueue<Item> {
   readonly #bounds: ShareBounds;
   readonly #lines = new Map<string, Line>();
   readonly #round = new ListNode();
-  /** The number of waiting items, including those of held keys. Changed only here. */
+  /** Including paused keys. Changed only here. */
   count = 0;
 
   constructor(...[itemsMax = limits.waitingMax, itemsPerKeyMax = perSubject(itemsMax)]: QueueBounds) {
     this.#bounds = withReserve({ totalMax: itemsMax, subjectMax: itemsPerKeyMax });
   }
 
-  /** The number of keys, including held ones. */
+  /** Including paused ones. */
   get keyCount(): number {
     return this.#lines.size;
   }
 
-  /** The number of waiting items of this key. */
   countOf(key: string): number {
     return this.#lines.get(key)?.count ?? 0;
   }
 
-  /** Puts an item at the end of its key's line. */
-  add(key: string, item: Item): FairQueueEntry<Item> | QueueFullness {
+  /** @returns the bound of one key, or of all, if the queue is full. */
+  add(key: string, item: Item): FairQueueEntry<Item> | ShareBound {
     const known = this.#lines.get(key);
     const ownCount = (known?.count ?? 0) + 1;
-    if (ownCount > this.#bounds.subjectMax) return 'key-full';
-    if (!isWithinBounds(this.#bounds, this.count + 1, ownCount, this.#lines.size)) return 'full';
+    if (ownCount > this.#bounds.subjectMax) return 'subjectMax';
+    if (!isWithinBounds(this.#bounds, this.count + 1, ownCount, this.#lines.size)) return 'totalMax';
     const line = known ?? this.#openLine(key);
     const entry = new FairQueueEntry(item, (leaving) => this.#remove(line, leaving));
     line.entries.append(entry);
     line.count += 1;
     this.count += 1;
-    if (!line.isHeld && !line.isLinked) this.#round.append(line);
+    if (!line.isPaused && !line.isLinked) this.#round.append(line);
     return entry;
   }
 
-  /** Whether `take` has something to return, that is, whether some item waits under a key that is not held. */
-  get hasTurn(): boolean {
+  /** Whether an item of a key that is not paused waits. */
+  get isReady(): boolean {
     return this.#round.isLinked;
   }
 
-  /** The item that `take` would return. */
   get next(): Item | undefined {
     const line = this.#round.next;
     return line instanceof Line ? (line.entries.next as FairQueueEntry<Item>).item : undefined;
   }
 
-  /** The first item of the line whose turn it is; `undefined` when nothing waits, except under held keys. */
+  /** Removes the first item of the line whose turn it is. */
   take(): Item | undefined {
     const line = this.#round.next;
     if (!(line instanceof Line)) return undefined;
-    // Before `#takeFirst`, which removes a line that becomes empty.
-    this.pass();
+    // Before the line is empty and removed.
+    this.skip();
     return this.#takeFirst(line);
   }
 
   /** Moves the line whose turn it is to the end of the round. */
-  pass(): void {
+  skip(): void {
     const line = this.#round.next;
     line.unlink();
     this.#round.append(line);
   }
 
-  /** Takes every item out, including those of held keys, in no particular order. */
+  /** Removes every item, also of paused keys, in no particular order. */
   takeAll(): Item[] {
     const items: Item[] = [];
     for (const line of [...this.#lines.values()]) {
@@ -117,18 +110,18 @@ export class FairQueue<Item> {
     return items;
   }
 
-  /** From now on `take` skips this key, whether or not anything waits under it. */
-  hold(key: string): void {
+  /** `take` skips this key from now on, whether or not it has items. */
+  pause(key: string): void {
     const line = this.#lines.get(key) ?? this.#openLine(key);
-    line.isHeld = true;
+    line.isPaused = true;
     line.unlink();
   }
 
-  /** Gives a held key its turns again, starting at the end of the round. */
-  release(key: string): void {
+  /** The key has turns again, beginning at the end of the round. */
+  resume(key: string): void {
     const line = this.#lines.get(key);
-    if (line?.isHeld !== true) return;
-    line.isHeld = false;
+    if (line?.isPaused !== true) return;
+    line.isPaused = false;
     if (line.count > 0) this.#round.append(line);
     else this.#lines.delete(key);
   }
@@ -152,6 +145,6 @@ export class FairQueue<Item> {
     this.count -= 1;
     if (line.count > 0) return;
     line.unlink();
-    if (!line.isHeld) this.#lines.delete(line.key);
+    if (!line.isPaused) this.#lines.delete(line.key);
   }
 }

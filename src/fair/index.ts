@@ -1,11 +1,11 @@
 export {
-  type MessageHold,
+  type MessageReservation,
   type MessageMemories,
   type MessageMemory,
-  type RoomWaiter,
+  type MemoryWaiter,
   createMessageMemories,
   noWaiter,
-  AnswerRoom,
+  AnswerMemory,
 } from './message-memory.js';
 export { closeIdleForNew } from './connection-limit.js';
 export { type Deadline, DeadlineWheel } from './deadline-wheel.js';

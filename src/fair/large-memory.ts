@@ -1,38 +1,38 @@
-// Memory of large bodies, reused after the body is gone. Allocating it each time would cause a full garbage collection every few dozen
-// bodies, and each new block would cost a page fault every 4 KiB.
+// Memory of large bodies, which is reused. Allocating it each time would cause a full garbage collection every few dozen bodies, and a page
+// fault every 4 KiB.
 import { Buffer } from 'node:buffer';
 import { channel } from 'node:diagnostics_channel';
 import { KIB, MIB } from '../shared/index.js';
 
-/** Smallest body, of a caller or a backend, whose memory is reused. That of smaller ones is left to the garbage collector. */
+/** Smallest body whose memory is reused. */
 export const LARGE_MEMORY_FROM_BYTES = 64 * KIB;
 
 const returnedMemory = channel('switchyard:memory:returned');
 
 /**
- * Announces memory that is about to be reused. Code that still reads it would now and then read another message's bytes, perhaps another
- * tenant's; so tests overwrite it at once (test/support/poison.ts). Hot path: one check for subscribers.
+ * Announces memory that is about to be reused. Code that still read it would see another message, perhaps another tenant's, so tests
+ * overwrite it at once (test/support/poison.ts). Hot path: one check for subscribers.
  */
 export function noteReturned(memory: Uint8Array): void {
   if (returnedMemory.hasSubscribers) returnedMemory.publish(memory);
 }
 
-/** Memory of large bodies that a process keeps for reuse. Beyond that, the rest is left to the garbage collector. */
+/** The rest is left to the garbage collector. */
 const SPARE_MEMORY_BYTES_MAX = 32 * MIB;
 
 export class LargeMemory {
   readonly #spareBytesMax: number;
-  /** Spare buffers by size; the size that was returned last comes last. */
+  /** By size; the size that was returned last comes last. */
   readonly #spares = new Map<number, Buffer[]>();
   #spareBytes = 0;
-  /** Memory that may be given back. If nobody does, it is garbage collected like any other. */
+  /** If nobody gives it back, it is garbage collected like any other. */
   readonly #lent = new WeakSet<ArrayBufferLike>();
 
   constructor(spareBytesMax: number = SPARE_MEMORY_BYTES_MAX) {
     this.#spareBytesMax = spareBytesMax;
   }
 
-  /** @returns at least this many bytes, with arbitrary content, whose memory is shared with no other buffer. */
+  /** @returns at least this many bytes, with arbitrary content, in an `ArrayBuffer` of their own. */
   take(bytes: number): Buffer {
     const size = sizeFor(bytes);
     const spare = this.#spares.get(size)?.pop();
@@ -43,8 +43,8 @@ export class LargeMemory {
   }
 
   /**
-   * Takes back the whole memory behind this view, if it was lent: nobody may read it any more, through any view. Other memory is ignored.
-   * @param isFromThread whether a thread has transferred the memory back, which is then in another `ArrayBuffer` than the lent one.
+   * Takes back the memory behind this view, if it was lent. Nobody may read it any more, through any view.
+   * @param isFromThread whether a thread has transferred it back, in another `ArrayBuffer` than was lent.
    */
   giveBack({ buffer }: Uint8Array, isFromThread = false): void {
     const size = buffer.byteLength;
@@ -54,7 +54,6 @@ export class LargeMemory {
     // One very large body must not displace many smaller ones.
     if (size > this.#spareBytesMax / 4) return;
     const spares = this.#spares.get(size) ?? [];
-    // Re-inserted, so that the size returned last comes last.
     this.#spares.delete(size);
     this.#spares.set(size, spares);
     spares.push(memory);
@@ -71,15 +70,14 @@ export class LargeMemory {
   }
 }
 
-/** The instance of this process. */
 export const largeMemory = new LargeMemory();
 
-/** @returns at least this many bytes, with arbitrary content; large memory if they are many. */
+/** @returns at least this many bytes, with arbitrary content. */
 export function bodyMemory(bytes: number): Buffer {
   return bytes < LARGE_MEMORY_FROM_BYTES ? Buffer.allocUnsafe(bytes) : largeMemory.take(bytes);
 }
 
-/** Four sizes per doubling, so that bodies of similar size use the same one. */
+/** Four sizes per power of two, so that similar bodies have the same. */
 function sizeFor(bytes: number): number {
   const step = 2 ** Math.max(0, Math.floor(Math.log2(bytes)) - 2);
   return Math.ceil(bytes / step) * step;

@@ -1,8 +1,8 @@
-// Doubly linked lists whose members carry their own links. Objects that come and go with every request are kept in such lists, not in a
-// `Map` or `Set`: those replace their table every few changes, and in V8 each old table refers to the next one. Once one table is in the
-// old generation, all later tables and all that they held stay alive until the next full garbage collection.
+// Doubly linked lists whose members have the links. Used for objects that come and go with every request, in place of a `Map` or `Set`. V8
+// replaces the table of those every few changes, and each old table refers to the next. Once one is in the old generation, all later ones
+// and their contents stay alive until the next full garbage collection.
 
-/** A node in a circular list. A bare `ListNode` is the head of a list; a node that points to itself is in no list. */
+/** A node of a circular list. A bare `ListNode` is the head. A node that points to itself is in no list. */
 export class ListNode {
   next: ListNode;
   previous: ListNode;
@@ -12,12 +12,12 @@ export class ListNode {
     this.previous = this;
   }
 
-  /** On a head: whether the list has members. On a member: whether it is in a list. */
+  /** Of a head: whether there are members. Of a member: whether it is in a list. */
   get isLinked(): boolean {
     return this.next !== this;
   }
 
-  /** On a head: adds `link` at the end of the list. */
+  /** Called on a head. */
   append(link: ListNode): void {
     link.previous = this.previous;
     link.next = this;
@@ -25,7 +25,7 @@ export class ListNode {
     this.previous = link;
   }
 
-  /** On a head: moves all members of the other head's list to the end of this one. */
+  /** Called on a head: moves all members of the other list to the end of this one. */
   takeAll(head: ListNode): void {
     if (!head.isLinked) return;
     head.next.previous = this.previous;

@@ -1,6 +1,6 @@
-// Decides what an overloaded process still admits, so that the subjects that caused the overload are refused first. A subject that has used
-// up a share gets 429, as always; one that holds much more than others is refused; a few requests of all others are admitted each second.
-// Hot path while the process serves: one comparison per request. Cold path otherwise.
+// Decides which requests an overloaded process refuses: first those of the subjects that caused the overload. A subject that has used up a
+// share gets 429, as always. One that holds much more than others is refused. Of all others, a few requests are admitted each second. Hot
+// path while the process serves: one comparison per request.
 //
 //                       new sessions                  requests of open sessions
 //   refusing-sessions   of others, a few a second     all
@@ -11,24 +11,22 @@ import { Quota } from './quota.js';
 import { type Overload, overloadBounds } from './overload.js';
 
 /**
- * Estimated bytes that a session adds to the shares of session bytes, beside its `clientInfo`, `capabilities` and upstream sessions;
- * resident memory grew by 5.3 KiB for each of 2,000 sessions with one backend.
+ * Estimated bytes of a session, without its `clientInfo`, `capabilities` and upstream sessions. With one backend, 5.3 KiB were measured.
  */
 export const SESSION_BYTES_EACH = 3 * KIB;
 
-/** Lets a few through each second, per key and in total. Cold path: used only while a process is overloaded. */
+/** Allows a few each second, per key and in total. */
 export class PerSecondQuota {
   readonly #taken: Quota;
   readonly #nowMs: () => number;
   #second = 0;
 
-  /** @param perKeyMax how many pass per key and second. */
   constructor(perKeyMax: number, nowMs: () => number) {
     this.#taken = new Quota(Infinity, perKeyMax);
     this.#nowMs = nowMs;
   }
 
-  /** @param totalMax how many of all keys together pass in this second; may change between calls. */
+  /** @param totalMax of all keys in this second. */
   tryTake(key: string, totalMax: number): boolean {
     const second = Math.floor(this.#nowMs() / 1_000);
     if (second !== this.#second) this.#taken.clear();
@@ -37,13 +35,10 @@ export class PerSecondQuota {
   }
 }
 
-/**
- * Part of its share, in percent, that one subject may always hold, whatever others hold. Beyond that, it can count as a subject that holds
- * much.
- */
+/** A subject that holds less than this percentage of its share never counts as holding much. */
 const PRESSED_HARMLESS_PERCENT = 2;
 
-/** The shares of which a subject may hold too much: checked for a new session, and for a request. */
+/** Checked for a new session, and for a request. */
 const SHARES_OF_SESSIONS: readonly ShareName[] = ['sessions', 'sessionBytes', 'requests'];
 const SHARES_OF_REQUESTS: readonly ShareName[] = ['requests'];
 
@@ -60,10 +55,7 @@ export class LoadShedder {
     this.#requests = new PerSecondQuota(overloadBounds.pressedRequestsPerSubjectPerSecond, nowMs);
   }
 
-  /**
-   * The refusal of this request under overload, if any. A DELETE is never refused, because it makes room.
-   * @param wanted `session` for a request that can only be an `initialize`.
-   */
+  /** A DELETE is never refused, because it makes room. @param wanted `session` for what can only be an `initialize`. */
   refusalOf(method: string, wanted: 'session' | 'request', subject: string): Refusal | undefined {
     if (this.#overload.state === 'serving' || method === 'DELETE') return undefined;
     return wanted === 'session' ? this.#sessionRefusal(subject) : this.#requestRefusal(subject);
@@ -88,7 +80,7 @@ export class LoadShedder {
     return this.#requests.tryTake(subject, overloadBounds.pressedRequestsPerSecond) ? undefined : refusals.overloaded;
   }
 
-  /** Whether the subject holds much more of a share than others do on average; never true without others. */
+  /** Never true without other subjects. */
   #holdsMuchMore(account: Account, names: readonly ShareName[]): boolean {
     return names.some((name) => {
       const { held, roomWhenEmpty } = account[name];
@@ -99,12 +91,12 @@ export class LoadShedder {
   }
 }
 
-/** The refusal if the subject's own share is full. Where all subjects together have filled a share, the overload refusal says more. */
+/** Only if the subject's own share is full: `overloaded` says more than that all together have filled a share. */
 function ownRefusal(refusal: Refusal | undefined): Refusal | undefined {
   return refusal?.status === 429 ? refusal : undefined;
 }
 
-/** The average size of the subject's sessions; the size of the next one is unknown until it is read. */
+/** The size of the next session is unknown until it is read. */
 function averageSessionBytes({ sessions, sessionBytes }: Account): number {
   return Math.max(SESSION_BYTES_EACH, sessions.held === 0 ? 0 : Math.ceil(sessionBytes.held / sessions.held));
 }

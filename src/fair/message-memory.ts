@@ -1,58 +1,52 @@
-// The memory that large messages take while they are in the process: a share per subject and in total, for whose room messages wait. A
-// message without room is not read further until there is some: messages of one subject wait in order, and subjects take turns. After a
-// while a waiting message is refused. Small messages are not counted, since the number of requests in flight bounds them.
+// Counts the memory of large messages, with a bound per subject and in total. A message for which there is no room is not read further
+// until there is: messages of one subject wait in order, and subjects take turns. After a while a waiting message is refused. Small
+// messages are bounded by the number of requests in flight.
 //
-// Two messages cannot wait for each other for ever: a message that holds some memory and waits for more is refused like any other when its
-// time is up, and the next one gets its memory. Requests and answers have separate memories, so that there is room for answers even when
-// requests fill theirs.
-import type { Account, Accounts } from './share.js';
+// Messages that wait for each other are refused when their time is up, and the next one gets their memory. Requests and answers have
+// separate memories, so that there is room for answers even when requests fill theirs.
+import type { Accounts } from './share.js';
 import type { Deadline, DeadlineWheel } from './deadline-wheel.js';
 import { FairQueue, type FairQueueEntry } from './fair-queue.js';
 import { limits } from '../shared/index.js';
 import type { Holding, ShareBound } from './share.js';
 
-interface MessageMemoryMeans {
-  readonly accounts: Accounts;
-  readonly deadlines: DeadlineWheel;
-  /** The holding in an account that counts this memory. */
-  holdingOf(account: Account): Holding;
-}
-
-/** Exactly one of the two is called, once, when a wait for room ends. */
-export interface RoomWaiter {
+/** One of the two is called, once, when a wait ends. */
+export interface MemoryWaiter {
   onRoom(): void;
-  /** @param bound the bound that left no room. */
+  /** @param bound that leaves no room. */
   onNoRoom(bound: ShareBound): void;
 }
 
-/** For bytes that never wait, because they are in memory already. */
-export const noWaiter: RoomWaiter = { onRoom: () => undefined, onNoRoom: () => undefined };
+/** For bytes that are in memory already, and never wait. */
+export const noWaiter: MemoryWaiter = { onRoom: () => undefined, onNoRoom: () => undefined };
 
-/** Counts the memory of large messages, with a bound per subject and in total; has no messages itself. */
 export class MessageMemory {
-  readonly #means: MessageMemoryMeans;
-  /** The waiting holds. While a subject's share is full, its line is held until the subject gives something back. */
-  readonly #queue = new FairQueue<MessageHold>();
-  /** The hold whose turn it is, while there is no room for it in total. */
-  #next: MessageHold | undefined;
+  readonly deadlines: DeadlineWheel;
+  readonly #accounts: Accounts;
+  readonly #shareName: 'requestBytes' | 'answerBytes';
+  /** While a subject's share is full, its reservations are paused. */
+  readonly #queue = new FairQueue<MessageReservation>();
+  /** The next one, while there is no room for it in total. */
+  #next: MessageReservation | undefined;
 
-  constructor(means: MessageMemoryMeans) {
-    this.#means = means;
+  constructor(accounts: Accounts, deadlines: DeadlineWheel, shareName: 'requestBytes' | 'answerBytes') {
+    this.deadlines = deadlines;
+    this.#accounts = accounts;
+    this.#shareName = shareName;
     this.holding('').share.onGiven = (subject) => {
-      this.#queue.release(subject);
+      this.#queue.resume(subject);
       this.#serve();
     };
   }
 
-  /** A hold for a message that turns out to be large; empty at first. */
-  hold(subject: string, waiter: RoomWaiter): MessageHold {
-    return new MessageHold(this, subject, waiter);
+  /** Empty at first. */
+  reservation(subject: string, waiter: MemoryWaiter): MessageReservation {
+    return new MessageReservation(this, subject, waiter);
   }
 
   /**
-   * For `MessageHold`: the bound that leaves no room for this many more bytes; `undefined` if there is room. There is none while others
-   * wait, so that they are not overtaken, except for a subject that holds little, since the others may not take what is reserved for such
-   * subjects.
+   * The bound that leaves no room for this many more bytes. Nobody may overtake those who wait, except a subject that holds little: a part
+   * of the memory is reserved for such subjects.
    */
   boundAgainst(subject: string, bytes: number): ShareBound | undefined {
     const holding = this.holding(subject);
@@ -60,61 +54,55 @@ export class MessageMemory {
     if (bound !== undefined) return bound;
     if (this.hasWaiting(subject)) return 'subjectMax';
     if (holding.isLittleWith(bytes)) return undefined;
-    return this.#next !== undefined || this.#queue.hasTurn ? 'totalMax' : undefined;
+    return this.#next !== undefined || this.#queue.isReady ? 'totalMax' : undefined;
   }
 
   /**
-   * Queues a hold that found no room.
-   * @param isShareFull whether the subject's share has no room: its whole line waits until the subject gives something back.
-   * @returns the entry in the queue, or the bound if too many wait.
+   * Queues a reservation that found no room.
+   * @param isShareFull whether all reservations of the subject have to wait until it gives something back.
+   * @returns the bound if too many wait.
    */
-  wait(hold: MessageHold, isShareFull: boolean): FairQueueEntry<MessageHold> | ShareBound {
-    const entry = this.#queue.add(hold.subject, hold);
-    if (entry === 'key-full') return 'subjectMax';
-    if (entry === 'full') return 'totalMax';
-    if (isShareFull && this.holding(hold.subject).held > 0) this.#queue.hold(hold.subject);
+  wait(reservation: MessageReservation, isShareFull: boolean): FairQueueEntry<MessageReservation> | ShareBound {
+    const { subject } = reservation;
+    const entry = this.#queue.add(subject, reservation);
+    if (typeof entry !== 'string' && isShareFull && this.holding(subject).held > 0) this.#queue.pause(subject);
     return entry;
   }
 
-  /** Whether any message of the subject waits. */
   hasWaiting(subject: string): boolean {
     return this.#queue.countOf(subject) > 0;
   }
 
-  get deadlines(): DeadlineWheel {
-    return this.#means.deadlines;
-  }
-
-  /** The hold has stopped waiting: if it was next, the hold behind it is now. */
-  leave(hold: MessageHold): void {
-    if (this.#next !== hold) return;
+  /** The reservation no longer waits: if it was next, the one behind it is. */
+  leave(reservation: MessageReservation): void {
+    if (this.#next !== reservation) return;
     this.#next = undefined;
     this.#serve();
   }
 
-  /** What the subject holds of this memory. */
   holding(subject: string): Holding {
-    return this.#means.holdingOf(this.#means.accounts.of(subject));
+    return this.#accounts.of(subject)[this.#shareName];
   }
 
-  /** Gives free room to waiting holds. A hold may release its room, or ask for more, when it is called back. */
+  /** Gives free room to those who wait. They may release it, or ask for more, when they are called back. */
   #serve(): void {
-    for (let hold = this.#next ?? this.#queue.take(); hold !== undefined; hold = this.#next ?? this.#queue.take()) {
+    for (;;) {
+      const reservation = this.#next ?? this.#queue.take();
+      if (reservation === undefined) return;
       this.#next = undefined;
-      const bound = this.holding(hold.subject).tryTake(hold.wantedBytes);
+      const bound = this.holding(reservation.subject).tryTake(reservation.wantedBytes);
       if (bound === undefined) {
-        hold.onGranted();
+        reservation.onGranted();
       } else if (bound === 'totalMax') {
-        this.#next = hold;
+        this.#next = reservation;
         return;
       } else {
-        hold.waitAgain();
+        reservation.waitAgain();
       }
     }
   }
 }
 
-/** The two memories of a process. */
 export interface MessageMemories {
   readonly requests: MessageMemory;
   readonly answers: MessageMemory;
@@ -122,31 +110,28 @@ export interface MessageMemories {
 
 export function createMessageMemories(accounts: Accounts, deadlines: DeadlineWheel): MessageMemories {
   return {
-    requests: new MessageMemory({ accounts, deadlines, holdingOf: (account) => account.requestBytes }),
-    answers: new MessageMemory({ accounts, deadlines, holdingOf: (account) => account.answerBytes }),
+    requests: new MessageMemory(accounts, deadlines, 'requestBytes'),
+    answers: new MessageMemory(accounts, deadlines, 'answerBytes'),
   };
 }
 
-/** The memory that is counted for one message, from when the message is known to be large until it is gone. */
-export class MessageHold {
+/** The memory counted for one message. It may be used for several, one after the other. */
+export class MessageReservation {
   readonly subject: string;
   readonly #memory: MessageMemory;
-  readonly #waiter: RoomWaiter;
-  #heldBytes = 0;
+  readonly #waiter: MemoryWaiter;
+  /** Changed only here. */
+  heldBytes = 0;
   /** The bytes that it waits for; 0 when it does not wait. */
   wantedBytes = 0;
-  #queueEntry: FairQueueEntry<MessageHold> | undefined;
+  #queueEntry: FairQueueEntry<MessageReservation> | undefined;
   #bound: ShareBound = 'subjectMax';
   #deadline: Deadline | undefined;
 
-  constructor(memory: MessageMemory, subject: string, waiter: RoomWaiter) {
+  constructor(memory: MessageMemory, subject: string, waiter: MemoryWaiter) {
     this.#memory = memory;
     this.subject = subject;
     this.#waiter = waiter;
-  }
-
-  get heldBytes(): number {
-    return this.#heldBytes;
   }
 
   get isWaiting(): boolean {
@@ -154,19 +139,19 @@ export class MessageHold {
   }
 
   /**
-   * Called when the message has, or will have, this many bytes in total.
-   * @param wishedBytes more than `bytes` for a message of unknown length, which then seldom has to ask again.
-   * @returns `wait` when the message must not be read further until the waiter is called; or the bound that will leave no room.
+   * The message has, or will have, this many bytes in total.
+   * @param wishedBytes more than `bytes` where the length is unknown, so that `grow` is needed less often.
+   * @returns `wait` if the message must not be read until the waiter is called; or the bound that will leave no room.
    */
   grow(bytes: number, wishedBytes = bytes): 'room' | 'wait' | ShareBound {
     if (this.isWaiting) return 'wait';
-    if (bytes <= this.#heldBytes) return 'room';
+    if (bytes <= this.heldBytes) return 'room';
     const bytesMax = this.#memory.holding(this.subject).roomWhenEmpty;
     if (bytes > bytesMax) return 'subjectMax';
-    let moreBytes = Math.max(bytes, Math.min(wishedBytes, bytesMax)) - this.#heldBytes;
+    let moreBytes = Math.max(bytes, Math.min(wishedBytes, bytesMax)) - this.heldBytes;
     let bound = this.#memory.boundAgainst(this.subject, moreBytes);
     if (bound !== undefined && wishedBytes > bytes) {
-      moreBytes = bytes - this.#heldBytes;
+      moreBytes = bytes - this.heldBytes;
       bound = this.#memory.boundAgainst(this.subject, moreBytes);
     }
     if (bound === undefined) {
@@ -184,34 +169,34 @@ export class MessageHold {
     return 'wait';
   }
 
-  /** Whether this many more bytes could be taken now, without overtaking anybody who waits. */
+  /** Whether there is room for this many more bytes, without overtaking anybody. */
   hasRoomFor(bytes: number): boolean {
     return this.#memory.boundAgainst(this.subject, bytes) === undefined;
   }
 
-  /** Counts bytes that are in memory already, whatever the bounds are. */
+  /** Counts bytes that are in memory already, whether or not there is room. */
   take(bytes: number): void {
-    this.#heldBytes += bytes;
+    this.heldBytes += bytes;
     this.#memory.holding(this.subject).take(bytes);
   }
 
-  /** The message is gone; the hold may be used again. Safe to call at any time. */
+  /** The message is gone. Safe to call at any time. */
   release(): void {
     this.#stopWaiting();
-    const bytes = this.#heldBytes;
-    this.#heldBytes = 0;
+    const bytes = this.heldBytes;
+    this.heldBytes = 0;
     this.#memory.holding(this.subject).give(bytes);
   }
 
-  /** For `MessageMemory`: the wanted bytes have been taken. */
+  /** Called by `MessageMemory`. */
   onGranted(): void {
-    this.#heldBytes += this.wantedBytes;
+    this.heldBytes += this.wantedBytes;
     this.#queueEntry = undefined;
     this.#stopWaiting();
     this.#waiter.onRoom();
   }
 
-  /** For `MessageMemory`: the hold had its turn, but its subject's share has no room, so it waits again, if it may. */
+  /** Called by `MessageMemory`: the subject's share has no room any more. */
   waitAgain(): void {
     const outcome = this.#memory.wait(this, true);
     this.#queueEntry = typeof outcome === 'string' ? undefined : outcome;
@@ -234,14 +219,14 @@ export class MessageHold {
 }
 
 /**
- * Counts one answer in its subject's share of large answers: the bytes that the caller has not read yet, and a message that is handed over
- * in pieces, which stays in memory until its last piece is written. Cold path: only for answers that are large or unread.
+ * Counts one answer: the bytes that the caller has not read yet, and a message that is sent in pieces and stays in memory until the last
+ * one is written. Cold path: only for answers that are large or unread.
  */
-export class AnswerRoom {
+export class AnswerMemory {
   readonly #memory: MessageMemory;
   readonly #subject: string;
-  #unread: MessageHold | undefined;
-  #inPieces: MessageHold | undefined;
+  #unread: MessageReservation | undefined;
+  #inPieces: MessageReservation | undefined;
 
   constructor(memory: MessageMemory, subject: string) {
     this.#memory = memory;
@@ -249,21 +234,21 @@ export class AnswerRoom {
   }
 
   /** See `Exchange.makeRoom`. */
-  make(bytes: number, waiter: RoomWaiter): 'room' | 'wait' | ShareBound {
-    this.#unread ??= this.#memory.hold(this.#subject, waiter);
+  make(bytes: number, waiter: MemoryWaiter): 'room' | 'wait' | ShareBound {
+    this.#unread ??= this.#memory.reservation(this.#subject, waiter);
     return this.#unread.grow(bytes);
   }
 
-  /** Counts bytes without asking for room: they are in memory already, and the relay has counted them until now. */
+  /** Counts bytes that are in memory, and were counted by the relay until now. */
   countUnread(bytes: number): void {
     if (bytes < limits.countedFromBytes) return;
-    // These bytes are counted already, or are a piece of a message that is counted as a whole.
+    // They are counted already, or belong to a message that is counted as a whole.
     if (this.#unread?.heldBytes === bytes || (this.#inPieces?.heldBytes ?? 0) > 0) return;
-    this.#unread ??= this.#memory.hold(this.#subject, noWaiter);
+    this.#unread ??= this.#memory.reservation(this.#subject, noWaiter);
     this.#unread.take(bytes);
   }
 
-  /** The caller has read everything that was unread. */
+  /** The caller has read everything. */
   releaseUnread(): void {
     this.#unread?.release();
   }
@@ -271,7 +256,7 @@ export class AnswerRoom {
   /** See `Exchange.countInPieces`. */
   countInPieces(bytes: number): void {
     if (bytes >= limits.countedFromBytes) {
-      this.#inPieces ??= this.#memory.hold(this.#subject, noWaiter);
+      this.#inPieces ??= this.#memory.reservation(this.#subject, noWaiter);
       this.#inPieces.take(bytes);
     } else if (bytes === 0) {
       this.#inPieces?.release();

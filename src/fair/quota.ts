@@ -1,4 +1,4 @@
-// How much is in progress by key, and in total: both are bounded, and the last part of the total is reserved for keys that have little
+// Counts what is in progress by key and in total. Both are bounded, and the last part of the total is reserved for keys with little
 // (share.ts). Keys with nothing in progress take no memory. Cold path.
 import assert from 'node:assert';
 import { limits, perSubject } from '../shared/index.js';
@@ -9,23 +9,22 @@ export class Quota {
   readonly #taken = new Map<string, number>();
   #total = 0;
 
-  /** @param perKeyMax a quarter of all by default. */
+  /** @param perKeyMax by default a quarter of all. */
   constructor(totalMax: number = limits.waitingMax, perKeyMax: number = perSubject(totalMax)) {
     this.#bounds = withReserve({ totalMax, subjectMax: perKeyMax });
   }
 
-  /** Whether there is room for one more of any key that is below the bound of one key. */
+  /** Whether there is room for one more, of a key that has not used up its own. */
   get hasRoom(): boolean {
     const { totalMax, reserved = 0 } = this.#bounds;
     return this.#total < totalMax - reserved;
   }
 
-  /** Whether the key has reached the bound of one key. */
   isUsedUpBy(key: string): boolean {
     return (this.#taken.get(key) ?? 0) >= this.#bounds.subjectMax;
   }
 
-  /** @param totalMax for this call, where the bound changes. @returns false when there is no room for one more of this key. */
+  /** @param totalMax for this call. @returns false without room for one more. */
   tryTake(key: string, totalMax = this.#bounds.totalMax): boolean {
     if (this.#total >= totalMax || this.isUsedUpBy(key)) return false;
     const own = (this.#taken.get(key) ?? 0) + 1;
@@ -35,7 +34,6 @@ export class Quota {
     return true;
   }
 
-  /** Something that was taken has ended. */
   give(key: string): void {
     const taken = this.#taken.get(key);
     assert(taken !== undefined, 'only what was taken is given back');
@@ -44,7 +42,6 @@ export class Quota {
     else this.#taken.delete(key);
   }
 
-  /** Nothing is in progress any more. */
   clear(): void {
     this.#taken.clear();
     this.#total = 0;

@@ -1,8 +1,6 @@
-// A bounded amount that many subjects use at once: sessions, requests, bytes. A `Share` counts what all subjects hold together, a `Holding`
-// what one of them holds, and both are bounded, so that no subject can take it all. Nor can a few subjects together: the last part of a
-// share (also of a `Quota` and of a `FairQueue`) is reserved for those that hold little. Each subject that holds anything has one account,
-// which is looked up once, when a session or a request begins, and kept for as long as that lasts: taking and giving back are a few
-// additions. Hot path: once per request.
+// Something bounded that many subjects use at once: sessions, requests, bytes. A `Share` counts what all subjects hold of it, a `Holding`
+// what one of them holds. Both are bounded, and the last part of a share (as of a `Quota` and a `FairQueue`) is reserved for subjects that
+// hold little. A subject's account is looked up once per session or request. Hot path: once per request.
 import assert from 'node:assert';
 import { refusals, type Refusal } from '../shared/index.js';
 
@@ -11,17 +9,14 @@ export interface ShareBounds {
   readonly subjectMax: number;
   /** For all subjects together. */
   readonly totalMax: number;
-  /** The part of `totalMax` that is reserved for subjects that hold little; nothing when absent. */
+  /** The part of `totalMax` for subjects that hold little. */
   readonly reserved?: number;
 }
 
-/**
- * This part (1 ÷ 8) of what all subjects share is reserved for those that hold little, unless one subject may have the whole. Beyond the
- * rest, the others are refused, or wait.
- */
+/** One eighth is reserved. Beyond the rest, subjects that hold more are refused, or wait. */
 const RESERVE_DIVISOR = 8;
 
-/** Adds the reserved part: none where one subject may have the whole, or where the part would be too small to be useful. */
+/** Adds the reserved part, unless one subject may have the whole, or the part is too small to be useful. */
 export function withReserve({ subjectMax, totalMax }: ShareBounds): ShareBounds {
   const reserved = Math.floor(totalMax / RESERVE_DIVISOR);
   const isUseful = subjectMax < totalMax && reserved >= RESERVE_DIVISOR && reserved < Infinity;
@@ -29,10 +24,10 @@ export function withReserve({ subjectMax, totalMax }: ShareBounds): ShareBounds 
 }
 
 /**
- * Whether all subjects may hold `held` together. The reserved part is open only to a subject that then holds one thing, or at most a
- * quarter of an even part of the reserve (own ≤ reserve ÷ holders ÷ 4), so that the next subject finds room even after hundreds have taken
- * theirs.
- * @param own what the subject then holds. @param holders the number of subjects that hold anything.
+ * Whether all subjects may hold `held` together. The reserved part is for a subject that then holds one thing, or at most a quarter of an
+ * even part of the reserve (own ≤ reserve ÷ holders ÷ 4), so that there is room even after hundreds have taken theirs.
+ * @param own what the subject then holds.
+ * @param holders how many subjects hold anything.
  */
 export function isWithinBounds(bounds: ShareBounds, held: number, own: number, holders: number): boolean {
   const { totalMax, reserved = 0 } = bounds;
@@ -43,15 +38,13 @@ function isLittle({ reserved = 0 }: ShareBounds, own: number, holders: number): 
   return own <= 1 || own * 4 * holders <= reserved;
 }
 
-/** The bound that leaves no room. */
 export type ShareBound = 'subjectMax' | 'totalMax';
 
-/** What all subjects together hold of one thing. */
 export class Share {
   readonly bounds: ShareBounds;
-  /** Called when a subject has given something back, for code that lets others wait for that. */
+  /** A subject has given something back. */
   onGiven: ((subject: string) => void) | undefined = undefined;
-  /** Changed only by its holdings, like the number of those that are not empty. */
+  /** Changed only by its holdings, like `holderCount`. */
   held = 0;
   holderCount = 0;
 
@@ -59,7 +52,7 @@ export class Share {
     this.bounds = bounds;
   }
 
-  /** Whether there is room for `amount` more, for a subject that holds `own`, once `returning` is given back by any subject. */
+  /** @param own what the subject holds. @param amount to be taken. @param returning what any subject will give back first. */
   hasRoomFor(own: number, amount: number, returning = 0): boolean {
     return isWithinBounds(this.bounds, this.held + amount - returning, own + amount, this.holderCount);
   }
@@ -81,19 +74,19 @@ export class Holding {
     this.#account = account;
   }
 
-  /** The room if nobody held anything. */
+  /** If nobody held anything. */
   get roomWhenEmpty(): number {
     const { subjectMax, totalMax, reserved = 0 } = this.share.bounds;
     return Math.min(subjectMax, totalMax - reserved);
   }
 
-  /** The room left under both bounds, including what is reserved. */
+  /** Under both bounds, including the reserved part. */
   get room(): number {
     const { subjectMax, totalMax } = this.share.bounds;
     return Math.min(subjectMax - this.held, totalMax - this.share.held);
   }
 
-  /** The bound that leaves no room for this amount more; the subject's own comes first, since the subject can do something about it. */
+  /** The bound that leaves no room for this amount more; first the subject's own, about which the subject can do something. */
   boundAgainst(amount: number): ShareBound | undefined {
     if (this.held + amount > this.share.bounds.subjectMax) return 'subjectMax';
     return this.share.hasRoomFor(this.held, amount) ? undefined : 'totalMax';
@@ -104,26 +97,28 @@ export class Holding {
     return this.share.isLittle(this.held + amount);
   }
 
-  /** Whether the bounds allow this amount once `own` of this holding, and `all` of the whole share including `own`, has been given back. */
+  /**
+   * Whether there will be room for this amount once `own` of this holding, and `all` of the share including `own`, have been given back.
+   */
   willHaveRoomFor(amount: number, own: number, all: number): boolean {
     const kept = this.held - own;
     return kept + amount <= this.share.bounds.subjectMax && this.share.hasRoomFor(kept, amount, all);
   }
 
-  /** Whether there would be room if each bound were only this fraction of itself: the rest stays free for others. */
+  /** Whether there is room under this fraction of both bounds: the rest stays free for others. */
   hasRoomWithin(fraction: number, amount: number): boolean {
     const { bounds, held } = this.share;
     return this.held + amount <= bounds.subjectMax * fraction && held + amount <= bounds.totalMax * fraction;
   }
 
-  /** @returns `undefined` when the amount was taken; otherwise the bound without room, and nothing was taken. */
+  /** @returns the bound if nothing was taken. */
   tryTake(amount: number): ShareBound | undefined {
     const bound = this.boundAgainst(amount);
     if (bound === undefined) this.take(amount);
     return bound;
   }
 
-  /** Takes the amount whatever the bounds say: for what exists already, and has to count against what comes later. */
+  /** Takes the amount even without room: for what exists already. */
   take(amount: number): void {
     if (amount === 0) return;
     if (this.held === 0) {
@@ -147,18 +142,15 @@ export class Holding {
   }
 }
 
-// One account per subject that holds anything.
-
 export const shareNames = ['sessions', 'sessionBytes', 'requests', 'requestBytes', 'answerBytes', 'listBytes'] as const;
 
 export type ShareName = (typeof shareNames)[number];
 
-/** The bounds of every share, for one process. */
 export type ShareTable = Readonly<Record<ShareName, ShareBounds>>;
 
 export class Accounts {
   readonly #shares: Readonly<Record<ShareName, Share>>;
-  /** Accounts that hold something, by subject. */
+  /** Those that hold something. */
   readonly #accounts = new Map<string, Account>();
 
   constructor(table: ShareTable) {
@@ -172,7 +164,6 @@ export class Accounts {
     };
   }
 
-  /** How many subjects hold something. */
   get size(): number {
     return this.#accounts.size;
   }
@@ -181,7 +172,7 @@ export class Accounts {
     return this.#shares[name].held;
   }
 
-  /** The account of a subject. An account that holds nothing is a temporary object, not to be kept until something is taken in it. */
+  /** An account that holds nothing is temporary, and must not be kept until something is taken. */
   of(subject: string): Account {
     return this.#accounts.get(subject) ?? new Account(subject, this.#shares, this.#accounts);
   }
@@ -195,18 +186,16 @@ export class Account {
   readonly subject: string;
   readonly sessions: Holding;
   readonly sessionBytes: Holding;
-  /** Requests in flight, that is, those that a session is working on. */
+  /** Requests that sessions are working on. */
   readonly requests: Holding;
-  /** Bytes of large requests and of large answers (message-memory.ts). */
+  /** See message-memory.ts. */
   readonly requestBytes: Holding;
   readonly answerBytes: Holding;
-  /** Bytes of large lists of tools. */
   readonly listBytes: Holding;
-  /** The accounts of all subjects that hold something; this account is in it while it does. */
+  /** The accounts that hold something, of all subjects. */
   readonly #holders: Map<string, Account>;
   #usedHoldingsCount = 0;
 
-  /** Called only by `Accounts`. */
   constructor(subject: string, shares: Readonly<Record<ShareName, Share>>, holders: Map<string, Account>) {
     this.subject = subject;
     this.#holders = holders;
@@ -218,9 +207,9 @@ export class Account {
     this.listBytes = new Holding(shares.listBytes, this);
   }
 
-  // Refusals when there is no room: 429 when the subject itself holds too much, and can do something about it; 503 when all together do.
+  // Refusals without room: 429 when the subject holds too much, 503 when all together do.
 
-  /** @param bytes the session bytes that the session will count for. */
+  /** @param bytes of the new session. */
   refusalOfSession(bytes: number): Refusal | undefined {
     const bound = this.sessions.boundAgainst(1);
     return bound === undefined ? this.refusalOfBytes(bytes) : SESSIONS[bound];
@@ -237,7 +226,7 @@ export class Account {
     return bound && REQUESTS[bound];
   }
 
-  /** Called by a holding that stops being empty, and `onAllGiven` by one that becomes empty again. */
+  /** Called when a holding stops being empty, and `onAllGiven` when it is empty again. */
   onFirstTaken(): void {
     this.#usedHoldingsCount += 1;
     if (this.#usedHoldingsCount > 1) return;

@@ -1,20 +1,18 @@
-// Memory for answers of a few KiB that are passed on at once: slices of a block that many share, as Node.js does for smaller buffers. An
-// allocation for each answer would cost ten times as much as filling it. Hot path.
+// Memory for answers of a few KiB that are passed on at once: slices of shared blocks, as Node.js has for smaller buffers. Allocating it
+// would cost ten times as much as filling it. Hot path.
 import { Buffer } from 'node:buffer';
 import { KIB } from '../shared/index.js';
 
-/** Bytes of a short-lived body that shares a block of memory with others. A larger body has its own memory. */
+/** A larger body has memory of its own. */
 export const SHORT_MEMORY_BYTES_MAX = 16 * KIB;
-/** Bytes of such a shared block. A body that does not fit starts another block. */
 export const SHORT_MEMORY_BLOCK_BYTES = 64 * KIB;
 
-/** Buffers smaller than this share memory in Node.js's own pool. */
+/** Smaller buffers share memory in Node.js's own pool. */
 const SHARED_BY_NODE_BYTES = Buffer.poolSize >>> 1;
 
-/** The same alignment as in Node.js's pool. */
+/** As in Node.js's pool. */
 const ALIGNMENT = 8;
 
-/** The size of the buffer that `joinedForNow` lends. */
 export const REUSED_BUFFER_BYTES = 14 * 1024;
 
 const reusedBuffer = Buffer.alloc(REUSED_BUFFER_BYTES);
@@ -22,7 +20,7 @@ const reusedBuffer = Buffer.alloc(REUSED_BUFFER_BYTES);
 let block = Buffer.alloc(0);
 let usedBytes = 0;
 
-/** @returns this many bytes, with arbitrary content. To keep them for long would keep a whole block in memory. */
+/** @returns this many bytes, with arbitrary content. Whoever keeps them keeps a whole block in memory. */
 export function shortMemory(bytes: number): Buffer {
   if (bytes < SHARED_BY_NODE_BYTES || bytes > SHORT_MEMORY_BYTES_MAX) return Buffer.allocUnsafe(bytes);
   if (usedBytes + bytes > block.length) {
@@ -34,7 +32,7 @@ export function shortMemory(bytes: number): Buffer {
   return block.subarray(start, start + bytes);
 }
 
-/** @param parts of one message. A single part is returned as it is, without a copy. */
+/** A single part is not copied. */
 export function joined(parts: readonly Buffer[]): Buffer {
   const [first] = parts;
   if (first !== undefined && parts.length === 1) return first;
@@ -49,10 +47,7 @@ export function joined(parts: readonly Buffer[]): Buffer {
   return whole;
 }
 
-/**
- * Joins the parts in one buffer that is used again by the next call.
- * @returns a message that is valid until then; `undefined` when it is longer than `REUSED_BUFFER_BYTES`.
- */
+/** @returns the message, in a buffer that the next call overwrites; `undefined` if longer than `REUSED_BUFFER_BYTES`. */
 export function joinedForNow(parts: readonly Buffer[]): Buffer | undefined {
   let at = 0;
   for (const part of parts) {

@@ -148,7 +148,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     this.#owner.shares.end(use.ofSubject);
     if (!use.isHeld) return;
     use.isHeld = false;
-    this.#waiting.release(call.subject);
+    this.#waiting.resume(call.subject);
   }
 
   onFree(connection: Http1Connection): void {
@@ -238,7 +238,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
 
   /** Assigns available connections to waiting calls. @param spare a connection being opened whose call was aborted. */
   #serveWaiting(spare?: Http1Connection): void {
-    if (!this.#waiting.hasTurn || this.#isClosed) return;
+    if (!this.#waiting.isReady || this.#isClosed) return;
     const { shares } = this.#owner;
     let connection = spare;
     let passesLeft = Math.min(this.#waiting.keyCount, PASSES_MAX);
@@ -247,7 +247,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
       if (!shares.allowsOneMore(use.ofSubject)) {
         if (passesLeft === 0) return;
         passesLeft -= 1;
-        this.#waiting.pass();
+        this.#waiting.skip();
         continue;
       }
       connection ??= this.#takeFree();
@@ -263,7 +263,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
   #wait(call: Http1Call, use: PoolUse): void {
     const queueEntry = this.#waiting.add(call.subject, call);
     if (!(queueEntry instanceof FairQueueEntry)) {
-      call.failLater(queueEntry === 'key-full' ? 'backend-share-used' : 'backend-busy');
+      call.failLater(queueEntry === 'subjectMax' ? 'backend-share-used' : 'backend-busy');
       return;
     }
     call.queueEntry = queueEntry;
@@ -273,7 +273,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
   #hold(subject: string, use: PoolUse): void {
     if (use.isHeld || this.#waiting.countOf(subject) === 0) return;
     use.isHeld = true;
-    this.#waiting.hold(subject);
+    this.#waiting.pause(subject);
   }
 
   #failWaiting(kind: UpstreamFaultKind): void {

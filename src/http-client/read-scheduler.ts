@@ -208,14 +208,14 @@ export class ReadScheduler {
   }
 
   #releaseSome(): void {
-    if (!this.#waiting.hasTurn && !this.#next.isLinked) return;
+    if (!this.#waiting.isReady && !this.#next.isLinked) return;
     const isAlone = this.#waiting.count <= RELEASED_MAX && !this.#next.isLinked;
     const sliceBytes = isAlone ? UPSTREAM_TURN_BYTES_MAX : connectionBounds.upstreamReadBytes;
     // The bytes kept for them are processed here. This plans the next turn, too.
     this.#begin();
     // A connection whose answer ends within its kept bytes costs little, and is not counted.
     for (let count = 0; count < RELEASED_MAX && !this.#isOver();) {
-      const entry = this.#choose(count < RELEASED_MAX - 1 || !this.#waiting.hasTurn);
+      const entry = this.#choose(count < RELEASED_MAX - 1 || !this.#waiting.isReady);
       if (entry === undefined) break;
       this.#release(entry, sliceBytes);
       if (entry.isLinked || entry.isResting) count += 1;

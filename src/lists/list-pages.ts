@@ -130,7 +130,7 @@ export class ListPages implements RequestHandler {
 
   onAnswer(bytes: Buffer): void {
     if (bytes.length <= this.#inlineBytesLeft) this.#onRead(readListAnswer(bytes, this.#id, this.#kind, this.#era));
-    else this.onUnread([bytes], true);
+    else this.onUnparsed([bytes], true);
   }
 
   get #era(): ListEra {
@@ -138,7 +138,7 @@ export class ListPages implements RequestHandler {
     return era === 'modern' && this.#upstream.era === 'legacy' ? 'bridged' : era;
   }
 
-  onUnread(pieces: readonly Buffer[], isLast: boolean): void {
+  onUnparsed(pieces: readonly Buffer[], isLast: boolean): void {
     const reading = (this.#reading ??= this.#merger.startReading(this.#upstream.subject, this.#kind, this.#era));
     if (!isLast) {
       // The pause lets the event loop take a part of each list in turn, and serve others in between.

@@ -2,7 +2,7 @@
 // which is kept as long as the session.
 import { type Account, SESSION_BYTES_EACH } from '../fair/index.js';
 import type { CompiledVirtualHost } from '../user-config/index.js';
-import { introductionBytes, type ClientIntroduction, type SessionShare } from '../upstream/index.js';
+import { introductionBytes, type ClientIntroduction, type MessageBudget } from '../upstream/index.js';
 
 /**
  * What an upstream session adds to the shares of session bytes, beside the backend's instructions and session id. Measured: a session with
@@ -19,7 +19,7 @@ export function estimatedSessionBytes(virtualHost: CompiledVirtualHost, introduc
   return SESSION_BYTES_EACH + introductionBytes(introduction) + upstreamBytes;
 }
 
-export class SessionMemory implements SessionShare {
+export class SessionMemory implements MessageBudget {
   readonly #account: Account;
   #keptBytes = 0;
   #isOver = false;

@@ -5,7 +5,7 @@ import type { CompiledBackend } from '../user-config/index.js';
 import { sendOwnRequest } from './own-requests.js';
 import { backendPace, visitAll } from '../streams/index.js';
 import { grantByEntries } from '../lists/index.js';
-import type { SessionShare, UpstreamContext, UpstreamSession } from '../upstream/index.js';
+import type { MessageBudget, UpstreamContext, UpstreamSession } from '../upstream/index.js';
 import type { RequestMetadata } from '../http-client/index.js';
 import { createHash } from 'node:crypto';
 
@@ -13,7 +13,7 @@ import { createHash } from 'node:crypto';
 const SUBSCRIPTION_BYTES_EACH = 128;
 
 export class Subscriptions {
-  readonly #memory: SessionShare;
+  readonly #memory: MessageBudget;
   readonly #onChanged: () => void;
   /** The backends' own URIs, by the backends' names. */
   readonly #uris = new Map<string, Set<string>>();
@@ -21,7 +21,7 @@ export class Subscriptions {
   /** Characters of all URIs together. */
   #charCount = 0;
 
-  constructor(memory: SessionShare, onChanged: () => void = () => undefined) {
+  constructor(memory: MessageBudget, onChanged: () => void = () => undefined) {
     this.#memory = memory;
     this.#onChanged = onChanged;
   }

@@ -81,8 +81,8 @@ export class TerminationNotices {
   #count(origin: string, pace: Pace, change: number): void {
     pace.underWayCount += change;
     this.#underWayCount += change;
-    if (pace.underWayCount < pace.underWayMax) this.#left.release(origin);
-    else this.#left.hold(origin);
+    if (pace.underWayCount < pace.underWayMax) this.#left.resume(origin);
+    else this.#left.pause(origin);
   }
 
   #onEnded(origin: string, pace: Pace, isTold: boolean): void {

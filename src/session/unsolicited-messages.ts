@@ -4,7 +4,7 @@
 import { capability, LIST_CHANGES, readBackendMessage, type BackendMessage } from '../mcp/index.js';
 import {
   type RefusedSubscriptions,
-  type SessionShare,
+  type MessageBudget,
   BackendStream,
   type BackendStreamPlan,
   ModernListening,
@@ -70,7 +70,7 @@ class BackendListener implements BackendStreamPlan, ModernListeningPlan {
     return this.#owner.deadlines;
   }
 
-  get memory(): SessionShare {
+  get memory(): MessageBudget {
     return this.#owner.memory;
   }
 
@@ -165,7 +165,7 @@ export class UnsolicitedMessages {
   readonly stream: SessionStream;
   readonly #context: UpstreamContext;
   readonly #session: Session;
-  readonly memory: SessionShare;
+  readonly memory: MessageBudget;
   get deadlines(): DeadlineWheel {
     return this.#context.deadlines;
   }
@@ -177,7 +177,7 @@ export class UnsolicitedMessages {
   #lingering: Deadline | undefined;
   #isOver = false;
 
-  constructor(context: UpstreamContext, session: Session, memory: SessionShare, adapter?: StreamAdapter) {
+  constructor(context: UpstreamContext, session: Session, memory: MessageBudget, adapter?: StreamAdapter) {
     this.#context = context;
     this.#session = session;
     this.#isLease = session.identity.era === 'modern';

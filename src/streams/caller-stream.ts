@@ -20,7 +20,7 @@ import {
   KeptEvent,
   lossNotification,
   LOST_EVENT,
-  type EventRoom,
+  type EventMemory,
   type KeptEventBytes,
   ReplayBuffer,
   requestPartOfEventId,
@@ -64,7 +64,7 @@ export class CallerStream extends ReplayBuffer {
   readonly #idText: string;
   readonly #requestPart: string;
   /** Where a session's stream keeps its events; that of a call keeps them at its keeper. */
-  readonly #room: EventRoom | undefined;
+  readonly #room: EventMemory | undefined;
 
   /**
    * @param exchange of a call: its event stream is opened, and the owner calls `detach` when it ends. `undefined` for a session's stream.
@@ -76,7 +76,7 @@ export class CallerStream extends ReplayBuffer {
     exchange: Exchange | undefined,
     keeper: StreamKeeper | undefined,
     id: IdSpan | undefined,
-    room: EventRoom | undefined = keeper,
+    room: EventMemory | undefined = keeper,
   ) {
     super(room, id !== undefined);
     this.#owner = owner;

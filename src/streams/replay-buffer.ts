@@ -1,5 +1,5 @@
 // The events of one stream that its client may still need: the last ones that were written, if it can come back for them, and those that
-// wait for a connection, each at its position. They take memory of the stream's `EventRoom` when no connection is about to take them or,
+// wait for a connection, each at its position. They take memory of the stream's `EventMemory` when no connection is about to take them or,
 // in a stream that does not hold its senders back, when they wait; without room, older events make room for newer ones. Hot path: a few
 // stores per event.
 //
@@ -74,7 +74,7 @@ export type KeptEventBytes = Buffer | string | KeptEvent;
 export const LOST_EVENT = '';
 
 /** Where events take room while they are kept. */
-export interface EventRoom {
+export interface EventMemory {
   /** Events of one stream that may be kept. */
   readonly countMax: number;
   /** Whether there could ever be room for so many bytes. */
@@ -121,7 +121,7 @@ const TAKEN_BYTES_LEAST = 2_048;
 
 /** The part of a `CallerStream` that keeps its events: a base class, so that a stream is one object. */
 export abstract class ReplayBuffer extends ListNode {
-  readonly #room: EventRoom | undefined;
+  readonly #room: EventMemory | undefined;
   readonly #holdsSender: boolean;
   /** The positions of the last event that was emitted (0 before the first), and of the next event to be written. */
   #position = 0;
@@ -140,7 +140,7 @@ export abstract class ReplayBuffer extends ListNode {
   #onCut: (() => void) | undefined;
 
   /** @param holdsSender whether the stream's senders wait while its connection takes no more: what they have emitted then takes no room. */
-  constructor(room: EventRoom | undefined, holdsSender: boolean) {
+  constructor(room: EventMemory | undefined, holdsSender: boolean) {
     super();
     this.#room = room;
     this.#holdsSender = holdsSender;
@@ -311,7 +311,7 @@ export abstract class ReplayBuffer extends ListNode {
     }
   }
 
-  #tryTake(room: EventRoom, bytes: number, mayTakeFromOthers: boolean): boolean {
+  #tryTake(room: EventMemory, bytes: number, mayTakeFromOthers: boolean): boolean {
     if (this.#counted - this.#first >= room.countMax) return false;
     const missingBytes = this.#countedBytes + bytes - this.#takenBytes;
     if (missingBytes <= 0) return true;
@@ -343,7 +343,7 @@ export abstract class ReplayBuffer extends ListNode {
   }
 
   /** The event has no room even alone. A lost answer is replaced by an error; if that has no room either, the stream is forgotten. */
-  #lose(room: EventRoom, position: number): void {
+  #lose(room: EventMemory, position: number): void {
     const kept = this.#at(position);
     const onLost = position >= this.#next ? onLostOf(kept) : undefined;
     this.#replace(position, LOST_EVENT);

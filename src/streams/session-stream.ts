@@ -15,7 +15,7 @@ import type { AskingStream } from './asking/backend-requests.js';
 import type { Exchange } from '../exchange/index.js';
 import type { UpstreamSession } from '../upstream/index.js';
 import { CallerStream, type StreamOwner } from './caller-stream.js';
-import type { EventRoom } from './replay-buffer.js';
+import type { EventMemory } from './replay-buffer.js';
 import type { StreamKeeper } from './stream-keeper.js';
 
 /**
@@ -28,7 +28,7 @@ export const CLIENT_READY_MS_MAX = 5_000;
 export const LIST_CHANGES_MS = 50;
 
 /** Counts the events that a session's stream keeps, because they wait or may not have arrived, in the share of session bytes. */
-class WaitingRoom implements EventRoom {
+class WaitingRoom implements EventMemory {
   readonly countMax = limits.sessionStreamWaitingMax;
   readonly #account: Account;
   #heldBytes = 0;

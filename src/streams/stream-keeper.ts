@@ -7,7 +7,7 @@
 import type { AnswerOptions } from '../config/index.js';
 import { type Account, type Deadline, type DeadlineWheel, ListNode } from '../fair/index.js';
 import { CallerStream } from './caller-stream.js';
-import { EVENT_NUMBERS_FROM, type EventRoom } from './replay-buffer.js';
+import { EVENT_NUMBERS_FROM, type EventMemory } from './replay-buffer.js';
 
 /** Streams of one session that are kept for a while after their answer was written. Beyond that, the oldest is dropped. */
 export const DELIVERED_STREAMS_KEPT = 4;
@@ -19,7 +19,7 @@ export const KEPT_STREAMS_SWEEP_MS = 5_000;
 /** The part of the share of session bytes that kept events may fill, so that enough is left for sessions. */
 const KEPT_FRACTION_MAX = 0.5;
 
-export class StreamKeeper implements EventRoom {
+export class StreamKeeper implements EventMemory {
   readonly countMax = Infinity;
   /** The number of the session stream, which belongs to no call: even, while those of calls are odd. */
   readonly sessionStreamNumber = EVENT_NUMBERS_FROM + 2 * Math.floor((Math.random() * EVENT_NUMBERS_FROM) / 2);

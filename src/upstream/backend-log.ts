@@ -1,15 +1,14 @@
-// Logs, once per change and backend, that a backend has become unavailable or available again: with thousands of sessions on one backend, a
-// line for each session would bury everything else.
+// Logs what happens to backends, once per change: with thousands of sessions on one backend, a line for each would bury everything else.
 import { type Logger, FAILURE_LOG_INTERVAL_MS } from '../shared/index.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/index.js';
 import { dropOldest } from './reach/silence-ledger.js';
 import { loggedReason, type UpstreamFault, type UpstreamFaultKind, faultReason } from '../http-client/index.js';
 
-/** Backend origins whose last failure a worker remembers. Beyond that, the oldest is forgotten. */
+/** Origins whose last failure is kept. Beyond that, the oldest is forgotten. */
 export const LAST_FAULTS_KEPT = 1_024;
 
 export interface LastFault {
-  /** The backend's name in the config of the caller whose request failed. */
+  /** In the config of the caller whose request failed. */
   readonly backend: string;
   readonly kind: string;
   /** Contains no address. */
@@ -19,7 +18,7 @@ export interface LastFault {
   readonly at: string;
 }
 
-/** The last failure at each origin, of any caller's request or of an opening: shown to operators. Cold path. */
+/** The last failure at each origin, of any caller: shown to operators. Cold path. */
 export class LastFaults {
   /** By origin, oldest first. */
   readonly #faults = new Map<string, LastFault>();
@@ -28,11 +27,8 @@ export class LastFaults {
     const { origin } = backend.target;
     this.#faults.delete(origin);
     dropOldest(this.#faults, LAST_FAULTS_KEPT);
-    const { kind } = fault;
-    this.#faults.set(origin, {
-      ...{ backend: backend.name, kind, reason: faultReason(fault), during },
-      at: new Date().toISOString(),
-    });
+    const at = new Date().toISOString();
+    this.#faults.set(origin, { backend: backend.name, kind: fault.kind, reason: faultReason(fault), during, at });
   }
 
   of(origin: string): LastFault | undefined {
@@ -41,26 +37,25 @@ export class LastFaults {
 }
 
 /**
- * Backend origins of which a worker logs that it never connects to them, such as `http:` ones with `tls-only`. Beyond that, others are not
- * logged.
+ * Origins that are logged because they are never connected to, such as `http:` ones with `tls-only`. Beyond that, others are not logged.
  */
 export const BACKEND_OBSTACLES_LOGGED = 1_024;
 
-/** For metrics: called for each failure of a request, and of each attempt to open a session. */
+/** For metrics: called for each failed request, and each failed opening. */
 export type BackendFaultHandler = (backend: string, kind: UpstreamFaultKind, during: LastFault['during']) => void;
 
 export class BackendLog {
   readonly lastFaults = new LastFaults();
   readonly #logger: Logger;
-  /** Backends last reported as unavailable, with the reason that was logged. */
+  /** Unavailable backends, with the reason that was logged. */
   readonly #reasons = new WeakMap<CompiledBackend, string>();
-  /** The left-out tools that were last logged for each backend. */
+  /** As last logged. */
   readonly #leftOut = new WeakMap<CompiledBackend, string>();
-  /** Virtual hosts whose differing extensions have been logged. */
+  /** Those that have been logged. */
   readonly #differing = new WeakSet<CompiledVirtualHost>();
-  /** What was logged of origins that can never be reached as configured: `<reason> <origin>`. */
+  /** What was logged: `<reason> <origin>`. */
   readonly #obstacles = new Set<string>();
-  /** When a failed request to a backend was last logged, and how many have failed since then. */
+  /** When a failed request was last logged, and how many have failed since. */
   readonly #failures = new WeakMap<CompiledBackend, { loggedAtMs: number; unloggedCount: number }>();
   readonly #nowMs: () => number;
   readonly #onFault: BackendFaultHandler | undefined;
@@ -71,14 +66,12 @@ export class BackendLog {
     this.#onFault = onFault;
   }
 
-  /** An attempt to open a session has failed; not called where no attempt was made. */
+  /** Called for each attempt, for metrics. */
   onOpenFault(backend: CompiledBackend, fault: UpstreamFault): void {
     this.#onFault?.(backend.name, fault.kind, 'opening');
   }
 
-  /**
-   * A request in an open session has failed. Logs one line per backend and interval, with the count of failures not logged since the last.
-   */
+  /** A request has failed: one line per backend and interval, with the number of those not logged. */
   onFailure(backend: CompiledBackend, fault: UpstreamFault): void {
     this.#onFault?.(backend.name, fault.kind, 'request');
     this.lastFaults.note(backend, fault, 'request');
@@ -96,7 +89,7 @@ export class BackendLog {
     );
   }
 
-  /** Tools are left out of a list, each with the reason. Logged again only when the list of tools has changed. */
+  /** Logged again only when the left-out tools have changed. */
   onToolsLeftOut(backend: CompiledBackend, tools: readonly string[]): void {
     const text = tools.join();
     if (this.#leftOut.get(backend) === text) return;
@@ -104,7 +97,6 @@ export class BackendLog {
     this.#logger.warn({ ...logFieldsOf(backend), tools }, 'tools omitted from a list: their x-mcp-header is invalid');
   }
 
-  /** Backends of a virtual host give different settings to these extensions. */
   onExtensionsDiffering(virtualHost: CompiledVirtualHost, extensions: readonly string[]): void {
     if (this.#differing.has(virtualHost)) return;
     this.#differing.add(virtualHost);
@@ -112,7 +104,7 @@ export class BackendLog {
     this.#logger.warn({ virtualHost: virtualHost.id, extensions }, meaning);
   }
 
-  /** Logged once for all configs that name the origin: it cannot become reachable while this process runs. */
+  /** Logged once per origin: it cannot become reachable while this process runs. */
   #onObstacle(backend: CompiledBackend, reason: string): void {
     const text = `${reason} ${backend.target.origin}`;
     if (this.#obstacles.has(text) || this.#obstacles.size >= BACKEND_OBSTACLES_LOGGED) return;
@@ -135,10 +127,7 @@ export class BackendLog {
   }
 }
 
-/** With the origin, since different backends may have the same name; without path and query, which may contain secrets. */
-function logFieldsOf({ name, target: { origin } }: CompiledBackend): {
-  readonly backend: string;
-  readonly origin: string;
-} {
+/** With the origin, as names are not unique; without path and query, which may contain secrets. */
+function logFieldsOf({ name, target: { origin } }: CompiledBackend): Record<'backend' | 'origin', string> {
   return { backend: name, origin };
 }

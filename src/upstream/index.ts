@@ -2,7 +2,7 @@ export { type BackendFaultHandler, BackendLog, type LastFault } from './backend-
 export { BackendEndpoints, type OriginView } from './reach/backend-endpoints.js';
 export type { IdSpan, RequestHandler } from './rpc/request-plan.js';
 export type { RpcRequest } from './rpc/rpc-request.js';
-export { LIST_PART_BYTES } from './rpc/unread-answer.js';
+export { LIST_PART_BYTES } from './rpc/unparsed-answer.js';
 export { BackendStream, type BackendStreamPlan } from './session/backend-stream.js';
 export {
   type ClientIntroduction,
@@ -15,6 +15,6 @@ export { type HandshakeResult, sessionHeaders } from './session/handshake.js';
 export { Discovery } from './session/modern-handshake.js';
 export { ModernListening, type ModernListeningPlan, type RefusedSubscriptions } from './session/modern-listening.js';
 export { headText, isNameTooLong, modernHead } from './session/modern-request.js';
-export type { SessionShare, UpstreamSessionRecord } from './session/known-mirrors.js';
+export type { MessageBudget, UpstreamSessionRecord } from './session/known-mirrors.js';
 export { type UpstreamOwner, UpstreamSession } from './session/upstream-session.js';
 export { OwnRequestIds, type UpstreamContext, type UpstreamMeans } from './upstream-context.js';

@@ -30,7 +30,7 @@ export class RequestScheduler extends TurnScheduler {
       serve();
     });
     if (!(entry instanceof FairQueueEntry))
-      return entry === 'full' ? refusals.requestsFull : refusals.subjectRequestsFull;
+      return entry === 'totalMax' ? refusals.requestsFull : refusals.subjectRequestsFull;
     counted?.requests.take(1);
     if (exchange.request.method === 'DELETE') return undefined;
     exchange.onAbort = () => {

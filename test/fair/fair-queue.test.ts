@@ -53,11 +53,11 @@ t.test('a key that takes its turn and returns at once waits for the others', asy
 t.test('a key can let its turn pass, and keeps its items', async (t) => {
   const queue = queueOf();
   t.equal(queue.next, undefined);
-  queue.pass();
+  queue.skip();
   addAll(queue, 'a1', 'a2', 'b1');
-  queue.hold('z');
+  queue.pause('z');
   t.same([queue.next, queue.keyCount], ['a1', 3]);
-  queue.pass();
+  queue.skip();
   t.same([queue.next, queue.count], ['b1', 3]);
   t.same(takeAll(queue), ['b1', 'a1', 'a2']);
   t.equal(queue.next, undefined);
@@ -80,11 +80,11 @@ t.test('an item can leave from anywhere, once', async (t) => {
 t.test('the queue is bounded per key and in all, and says which bound is reached', async (t) => {
   const queue = queueOf({ itemsMax: 4, itemsPerKeyMax: 3 });
   addAll(queue, 'a1', 'a2', 'a3');
-  t.equal(queue.add('a', 'a4'), 'key-full');
+  t.equal(queue.add('a', 'a4'), 'subjectMax');
   const [b1] = addAll(queue, 'b1');
-  t.equal(queue.add('b', 'b2'), 'full');
-  t.equal(queue.add('c', 'c1'), 'full');
-  t.equal(queue.add('a', 'a4'), 'key-full', 'its own bound says more');
+  t.equal(queue.add('b', 'b2'), 'totalMax');
+  t.equal(queue.add('c', 'c1'), 'totalMax');
+  t.equal(queue.add('a', 'a4'), 'subjectMax', 'its own bound says more');
   b1!.leave();
   addAll(queue, 'c1');
   t.same(takeAll(queue), ['a1', 'c1', 'a2', 'a3']);
@@ -94,41 +94,41 @@ t.test('the queue is bounded per key and in all, and says which bound is reached
 t.test('a held key is skipped until it is released', async (t) => {
   const queue = queueOf();
   addAll(queue, 'a1', 'a2', 'b1');
-  queue.hold('a');
-  queue.hold('c');
+  queue.pause('a');
+  queue.pause('c');
   addAll(queue, 'a3', 'c1');
-  t.equal(queue.hasTurn, true);
+  t.equal(queue.isReady, true);
   t.same(takeAll(queue), ['b1']);
-  t.equal(queue.hasTurn, false);
+  t.equal(queue.isReady, false);
   t.equal(queue.count, 4);
   addAll(queue, 'b2');
-  queue.release('a');
-  queue.release('a');
+  queue.resume('a');
+  queue.resume('a');
   t.same(takeAll(queue), ['b2', 'a1', 'a2', 'a3']);
-  queue.hold('a');
+  queue.pause('a');
   addAll(queue, 'a4');
   t.equal(queue.take(), undefined, 'held again');
-  queue.release('c');
-  queue.release('a');
-  queue.release('z');
+  queue.resume('c');
+  queue.resume('a');
+  queue.resume('z');
   t.same(takeAll(queue), ['c1', 'a4']);
 });
 
 t.test('a held key whose last item leaves is still held', async (t) => {
   const queue = queueOf();
   const [a1] = addAll(queue, 'a1');
-  queue.hold('a');
+  queue.pause('a');
   a1!.leave();
   addAll(queue, 'a2');
   t.equal(queue.take(), undefined);
-  queue.release('a');
+  queue.resume('a');
   t.equal(queue.take(), 'a2');
 });
 
 t.test('all items can be taken at once, even those of held keys', async (t) => {
   const queue = queueOf();
   addAll(queue, 'a1', 'a2', 'b1');
-  queue.hold('a');
+  queue.pause('a');
   t.same(queue.takeAll().sort(), ['a1', 'a2', 'b1']);
   t.same([queue.count, queue.takeAll()], [0, []]);
   addAll(queue, 'a3');
@@ -164,7 +164,7 @@ t.test('the queue behaves like a list of lines under any operations', async (t) 
         const item = `${key}${step}`;
         const place = queue.add(key, item);
         const expected =
-          line.length >= bounds.itemsPerKeyMax ? 'key-full' : total >= bounds.itemsMax ? 'full' : 'added';
+          line.length >= bounds.itemsPerKeyMax ? 'subjectMax' : total >= bounds.itemsMax ? 'totalMax' : 'added';
         check(step, place instanceof FairQueueEntry ? 'added' : place, expected);
         if (!(place instanceof FairQueueEntry)) break;
         places.set(item, place);
@@ -189,12 +189,12 @@ t.test('the queue behaves like a list of lines under any operations', async (t) 
         break;
       }
       case 4:
-        queue.hold(key);
+        queue.pause(key);
         held.add(key);
         round = round.filter((each) => each !== key);
         break;
       default:
-        queue.release(key);
+        queue.resume(key);
         if (held.delete(key) && line.length > 0) round.push(key);
     }
     const count = [...lines.values()].reduce((sum, items) => sum + items.length, 0);
@@ -207,8 +207,8 @@ t.test('keys that were held and released leave nothing behind', async (t) => {
   const queue = queueOf();
   const keptBytes = keptHeapBytes(() => {
     for (let number = 0; number < 50_000; number++) {
-      queue.hold(`key ${number}`);
-      queue.release(`key ${number}`);
+      queue.pause(`key ${number}`);
+      queue.resume(`key ${number}`);
     }
   });
   t.ok(keptBytes < 1_000_000, `${keptBytes} bytes`);
@@ -222,5 +222,5 @@ t.test('however many keys have as many places as they can, one more finds a plac
     const place = queue.add('ada', 'item');
     if (t.ok(place instanceof FairQueueEntry, `beside ${key + 1} of them`)) (place as FairQueueEntry<string>).leave();
   }
-  t.equal(queue.add('attacker 0', 'item'), 'key-full');
+  t.equal(queue.add('attacker 0', 'item'), 'subjectMax');
 });

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap';
 import { Accounts } from '../../src/fair/share.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { limits } from '../../src/shared/limits.js';
-import { MessageMemory, type MessageHold } from '../../src/fair/message-memory.js';
+import { MessageMemory, type MessageReservation } from '../../src/fair/message-memory.js';
 import { withReserve, type ShareBounds } from '../../src/fair/share.js';
 import { shareOptions } from '../support/shares.js';
 import { shareTable } from '../../src/relay/relay-options.js';
@@ -21,15 +21,11 @@ class Scene {
     this.#deadlines = new DeadlineWheel(100, () => this.nowMs);
     t.teardown(() => this.#deadlines.stop());
     this.accounts = new Accounts({ ...shareTable(shareOptions()), answerBytes });
-    this.memory = new MessageMemory({
-      accounts: this.accounts,
-      deadlines: this.#deadlines,
-      holdingOf: (account) => account.answerBytes,
-    });
+    this.memory = new MessageMemory(this.accounts, this.#deadlines, 'answerBytes');
   }
 
-  hold(subject: string, name = subject, onRefused: () => void = () => undefined): MessageHold {
-    return this.memory.hold(subject, {
+  hold(subject: string, name = subject, onRefused: () => void = () => undefined): MessageReservation {
+    return this.memory.reservation(subject, {
       onRoom: () => void this.heard.push(name),
       onNoRoom: (bound) => {
         this.heard.push(`${name}: ${bound}`);
@@ -119,7 +115,7 @@ t.test('a message that can never have room is refused at once', async (t) => {
 
 t.test('of messages that hold some room and wait for more, one gives up and the others continue', async (t) => {
   const scene = new Scene(t, { subjectMax: 90, totalMax: 90 });
-  const holds: MessageHold[] = [];
+  const holds: MessageReservation[] = [];
   for (const name of ['a', 'b', 'c'])
     holds.push(scene.hold('ada', name, () => holds[scene.heard.length - 1]?.release()));
   for (const hold of holds) t.equal(hold.grow(30), 'room');
@@ -235,7 +231,7 @@ t.test('10,000 random steps keep the bounds, lose nothing, and leave nobody wait
 async function checkRandomSteps(t: Test, bounds: ShareBounds): Promise<void> {
   const random = new Random(5);
   const scene = new Scene(t, bounds);
-  const holds: MessageHold[] = [];
+  const holds: MessageReservation[] = [];
   const wrong: string[] = [];
   for (let step = 0; step < 10_000; step += 1) {
     const hold = random.chance(0.5) && holds.length > 0 ? random.pick(holds) : undefined;

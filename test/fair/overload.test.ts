@@ -220,7 +220,7 @@ function watched(): Watched {
   const read = (lateMs = 0, waitedMs = 0): OverloadState => {
     gauges.waitedMs += waitedMs;
     gauges.ms += OVERLOAD_SAMPLE_MS + lateMs;
-    watch.read();
+    watch.takeSample();
     return overload.state;
   };
   return { gauges, overload, read, delaysMs };

@@ -2,7 +2,7 @@
 // into every process.
 import t from 'tap';
 import { LargeMemory } from '../../src/fair/large-memory.js';
-import { LIST_PART_BYTES } from '../../src/upstream/rpc/unread-answer.js';
+import { LIST_PART_BYTES } from '../../src/upstream/rpc/unparsed-answer.js';
 
 import { plainRequest } from '../../src/http-client/http-upstream.js';
 import { Http1Upstream } from '../../src/http-client/http1-upstream.js';

@@ -12,7 +12,7 @@ import type { MergedList } from '../../src/lists/merged-list.js';
 import type { Accounts } from '../../src/fair/share.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { LIST_BYTES_INLINE_MAX, TOOL_BYTES_EACH } from '../../src/lists/list-memory.js';
-import { LIST_PART_BYTES } from '../../src/upstream/rpc/unread-answer.js';
+import { LIST_PART_BYTES } from '../../src/upstream/rpc/unparsed-answer.js';
 import { limits } from '../../src/shared/limits.js';
 import type { CompiledVirtualHost } from '../../src/user-config/compiled-config.js';
 import { logInto } from '../support/log-lines.js';

@@ -1,7 +1,7 @@
 // A subject's share of session bytes as parts of a session see it: a limit, and the bytes held.
-import type { SessionShare } from '../../src/upstream/session/known-mirrors.js';
+import type { MessageBudget } from '../../src/upstream/session/known-mirrors.js';
 
-export class BoundedShare implements SessionShare {
+export class BoundedShare implements MessageBudget {
   heldBytes = 0;
   readonly bytesMax: number;
 

@@ -2,7 +2,7 @@
 // Exchange forbids throws.
 import type { HopFailure } from '../../src/worker/hop/call.js';
 import { NO_MIRROR, type BodyType, Exchange, type ExchangeRequest } from '../../src/exchange/exchange.js';
-import type { RoomWaiter } from '../../src/fair/message-memory.js';
+import type { MemoryWaiter } from '../../src/fair/message-memory.js';
 
 export interface RecordedAnswer {
   readonly status: number;
@@ -22,7 +22,7 @@ export class RecordedExchange extends Exchange {
 
   /** When false, a request for room for a response has to wait. */
   hasRoom = true;
-  roomAsked: { readonly bytes: number; readonly waiter: RoomWaiter } | undefined;
+  roomAsked: { readonly bytes: number; readonly waiter: MemoryWaiter } | undefined;
 
   /** While true, each `write` returns false. */
   isSlow = false;
@@ -120,7 +120,7 @@ export class RecordedExchange extends Exchange {
     this.tellDone(status, this.writtenBytes, 'cut');
   }
 
-  override makeRoom(bytes: number, waiter: RoomWaiter): 'room' | 'wait' {
+  override makeRoom(bytes: number, waiter: MemoryWaiter): 'room' | 'wait' {
     this.roomAsked = { bytes, waiter };
     return this.hasRoom ? 'room' : 'wait';
   }

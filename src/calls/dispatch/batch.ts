@@ -14,7 +14,7 @@
 import { encodeEvent } from '../../bytes/index.js';
 import { type ClientBatch, BATCH_PROTOCOL_VERSIONS } from '../../mcp/index.js';
 import { limits, refusals, type Refusal } from '../../shared/index.js';
-import { noWaiter, type MessageHold, type MessageMemory } from '../../fair/index.js';
+import { noWaiter, type MessageReservation, type MessageMemory } from '../../fair/index.js';
 import type { CompiledVirtualHost } from '../../user-config/index.js';
 import { accept, answer, refuse, type Exchange, type ExchangeWatcher, refuseMessage } from '../../exchange/index.js';
 import { BatchPart } from './batch-part.js';
@@ -64,7 +64,7 @@ export class Batch {
   /** The watcher of the batch's exchange, kept because that exchange may be over before all parts have begun. */
   readonly #watcher: ExchangeWatcher | undefined;
   readonly #session: BatchSession;
-  readonly #hold: MessageHold;
+  readonly #reservation: MessageReservation;
   #parts: readonly BatchPart[] = [];
   /** Gathered answers, by the index of the member. */
   readonly #answers: (Buffer | undefined)[] = [];
@@ -79,7 +79,7 @@ export class Batch {
     this.#exchange = exchange;
     this.#watcher = exchange.watcher;
     this.#session = session;
-    this.#hold = answerMemory.hold(session.identity.subject, noWaiter);
+    this.#reservation = answerMemory.reservation(session.identity.subject, noWaiter);
   }
 
   get isAborted(): boolean {
@@ -149,7 +149,7 @@ export class Batch {
     if (this.isAborted || this.#state === 'streaming') return true;
     const isTooMuch = this.#keptBytes + bytes > limits.batchAnswerBytesMax;
     // An answer that waits behind events is counted in `write`, and sent as soon as the caller reads on.
-    if (this.#isStreaming) return !isTooMuch || this.#hold.hasRoomFor(bytes);
+    if (this.#isStreaming) return !isTooMuch || this.#reservation.hasRoomFor(bytes);
     if (!isTooMuch) this.#keep(bytes);
     return !isTooMuch;
   }
@@ -226,12 +226,12 @@ export class Batch {
 
   #keep(bytes: number): void {
     this.#keptBytes += bytes;
-    this.#hold.take(bytes);
+    this.#reservation.take(bytes);
   }
 
   #release(): void {
     this.#keptBytes = 0;
-    this.#hold.release();
+    this.#reservation.release();
   }
 
   /** The only writer of the state. */

@@ -227,9 +227,9 @@ export class Names {
       return undefined;
     }
     const queueEntry = this.#queue.add(subject, { entry, subject });
-    if (!(queueEntry instanceof FairQueueEntry)) return queueEntry === 'key-full' ? 'share-used' : 'busy';
+    if (!(queueEntry instanceof FairQueueEntry)) return queueEntry === 'subjectMax' ? 'share-used' : 'busy';
     entry.queuedFor.add(subject);
-    if (this.#asking.isUsedUpBy(subject)) this.#queue.hold(subject);
+    if (this.#asking.isUsedUpBy(subject)) this.#queue.pause(subject);
     // Where there are old addresses, callers do not wait long for a turn either.
     if (this.#oldAddresses(entry) === undefined) return undefined;
     const serveIfQueued = (): unknown => entry.queuedFor.has(subject) && this.#serveStale(entry);
@@ -262,7 +262,7 @@ export class Names {
 
   #release(subject: string): void {
     this.#asking.give(subject);
-    this.#queue.release(subject);
+    this.#queue.resume(subject);
     while (this.#asking.hasRoom) {
       const next = this.#queue.take();
       if (next === undefined) return;
@@ -270,7 +270,7 @@ export class Names {
       // Another subject may have looked the name up first; the waiters may have left or been given old addresses.
       const isWanted = next.entry.waits.isLinked || next.entry.isSilent;
       if (isWanted && !next.entry.isAsking && this.#asking.tryTake(next.subject)) this.#start(next.entry, next.subject);
-      if (this.#asking.isUsedUpBy(next.subject)) this.#queue.hold(next.subject);
+      if (this.#asking.isUsedUpBy(next.subject)) this.#queue.pause(next.subject);
     }
   }
 

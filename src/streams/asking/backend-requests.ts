@@ -26,7 +26,12 @@ import type { CompiledBackend } from '../../user-config/index.js';
 import { withEdit, bareTaskEdit, callersTaskEdits, type TaskOwnership } from '../../messages/index.js';
 import { AskedRequestIds, type AskedRequest } from './asked-request-ids.js';
 import { ClientTasks } from './client-tasks.js';
-import type { ClientIntroduction, SessionShare, UpstreamSession, UpstreamSessionRecord } from '../../upstream/index.js';
+import type {
+  ClientIntroduction,
+  MessageBudget,
+  UpstreamSession,
+  UpstreamSessionRecord,
+} from '../../upstream/index.js';
 import { type Exchange, type ExchangeRequest, metadataFor } from '../../exchange/index.js';
 import type { OutgoingMessage, RequestMetadata } from '../../http-client/index.js';
 
@@ -82,7 +87,7 @@ interface AwaitedAnswer extends AskedRequest {
 
 interface BackendRequestsPlan {
   readonly sessionId: string;
-  readonly memory: SessionShare;
+  readonly memory: MessageBudget;
   readonly deadlines: DeadlineWheel;
   readonly answerTimeoutMs: number;
   readonly account: Account;

@@ -1,6 +1,6 @@
 // The tasks that the client of one session runs for backends, which asked for them. The client's task ids pass unchanged, so the
 // owner of each is kept here: a backend may ask only about a task whose id the client gave to that backend.
-import type { SessionShare, UpstreamSession } from '../../upstream/index.js';
+import type { MessageBudget, UpstreamSession } from '../../upstream/index.js';
 
 /** Kept ids of the tasks that a session's client runs for backends. Beyond that, the oldest is forgotten when another is added. */
 export const CLIENT_TASKS_MAX = 256;
@@ -15,11 +15,11 @@ interface ClientTask {
 }
 
 export class ClientTasks {
-  readonly #memory: SessionShare;
+  readonly #memory: MessageBudget;
   /** The kept tasks by the client's task ids, oldest first. */
   readonly #tasks = new Map<string, ClientTask>();
 
-  constructor(memory: SessionShare) {
+  constructor(memory: MessageBudget) {
     this.#memory = memory;
   }
 

@@ -1,45 +1,43 @@
-// A backend that does not answer `initialize`. The cause may be one caller's own (its headers, its config's path), so a silent endpoint is
-// not closed to other subjects: a subject is refused only after its own timeout, and gets one try whenever its delay is over. Once two
-// subjects have met silence, a third gets the fault at once, while its own first try continues in the background. Cold path.
+// Remembers for one URL who waited in vain for the answer to `initialize`. The cause may be one caller's own (its headers, its config's
+// path), so a subject is refused only after its own timeout, and may try again after a delay. Once two subjects have waited in vain, a
+// third gets the fault at once, while its first try continues in the background. Cold path.
 
-/** Subjects whose timeouts at one URL are remembered. Beyond that, the oldest is forgotten. */
+/** Subjects remembered per URL. Beyond that, the oldest is forgotten. */
 export const SILENCE_SUBJECTS_MAX = 64;
 
-/** First wait before an unreachable origin is probed, shortened at random by up to half. After that, it is probed, and the wait doubles. */
+/** First wait before an unreachable origin is probed, shortened at random by up to half; it doubles. */
 export const PROBE_DELAY_MS_MIN = 200;
-/** Longest wait before such a probe; short, so that a reachable origin is found soon. After that, the wait grows no further. */
+/** Longest such wait; short, so that a reachable origin is found soon. */
 export const PROBE_DELAY_MS_MAX = 4_000;
 /**
- * Time without any request for an unreachable origin, or without another timeout of a silent URL. After that, probing stops, or the silence
- * is forgotten; the next request tries it.
+ * After this time without a request for an unreachable origin, or another timeout of a silent URL, it is no longer probed, and the next
+ * request tries it.
  */
 export const ORIGIN_FORGOTTEN_MS = 60_000;
 
 interface SubjectSilence {
-  /** 0 until one of the subject's own tries has timed out. */
+  /** 0 until a try of the subject has timed out. */
   delayMs: number;
   retryAtMs: number;
-  /** Whether the subject's one permitted try is in progress. */
   isTrying: boolean;
 }
 
-/** Subjects that must have met silence before others get its fault at once. */
+/** So many subjects must have waited in vain before others are refused. */
 const WITNESSES_MIN = 2;
 
-/** `free`: nothing is known. `trial`: let through, but not worth waiting for. `refused`: another try is in progress or was just made. */
+/** `trial`: allowed, but not worth waiting for. `refused`: another try is in progress or was just made. */
 export type OpeningAdmission = 'free' | 'trial' | 'refused';
 
-/** The subjects that have recently waited in vain for one endpoint. */
 export class SilenceLedger {
   /** By subject, oldest first. */
   readonly #silences = new Map<string, SubjectSilence>();
 
-  /** @param subject is about to open a session; after `trial`, its outcome must be reported. */
+  /** After `trial`, the outcome must be reported. */
   admit(subject: string, nowMs: number): OpeningAdmission {
     this.#dropOld(nowMs);
     const own = this.#silences.get(subject);
     if (own === undefined) {
-      // Subjects that have only a trial are counted too, but there are such only where enough others have met silence.
+      // Subjects that have only a trial count, too.
       if (this.#silences.size < WITNESSES_MIN) return 'free';
       this.#note(subject, { delayMs: 0, retryAtMs: nowMs, isTrying: true });
       return 'trial';
@@ -49,7 +47,7 @@ export class SilenceLedger {
     return 'trial';
   }
 
-  /** The subject's opening got no answer in time, and nobody else got one meanwhile. */
+  /** Neither the subject nor anybody else got an answer in time. */
   onSilence(subject: string, nowMs: number): void {
     const before = this.#silences.get(subject)?.delayMs ?? 0;
     const delayMs = Math.min(Math.max(before * 2, PROBE_DELAY_MS_MIN), PROBE_DELAY_MS_MAX);
@@ -57,7 +55,7 @@ export class SilenceLedger {
     this.#note(subject, { delayMs, retryAtMs: nowMs + delayMs, isTrying: false });
   }
 
-  /** The subject's trial ended with something other than silence. */
+  /** The trial did not time out. */
   onTrialOver(subject: string): void {
     const own = this.#silences.get(subject);
     if (own === undefined) return;

@@ -1,4 +1,4 @@
-// Interprets what a backend's HTTP error response says beyond its status. Cold path.
+// Reads what a backend's HTTP error response means. Cold path.
 import {
   CLIENT_CAPABILITIES_KEY,
   PROTOCOL_VERSION_KEY,
@@ -20,15 +20,14 @@ import {
   type UpstreamFault,
 } from '../../http-client/index.js';
 
-/** Characters of a backend's words for 429 or 503 that reach the caller. Beyond that, the rest is left out. */
+/** Characters of a backend's text for 429 or 503 that reach the caller. */
 export const BACKEND_REFUSAL_CHARS_MAX = 512;
 
 type ReadRefusal = { readonly answer: BackendMessage } | { readonly fault: UpstreamFault };
 
-/** Whether a message in the response answers the request. */
 type IsAnswer = (message: BackendMessage) => boolean;
 
-/** Whether an HTTP error response has a certain meaning. @param error the JSON-RPC error in the body, if it is one. */
+/** @param error the JSON-RPC error in the body, if any. */
 type IsRefused = (
   plan: RequestPlan,
   status: number,
@@ -37,12 +36,12 @@ type IsRefused = (
   isAnswer: IsAnswer,
 ) => boolean;
 
-/** The fault for the status alone: 404 to a session id means that the backend no longer has the session (C11). */
+/** The fault for the status alone. 404 to a session id means that the session is lost (C11). */
 export function statusFault(status: number, carriesSession: boolean): UpstreamFault {
   return status === 404 && carriesSession ? upstreamFault('session-lost') : httpStatusFault(status);
 }
 
-/** Reads an HTTP error response. It may be the answer (R24): a message with the request's id counts, whatever the status. */
+/** A message with the request's id is the answer (R24), whatever the status. @param isAnswer whether a message has that id. */
 export function readRefusal(
   plan: RequestPlan,
   handler: RequestHandler,
@@ -52,7 +51,7 @@ export function readRefusal(
   isAnswer: IsAnswer,
 ): ReadRefusal {
   const { carriesSession, era, isUnauthorizedFault = false } = plan;
-  // An earlier redirect may no longer be valid: the next request goes to the configured target.
+  // An earlier redirect may no longer be valid.
   (plan.stream ?? plan.redirection).moved = undefined;
   const message = readBackendMessage(body);
   const error = message?.isError === true ? message : undefined;
@@ -68,7 +67,7 @@ export function readRefusal(
   return { fault: { ...httpStatusFault(status), refusal: readRefusalText(body, error, hint) } };
 }
 
-/** @param retryAfter seconds or an HTTP date; `''` when absent. */
+/** @param retryAfter seconds or an HTTP date; `''` if absent. */
 function readRefusalText(body: Buffer, error: BackendMessage | undefined, retryAfter: string): BackendRefusal {
   const text = error === undefined ? plainTextIn(body) : errorTextIn(body, error).message;
   const message = text.slice(0, BACKEND_REFUSAL_CHARS_MAX);
@@ -79,28 +78,25 @@ function readRefusalText(body: Buffer, error: BackendMessage | undefined, retryA
   };
 }
 
-/** The body as text; `''` for HTML, as proxies send it, and for bytes that are no text. */
+/** `''` for HTML, as proxies send it, and for bytes that are no text. */
 function plainTextIn(body: Buffer): string {
   const text = body.toString().trim();
   return /^<|[^\P{C}\s]/u.test(text) ? '' : text;
 }
 
-/**
- * What servers answer that do not know the session, as after a restart: `No valid session ID provided`, `Session not found`. Each
- * repetition is bounded, because up to 64 KiB of a backend's text are matched at once.
- */
+/** What servers say that do not know the session. Each repetition is bounded: up to 64 KiB of text are matched at once. */
 const NO_SESSION =
   /\b(?:no|unknown|invalid|expired|stale)(?: (?:or|valid|active|such|open|existing|known|mcp|expired|invalid)){0,8} session\b|\bsession\b(?: id)?(?: [\w"':-]{1,64})? (?:(?:is|was|has|has been|does|could) )?(?:not|no longer|unknown|invalid|expired|terminated|closed|ended|lost)\b|\bnot initialized\b/i;
-/** Whether a JSON-RPC error code is about a message, and not about the session in which it was sent. */
+/** Whether an error is about a message, and not about its session. */
 function isAboutMessage(code: unknown): boolean {
   if (code === rpcCodes.parseError || code === rpcCodes.methodNotFound) return true;
   return code === rpcCodes.invalidParams || code === rpcCodes.internalError;
 }
 
-/** The SDKs' code for an unknown session, which other servers use for other errors. */
+/** The SDKs' code for an unknown session. Other servers use it for other errors. */
 const SESSION_NOT_FOUND = -32001;
 
-/** Whether an error response says that the backend does not know the session, so that it did not carry out the request. */
+/** Whether an error says that the backend does not know the session, so that the request was not carried out. */
 export function saysNoSession(
   { carriesSession }: Pick<RequestPlan, 'carriesSession'>,
   body: Buffer,
@@ -112,8 +108,8 @@ export function saysNoSession(
 }
 
 /**
- * Servers refuse an unknown session with 404 (C11), or with 400 or 401 and words that say so, in an error that does not belong to the
- * request, or says that what came is no request.
+ * Servers refuse an unknown session with 404 (C11), or with 400 or 401 and such a text, in an error that does not belong to the request or
+ * says that it is no request.
  */
 const isSessionRefused: IsRefused = (plan, status, body, error, isAnswer) => {
   if (error !== undefined && saysNoSession(plan, body, error)) return true;
@@ -124,12 +120,12 @@ const isSessionRefused: IsRefused = (plan, status, body, error, isAnswer) => {
   return !isCarriedOut && !isAboutMessage(code) && NO_SESSION.test(message);
 };
 
-/** Statuses of requests that were not carried out: nothing at that path accepts them, or they were not understood. */
+/** Statuses of requests that were not carried out. */
 const REFUSING_STATUSES: ReadonlySet<number> = new Set([400, 404, 405]);
 
 /**
- * Whether a backend that has spoken the modern era refuses a request because it no longer does: it says so, or responds without the
- * request's id, as legacy servers do to a request without a session.
+ * Whether a backend no longer speaks the modern era: it says so, or responds without the request's id, as legacy servers do without a
+ * session.
  */
 const isModernRefused: IsRefused = (_plan, status, body, error, isAnswer) => {
   if (!REFUSING_STATUSES.has(status)) return false;
@@ -137,13 +133,13 @@ const isModernRefused: IsRefused = (_plan, status, body, error, isAnswer) => {
   const { code, versions } = errorTextIn(body, error);
   if (code === rpcCodes.versionUnsupported) return !versions.includes(MODERN_PROTOCOL_VERSION);
   const isModernError = code === rpcCodes.headerMismatch || code === rpcCodes.capabilityMissing;
-  // A request that ended in an internal error may have been carried out.
+  // After an internal error, the request may have been carried out.
   return !isModernError && code !== rpcCodes.internalError && !isAnswer(error);
 };
 
 /**
- * Whether a backend that has spoken a legacy version refuses a request as only servers of 2026-07-28 do, before looking at its content:
- * because of its version, or of missing headers or a missing envelope.
+ * Whether a backend no longer speaks a legacy version: it refuses a request as only servers of 2026-07-28 do, because of its version, or
+ * missing headers or envelope.
  */
 const isLegacyRefused: IsRefused = (_plan, status, body, error) => {
   if (status !== 400 || error === undefined) return false;

@@ -1,6 +1,5 @@
-// Resumes an answer whose event stream ended early: a GET on the connections for streams asks for what follows the last received event
-// (C14), as often as necessary within the request's deadline. To the request it is the call that brings the answer, in place of the one
-// that broke. Cold path.
+// Resumes an answer whose event stream ended early: a GET asks for what follows the last event (C14), repeatedly if necessary, within the
+// request's deadline. To the request it replaces the call that broke. Cold path.
 //
 //   waiting ── delay ──> asking ── 200 ──> streaming ── end, fault: `tryBegin` ──> waiting
 //   asking ── 5xx, 429, fault ──> waiting
@@ -18,41 +17,32 @@ import {
 import type { RequestPlan } from './request-plan.js';
 import { Backoff, limits } from '../../shared/index.js';
 
-/** Shortest `retry` of a backend that is honored, so that streams that keep ending cause no busy loop. A shorter one is raised to this. */
+/** A shorter `retry` of a backend is raised to this, so that streams that keep ending cause no busy loop. */
 export const BACKEND_RETRY_MS_MIN = 100;
-/** Longest `retry` of a backend that is honored. A longer one is reduced to this. */
+/** A longer `retry` is reduced to this. */
 export const BACKEND_RETRY_MS_MAX = 3_600_000;
 
-/**
- * When, and from which event, a backend's stream is requested again after it has ended (C13, C14): after the backend's own `retry`, or else
- * with a growing delay, and from the last complete event.
- */
+/** When and from which event to request a stream again that has ended (C13, C14): after the backend's `retry`, or else a growing delay. */
 export class Reconnection {
   #lastEventId = '';
   #retryMs: number | undefined;
-  /** Grows from one attempt to the next, until something is received. */
   readonly #backoff = new Backoff(limits.retryDelayMsMin, limits.retryDelayMsMax);
 
-  /** The event after which to resume; `''` when there is none. */
   get lastEventId(): string {
     return this.#lastEventId;
   }
 
-  /** The backend has sent something: the next failure counts as the first again. */
+  /** The backend has sent something: the next failure counts as the first. */
   noteProgress(): void {
     this.#backoff.reset();
   }
 
-  /** Notes the event id and the `retry` of a stream that has ended. */
   noteEnded({ lastEventId, retryMs }: EventStreamParser): void {
     if (lastEventId !== '') this.#lastEventId = isHeaderText(lastEventId) ? lastEventId : '';
     this.#retryMs = retryMs ?? this.#retryMs;
   }
 
-  /**
-   * The delay before the next attempt, in ms: the backend's `retry`, if it has sent one; after a failed attempt at least the growing delay.
-   * @param hasEnded false after a failed attempt.
-   */
+  /** The backend's `retry`, if any; after a failed attempt at least the growing delay. @param hasEnded false after a failed attempt. */
   nextDelayMs(hasEnded: boolean): number {
     const delayMs = this.#backoff.next();
     if (this.#retryMs === undefined) return delayMs;
@@ -61,7 +51,7 @@ export class Reconnection {
   }
 }
 
-/** Whether the id can be sent in a header unchanged. `TOO_LONG_ID` cannot, so such a stream is not resumed. */
+/** `TOO_LONG_ID` is not, so its stream is not resumed. */
 function isHeaderText(id: string): boolean {
   return /^[\x20-\x7e]*$/.test(id);
 }
@@ -79,15 +69,11 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
   #call: UpstreamCall | undefined;
   #delay: Deadline | undefined;
   #isPaused = false;
-  /** The bytes of the current stream, and of the longest earlier one that began after the same event. */
+  /** Bytes of the current stream, and the most of earlier ones that began after the same event. */
   #streamBytes = 0;
   #longestBytes = 0;
 
-  /**
-   * @param http whose connections the GETs use.
-   * @param reader gets the head of each resumed stream, its bytes and its end, as from any call.
-   * @param isSent that of the call whose stream broke.
-   */
+  /** @param http for the GETs. @param reader is called as if by one call that never broke. @param isSent of the call that broke. */
   constructor(
     plan: RequestPlan,
     http: HttpUpstream,
@@ -102,11 +88,7 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
     this.isSent = isSent;
   }
 
-  /**
-   * Continues after a stream that has ended.
-   * @param parser of that stream.
-   * @returns false when the stream had no event from which to continue.
-   */
+  /** @param parser of the stream that has ended. @returns false if it had no event from which to continue. */
   tryBegin(parser: EventStreamParser): boolean {
     const lastEventId = this.#reconnection.lastEventId;
     this.#reconnection.noteEnded(parser);
@@ -123,15 +105,15 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
   }
 
   /**
-   * Whether the current stream has brought more than earlier ones: a stream that always breaks at the same place is no progress.
-   * @param lastEventId of the current stream so far.
+   * Whether the current stream has brought more than earlier ones. One that always breaks at the same place makes no progress.
+   * @param lastEventId of the current stream.
    */
   hasProgressed(lastEventId = ''): boolean {
     if (this.#streamBytes > this.#longestBytes) return true;
     return lastEventId !== '' && lastEventId !== this.#reconnection.lastEventId;
   }
 
-  /** The current stream has brought a complete event, which is progress in any case. */
+  /** A complete event is progress in any case. */
   noteEvent(): void {
     this.#longestBytes = 0;
   }
@@ -197,7 +179,6 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
     if (this.#isPaused) this.#call.pause();
   }
 
-  /** The only writer of the state. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;
@@ -205,7 +186,7 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
   }
 }
 
-/** The request's headers, with its session id even if the backend has issued another since, but without those that describe a body. */
+/** The request's own headers, even if the session id has changed since, without those that describe a body. */
 function resumingHeaders(headers: readonly string[], lastEventId: string): string[] {
   const resuming = ['accept', 'text/event-stream', 'last-event-id', lastEventId];
   for (let index = 0; index + 1 < headers.length; index += 2) {
@@ -215,7 +196,6 @@ function resumingHeaders(headers: readonly string[], lastEventId: string): strin
   return resuming;
 }
 
-/** A success status without a stream does not answer the request. */
 function refusedFault(status: number): UpstreamFault {
   return status < 300
     ? upstreamFault('answer-invalid')

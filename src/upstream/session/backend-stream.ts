@@ -1,5 +1,5 @@
-// The event stream that a backend offers in response to GET, for one upstream session: what it sends unasked. Reopened whenever it ends,
-// after the backend's own `retry` or with a growing delay, from where it left off (C13, C14); a backend without such a stream says so
+// The event stream on which a backend sends what belongs to no request, in response to a GET, for one upstream session. When it ends, it is
+// reopened from where it left off, after the backend's `retry` or a growing delay (C13, C14). A backend without such a stream says so
 // (C04). Cold path: a few events per session.
 //
 //   asking ── 200 ──> streaming ── end, fault ──> waiting ── delay ──> asking
@@ -11,25 +11,25 @@ import type { Deadline, DeadlineWheel } from '../../fair/index.js';
 import { limits } from '../../shared/index.js';
 import type { UpstreamCall, UpstreamHandler } from '../../http-client/index.js';
 import { Reconnection } from '../rpc/resumption.js';
-import type { SessionShare } from './known-mirrors.js';
+import type { MessageBudget } from './known-mirrors.js';
 
 export interface BackendStreamPlan {
   readonly deadlines: DeadlineWheel;
-  /** The share that an incomplete event counts against. */
-  readonly memory: SessionShare;
-  /** Sends the GET. @param lastEventId `''` for none. */
+  /** Counts an incomplete event. */
+  readonly memory: MessageBudget;
+  /** @param lastEventId `''` for none. */
   ask(lastEventId: string, handler: UpstreamHandler): UpstreamCall;
-  /** The GET was redirected. @returns whether to ask once more, where the redirect leads. */
+  /** @returns whether to ask once more, where the redirect leads. */
   tryFollow(status: number, location: string): boolean;
-  /** The outcome of a GET is known. @param isStream false when the backend refuses the stream, or cannot be reached now. */
+  /** @param isStream false if the backend refuses the stream or cannot be reached now. */
   onAnswered(isStream: boolean): void;
-  /** A request or a notification; `bytes` is valid until the callback returns. */
+  /** A request or a notification. @param bytes valid until this returns. */
   onMessage(bytes: Buffer, message: BackendMessage): void;
-  /** The backend has no such stream, or no longer has one. */
+  /** The backend has no such stream. */
   onRefused?(): void;
   /**
-   * The backend may no longer know the session: it has refused the stream with a status that would mean this. Backends that have no stream,
-   * or have one already, use the same statuses, so only the answer to a POST can tell.
+   * The backend may have lost the session. It gave a status that could also mean that it has no stream, or has one already, so only a POST
+   * can tell.
    */
   onSessionDoubtful(): void;
 }
@@ -41,33 +41,26 @@ type State = 'asking' | 'streaming' | 'waiting' | 'over';
 export class BackendStream implements UpstreamHandler {
   readonly #plan: BackendStreamPlan;
   #state: State = 'asking';
-  /** `undefined` once the stream is over. */
   #call: UpstreamCall | undefined;
-  /** Present while it streams. */
   #parser: EventStreamParser | undefined;
   readonly #reconnection = new Reconnection();
   #delay: Deadline | undefined;
-  #isOffered = false;
-  /** Whether a redirect was followed: once only, since later requests know where it leads. */
+  /** Whether the backend has ever responded with a stream. Changed only here. */
+  isOffered = false;
+  /** Only one redirect is followed: later requests know where it leads. */
   #isFollowed = false;
-  /** Bytes of an incomplete event that are counted in the share. */
   #countedBytes = 0;
 
   constructor(plan: BackendStreamPlan) {
     this.#plan = plan;
     const call = plan.ask('', this);
-    // The request may have been refused synchronously.
+    // It may have been refused synchronously.
     if (this.#state !== 'over') this.#call = call;
   }
 
   /** Closed, or refused for good. May become true while a message is handled. */
   get isOver(): boolean {
     return this.#state === 'over';
-  }
-
-  /** Whether the backend has ever responded with a stream. */
-  get isOffered(): boolean {
-    return this.#isOffered;
   }
 
   close(): void {
@@ -90,16 +83,16 @@ export class BackendStream implements UpstreamHandler {
     const isStream = status < 300 && contentType === 'text/event-stream';
     this.#plan.onAnswered(isStream);
     if (isStream) {
-      this.#isOffered = true;
+      this.isOffered = true;
       if (this.#transition('asking', 'streaming'))
         this.#parser = new EventStreamParser((data) => this.#onEvent(data), limits.backendStreamEventBytesMax);
     } else if (status >= 500 || status === 429 || status === 409) {
-      // 409: the session already has such a stream, usually opened by a process that served it before.
+      // 409: the session has such a stream already, perhaps of a process that had it before.
       this.#call?.abort();
       this.#wait();
     } else {
       this.#refuse();
-      if (status === 404 || (this.#isOffered && (status === 400 || status === 405))) this.#plan.onSessionDoubtful();
+      if (status === 404 || (this.isOffered && (status === 400 || status === 405))) this.#plan.onSessionDoubtful();
     }
   }
 
@@ -109,12 +102,12 @@ export class BackendStream implements UpstreamHandler {
     const isSound = parser.push(chunk);
     if (this.isOver) return;
     if (isSound && this.#count(parser.keptBytes)) return;
-    // After an event that is too large, the next stream continues with the events behind it; an event without room now is sent again.
+    // The next stream continues behind an event that is too large, or sends one again that had no room.
     this.#call?.abort();
     this.#wait();
   }
 
-  /** @returns false when there is no room for an incomplete event. */
+  /** @returns false without room. */
   #count(bytes: number): boolean {
     const more = bytes - this.#countedBytes;
     const { memory } = this.#plan;
@@ -137,10 +130,10 @@ export class BackendStream implements UpstreamHandler {
   #onEvent(data: Buffer): void {
     if (this.#state !== 'streaming') return;
     const message = readBackendMessage(data);
-    // Answers and acknowledgements are no progress: a stream that brings nothing else before it ends counts as failing.
+    // A stream with nothing but answers and acknowledgements counts as failing.
     const isNoProgress = message?.kind === 'response' || message?.method === ACKNOWLEDGED;
     if (!isNoProgress) this.#reconnection.noteProgress();
-    // Answers belong on the streams of their requests (S14). This stream may itself be a request's; then an error means that it is refused.
+    // Answers belong on the streams of their requests (S14). If this is one, an error means that it is refused.
     if (message !== undefined && message.kind !== 'response') this.#plan.onMessage(data, message);
     else if (message?.isError === true && this.#plan.onRefused !== undefined) this.#refuse();
   }
@@ -162,7 +155,6 @@ export class BackendStream implements UpstreamHandler {
     });
   }
 
-  /** The only writer of the state. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from || from === 'over') return false;
     this.#state = to;

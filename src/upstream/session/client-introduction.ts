@@ -1,15 +1,15 @@
-// What a caller says about itself in `initialize`, forwarded to each backend in the backend's own `initialize`: JSON, byte for byte as
-// sent. A session keeps it for its lifetime, and counts it in its memory.
+// What a caller says about itself in `initialize`, forwarded byte for byte to each backend. A session keeps it, and counts it in its
+// memory.
 import { createHash } from 'node:crypto';
 import { PROGRAM_VERSION, KIB, RecentMap } from '../../shared/index.js';
 
 export interface ClientIntroduction {
   readonly clientInfo: Buffer;
-  /** What the caller can be asked for: sampling, elicitation, roots. */
+  /** Sampling, elicitation, roots. */
   readonly capabilities: Buffer;
 }
 
-/** For callers that have not introduced themselves: nobody could answer a backend's request. */
+/** For callers without `initialize`: nobody could answer a backend's request. */
 export const OWN_INTRODUCTION: ClientIntroduction = {
   clientInfo: Buffer.from(JSON.stringify({ name: 'switchyard', version: PROGRAM_VERSION })),
   capabilities: Buffer.from('{}'),
@@ -19,7 +19,7 @@ export function introductionBytes({ clientInfo, capabilities }: ClientIntroducti
   return clientInfo.length + capabilities.length;
 }
 
-/** Callers with the same hash look the same to a backend. @param others all else by which it can tell callers apart. */
+/** Callers with the same hash look the same to a backend. @param others what else tells callers apart. */
 export function hashOfIntroduction(
   { clientInfo, capabilities }: ClientIntroduction,
   others: readonly unknown[],
@@ -28,17 +28,14 @@ export function hashOfIntroduction(
   return hash.update(capabilities).update(clientInfo).digest('base64');
 }
 
-/**
- * Client introductions (`clientInfo` and `capabilities`) of which a worker keeps one copy for several sessions. Beyond that, the oldest are
- * no longer shared with new sessions; sessions that have one keep it.
- */
+/** Introductions that sessions of a worker may share. Beyond that, the oldest are no longer shared with new sessions. */
 export const INTRODUCTIONS_KNOWN_MAX = 256;
-/** Bytes of an introduction (`clientInfo` and `capabilities`) that sessions may share. Of a larger one, each session has its own copy. */
+/** A larger introduction is not shared. */
 export const INTRODUCTION_SHARED_BYTES_MAX = 2 * KIB;
 
 /**
- * The recent introductions of callers. Sessions of the same client program send identical ones and share one copy, because a copy for each
- * would hold a block of memory for a few hundred bytes. Cold path: once per session.
+ * Recent introductions, shared by sessions of the same client program: a copy for each would hold a block of memory for a few hundred
+ * bytes. Cold path: once per session.
  */
 export class Introductions {
   readonly #known = new RecentMap<ClientIntroduction>(
@@ -47,7 +44,7 @@ export class Introductions {
     introductionBytes,
   );
 
-  /** @returns a copy, possibly shared by callers with the same bytes. */
+  /** @returns a copy, perhaps shared. */
   of(original: ClientIntroduction): ClientIntroduction {
     if (original === OWN_INTRODUCTION) return original;
     if (introductionBytes(original) > INTRODUCTION_SHARED_BYTES_MAX) return copyOf(original);
@@ -63,7 +60,7 @@ export class Introductions {
   }
 }
 
-/** Not allocated from `Buffer`'s pool for small buffers, because one small slice would keep a whole block of it alive. */
+/** Not from `Buffer`'s pool, of which one small slice keeps a whole block alive. */
 function copyOf({ clientInfo, capabilities }: ClientIntroduction): ClientIntroduction {
   const both = Buffer.allocUnsafeSlow(clientInfo.length + capabilities.length);
   clientInfo.copy(both);

@@ -1,5 +1,5 @@
-// The opening of an upstream session: `initialize`, then `notifications/initialized` (C05, C06). The session is usable only when the
-// backend has accepted both; one deadline covers everything. Cold path: two requests per session and backend.
+// Opens a session with `initialize` and `notifications/initialized` (C05, C06). It is usable once the backend has accepted both, within one
+// deadline. Cold path: two requests per session and backend.
 import {
   readInitializeResult,
   type BackendMessage,
@@ -37,17 +37,16 @@ import type { UpstreamSessionRecord } from './known-mirrors.js';
 
 export interface HandshakeResult {
   readonly record: UpstreamSessionRecord;
-  /** The result of `initialize` or `server/discover`. */
   readonly resultJson: Buffer;
-  /** Headers of every later request in the session: name, value, … */
+  /** Of every later request: name, value, … */
   readonly headers: readonly string[];
-  /** Only for a server of the 2024-11-05 transport: the stream that carries the whole session. */
+  /** For the 2024-11-05 transport: the stream that carries the whole session. */
   readonly stream?: SseStream | undefined;
 }
 
 export interface HandshakeHandler {
   onOpen(result: HandshakeResult): void;
-  /** @param isOtherEra whether the backend has shown that it does not speak this era of MCP, so that the other may be worth a try. */
+  /** @param isOtherEra whether the backend does not speak this era of MCP, so that the other is worth a try. */
   onFault(fault: UpstreamFault, isOtherEra: boolean): void;
 }
 
@@ -62,46 +61,40 @@ export interface HandshakePlan {
   readonly target: UpstreamTarget;
   readonly redirection: Redirection;
   readonly endpoint: BackendEndpoint;
-  /** The caller's headers for this backend, and credentials: name, value, … */
+  /** The caller's, and credentials: name, value, … */
   readonly headers: readonly string[];
   readonly introduction: ClientIntroduction;
-  /** The version of MCP that the caller speaks: offered to a backend that refuses the latest, and names none. */
+  /** The caller's version of MCP: offered to a backend that refuses the latest and names none. */
   readonly protocolVersion: string;
-  /** Whether 401 is always a fault, whatever the body: see `RequestPlan`. */
+  /** See `RequestPlan`. */
   readonly isUnauthorizedFault: boolean;
-  /** Whether the session keeps the cookies that the backend sets. */
   readonly keepsCookies: boolean;
-  /** Whether the server has the 2024-11-05 transport: then its stream is opened first, on which it names the URL for messages. */
+  /** Whether the server has the 2024-11-05 transport, whose stream names the URL for messages. */
   readonly isSse: boolean;
-  /** When the handshake must be over, in ms of the context's clock. */
+  /** Deadline on the context's clock. */
   readonly dueMs: number;
 }
 
-/** A handshake in progress. */
 export abstract class Handshake {
   protected readonly context: UpstreamMeans;
   protected readonly plan: HandshakePlan;
   protected readonly handler: HandshakeHandler;
 
-  /** Starts it; the handler is never called synchronously. */
+  /** The handler is never called synchronously. */
   constructor(context: UpstreamMeans, plan: HandshakePlan, handler: HandshakeHandler) {
     this.context = context;
     this.plan = plan;
     this.handler = handler;
   }
 
-  /** Gives up without calling the handler; if the backend has already made a session, it is ended. */
+  /** The handler is not called. A session that the backend has already made is ended. */
   abstract abort(): void;
 
   protected get remainingMs(): number {
     return this.plan.dueMs - this.context.nowMs();
   }
 
-  /**
-   * Sends a request.
-   * @param id as JSON; the message has it already.
-   * @param headers of the message; the caller's are added to them.
-   */
+  /** @param id as JSON, the same as in the message. @param headers without the caller's. */
   protected ask(
     id: Buffer,
     { body, head }: OutgoingMessage,
@@ -138,19 +131,19 @@ export abstract class Handshake {
 }
 
 export class Initialization extends Handshake implements RequestHandler {
-  /** The version to offer: the latest, and after a refusal the newest that the backend names, or the caller's own (C05). */
+  /** The version to offer (C05). */
   #version = LATEST_PROTOCOL_VERSION;
-  /** What to offer after a refusal of the latest version; `undefined` for nothing. */
+  /** The version to offer after a refusal of the latest, if any. */
   #nextVersion: string | undefined;
   #request: RpcRequest | undefined;
-  #notice: UpstreamCall | undefined;
-  /** Of the SSE stream until its `endpoint` event, and later of `#notice`, the POST of `notifications/initialized`. */
+  #confirmation: UpstreamCall | undefined;
+  /** For the `endpoint` event of the SSE stream, and later for `#confirmation`. */
   #deadline: Deadline | undefined;
-  /** For a server of the 2024-11-05 transport: its stream, through which messages are sent. */
+  /** For the 2024-11-05 transport. */
   #stream: SseStream | undefined;
-  /** The result of `initialize`, from when `#notice` is sent. */
+  /** Set with `#confirmation`. */
   #result: HandshakeResult | undefined;
-  /** The id in the answer to `initialize`, and the cookies of all answers; `''` for none. */
+  /** From the answer to `initialize`, and from all answers; `''` for none. */
   #sessionId = '';
   #cookies = '';
   #isOver = false;
@@ -170,7 +163,6 @@ export class Initialization extends Handshake implements RequestHandler {
       },
       onLost: (fault) => this.#fail(fault),
     }));
-    // The server has not responded at all, or has begun its stream without an `endpoint` event.
     this.#deadline = this.context.deadlines.after(this.remainingMs, () =>
       this.#fail(upstreamFault(stream.isAnswered ? 'endpoint-missing' : 'answer-timeout')),
     );
@@ -207,7 +199,7 @@ export class Initialization extends Handshake implements RequestHandler {
     if (this.#isOver) return false;
     this.#isOver = true;
     this.#request?.abort();
-    this.#notice?.abort();
+    this.#confirmation?.abort();
     this.#deadline?.cancel();
     return true;
   }
@@ -219,7 +211,7 @@ export class Initialization extends Handshake implements RequestHandler {
   }
 
   onMessage(): void {
-    // Messages before the answer to `initialize` are ignored: the session is not open yet (C07).
+    // The session is not open yet (C07).
   }
 
   onAnswer(bytes: Buffer, message: BackendMessage): void {
@@ -241,7 +233,7 @@ export class Initialization extends Handshake implements RequestHandler {
   onFault(fault: UpstreamFault): void {
     this.#request = undefined;
     const { kind, detail } = fault;
-    // Whatever the words of a 400, the offered version may be its cause: a client that connected directly would have offered its own.
+    // Any 400 may be about the offered version. A client that connected directly would have offered its own.
     if (kind === 'http-status' && detail === '400' && this.#version === LATEST_PROTOCOL_VERSION)
       this.#nextVersion ??= versionIfOfferable(this.plan.protocolVersion);
     if (!this.#tryNextVersion()) this.#fail(fault, isOfOtherEra(fault));
@@ -252,7 +244,7 @@ export class Initialization extends Handshake implements RequestHandler {
       this.#nextVersion = versionToOfferNext(error.toString(), this.plan.protocolVersion);
   }
 
-  /** Initializes with another version, once, if the first was refused for its version, and so was not carried out. */
+  /** Initializes once more with another version. */
   #tryNextVersion(): boolean {
     if (this.#nextVersion === undefined) return false;
     this.#version = this.#nextVersion;
@@ -271,7 +263,7 @@ export class Initialization extends Handshake implements RequestHandler {
     this.#result = result;
     let refusal: UpstreamFault | undefined;
     this.#deadline = this.context.deadlines.after(this.remainingMs, () =>
-      this.#onNoticeOver(refusal ?? upstreamFault('answer-timeout')),
+      this.#onConfirmationOver(refusal ?? upstreamFault('answer-timeout')),
     );
     const { subject } = this.plan;
     const target = this.#target;
@@ -281,19 +273,22 @@ export class Initialization extends Handshake implements RequestHandler {
         else if (status >= 300) refusal = redirectFault(status, hint, target);
         else {
           // The body is not needed, and some servers never end it.
-          if (contentType === 'text/event-stream') this.#onNoticeOver(undefined);
+          if (contentType === 'text/event-stream') this.#onConfirmationOver(undefined);
           this.#onConfirmed(result, newSessionId, hint);
         }
       },
       onData: () => {},
-      onEnd: () => this.#onNoticeOver(refusal),
-      onFault: (fault) => this.#onNoticeOver(refusal ?? fault),
+      onEnd: () => this.#onConfirmationOver(refusal),
+      onFault: (fault) => this.#onConfirmationOver(refusal ?? fault),
     };
     const headers = withHeaders(result.headers, this.plan.headers);
-    this.#notice = this.context.http.dispatch(plainRequest(subject, target, 'POST', headers, INITIALIZED), handler);
+    this.#confirmation = this.context.http.dispatch(
+      plainRequest(subject, target, 'POST', headers, INITIALIZED),
+      handler,
+    );
   }
 
-  /** The session is open. @param newSessionId the session id in the response; `''` for none. */
+  /** @param newSessionId in the response; `''` for none. */
   #onConfirmed({ record, resultJson, headers }: HandshakeResult, newSessionId: string, cookies: string): void {
     const sessionId = (record.sessionId && newSessionId) || record.sessionId;
     this.noteHead(sessionId, cookies);
@@ -304,17 +299,16 @@ export class Initialization extends Handshake implements RequestHandler {
     else this.handler.onOpen({ ...resultOf({ ...record, sessionId, cookies: this.#cookies }, resultJson), stream });
   }
 
-  #onNoticeOver(fault: UpstreamFault | undefined): void {
+  #onConfirmationOver(fault: UpstreamFault | undefined): void {
     this.#deadline?.cancel();
-    this.#notice?.abort();
+    this.#confirmation?.abort();
     if (fault === undefined || this.#isOver) return;
     this.#endSession(this.#result?.record);
-    // Some servers of 2026-07-28 answer `initialize` and expect the client to disconnect; they then refuse every request that names the
-    // agreed version.
+    // Some servers of 2026-07-28 answer `initialize`, but then refuse requests that name the agreed version.
     this.#fail(fault, fault.kind === 'http-status' && fault.detail === '400');
   }
 
-  /** Ends a session that the backend made for a handshake that failed (C12). */
+  /** Ends the session of a failed handshake (C12). */
   #endSession(session: Omit<SessionValues, 'cookies'> | undefined): void {
     if (session === undefined || session.sessionId === '') return;
     const { sessionId, protocolVersion } = session;
@@ -326,8 +320,8 @@ export class Initialization extends Handshake implements RequestHandler {
 }
 
 /**
- * Whether a fault suggests the other era (N11): a server without sessions has no `initialize`, and most such servers say which versions
- * they speak. Any other refusal that means "not understood" is worth one try.
+ * Whether a fault suggests the other era (N11). A server without sessions has no `initialize`, and most say which versions they speak. Any
+ * other refusal that means "not understood" is worth a try.
  */
 function isOfOtherEra(fault: UpstreamFault): boolean {
   return OTHER_ERA_FAULTS.has(fault.kind) || isNotUnderstood(fault);
@@ -349,10 +343,10 @@ function resultOf(record: UpstreamSessionRecord, resultJson: Buffer): HandshakeR
   return { record, headers: sessionHeaders(record), resultJson };
 }
 
-/** What the headers of a session's requests repeat. */
+/** Values that are repeated in headers. */
 type SessionValues = Pick<UpstreamSessionRecord, 'sessionId' | 'protocolVersion' | 'cookies'>;
 
-/** The headers of every request in a session (C09, C10). @param own those that do not depend on the session. */
+/** Headers of every request in a session (C09, C10). @param own those that do not depend on the session. */
 export function sessionHeaders(
   { sessionId, protocolVersion, cookies = '' }: SessionValues,
   own = CONTENT_HEADERS,
@@ -363,13 +357,13 @@ export function sessionHeaders(
   return headers;
 }
 
-/** The headers of the GET for a backend's own stream. @param lastEventId event to resume after; `''` for none. */
+/** Headers of the GET for a backend's own stream. @param lastEventId to resume after; `''` for none. */
 export function listeningHeaders(record: SessionValues, lastEventId: string): readonly string[] {
   const headers = sessionHeaders(record, ['accept', 'text/event-stream']);
   return lastEventId === '' ? headers : [...headers, 'last-event-id', lastEventId];
 }
 
-/** Returns the same array when there is nothing to add, because serialized heads are remembered by array. */
+/** The same array if nothing is added: serialized heads are cached by array. */
 function withHeaders(headers: readonly string[], added: readonly string[]): readonly string[] {
   return added.length === 0 ? headers : [...headers, ...added];
 }
@@ -383,7 +377,7 @@ function readRecord(
   if (message.isError) return initializeFault(bytes.subarray(message.bodyStart, message.bodyEnd));
   const result = readInitializeResult(bytes.subarray(message.bodyStart, message.bodyEnd));
   if (result === undefined) return upstreamFault('answer-invalid');
-  // Some servers accept `initialize` only to answer that they have no sessions.
+  // Some servers accept `initialize` only to say that they have no sessions.
   if (result.protocolVersion === MODERN_PROTOCOL_VERSION) return upstreamFault('version-later');
   if (!BACKEND_VERSIONS.has(result.protocolVersion)) return upstreamFault('version-unsupported');
   return { era: 'legacy', sessionId, cookies, ...result };

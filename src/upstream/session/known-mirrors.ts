@@ -1,60 +1,55 @@
-// What calls depend on in the list of tools that the backend last gave to this upstream session (lists of other sessions do not count): the
-// parameters that a call must repeat in `mcp-param-*` headers, and the tool names and page URIs that MCP Apps of the backend use.
+// What calls need of the list of tools that the backend last gave to this upstream session: the parameters that a call must repeat in
+// `mcp-param-*` headers, and the tool names and page URIs that MCP Apps use.
 import type { MirroredParam, ToolMirrors, ExtraCapability, Era } from '../../mcp/index.js';
 import { KIB } from '../../shared/index.js';
 
-/** What is stored about an open upstream session: all that another process needs to continue it. */
+/** All that another process needs to continue an open upstream session. */
 export interface UpstreamSessionRecord {
-  /** Whether the backend is spoken to in a session or without one. */
   readonly era: Era;
-  /** The backend's session id; `''` when it gave none (C09), and in the modern era. */
+  /** `''` if the backend gave none (C09), and in the modern era. */
   readonly sessionId: string;
-  /** The cookies that the backend has set for the session, as a `cookie` header; absent or `''` for none. */
+  /** The value of `cookie`; absent or `''` for none. */
   readonly cookies?: string | undefined;
-  /** The version with which the backend answered (specification 2.4). */
+  /** From the backend's answer (specification 2.4). */
   readonly protocolVersion: string;
-  /** The capabilities that the backend declared, as bits of `capability`. */
+  /** As bits of `capability`. */
   readonly capabilities: number;
-  /** The experimental capabilities and extensions that it declared; `undefined` for none. */
+  /** Experimental capabilities and extensions; `undefined` for none. */
   readonly named: readonly ExtraCapability[] | undefined;
-  /** For the answer to the client's `initialize`; `undefined` for none, and where another process opened the session. */
+  /** For the answer to `initialize`; `undefined` for none, and where another process opened the session. */
   readonly instructions: string | undefined;
 }
 
-/** The memory that texts from a backend count against: that of a session. */
+/** Counts texts of backends in a session's memory. */
 export interface TextBudget {
-  /** @returns the counted bytes, to be passed to `drop` later; `undefined` when there is no room for the text. */
+  /** @returns the bytes, to be passed to `drop` later; `undefined` without room. */
   tryKeepText(text: string): number | undefined;
   drop(bytes: number): void;
 }
 
-/** The memory of a session for messages that wait or are incomplete, by their bytes: a part of the subject's share. */
-export interface SessionShare {
+/** Counts bytes of messages that wait or are incomplete in a session's memory. */
+export interface MessageBudget {
   hasRoomFor(bytes: number): boolean;
   keep(bytes: number): void;
   drop(bytes: number): void;
 }
 
-/**
- * Characters of the tools with `x-mcp-header` that an upstream session keeps, as JSON. Beyond that, further ones are not kept; the tool
- * whose call last missed its parameters is kept first.
- */
+/** Characters of the tools with `x-mcp-header` that are kept, as JSON. The tool whose call last missed its parameters comes first. */
 export const MIRRORS_CHARS_MAX = 32 * KIB;
 
-/** The mirrored parameters of each tool, and the names that apps use. */
 export class KnownMirrors {
   readonly #memory: TextBudget;
   #byTool: ReadonlyMap<string, readonly MirroredParam[] | undefined> = new Map();
   #apps: ReadonlySet<string> = new Set();
   #bytes = 0;
-  /** The tool that was last given to `noteMissed`; `''` for none. */
+  /** The last one of `noteMissed`; `''` for none. */
   #missed = '';
 
   constructor(memory: TextBudget) {
     this.#memory = memory;
   }
 
-  /** Replaces all. @param tools those with mirrored parameters. @param apps the tool names and page URIs that apps use. */
+  /** Replaces everything. @param tools those with mirrored parameters. @param apps tool names and page URIs that apps use. */
   learn(tools: readonly ToolMirrors[], apps: readonly string[] = []): void {
     this.drop();
     const kept: ToolMirrors[] = [];
@@ -70,7 +65,7 @@ export class KnownMirrors {
     if (bytes === undefined) return;
     this.#bytes = bytes;
     this.#apps = new Set(names);
-    // If a list has two tools of one name, the first counts.
+    // Of two tools with one name, the first counts.
     this.#byTool = new Map(kept.reverse());
   }
 
@@ -79,12 +74,12 @@ export class KnownMirrors {
     return missed === undefined ? tools : [missed, ...tools.filter((tool) => tool !== missed)];
   }
 
-  /** The tools are about to be listed because this tool's parameters are unknown: it is kept first when there is no room for all. */
+  /** The tools are about to be listed because of this one: it is kept first. */
   noteMissed(tool: string): void {
     this.#missed = tool;
   }
 
-  /** Whether the tool has mirrored parameters that are unknown, because the tool was too large to be read. */
+  /** Whether the tool was too large for its mirrored parameters to be read. */
   isTooLarge(tool: string): boolean {
     return this.#byTool.has(tool) && this.#byTool.get(tool) === undefined;
   }
@@ -94,7 +89,7 @@ export class KnownMirrors {
     return this.#byTool.get(tool);
   }
 
-  /** Whether an app of the backend uses this tool name or page URI. */
+  /** @param name of a tool, or the URI of a page. */
   hasApp(name: string): boolean {
     return this.#apps.has(name);
   }

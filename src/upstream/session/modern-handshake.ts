@@ -1,5 +1,5 @@
-// The opening of an upstream session with a backend that has no sessions (MCP 2026-07-28): one `server/discover`, which says what the
-// backend offers. The backend keeps no state for it, and there is nothing to end. Cold path: once per upstream session.
+// Opens an upstream session with a backend that has no sessions (MCP 2026-07-28): one `server/discover`. The backend keeps no state for it.
+// Cold path: once per upstream session.
 import {
   TASK_CAPABILITIES,
   readDiscoverResult,
@@ -19,10 +19,10 @@ import type { RequestHandler } from '../rpc/request-plan.js';
 const MODERN_CODES: ReadonlySet<unknown> = new Set(Object.values(modernCodes));
 
 export class Discovery extends Handshake implements RequestHandler {
-  /** Headers of every request to a backend of this era: name, value, … */
+  /** Of every request: name, value, … */
   readonly #headers = sessionHeaders({ sessionId: '', protocolVersion: MODERN_PROTOCOL_VERSION });
   #request: RpcRequest;
-  /** Whether the backend has refused the version although it listed it among those it speaks. */
+  /** Whether the backend refused the version although it says that it speaks it. */
   #isVersionListed = false;
   #isSecondTry = false;
 
@@ -42,7 +42,7 @@ export class Discovery extends Handshake implements RequestHandler {
   }
 
   onMessage(): void {
-    // Nothing was asked for that a message before the answer could be about.
+    // Nothing is expected before the answer.
   }
 
   onAnswer(bytes: Buffer, message: BackendMessage): void {
@@ -55,7 +55,7 @@ export class Discovery extends Handshake implements RequestHandler {
     if (!this.#tryAgain()) this.handler.onFault(fault, isOfOtherEra(fault));
   }
 
-  /** Servers that do not even look at the request answer with errors that belong to no request. */
+  /** Some servers answer with errors that belong to no request. */
   faultOfError(error: Buffer): UpstreamFault | undefined {
     const { code, versions } = readBackendErrorText(error);
     if (code === modernCodes.versionUnsupported) {
@@ -70,11 +70,11 @@ export class Discovery extends Handshake implements RequestHandler {
     if (result === undefined) this.handler.onFault(upstreamFault('answer-invalid'), true);
     else if (result.supportedVersions.includes(MODERN_PROTOCOL_VERSION)) {
       const { named, instructions } = result;
-      // Tasks are an extension in this era, different from the tasks that clients with sessions know.
+      // In this era, tasks are an extension, which differs from those of clients with sessions.
       const capabilities = result.capabilities & ~TASK_CAPABILITIES;
-      const form = { era: 'modern', sessionId: '', protocolVersion: MODERN_PROTOCOL_VERSION } as const;
+      const protocolVersion = MODERN_PROTOCOL_VERSION;
       this.handler.onOpen({
-        record: { ...form, capabilities, named, instructions },
+        record: { era: 'modern', sessionId: '', protocolVersion, capabilities, named, instructions },
         headers: this.#headers,
         resultJson: body,
       });
@@ -84,11 +84,11 @@ export class Discovery extends Handshake implements RequestHandler {
   #onError(error: Buffer): void {
     const { code, versions } = readBackendErrorText(error);
     if (code === modernCodes.versionUnsupported) this.#onVersions(versions);
-    // An error about headers or capabilities comes from a server of this era. Any other may come from one that does not know the method.
+    // An error about headers or capabilities comes from a server of this era. Others may come from a server that does not know the method.
     else this.handler.onFault(upstreamFault('discover-refused'), !MODERN_CODES.has(code));
   }
 
-  /** The backend says that it speaks only these versions: one may have sessions, or be this version after all (N05). */
+  /** The backend speaks only these versions: perhaps one with sessions, or this one after all (N05). */
   #onVersions(versions: readonly string[]): void {
     this.#isVersionListed = versions.includes(MODERN_PROTOCOL_VERSION);
     if (this.#tryAgain()) return;
@@ -98,7 +98,7 @@ export class Discovery extends Handshake implements RequestHandler {
     );
   }
 
-  /** Retries once: servers that are being replaced by newer ones may answer inconsistently. */
+  /** Once: while servers are being replaced, answers may be inconsistent. */
   #tryAgain(): boolean {
     if (!this.#isVersionListed || this.#isSecondTry) return false;
     this.#isSecondTry = true;
@@ -107,7 +107,7 @@ export class Discovery extends Handshake implements RequestHandler {
   }
 }
 
-/** Whether a fault suggests the other era: an older server knows neither the method nor requests without a session. */
+/** An older server knows neither the method nor requests without a session. */
 function isOfOtherEra(fault: UpstreamFault): boolean {
   return fault.kind === 'answer-invalid' || isNotUnderstood(fault);
 }

@@ -1,6 +1,6 @@
-// What a backend of MCP 2026-07-28 sends unasked, for one session: on the response to a `subscriptions/listen`, whose filter names what is
-// wanted. When that changes, a new request is sent, and the previous one is closed once the backend has acknowledged the new one, so that
-// nothing is lost in between. Cold path.
+// Receives what a backend of MCP 2026-07-28 sends on its own, for one session: on the response to a `subscriptions/listen`, whose filter
+// says what is wanted. When that changes, a new request is sent, and the old one is closed once the backend has acknowledged the new one,
+// so that nothing is lost. Cold path.
 //
 //   next ── acknowledged, or its time is over ──> current ── the next one is ──> closed
 //   next, current ── refused ──> closed
@@ -9,9 +9,9 @@ import type { Deadline, DeadlineWheel } from '../../fair/index.js';
 import { isObject, limits } from '../../shared/index.js';
 import { BackendStream } from './backend-stream.js';
 import type { UpstreamCall, UpstreamHandler } from '../../http-client/index.js';
-import type { SessionShare } from './known-mirrors.js';
+import type { MessageBudget } from './known-mirrors.js';
 
-/** What of a `subscriptions/listen` a backend does not honour, according to its acknowledgement (M25). */
+/** What a backend, by its acknowledgement, will not send (M25). */
 export interface RefusedSubscriptions {
   /** Members of the filter, such as `toolsListChanged`. */
   readonly members: ReadonlySet<string>;
@@ -20,8 +20,8 @@ export interface RefusedSubscriptions {
 }
 
 /**
- * @param asked the filter that the backend was sent, as JSON.
- * @returns `undefined` when it honours all of it, does not say, or says too much to be read at once.
+ * @param asked the filter, as JSON.
+ * @returns `undefined` if it is all honoured, or the acknowledgement does not say or is too long to be parsed at once.
  */
 export function readUnhonoured(
   asked: string,
@@ -46,27 +46,24 @@ function urisOf({ resourceSubscriptions: uris }: Readonly<Record<string, unknown
 
 export interface ModernListeningPlan {
   readonly deadlines: DeadlineWheel;
-  readonly memory: SessionShare;
-  /** What is wanted now, as the JSON of `notifications`; `''` for nothing. */
+  readonly memory: MessageBudget;
+  /** What is wanted now, as JSON; `''` for nothing. */
   filter(): string;
-  /** Sends a `subscriptions/listen`. */
   ask(filter: string, handler: UpstreamHandler): UpstreamCall;
-  /** It was redirected. @returns whether to ask once more, where the redirect leads. */
+  /** @returns whether to ask once more, where the redirect leads. */
   tryFollow(status: number, location: string): boolean;
-  /** A `subscriptions/listen` is about to be sent. */
   onAsking(): void;
-  /** The backend has acknowledged what is wanted, refuses it or cannot be reached now, or nothing is wanted. */
+  /** The backend has acknowledged, refused, or cannot be reached now; or nothing is wanted. */
   onAnswered(): void;
-  /** A backend that has acknowledged a `subscriptions/listen` before no longer knows the method. */
+  /** A backend that once acknowledged no longer knows the method. */
   onLost(): void;
-  /** A notification, still with the id of the subscription; `bytes` is valid until the callback returns. */
+  /** A notification, still with the subscription's id. @param bytes valid until this returns. */
   onMessage(bytes: Buffer, message: BackendMessage): void;
 }
 
-/** A `subscriptions/listen`. */
 interface Listen {
   filter: string;
-  /** What of the filter the backend does not honour, once it has acknowledged. */
+  /** Set by the acknowledgement. */
   unhonoured?: RefusedSubscriptions | undefined;
   stream: BackendStream | undefined;
 }
@@ -77,32 +74,24 @@ export class ModernListening {
   #next: Listen | undefined;
   #acknowledgementDeadline: Deadline | undefined;
   #isRenewing = false;
-  #isOver = false;
-  #isOffered = false;
+  /** Closed, or refused for good. Changed only here, like `isOffered`. */
+  isOver = false;
+  /** Whether the backend has ever acknowledged a `subscriptions/listen`. */
+  isOffered = false;
 
   constructor(plan: ModernListeningPlan) {
     this.#plan = plan;
     this.#open();
   }
 
-  /** Closed, or refused for good. */
-  get isOver(): boolean {
-    return this.#isOver;
-  }
-
-  /** Whether the backend has ever acknowledged a `subscriptions/listen`. */
-  get isOffered(): boolean {
-    return this.#isOffered;
-  }
-
-  /** What is wanted but, by the backend's acknowledgement, will not be sent; `undefined` for nothing. */
+  /** What is wanted, but will not be sent. */
   get unhonoured(): RefusedSubscriptions | undefined {
     return this.#current?.unhonoured;
   }
 
-  /** Called when what is wanted may have changed. Several changes in one go cause one renewal. */
+  /** What is wanted may have changed. Several changes at once cause one renewal. */
   renew(): void {
-    if (this.#isOver || this.#isRenewing) return;
+    if (this.isOver || this.#isRenewing) return;
     this.#isRenewing = true;
     this.#plan.onAsking();
     queueMicrotask(() => {
@@ -112,7 +101,7 @@ export class ModernListening {
   }
 
   close(): void {
-    this.#isOver = true;
+    this.isOver = true;
     this.#closeBoth();
   }
 
@@ -124,14 +113,14 @@ export class ModernListening {
   }
 
   #open(): void {
-    if (this.#isOver) return;
+    if (this.isOver) return;
     const filter = this.#plan.filter();
     if (filter === '') this.#closeBoth();
     if (filter === '' || (this.#next === undefined && this.#current?.filter === filter)) {
       this.#plan.onAnswered();
       return;
     }
-    // Only one at a time awaits acknowledgement: after that, `#open` checks again what is wanted.
+    // Until the one before is acknowledged. `#open` is then called again.
     if (this.#next !== undefined) return;
     this.#plan.onAsking();
     const listen: Listen = { filter, stream: undefined };
@@ -147,7 +136,7 @@ export class ModernListening {
     const { deadlines, memory } = this.#plan;
     return new BackendStream({
       ...{ deadlines, memory },
-      // A stream that has ended is not resumed: a new one is opened with what is wanted then.
+      // A new stream is opened in place of one that has ended, for what is wanted then.
       ask: (_lastEventId, handler) => {
         listen.filter = this.#plan.filter();
         return this.#plan.ask(listen.filter, handler);
@@ -159,7 +148,7 @@ export class ModernListening {
       onMessage: (bytes, message) => this.#onMessage(listen, bytes, message),
       onRefused: () => this.#onRefused(listen),
       onSessionDoubtful: () => {
-        if (this.#isOffered) this.#plan.onLost();
+        if (this.isOffered) this.#plan.onLost();
       },
     });
   }
@@ -172,7 +161,7 @@ export class ModernListening {
   }
 
   #onAcknowledged(listen: Listen): void {
-    this.#isOffered = true;
+    this.isOffered = true;
     if (this.#next !== listen) return;
     this.#acknowledgementDeadline?.cancel();
     this.#current?.stream?.close();
@@ -187,7 +176,7 @@ export class ModernListening {
       this.#acknowledgementDeadline?.cancel();
       this.#next = undefined;
     }
-    if (this.#current === undefined && this.#next === undefined) this.#isOver = true;
+    if (this.#current === undefined && this.#next === undefined) this.isOver = true;
     this.#plan.onAnswered();
   }
 }

@@ -1,5 +1,5 @@
-// What a message to a backend of MCP 2026-07-28 has in addition: the envelope in `params._meta`, and headers that repeat parts of the
-// message. Cold path, except where a session is bridged to such a backend.
+// What messages to a backend of MCP 2026-07-28 need in addition: the envelope in `params._meta`, and headers that repeat parts of the
+// message. Cold path, unless a client with sessions uses such a backend.
 import {
   TASKS_EXTENSION,
   CLIENT_CAPABILITIES_KEY,
@@ -12,8 +12,8 @@ import type { ClientIntroduction } from './client-introduction.js';
 import type { ModernHead, OutgoingMessage } from '../../http-client/index.js';
 
 /**
- * Bytes of the `mcp-name` header of a request to a backend of MCP 2026-07-28, as encoded; with the other headers a longer one may exceed
- * what the backend accepts. Beyond that, the request is answered with a JSON-RPC error.
+ * Bytes of the `mcp-name` header, as encoded: a longer one may exceed what backends accept. Beyond that, the request is answered with a
+ * JSON-RPC error.
  */
 export const MIRRORED_NAME_BYTES_MAX = 8 * KIB;
 
@@ -23,12 +23,12 @@ const BEFORE_CAPABILITIES = Buffer.from(
 );
 const BEFORE_CLIENT_INFO = Buffer.from(`,"${CLIENT_INFO_KEY}":`);
 
-/** The members of `_meta` in every request, as JSON: what `initialize` states once for a session. */
+/** The members of `_meta` in every request, as JSON. */
 export function envelopeOf({ capabilities, clientInfo }: ClientIntroduction): Buffer {
   return Buffer.concat([BEFORE_CAPABILITIES, capabilities, BEFORE_CLIENT_INFO, clientInfo]);
 }
 
-/** For a client with a session, which does not know this era's tasks: removes them, so that backends do not learn of them. */
+/** For clients with sessions, which do not know this era's tasks. */
 export function withoutTasks(introduction: ClientIntroduction): ClientIntroduction {
   if (!introduction.capabilities.includes(TASKS_EXTENSION)) return introduction;
   const capabilities: unknown = JSON.parse(introduction.capabilities.toString());
@@ -39,10 +39,7 @@ export function withoutTasks(introduction: ClientIntroduction): ClientIntroducti
   return { ...introduction, capabilities: Buffer.from(JSON.stringify(declared)) };
 }
 
-/**
- * A request of the gateway's own.
- * @param id as JSON. @param members of its params, as JSON; `''` for none but the envelope.
- */
+/** A request of the gateway's own. @param id as JSON. @param members of its params, as JSON; `''` for none. */
 export function modernRequest(id: Buffer, method: string, members: string, envelope: Buffer): OutgoingMessage {
   const before = Buffer.from(`{"jsonrpc":"2.0","id":${id.toString()},"method":"${method}","params":{"_meta":{`);
   return {
@@ -51,24 +48,24 @@ export function modernRequest(id: Buffer, method: string, members: string, envel
   };
 }
 
-/** @param name the backend's name for what the request is about; `''` for a method that has none. @param params headers: name, value, … */
+/** @param name of what the request is about, `''` for none. @param params headers: name, value, … */
 export function modernHead(method: string, name: string, params = NO_PARAMS): ModernHead {
   return { method: headText(method), name: name === '' ? '' : headText(name), params };
 }
 
-/** Whether a name is too long for a head that must hold other headers too. Short names skip the exact check. */
+/** Short names skip the exact check. */
 export function isNameTooLong(name: string): boolean {
   const max = MIRRORED_NAME_BYTES_MAX;
   return name.length > max / ENCODED_BYTES_PER_CHAR_MAX && headText(name).length > max;
 }
 
-/** A generous bound on the encoded bytes per UTF-16 unit: 3 bytes of UTF-8 become 4 of base64. */
+/** An upper bound: 3 bytes of UTF-8 become 4 of base64. */
 const ENCODED_BYTES_PER_CHAR_MAX = 8;
 
 const PLAIN = /^[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?$/;
 const ENCODED = /^=\?base64\?.*\?=$/i;
 
-/** A text as the value of a header: as `=?base64?…?=` if it cannot be sent otherwise, or would itself look like that. */
+/** A text as the value of a header, encoded only if necessary. */
 export function headText(text: string): string {
   if (PLAIN.test(text) && !ENCODED.test(text)) return text;
   return `=?base64?${Buffer.from(text).toString('base64')}?=`;

@@ -1,6 +1,6 @@
-// How a session with a backend is opened: its states, who waits for it, and when the next try may be. What is done in the open session is
-// in `upstream-session.ts`. Whether the backend can be reached is shared by all sessions: see `reach/backend-endpoints.ts`. A base class,
-// so that each of the many sessions is one object.
+// Opens a session with a backend: its states, who waits for it, and when to try again. `upstream-session.ts` says what is done in it.
+// Whether the backend is reachable is known to all sessions: `reach/backend-endpoints.ts`. A base class, so that each of the many sessions
+// is one object.
 //
 //   idle, unavailable ── asked for, and no delay left ──> opening ── handshake done ──> open ── lost by the backend ──> idle
 //   opening ── handshake failed ──> unavailable
@@ -27,13 +27,13 @@ import {
 import type { Redirection } from '../rpc/request-plan.js';
 import type { UpstreamMeans } from '../upstream-context.js';
 
-/** First wait before an unavailable backend is tried again; it doubles with each try that fails. */
+/** First wait before an unavailable backend is tried again. It doubles with each failure. */
 export const UPSTREAM_RETRY_DELAY_MS_MIN = 100;
-/** Longest wait before an unavailable backend is tried again; short, so that a backend that is back is found soon. */
+/** Longest such wait; short, so that a backend that is back is found soon. */
 export const UPSTREAM_RETRY_DELAY_MS_MAX = 5_000;
 /**
  * Time that the first call waits for a backend's own stream to open; many servers lose what they ask before that. After that, the call is
- * sent, and the backend's requests on that stream may be lost.
+ * sent.
  */
 export const BACKEND_STREAM_PATIENCE_MS = 500;
 
@@ -43,7 +43,7 @@ export type UpstreamSessionState = State;
 /** Called once: with `undefined` when the session is open, or with the fault when it cannot be opened now. */
 type OpenWaiter = (fault: UpstreamFault | undefined) => void;
 
-/** Faults of a backend that has answered, but speaks no version that can be used. */
+/** Faults of a backend that responds, but in no usable version. */
 const ERA_FAULTS: ReadonlySet<UpstreamFaultKind> = new Set([
   'discover-refused',
   'version-later',
@@ -61,7 +61,7 @@ const NO_HEADERS: readonly string[] = [];
 export abstract class UpstreamOpening implements Redirection {
   readonly subject: string;
   protected readonly context: UpstreamMeans;
-  /** The caller's own introduction from its `initialize` (specification 2.4). */
+  /** From the caller's `initialize` (specification 2.4). */
   protected readonly introduction: ClientIntroduction;
   readonly #protocolVersion: string;
   readonly endpoint: BackendEndpoint;
@@ -69,22 +69,21 @@ export abstract class UpstreamOpening implements Redirection {
   moved: UpstreamTarget | undefined = undefined;
   /** Changed only by `reconfigure`. */
   backend: CompiledBackend;
-  /** Changed only here, like the next two. */
+  /** Changed only here, like `delayed` and `askAgainAtMs`. */
   state: State = 'idle';
   #waiting: Waiting[] = [];
-  /** Requests that wait while the backend's own stream is being opened; `undefined` at other times. */
+  /** Requests that wait until the backend's own stream is open, if it is being opened. */
   protected delayed: (() => void)[] | undefined = undefined;
   #delayDeadline: Deadline | undefined;
   #handshake: Handshake | undefined;
   #openedAtMs = 0;
-  /** When to ask again what a backend without sessions offers; `Infinity` for a backend with sessions. */
+  /** When to ask a backend without sessions again what it offers; `Infinity` for other backends. */
   protected askAgainAtMs = Infinity;
-  /** Whether this opening has been tried once more, with renewed credentials. */
+  /** Whether this opening was repeated with renewed credentials. */
   #isRetried = false;
   #isTrial = false;
   #isObstacleLogged = false;
   #lastFault: UpstreamFault | undefined;
-  /** Created at the first failure. */
   #backoff: Backoff | undefined;
   #retryAtMs = 0;
 
@@ -104,7 +103,7 @@ export abstract class UpstreamOpening implements Redirection {
     this.#protocolVersion = protocolVersion;
   }
 
-  /** The caller's era, in which the backend is asked first. */
+  /** The caller's era, which is tried first. */
   get era(): Era {
     return eraOfVersion(this.#protocolVersion);
   }
@@ -114,7 +113,7 @@ export abstract class UpstreamOpening implements Redirection {
     return this.moved ?? this.backend.target;
   }
 
-  /** Sends what follows where a redirect leads. @returns false if it leads nowhere where requests of this session may be sent. */
+  /** Follows a redirect from now on. @returns false if requests of this session must not be sent there. */
   tryFollow(status: number, location: string): boolean {
     const moved = movedTarget(status, location, this.target, this.credentials !== undefined, this.backend.target);
     if (moved === undefined) return false;
@@ -123,35 +122,35 @@ export abstract class UpstreamOpening implements Redirection {
     return true;
   }
 
-  /** The fault of the last opening; `undefined` unless the state is `unavailable`. */
+  /** Set while the state is `unavailable`. */
   get fault(): UpstreamFault | undefined {
     return this.state === 'unavailable' ? this.#lastFault : undefined;
   }
 
-  /** Whether it is being opened although the backend was silent to others recently: nobody should wait for it for long. */
+  /** Whether it is being opened although the backend did not respond to others: nobody should wait for it for long. */
   get isTrial(): boolean {
     return this.#isTrial && this.state === 'opening';
   }
 
-  /** Whether it makes no difference how many processes open it: the backend keeps no session, or cannot be used. Hot path. */
+  /** Whether any number of processes may open it: the backend keeps no session, or cannot be used. Hot path. */
   get isSessionless(): boolean {
     return this.endpoint.isSessionless || this.backend.obstacle !== undefined;
   }
 
-  /** The backend's URL: `endpoint` is that of this URL. */
   get url(): string {
     const { origin, path } = this.backend.target;
     return origin + path;
   }
 
-  /** Applies a newer config of the same backend at the same address: lists may have changed, but the session continues. */
+  /** Applies a newer config of the backend at the same address. The session continues. */
   reconfigure(backend: CompiledBackend): void {
     this.backend = backend;
   }
 
   /**
-   * Opens the session unless it is open. `waiter` is called synchronously when the outcome is already known.
-   * @param metadata of the request on whose behalf it is opened, here and below.
+   * Opens the session unless it is open.
+   * @param metadata of the request that needs it, here and below.
+   * @param waiter called synchronously when the outcome is known.
    */
   whenOpen(metadata: RequestMetadata, waiter: OpenWaiter): void {
     const refreshed = this.credentials?.refresh(metadata);
@@ -160,7 +159,7 @@ export abstract class UpstreamOpening implements Redirection {
     else this.#openWith(refreshed, metadata, waiter);
   }
 
-  /** @param credentialFault why the credentials for the backend cannot be obtained, if so. */
+  /** @param credentialFault why there are no credentials, if so. */
   #openWith(credentialFault: UpstreamFault | undefined, metadata: RequestMetadata, waiter: OpenWaiter): void {
     const fault = this.#openingFault(credentialFault);
     if (fault !== undefined) waiter(fault);
@@ -174,8 +173,8 @@ export abstract class UpstreamOpening implements Redirection {
   }
 
   /**
-   * Like `whenOpen`, for a request during which the backend may ask something on its own stream: also waits, for a short time, until that
-   * stream is open if it is being opened, since many servers lose what they send before. Hot path.
+   * Like `whenOpen`, for requests during which the backend may ask something on its own stream. Waits a short time for that stream if it is
+   * being opened: many servers lose what they send before. Hot path.
    */
   whenReady(metadata: RequestMetadata, waiter: OpenWaiter): void {
     if (this.state === 'open' && this.delayed === undefined) this.whenOpen(metadata, waiter);
@@ -188,7 +187,7 @@ export abstract class UpstreamOpening implements Redirection {
     else waiter(fault);
   }
 
-  /** The backend's own stream is being opened: callers of `whenReady` wait until `releaseRequests`, or for a short time. */
+  /** Delays callers of `whenReady` until `releaseRequests`, but not for long. */
   delayRequests(): void {
     if (this.delayed !== undefined) return;
     this.delayed = [];
@@ -202,7 +201,7 @@ export abstract class UpstreamOpening implements Redirection {
     for (const goOn of delayed) goOn();
   }
 
-  /** The fault if the session cannot be opened or used now. If it can be opened, the caller must open it. */
+  /** Why the session cannot be used or opened now. Otherwise, the caller must open it if it is not open. */
   #openingFault(credentialFault: UpstreamFault | undefined): UpstreamFault | undefined {
     if (this.backend.obstacle !== undefined) return this.#neverOpens(upstreamFault(this.backend.obstacle, true));
     if (this.state === 'closed') return upstreamFault('session-ended', true);
@@ -220,7 +219,7 @@ export abstract class UpstreamOpening implements Redirection {
     return admission === 'refused' ? this.#reportUnavailable(NO_ANSWER) : undefined;
   }
 
-  /** The backend can never be reached as configured: reported once per session. */
+  /** The backend cannot be reached as configured. Reported once per session. */
   #neverOpens(fault: UpstreamFault): UpstreamFault {
     if (!this.#isObstacleLogged) {
       this.#isObstacleLogged = true;
@@ -230,7 +229,6 @@ export abstract class UpstreamOpening implements Redirection {
     return fault;
   }
 
-  /** Logs why the backend is unavailable, unless the session is open. @returns the same fault. */
   #reportUnavailable(fault: UpstreamFault): UpstreamFault {
     if (this.state !== 'open') this.context.log.onUnavailable(this.backend, fault);
     return fault;
@@ -245,10 +243,10 @@ export abstract class UpstreamOpening implements Redirection {
   }
 
   /**
-   * Tries to open the session in the client's own era, whatever else the backend speaks (N11), and in the other era only if the answer
-   * shows that the backend does not speak the client's.
+   * Tries the client's era first, whatever else the backend speaks (N11), and the other era only if the backend shows that it does not
+   * speak the first.
    * @param plan the same for both tries, which share one deadline.
-   * @param firstFault the fault of the first try, if this is the second.
+   * @param firstFault of the first try, if this is the second.
    */
   #startHandshake(
     metadata: RequestMetadata,
@@ -267,7 +265,7 @@ export abstract class UpstreamOpening implements Redirection {
         if (isOtherEra) endpoint.onEraRefused(era, this.context.nowMs());
         if (isOtherEra && firstFault === undefined) return this.#startHandshake(metadata, plan, otherEra(era), fault);
         const isNeither = firstFault !== undefined && (isOtherEra || ERA_FAULTS.has(fault.kind));
-        // If it speaks neither, the first fault is reported, and the next opening starts without any knowledge.
+        // If it speaks neither, the first fault is reported, and the next opening tries both again.
         if (isNeither) endpoint.forgetEras();
         const reported = isNeither ? firstFault : fault;
         if (!this.#tryOpenAgain(reported, metadata)) this.#onOpenFault(reported);
@@ -291,7 +289,7 @@ export abstract class UpstreamOpening implements Redirection {
     };
   }
 
-  /** Asks a backend without sessions again what it offers (M16); what is known is used meanwhile, and if it does not answer. */
+  /** Asks a backend without sessions again what it offers (M16). Until it responds, what is known stays in use. */
   #askAgain(metadata: RequestMetadata): void {
     const nowMs = this.context.nowMs();
     if (nowMs < this.askAgainAtMs) return;
@@ -304,7 +302,7 @@ export abstract class UpstreamOpening implements Redirection {
     });
   }
 
-  /** Tries once more where the backend has rejected the credentials and others may be available. */
+  /** Repeats the opening if the backend rejected the credentials and others may be available. */
   #tryOpenAgain(fault: UpstreamFault, metadata: RequestMetadata): boolean {
     if (this.#isRetried || !this.tryRenewCredentials(fault, metadata)) return false;
     this.#isRetried = true;
@@ -317,10 +315,7 @@ export abstract class UpstreamOpening implements Redirection {
     return true;
   }
 
-  /**
-   * A request has ended in this fault.
-   * @returns whether the backend has rejected the credentials, so that nothing was executed, and another try is worthwhile.
-   */
+  /** @returns whether the backend rejected the credentials, so that nothing was executed and another try is worthwhile. */
   tryRenewCredentials(fault: UpstreamFault, metadata: RequestMetadata): boolean {
     return isUnauthorized(fault) && this.credentials?.refuse(metadata) === true;
   }
@@ -340,15 +335,14 @@ export abstract class UpstreamOpening implements Redirection {
     this.tellWaiters(undefined);
   }
 
-  /** Notes the era in which the session is open from now on. */
   protected noteEra(era: Era): void {
     this.askAgainAtMs = era === 'modern' ? this.context.nowMs() + ERA_KNOWN_MS : Infinity;
   }
 
-  /** The session is open; the waiting requests go on after this. */
+  /** Called before the waiting requests continue. */
   protected abstract onHandshake(result: HandshakeResult, metadata: RequestMetadata): void;
 
-  /** A backend without sessions has said again what it offers. */
+  /** A backend without sessions has answered again what it offers. */
   protected abstract onDeclared(result: HandshakeResult): void;
 
   #onOpenFault(fault: UpstreamFault): void {
@@ -357,7 +351,7 @@ export abstract class UpstreamOpening implements Redirection {
     this.#lastFault = fault;
     const nowMs = this.context.nowMs();
     if (this.endpoint.onOpenFault(this.subject, fault, this.#openedAtMs, nowMs)) {
-      // The endpoint determines when the next try may be.
+      // The endpoint decides when to try again.
       this.#retryAtMs = nowMs;
     } else {
       this.#backoff ??= new Backoff(UPSTREAM_RETRY_DELAY_MS_MIN, UPSTREAM_RETRY_DELAY_MS_MAX);
@@ -368,30 +362,29 @@ export abstract class UpstreamOpening implements Redirection {
     this.tellWaiters(fault);
   }
 
-  /** Calls the waiters in turns (fair/turn-scheduler.ts), because thousands of calls may be waiting. */
+  /** Calls them in turns, because thousands of calls may be waiting. */
   protected tellWaiters(fault: UpstreamFault | undefined): void {
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const each of waiting) wakeScheduler.run(this.subject, () => this.#tell(each, fault));
   }
 
-  /** The session may have been lost or closed since it was opened. */
+  /** It may have been lost or closed since it was opened. */
   #tell({ metadata, waiter }: Waiting, fault: UpstreamFault | undefined): void {
     if (fault === undefined && this.state !== 'open') this.whenOpen(metadata, waiter);
     else waiter(fault);
   }
 
-  /** Takes over a session that another process has opened, unless it is being opened here. */
+  /** Adopts a session that another process opened, unless it is being opened here. */
   protected tryAdopt(): boolean {
     return this.#transition('idle', 'open') || this.#transition('unavailable', 'open');
   }
 
-  /** The backend has forgotten the session. */
   protected tryLose(): boolean {
     return this.#transition('open', 'idle');
   }
 
-  /** Closes the session for good. The caller must then call `tellWaiters`. */
+  /** The caller must then call `tellWaiters`. */
   protected tryClose(): boolean {
     if (this.state === 'closed') return false;
     if (this.isTrial) this.endpoint.onTrialOver(this.subject);
@@ -400,7 +393,6 @@ export abstract class UpstreamOpening implements Redirection {
     return true;
   }
 
-  /** The only writer of the state. */
   #transition(from: State, to: State): boolean {
     if (this.state !== from) return false;
     this.state = to;

@@ -1,5 +1,5 @@
 // One MCP session with one backend, on behalf of one downstream session: what is sent in it, what is known about the backend, and what
-// happens when the backend has forgotten the session. How it is opened is in its base class: `upstream-opening.ts`.
+// happens when the backend has lost the session. The base class, in `upstream-opening.ts`, opens it.
 import { type CompiledBackend, isLimited, mayHaveTasks } from '../../user-config/index.js';
 import {
   LATEST_PROTOCOL_VERSION,
@@ -39,62 +39,57 @@ import { errorsToBackends, type RpcError } from '../../shared/index.js';
 
 type OwnRecord = { -readonly [Member in keyof UpstreamSessionRecord]: UpstreamSessionRecord[Member] };
 
-function textOf(named: readonly ExtraCapability[] | undefined): string | undefined {
-  return named?.map(({ name, value }) => name + value).join('');
+function textOf(named: readonly ExtraCapability[] = []): string {
+  return named.map(({ name, value }) => name + value).join('');
 }
 
-/**
- * The gateway's own answers to requests of one backend that are being sent at once, per session. Beyond that, further requests of the
- * backend get no answer.
- */
+/** Answers to one backend's requests that the gateway is sending itself, per session. Beyond that, the backend gets no answer. */
 export const BACKEND_REQUESTS_UNDER_WAY_MAX = 16;
 
 const NONE: readonly ExtraCapability[] = [];
 const NO_HEADERS: readonly string[] = [];
 const NO_SESSION_VALUES = { sessionId: '', protocolVersion: '' };
 
-/** What a client's session hears of its upstream sessions. */
+/** What a downstream session is told by its upstream sessions. */
 export interface UpstreamOwner {
-  /** The upstream session is open; the waiting requests go on after this call. */
+  /** Called before the waiting requests continue. */
   onOpened(upstream: UpstreamSession, metadata: RequestMetadata): void;
   /** The upstream session was lost or closed. */
   onDropped(upstream: UpstreamSession): void;
-  /** Progress on the shared stream of an SSE backend that has no listener. @returns whether a request waits for it. */
+  /** Progress on the shared stream of an SSE backend without a listener. @returns whether a request waits for it. */
   onProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean;
-  /** The backend has notified that a list has changed, on any of its streams. */
+  /** On any of the backend's streams. */
   onListChanged(method: string): void;
 }
 
 export class UpstreamSession extends UpstreamOpening {
-  /** The client's session; `undefined` where there is none. */
+  /** The downstream session, if there is one. */
   owner: UpstreamOwner | undefined = undefined;
   readonly #memory: TextBudget;
   /**
-   * What the backend declared at the opening, as far as the session's memory has room for its texts; `undefined` unless the session is open.
-   * Changed only here, like what is known of its capabilities.
+   * What the backend declared at the opening; texts for which the session's memory has no room are missing. `undefined` unless open.
+   * Changed only here, like the next two.
    */
   record: OwnRecord | undefined = undefined;
-  /** What the backend declared at the last opening, as bits of `capability`; without tasks where callers can have none. */
+  /** As bits of `capability`. Without tasks where callers cannot have any. */
   knownCapabilities: number | undefined = undefined;
-  /** Whether callers can have tasks there. */
   hasTasks = false;
-  /** The backend's capabilities, as bits and by name. They outlive the record, so that a request that needs them opens the session again. */
+  /** All capabilities. They outlive the record, so that a request that needs one reopens the session. */
   #capabilities: number | undefined;
   #named: readonly ExtraCapability[] | undefined;
-  /** Counted bytes of the record's session id and instructions, of the named capabilities, and of cookies. */
-  #idBytes = 0;
-  #instructionBytes = 0;
-  #namedBytes = 0;
-  #cookieBytes = 0;
+  /** Bytes counted in `#memory`. */
+  #idBytes: number | undefined;
+  #instructionBytes: number | undefined;
+  #namedBytes: number | undefined;
+  #cookieBytes: number | undefined;
   /** Created when the backend first lists a tool with mirrored parameters, or an app. */
   mirrors: KnownMirrors | undefined;
   #headers: readonly string[] = [];
-  /** For a backend of transport SSE: the stream that carries the whole open session. */
+  /** For an SSE backend: the stream that carries the whole session. */
   #stream: SseStream | undefined;
   #answersUnderWay = 0;
-  /** The notice of changed roots to be sent next, or that is being sent if there is no further one. */
-  #rootsNotice: (() => void) | undefined;
-  /** Created for the first request that needs it. */
+  /** Sends the next notification of changed roots, or the one in progress if no other is needed. */
+  #sendRootsChanged: (() => void) | undefined;
   #envelope: Buffer | undefined;
 
   constructor(
@@ -109,7 +104,7 @@ export class UpstreamSession extends UpstreamOpening {
     this.#memory = memory;
   }
 
-  /** Whether `whenReady` would call its waiter at once and without a fault, with nothing to be fetched or asked again. Hot path. */
+  /** Whether `whenReady` would call back at once, without a fault and without a request of its own. Hot path. */
   get isReady(): boolean {
     if (this.state !== 'open' || this.delayed !== undefined || this.askAgainAtMs !== Infinity) return false;
     if (this.credentials !== undefined || this.backend.obstacle !== undefined) return false;
@@ -117,8 +112,8 @@ export class UpstreamSession extends UpstreamOpening {
   }
 
   /**
-   * The extensions and experimental capabilities that the backend declared at the last opening. The latter are left out where the config
-   * hides any of the backend's items: their methods might reach a hidden one.
+   * Declared extensions and experimental capabilities. The latter are omitted where the config hides any item of the backend, as their
+   * methods might reach hidden items.
    */
   get named(): readonly ExtraCapability[] {
     const named = this.#named ?? NONE;
@@ -129,13 +124,13 @@ export class UpstreamSession extends UpstreamOpening {
     return ((this.knownCapabilities ?? 0) & bit) !== 0;
   }
 
-  /** The backend has listed its tools. @param tools those with mirrored parameters. @param apps tool names and page URIs that apps use. */
+  /** @param tools those with mirrored parameters. @param apps tool names and page URIs that apps use. */
   learnMirrors(tools: readonly ToolMirrors[], apps: readonly string[]): void {
     if (tools.length > 0 || apps.length > 0) this.mirrors ??= new KnownMirrors(this.#memory);
     this.mirrors?.learn(tools, apps);
   }
 
-  /** The parameters of the tool `name` that a call must repeat in headers, as far as this session has read the backend's list. */
+  /** The arguments that a call of this tool must repeat in headers, as far as known. */
   mirroredBy(method: string, name: string): readonly MirroredParam[] | undefined {
     return method === 'tools/call' ? this.mirrors?.of(name) : undefined;
   }
@@ -145,34 +140,28 @@ export class UpstreamSession extends UpstreamOpening {
     (this.mirrors ??= new KnownMirrors(this.#memory)).noteMissed(tool);
   }
 
-  /** Whether the backend keeps a session, so that it must be told of its end. */
+  /** Whether the backend keeps a session, which needs a DELETE. */
   get hasToBeTold(): boolean {
     return this.record !== undefined && this.record.sessionId !== '';
   }
 
-  /** Whether it is open without a session at the backend, so that each request carries an envelope. Hot path. */
+  /** Whether it is open without a session at the backend: each request then carries an envelope. Hot path. */
   get isModern(): boolean {
     return this.record?.era === 'modern';
   }
 
-  /** The members of `_meta` in each such request, as JSON. */
+  /** The members of `_meta` in each request to a modern backend, as JSON. */
   get envelope(): Buffer {
     const introduction = this.introduction;
     return (this.#envelope ??= envelopeOf(this.era === 'legacy' ? withoutTasks(introduction) : introduction));
   }
 
-  /**
-   * A request of the gateway's own, in the form for the backend's era.
-   * @param id as JSON. @param members of its params, as JSON.
-   */
+  /** The gateway's own request, for the backend's era. @param id as JSON. @param members of its params, as JSON. */
   ownRequest(id: Buffer, method: string, members = ''): OutgoingMessage {
     return this.isModern ? modernRequest(id, method, members, this.envelope) : plainOwnRequest(id, method, members);
   }
 
-  /**
-   * Sends a JSON-RPC request in the open session.
-   * @param message the whole request; `id` lies in its bytes, or in those of the message from which it was made.
-   */
+  /** Sends a request in the open session. @param id a span of the message, or of the message that it was made from. */
   request(
     { body, leftOut, putIn, trace, head }: OutgoingMessage,
     id: IdSpan,
@@ -216,10 +205,7 @@ export class UpstreamSession extends UpstreamOpening {
     );
   }
 
-  /**
-   * Sends a notification or a response, fire and forget. A backend without sessions accepts neither.
-   * @param onDone called once.
-   */
+  /** Sends a notification or a response. A backend without sessions accepts neither. @param onDone called once. */
   send(message: OutgoingMessage, metadata: RequestMetadata, onDone?: () => void): void {
     if (this.isModern) {
       onDone?.();
@@ -228,7 +214,6 @@ export class UpstreamSession extends UpstreamOpening {
     this.#refreshCredentials(metadata, () => this.#sendNow(message, metadata, onDone));
   }
 
-  /** @param onRefreshed called once the credentials are up to date. */
   #refreshCredentials(metadata: RequestMetadata, onRefreshed: () => void): void {
     const refreshed = this.credentials?.refresh(metadata);
     if (refreshed instanceof Promise) void refreshed.then(onRefreshed);
@@ -248,12 +233,12 @@ export class UpstreamSession extends UpstreamOpening {
   }
 
   /**
-   * Opens the stream of what the backend sends unasked (C04), in the open session.
-   * @param from event to resume after, `''` for none; for a backend without sessions, what is wanted from it: an object, as JSON.
+   * Opens the backend's own stream (C04) in the open session.
+   * @param from event to resume after, `''` for none; for a backend without sessions, the JSON object that says what is wanted.
    */
   listen(from: string, metadata: RequestMetadata, handler: UpstreamHandler): UpstreamCall {
     if (this.#stream !== undefined) return this.#stream.listen(handler);
-    // Credentials that are not refreshed at once are used for the next stream.
+    // A refresh that takes time is for the next stream.
     void this.credentials?.refresh(metadata);
     const { streams, ids } = this.context;
     if (this.isModern) {
@@ -266,38 +251,34 @@ export class UpstreamSession extends UpstreamOpening {
     return streams.dispatch(plainRequest(this.subject, this.target, 'GET', allHeaders), handler);
   }
 
-  /** Tells the backend that the client's roots have changed: any number of changes while a notice is being sent cause one more. */
+  /** Any number of changes during one notification cause one more. */
   tellRootsChanged(body: Buffer, metadata: RequestMetadata): void {
-    const isUnderWay = this.#rootsNotice !== undefined;
+    const isUnderWay = this.#sendRootsChanged !== undefined;
     const onDone = (): void => {
-      const next = this.#rootsNotice;
-      if (next === notice) this.#rootsNotice = undefined;
+      const next = this.#sendRootsChanged;
+      if (next === send) this.#sendRootsChanged = undefined;
       else next?.();
     };
-    const notice = (): void => this.send({ body }, metadata, onDone);
-    this.#rootsNotice = notice;
-    if (!isUnderWay) notice();
+    const send = (): void => this.send({ body }, metadata, onDone);
+    this.#sendRootsChanged = send;
+    if (!isUnderWay) send();
   }
 
-  /** Tells the backend that the answer to a request is no longer needed (S36, C16). */
+  /** The answer to a request is no longer needed (S36, C16). */
   cancel(id: IdSpan, reason: string, metadata: RequestMetadata): void {
     this.send({ body: cancelledNotification(id, reason) }, metadata);
   }
 
-  /** Answers a backend's request when no client can be asked: `ping` with an empty result (C18), any other with an error (C19). */
+  /** Answers a request for which no client can be asked: `ping` with an empty result (C18), others with an error (C19). */
   answer(bytes: Buffer, message: BackendMessage, metadata: RequestMetadata): void {
     if (message.kind !== 'request') return;
     const id = bytes.subarray(message.idStart, message.idEnd);
     this.answerInstead(id, message.method === 'ping' ? undefined : errorsToBackends.methodNotOffered, metadata);
   }
 
-  /**
-   * Answers a request of the backend in place of the client.
-   * @param id as JSON.
-   * @param error `undefined` answers an empty result.
-   */
+  /** Answers a backend's request in place of the client. @param id as JSON. @param error `undefined` for an empty result. */
   answerInstead(id: Buffer, error: RpcError | undefined, metadata: RequestMetadata): void {
-    // Bounded, so that a backend that sends requests without end does not get a connection for each.
+    // A backend must not get any number of connections by sending requests.
     if (this.#answersUnderWay >= BACKEND_REQUESTS_UNDER_WAY_MAX) return;
     this.#answersUnderWay += 1;
     this.send({ body: answerMessage(id, error) }, metadata, () => {
@@ -305,7 +286,7 @@ export class UpstreamSession extends UpstreamOpening {
     });
   }
 
-  /** Continues a session that another process opened, replacing one that is open here. The backend is not told: nothing changes for it. */
+  /** Continues a session that another process opened. The backend is not told: nothing changes for it. */
   restore(record: UpstreamSessionRecord): void {
     if (this.state === 'open') this.#dropRecord();
     else if (!this.tryAdopt()) return;
@@ -328,26 +309,20 @@ export class UpstreamSession extends UpstreamOpening {
     this.#headers = sessionHeaders(record);
   }
 
-  /** Without room for them, no cookies are sent. */
   #keepCookies(record: OwnRecord, cookies: string): void {
-    this.#memory.drop(this.#cookieBytes);
-    const bytes = cookies === '' ? undefined : this.#memory.tryKeepText(cookies);
-    this.#cookieBytes = bytes ?? 0;
-    record.cookies = bytes === undefined ? undefined : cookies;
-  }
-
-  /** Counts the memory of a session id, which is kept even without room. @param sessionId `''` to uncount it. */
-  #keepId(sessionId: string): void {
-    this.#memory.drop(this.#idBytes);
-    this.#idBytes = sessionId === '' ? 0 : (this.#memory.tryKeepText(sessionId) ?? 0);
+    this.#cookieBytes = this.#recount(this.#cookieBytes, cookies);
+    record.cookies = this.#cookieBytes === undefined ? undefined : cookies;
   }
 
   #keepNamed(named: readonly ExtraCapability[] | undefined): void {
-    this.#memory.drop(this.#namedBytes);
-    const words = textOf(named);
-    const bytes = words === undefined ? 0 : this.#memory.tryKeepText(words);
-    this.#named = bytes === undefined ? undefined : named;
-    this.#namedBytes = bytes ?? 0;
+    this.#namedBytes = this.#recount(this.#namedBytes, textOf(named));
+    this.#named = this.#namedBytes === undefined ? undefined : named;
+  }
+
+  /** Counts a text in place of its previous version. @returns the new count; `undefined` without text, or without room for it. */
+  #recount(bytes: number | undefined, text: string): number | undefined {
+    this.#memory.drop(bytes ?? 0);
+    return text === '' ? undefined : this.#memory.tryKeepText(text);
   }
 
   #learn(capabilities: number): void {
@@ -356,32 +331,30 @@ export class UpstreamSession extends UpstreamOpening {
     this.hasTasks = (this.knownCapabilities & ANY_TASK_CAPABILITY) !== 0;
   }
 
-  /** Keeps a record, which is this session's own from now on, after the previous one was dropped. */
+  /** Keeps a record, which nobody else may change, after the previous one was dropped. */
   #keep(record: OwnRecord): void {
     this.#learn(record.capabilities);
     this.#keepNamed(record.named);
     record.named = this.#named;
     this.record = record;
-    this.#keepId(record.sessionId);
+    // A session id is needed even where there is no room for it.
+    this.#idBytes = this.#recount(this.#idBytes, record.sessionId);
     this.#keepCookies(record, record.cookies ?? '');
-    const bytes = record.instructions === undefined ? undefined : this.#memory.tryKeepText(record.instructions);
-    this.#instructionBytes = bytes ?? 0;
-    if (bytes === undefined) record.instructions = undefined;
+    this.#instructionBytes = this.#recount(this.#instructionBytes, record.instructions ?? '');
+    if (this.#instructionBytes === undefined) record.instructions = undefined;
   }
 
-  /** The session is no longer open. */
   #dropKept(): void {
-    this.#keepId('');
+    this.#idBytes = this.#recount(this.#idBytes, '');
     if (this.record !== undefined) this.#keepCookies(this.record, '');
     this.record = undefined;
-    this.#memory.drop(this.#instructionBytes);
-    this.#instructionBytes = 0;
+    this.#instructionBytes = this.#recount(this.#instructionBytes, '');
   }
 
   /**
-   * A request that was sent in a session has ended in this fault.
-   * @returns whether the backend has refused it without processing it, because it does not know the session or no longer speaks the era:
-   *   the session is then lost, and the era is detected again.
+   * Handles the fault of a request.
+   * @returns whether the backend refused it without processing it, because it does not know the session or no longer speaks the era. The
+   *   session is then lost, and the era is detected again.
    */
   tryMarkLost(fault: UpstreamFault, sentIn: UpstreamSessionRecord | undefined): boolean {
     const isEraRefused = fault.kind === 'era-refused';
@@ -393,8 +366,8 @@ export class UpstreamSession extends UpstreamOpening {
   }
 
   /**
-   * Takes over the cookies of a response, and a session id other than the one that the request had: the session continues under the new id,
-   * as in official clients. Hot path.
+   * Takes over the cookies of a response. If it has another session id, the session continues under that id, as in official clients. Hot
+   * path.
    */
   noteHead(sessionId: string, cookieLines: string, requestSessionId: string): void {
     const record = this.record;
@@ -403,13 +376,13 @@ export class UpstreamSession extends UpstreamOpening {
       this.#setCookies(withCookies(record.cookies ?? '', cookieLines, this.#stream?.target ?? this.target));
     if (sessionId === '' || sessionId === requestSessionId || requestSessionId === '') return;
     record.sessionId = sessionId;
-    this.#keepId(sessionId);
+    this.#idBytes = this.#recount(this.#idBytes, sessionId);
     this.#headers = sessionHeaders(record);
   }
 
-  /** The backend no longer knows the session: a new one is opened when next needed (C11). */
+  /** The backend no longer knows the session. It is opened again when next needed (C11). */
   markLost(lost: UpstreamSessionRecord | undefined): void {
-    // Several calls may report the same loss; only the session they were sent in is given up, not its successor.
+    // Several calls may report the same loss, and a new session may be open already.
     if (this.record !== lost || !this.tryLose()) return;
     // A modern backend has no session to forget: it may have stopped speaking this era.
     if (lost?.era === 'modern') this.endpoint.forgetEras();
@@ -417,22 +390,19 @@ export class UpstreamSession extends UpstreamOpening {
     this.#dropRecord();
   }
 
-  /** A message of the backend has this method: reports that a list has changed, if it says so. Hot path. */
+  /** Reports a change of a list, if this is the method of such a notification. Hot path. */
   noteListChange(method: string): void {
     if (!method.endsWith('/list_changed')) return;
     this.context.onChanged?.(this.backend, method);
     this.owner?.onListChanged(method);
   }
 
-  /**
-   * A hash of everything on which the backend can base its lists: the headers of a request, the client's introduction, and the version. The
-   * backend cannot tell callers with the same hash apart.
-   */
+  /** A hash of all by which the backend can tell callers apart: headers, introduction and version. Its lists may depend on them. */
   shown(metadata: RequestMetadata): string {
     return hashOfIntroduction(this.introduction, [this.era, this.record?.protocolVersion, this.shownHeaders(metadata)]);
   }
 
-  /** The headers that tell callers apart, as far as they are known by now. */
+  /** The headers that tell callers apart, as far as known. */
   shownHeaders(metadata: RequestMetadata): readonly string[] {
     return this.credentials?.addTo(NO_HEADERS, metadata) ?? metadata.headers;
   }
@@ -444,7 +414,7 @@ export class UpstreamSession extends UpstreamOpening {
   }
 
   /**
-   * Ends the session for good, and tells the backend (C12). Waiting requests get `session-ended`.
+   * Ends the session for good, with a DELETE to the backend (C12). Waiting requests get `session-ended`.
    * @param onTold called once, asynchronously, if `hasToBeTold` was true.
    */
   close(metadata: RequestMetadata, onTold?: (isTold: boolean) => void): void {
@@ -480,14 +450,14 @@ export class UpstreamSession extends UpstreamOpening {
   }
 
   protected override onDeclared({ record }: HandshakeResult): void {
-    // Instructions are passed on only once, and do not count.
+    // Instructions are used only once, at the opening.
     if (record.capabilities === this.#capabilities && textOf(record.named) === textOf(this.#named)) return;
     this.#dropKept();
     this.#keep(record);
     this.context.onChanged?.(this.backend, '');
   }
 
-  /** The whole session uses this stream from now on, and ends with it. */
+  /** From now on the whole session uses this stream, and ends with it. */
   #take(stream: SseStream, record: UpstreamSessionRecord, metadata: RequestMetadata): void {
     this.#stream = stream;
     const lost = this.record ?? record;

@@ -1,12 +1,11 @@
-// The one event stream of a session with a server of the 2024-11-05 transport: it first names the URL to post messages to, and then carries
-// every answer and whatever the server sends unasked. The session ends with its stream, and a new one is opened when it is next needed.
-// Cold path: few servers use this transport.
+// The event stream of a session with a server of the 2024-11-05 transport. It first names the URL to post messages to, and then carries
+// every message of the server. The session ends with it. Cold path: few servers use this transport.
 //
 //   asking ── 200 ──> naming ── `endpoint` event ──> open
 //   asking, naming, open ── any other answer, end, fault, close ──> over
 import { EventStreamParser, encodeEvent, idKey, type Scan } from '../../bytes/index.js';
 import { readBackendMessage, type BackendMessage, readLargeBackendMessage } from '../../mcp/index.js';
-import { wakeScheduler, type MessageHold, type RoomWaiter, type ShareBound } from '../../fair/index.js';
+import { wakeScheduler, type MessageReservation, type MemoryWaiter, type ShareBound } from '../../fair/index.js';
 import { limits } from '../../shared/index.js';
 import type { UpstreamTarget } from '../../user-config/index.js';
 import {
@@ -24,14 +23,13 @@ import type { IdSpan, RequestPlan, SharedStream, SharedStreamReader } from '../r
 import type { UpstreamMeans } from '../upstream-context.js';
 
 const STREAM_LOST = upstreamFault('stream-lost');
-/** The call of a request that was not sent. */
 const NO_CALL: UpstreamCall = Object.freeze({ isSent: false, abort: ignore, pause: ignore, resume: ignore });
 
 /**
- * The URL to which the server wants messages posted, from its `endpoint` event (C27, C28).
- * @param data of the event: an absolute or relative URL.
- * @param stream where the event came from: a relative URL is resolved against it, and the result must have its origin. Otherwise a server
- *   could have its callers' credentials sent to any address, past the checks of its origin.
+ * The URL to post messages to, from an `endpoint` event (C27, C28).
+ * @param data an absolute or relative URL.
+ * @param stream the base of a relative URL. The origin must be the same: otherwise a server could have its callers' credentials sent
+ *   anywhere.
  */
 function endpointTarget(data: Buffer, stream: UpstreamTarget): UpstreamTarget | UpstreamFault {
   if (data.length > limits.sseEndpointBytesMax) return upstreamFault('endpoint-missing');
@@ -51,47 +49,45 @@ function keyOf({ bytes, start, end }: IdSpan): string {
   return idKey(bytes, start, end);
 }
 
-/** The owner of the session: at first the code that opens it, and then the upstream session. */
+/** First the handshake, then the upstream session. */
 interface SseStreamOwner {
-  /** The server has sent its `endpoint` event; called once. @param cookies the `set-cookie` lines of its response. */
+  /** Called once. @param cookies the `set-cookie` lines of the response. */
   onEndpoint?(cookies: string): void;
-  /** The server has sent a message that answers no request, and there is no listener. @returns whether it was delivered to a client. */
+  /** For a message that answers no request. @returns whether a client got it. */
   onWithoutListener?(bytes: Buffer, message: BackendMessage): boolean;
-  /** The server has sent a request, and no client can be asked. */
+  /** For a request when no client can be asked. */
   onWithoutClient?(bytes: Buffer, message: BackendMessage): void;
-  /** The stream has ended without `close`. Called before the waiting calls are failed. */
+  /** Not called after `close`. The waiting calls fail after this. */
   onLost(fault: UpstreamFault): void;
 }
 
 type State = 'asking' | 'naming' | 'open' | 'over';
 
-export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
+export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
   owner: SseStreamOwner;
   readonly #context: UpstreamMeans;
   readonly #plan: SseStreamPlan;
   #call: UpstreamCall;
   readonly #parser: EventStreamParser;
   #state: State = 'asking';
-  /** The URL of the stream; from the `endpoint` event on, the URL for messages. */
+  /** Before the `endpoint` event, the URL of the stream. */
   messageTarget: UpstreamTarget;
   moved: UpstreamTarget | undefined = undefined;
-  /** Requests that wait for an answer, by the keys of their ids. */
+  /** Requests without an answer, by the keys of their ids. */
   readonly #waiting = new Map<string, SharedStreamReader>();
-  /** Those requests in `#waiting` that want no more data for now. */
+  /** Those of `#waiting` that are paused. */
   readonly #paused = new Set<SharedStreamReader>();
-  /** Receives messages that answer no request. */
   #listener: UpstreamHandler | undefined;
-  /** A large event that is being read; the events behind it wait. */
-  #reading: Scan | undefined;
+  /** A large event that is being scanned, and the events behind it. */
+  #scan: Scan | undefined;
   #events: Buffer[] = [];
-  /** The chunk being parsed: data inside it is valid only during the parse. */
   #chunk: Buffer | undefined;
-  #room: MessageHold | undefined;
+  #reservation: MessageReservation | undefined;
   #receivedAtMs: number;
-  /** The `set-cookie` lines of the response to the GET, until the `endpoint` event. */
+  /** Of the response to the GET, until the `endpoint` event. */
   #cookies = '';
 
-  /** Requests the stream. The owner is never called synchronously. */
+  /** The owner is never called synchronously. */
   constructor(context: UpstreamMeans, plan: SseStreamPlan, owner: SseStreamOwner) {
     this.#context = context;
     this.#plan = plan;
@@ -112,7 +108,6 @@ export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
     return this.moved ?? this.messageTarget;
   }
 
-  /** Whether the server has responded to the GET. */
   get isAnswered(): boolean {
     return this.#state !== 'asking';
   }
@@ -142,7 +137,7 @@ export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
     };
   }
 
-  /** Why a request cannot be sent now. A request that was redirected is in `#waiting` already. */
+  /** A request that follows a redirect is in `#waiting` already. */
   #obstacleTo(key: string, reader: SharedStreamReader): UpstreamFault | undefined {
     if (this.#state !== 'open') return { ...STREAM_LOST, isUnsent: true };
     const other = this.#waiting.get(key);
@@ -160,10 +155,7 @@ export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
     this.#pauseOrResume();
   }
 
-  /**
-   * Delivers messages that answer no request, as a separate stream would.
-   * @param reader replaces the previous listener.
-   */
+  /** Delivers messages that answer no request, as a separate stream would. @param reader replaces the previous one. */
   listen(reader: UpstreamHandler): UpstreamCall {
     let isOver = false;
     process.nextTick(() => {
@@ -176,16 +168,16 @@ export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
       isOver = true;
       if (this.#listener === reader) this.#listener = undefined;
     };
-    // Messages for a listener are small, and the listener drops what exceeds its bounds.
+    // There is nothing to pause: its messages are small, and it drops what exceeds its bounds.
     return { isSent: true, abort, pause: () => undefined, resume: () => undefined };
   }
 
-  /** Whether nothing was received for this long while no call waits: the connection may be dead without having been closed. */
+  /** Whether nothing arrived for so long while no call waited: the connection may be dead. */
   hasBeenSilentFor(ms: number): boolean {
     return this.#waiting.size === 0 && this.#context.nowMs() - this.#receivedAtMs >= ms;
   }
 
-  /** Closes the stream because it is no longer needed; calls that wait on it fail with `stream-lost`. */
+  /** Calls that wait fail with `stream-lost`. */
   close(): void {
     if (this.#end(STREAM_LOST)) this.#call.abort();
   }
@@ -230,7 +222,7 @@ export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
     this.#lose(this.#state === 'open' ? STREAM_LOST : fault);
   }
 
-  /** Called by `MessageHold`, like `onNoRoom`. */
+  /** Called by `MessageReservation`, as is `onNoRoom`. */
   onRoom(): void {
     this.#pauseOrResume();
   }
@@ -242,9 +234,9 @@ export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
   #onEvent(data: Buffer, event: string): void {
     if (this.#state === 'naming' && event === 'endpoint') return this.#onEndpoint(data);
     if (this.#state !== 'open') return;
-    if (this.#reading !== undefined) this.#events.push(this.#owned(data));
+    if (this.#scan !== undefined) this.#events.push(this.#owned(data));
     else if (data.length <= limits.readAtOnceBytesMax) this.#onMessage(data, readBackendMessage(data));
-    else this.#readLarge(this.#owned(data));
+    else this.#scanLarge(this.#owned(data));
   }
 
   #onEndpoint(data: Buffer): void {
@@ -257,14 +249,14 @@ export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
     this.#cookies = '';
   }
 
-  #readLarge(data: Buffer): void {
+  #scanLarge(data: Buffer): void {
     const onRead = (message: BackendMessage | undefined): void => {
-      this.#reading = undefined;
+      this.#scan = undefined;
       this.#onMessage(data, message);
-      while (this.#reading === undefined && this.#events.length > 0) this.#onEvent(this.#events.shift()!, '');
+      while (this.#scan === undefined && this.#events.length > 0) this.#onEvent(this.#events.shift()!, '');
       this.#count();
     };
-    this.#reading = readLargeBackendMessage(this.#plan.subject, data, onRead, false, true);
+    this.#scan = readLargeBackendMessage(this.#plan.subject, data, onRead, false, true);
     this.#pauseOrResume();
   }
 
@@ -275,7 +267,7 @@ export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
     else this.#onUnsolicited(data, message);
   }
 
-  /** An answer that matches no waiting call is ignored: it may be late or never requested. One chunk may contain hundreds of answers. */
+  /** An answer to no waiting call may be late, and is ignored. One chunk may contain hundreds of answers. */
   #onAnswer(data: Buffer, { idStart, idEnd }: BackendMessage): void {
     if (idStart === -1) return;
     const key = idKey(data, idStart, idEnd);
@@ -283,47 +275,47 @@ export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
     if (reader === undefined) return;
     const owned = this.#owned(data);
     this.#forget(key, reader);
-    // Large answers are few, and are counted against memory as soon as they arrive.
+    // Large answers are few, and are counted at once.
     if (owned.length >= limits.countedFromBytes) reader.onEvent(owned);
     else wakeScheduler.run(this.#plan.subject, () => reader.onEvent(owned));
   }
 
-  /** A notification or a request of the server. */
   #onUnsolicited(data: Buffer, message: BackendMessage): void {
     const isForListener = data.length <= limits.backendStreamEventBytesMax;
     if (this.#listener !== undefined && isForListener) return this.#listener.onData(encodeEvent(data));
     if (this.#listener === undefined) {
       if (this.owner.onWithoutListener?.(data, message) === true) return;
       const [onlyReader] = this.#waiting.values();
-      // With several requests in flight it is unknown which one the message belongs to.
+      // With several requests in flight, it could belong to any.
       if (onlyReader !== undefined && this.#waiting.size === 1) return onlyReader.onEvent(this.#owned(data));
     }
     if (message.kind === 'request') this.owner.onWithoutClient?.(data, message);
   }
 
-  /** An event lies either in the current chunk, which is valid only now, or in memory of its own, which may be kept. */
+  /** Copies an event that lies in the current chunk, whose memory is valid only now. */
   #owned(data: Buffer): Buffer {
     return data.buffer === this.#chunk?.buffer ? Buffer.from(data) : data;
   }
 
-  /** Counts an incomplete event, and one that is being read, against memory. */
+  /** Counts a large event that is incomplete or being scanned. */
   #count(): void {
     if (this.#state === 'over') return;
     const bytes = this.#parser.keptBytes;
     if (bytes >= limits.countedFromBytes) this.#makeRoom(bytes);
-    else if (this.#reading === undefined) this.#room?.release();
+    else if (this.#scan === undefined) this.#reservation?.release();
     this.#pauseOrResume();
   }
 
   #makeRoom(bytes: number): void {
-    this.#room ??= this.#context.answerMemory?.hold(this.#plan.subject, this);
+    this.#reservation ??= this.#context.answerMemory?.reservation(this.#plan.subject, this);
     const outcome =
-      this.#room?.grow(bytes, Math.min(2 * this.#room.heldBytes, limits.upstreamMessageBytesMax)) ?? 'room';
+      this.#reservation?.grow(bytes, Math.min(2 * this.#reservation.heldBytes, limits.upstreamMessageBytesMax)) ??
+      'room';
     if (outcome !== 'room' && outcome !== 'wait') this.onNoRoom(outcome);
   }
 
   #pauseOrResume(): void {
-    const isPaused = this.#reading !== undefined || this.#paused.size > 0 || this.#room?.isWaiting === true;
+    const isPaused = this.#scan !== undefined || this.#paused.size > 0 || this.#reservation?.isWaiting === true;
     if (isPaused) this.#call.pause();
     else this.#call.resume();
   }
@@ -337,9 +329,9 @@ export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
   #end(fault: UpstreamFault, owner?: SseStreamOwner): boolean {
     if (this.#state === 'over') return false;
     this.#transition(this.#state, 'over');
-    this.#reading?.cancel();
+    this.#scan?.cancel();
     this.#events = [];
-    this.#room?.release();
+    this.#reservation?.release();
     owner?.onLost(fault);
     for (const reader of [...this.#waiting.values()]) reader.onLost(fault);
     const listener = this.#listener;
@@ -348,7 +340,6 @@ export class SseStream implements UpstreamHandler, SharedStream, RoomWaiter {
     return true;
   }
 
-  /** The only writer of the state. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;

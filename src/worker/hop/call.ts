@@ -8,7 +8,7 @@
 //   ending ── the caller went away ──> done
 import { type Exchange, JOINED_EVENT_BYTES_MAX } from '../../exchange/index.js';
 import { limits } from '../../shared/index.js';
-import { type RoomWaiter, LARGE_MEMORY_FROM_BYTES } from '../../fair/index.js';
+import { type MemoryWaiter, LARGE_MEMORY_FROM_BYTES } from '../../fair/index.js';
 import { FlowReceiver, FlowSender, HopBody } from './flow.js';
 import { HopFault, StreamFault, type FrameKind, hopBounds } from './frames.js';
 import {
@@ -31,7 +31,7 @@ export type HopFailure = 'owner-absent' | 'owner-lost' | 'hop-failed' | 'answer-
 
 type State = 'asked' | 'gathering' | 'streaming' | 'ending' | 'leaving' | 'done';
 
-export class HopCall implements HopStream, RoomWaiter {
+export class HopCall implements HopStream, MemoryWaiter {
   readonly #socket: HopSocket;
   readonly stream: number;
   readonly #exchange: Exchange;
@@ -162,12 +162,12 @@ export class HopCall implements HopStream, RoomWaiter {
     this.#tryRespond();
   }
 
-  /** `RoomWaiter`: room came free. */
+  /** `MemoryWaiter`: room came free. */
   onRoom(): void {
     if (this.#state === 'gathering') this.#answer?.body.letGo();
   }
 
-  /** `RoomWaiter`: no room came free. The caller is refused, and the owner drops the rest. */
+  /** `MemoryWaiter`: no room came free. The caller is refused, and the owner drops the rest. */
   onNoRoom(): void {
     if (this.#state !== 'gathering') return;
     this.#socket.reserve('reset', this.stream, 0);

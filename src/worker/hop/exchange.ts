@@ -7,11 +7,11 @@
 //   unanswered, responding, streaming, ending ── abort ──> aborted
 import { type BodyType, Exchange, JOINED_EVENT_BYTES_MAX } from '../../exchange/index.js';
 import {
-  AnswerRoom,
+  AnswerMemory,
   largeMemory,
   LARGE_MEMORY_FROM_BYTES,
   type MessageMemory,
-  type RoomWaiter,
+  type MemoryWaiter,
   type ShareBound,
 } from '../../fair/index.js';
 import type { Logger } from '../../shared/index.js';
@@ -63,7 +63,7 @@ export class HopExchange extends Exchange implements HopStream {
   #status = 0;
   #answerBytes = 0;
   /** Counts bytes that wait for credit as unread. */
-  #room: AnswerRoom | undefined;
+  #room: AnswerMemory | undefined;
 
   constructor(socket: HopSocket, stream: number, head: ForwardedRequestHead, owner: HopOwner) {
     super();
@@ -133,7 +133,7 @@ export class HopExchange extends Exchange implements HopStream {
   }
 
   /** Used by a hop that this worker forwards to its successor; answers of the relay are counted as they wait. */
-  override makeRoom(bytes: number, waiter: RoomWaiter): 'room' | 'wait' | ShareBound {
+  override makeRoom(bytes: number, waiter: MemoryWaiter): 'room' | 'wait' | ShareBound {
     return this.#roomOfAnswer().make(bytes, waiter);
   }
 
@@ -218,8 +218,8 @@ export class HopExchange extends Exchange implements HopStream {
     if (!this.#outflow.isEmpty) this.#roomOfAnswer().countUnread(length);
   }
 
-  #roomOfAnswer(): AnswerRoom {
-    return (this.#room ??= new AnswerRoom(this.#owner.answerMemory, this.identity.subject));
+  #roomOfAnswer(): AnswerMemory {
+    return (this.#room ??= new AnswerMemory(this.#owner.answerMemory, this.identity.subject));
   }
 
   /** Ends the hop without an answer. */

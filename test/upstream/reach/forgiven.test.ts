@@ -1,7 +1,7 @@
 // What is forgiven of a backend's answers, each entry of the table: the request gets its answer, and the operator a count.
 import { readFileSync } from 'node:fs';
 import t, { type Test } from 'tap';
-import { FORGIVEN, type Forgiven } from '../../../src/upstream/reach/forgiven.js';
+import { FORGIVEN, type Forgiven } from '../../../src/upstream/reach/backend-endpoints.js';
 import { RpcRequest } from '../../../src/upstream/rpc/rpc-request.js';
 import { ScriptedContext } from '../scripted-context.js';
 import type { ScriptedCall } from '../scripted-upstream.js';

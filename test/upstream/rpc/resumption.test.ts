@@ -5,7 +5,7 @@ import type { BackendMessage } from '../../../src/mcp/json-rpc.js';
 import { upstreamFault, type UpstreamFault } from '../../../src/http-client/upstream-fault.js';
 import { RpcRequest } from '../../../src/upstream/rpc/rpc-request.js';
 import type { RequestPlan } from '../../../src/upstream/rpc/request-plan.js';
-import { LIST_PART_BYTES } from '../../../src/upstream/rpc/unread-answer.js';
+import { LIST_PART_BYTES } from '../../../src/upstream/rpc/unparsed-answer.js';
 import { limits } from '../../../src/shared/limits.js';
 import { MessageMemory, noWaiter } from '../../../src/fair/message-memory.js';
 import { createAccounts } from '../../support/shares.js';
@@ -355,15 +355,11 @@ t.test('waiting events pause a call that nobody has paused', async (t) => {
 });
 
 t.test('a stream that ends while its event waits for room continues, and is timed', async (t) => {
-  const memory = new MessageMemory({
-    accounts: createAccounts(),
-    deadlines: new ScriptedContext(t).deadlines,
-    holdingOf: (account) => account.answerBytes,
-  });
+  const memory = new MessageMemory(createAccounts(), new ScriptedContext(t).deadlines, 'answerBytes');
   const scene = new Scene(t, { memory });
   scene.begin().end();
   scene.context.advance(RETRY_MS + 20);
-  const other = memory.hold('alice', noWaiter);
+  const other = memory.reservation('alice', noWaiter);
   other.take(memory.holding('alice').roomWhenEmpty);
   scene.last.head(200, STREAM).data(`data: ${'x'.repeat(limits.countedFromBytes)}`);
   t.ok(scene.last.isPaused, 'no room');
@@ -393,7 +389,7 @@ t.test('an answer that was passed on in part cannot be sent again from its begin
       onAnswer: () => t.fail('no answer'),
       onMessage: () => undefined,
       onFault: ({ kind }) => faults.push(kind),
-      onUnread: (parts) => pieces.push(...parts.map(({ length }) => length)),
+      onUnparsed: (parts) => pieces.push(...parts.map(({ length }) => length)),
     },
   );
   const call = context.http.last.head(200, STREAM).data('id: a\ndata:\n\n');

@@ -6,7 +6,7 @@ import { RpcRequest, ANSWERED_STREAM_MS_MAX } from '../../../src/upstream/rpc/rp
 import type { UpstreamTarget } from '../../../src/user-config/compiled-config.js';
 import type { RequestHandler, RequestPlan } from '../../../src/upstream/rpc/request-plan.js';
 import { LIST_BYTES_INLINE_MAX } from '../../../src/lists/list-memory.js';
-import { LIST_PART_BYTES } from '../../../src/upstream/rpc/unread-answer.js';
+import { LIST_PART_BYTES } from '../../../src/upstream/rpc/unparsed-answer.js';
 import { limits } from '../../../src/shared/limits.js';
 import { createMessageMemories } from '../../../src/fair/message-memory.js';
 import { createAccounts } from '../../support/shares.js';
@@ -599,7 +599,7 @@ t.test('a handler that reads its answer itself gets it unparsed, when it is JSON
   class Reader extends Listener {
     readonly pieces: Buffer[] = [];
 
-    onUnread(pieces: readonly Buffer[]): void {
+    onUnparsed(pieces: readonly Buffer[]): void {
       this.pieces.push(...pieces);
     }
 
@@ -815,7 +815,7 @@ t.test('a large answer that did not begin like one is passed on a part at a time
     onPart: () => void = () => undefined;
     isOver = false;
 
-    onUnread(pieces: readonly Buffer[], isLast: boolean): void {
+    onUnparsed(pieces: readonly Buffer[], isLast: boolean): void {
       this.parts.push(...pieces);
       this.isOver ||= isLast;
       this.onPart();
@@ -859,7 +859,7 @@ t.test('an answer of tiny pieces takes little more memory than its bytes', async
   let pieceCount = 0;
   let bytes = 0;
   class Counter extends Listener {
-    onUnread(pieces: readonly Buffer[]): void {
+    onUnparsed(pieces: readonly Buffer[]): void {
       pieceCount += pieces.length;
       for (const piece of pieces) bytes += piece.length;
     }
