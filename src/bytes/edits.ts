@@ -12,7 +12,7 @@ export interface Insertion {
   readonly putIn: Buffer;
 }
 
-/** Inserts a span into a list in message order, behind spans with the same start. Lists are short, so this is cheap enough. */
+/** Inserts a span into a short list in message order, behind spans with the same start. */
 export function addInOrder<Span extends { readonly start: number }>(spans: Span[], added: Span): void {
   let at = spans.length;
   spans.push(added);
@@ -54,7 +54,5 @@ export function edited(bytes: Buffer, edits: readonly Edit[]): Buffer {
 }
 
 function inOrder(edits: readonly Edit[]): readonly Edit[] {
-  const ordered: Edit[] = [];
-  for (const edit of edits) addInOrder(ordered, edit);
-  return ordered;
+  return edits.toSorted((a, b) => a.start - b.start);
 }

@@ -22,7 +22,7 @@ import {
   type PageMirrors,
   type ToolMirrors,
 } from './tool-mirrors.js';
-import { withReadableItems } from './readable-items.js';
+import { ITEM_DEPTH, withReadableItems } from './readable-items.js';
 
 /**
  * Longest `ttlMs` of a backend's list that is passed on to clients of 2026-07-28; the user config may change sooner. A longer one is
@@ -82,8 +82,12 @@ export type ListAnswer =
 /** The backend's era; `bridged` where it is modern and the list is for clients with a session. */
 export type ListEra = Era | 'bridged';
 
-/** The deepest values read are an item's own members: `{"result":{"tools":[{"name":…}]}}`. */
-const ANSWER_DEPTH = 4;
+/** An item in `{"result":{"tools":[…]}}`. */
+const LISTED_DEPTH = 3;
+/** The deepest values read of most pages. */
+const ANSWER_DEPTH = LISTED_DEPTH + ITEM_DEPTH;
+/** The deepest values read of a page with too many values: an item's own members. */
+const CROWDED_ANSWER_DEPTH = LISTED_DEPTH + 1;
 /** The deepest value read in a tool's `_meta`, which is scanned separately: `{"ui":{"resourceUri":…}}`. */
 const META_DEPTH = 2;
 
@@ -101,10 +105,11 @@ const metaTape = new JsonScanner();
  * @returns `invalid` when the message does not answer the request, or its list has anything but objects with one key each.
  */
 export function readListAnswer(bytes: Buffer, id: Buffer, kind: ListKind, era: ListEra = 'legacy'): ListAnswer {
-  const message = readBackendMessage(bytes, ANSWER_DEPTH);
+  const whole = readBackendMessage(bytes, ANSWER_DEPTH);
+  const message = whole ?? readBackendMessage(bytes, CROWDED_ANSWER_DEPTH);
   if (message?.kind !== 'response' || message.idStart === -1) return INVALID;
   if (!isSameId(bytes, message.idStart, message.idEnd, id, 0, id.length)) return INVALID;
-  return message.isError ? readError(bytes) : readPage(bytes, message, kind, era);
+  return message.isError ? readError(bytes) : readPage(bytes, message, kind, era, whole === undefined);
 }
 
 function readError(bytes: Buffer): ListAnswer {
@@ -121,6 +126,7 @@ function readPage(
   { idStart, idEnd }: BackendMessage,
   kind: ListKind,
   era: ListEra,
+  isCrowded: boolean,
   isRepaired = false,
 ): ListAnswer {
   const result = findMember(tape, bytes, 0, 'result');
@@ -128,11 +134,12 @@ function readPage(
   const list = findMember(tape, bytes, result, kind.member);
   const cursor = findMember(tape, bytes, result, 'nextCursor');
   if (list < 0 || tape.kind(list) !== jsonKind.array || !isCursor(cursor)) return INVALID;
-  const repaired = isRepaired ? undefined : withReadableItems(bytes, tape, list, kind, era === 'modern');
+  const isLeft = isRepaired || isCrowded;
+  const repaired = isLeft ? undefined : withReadableItems(bytes, tape, list, kind, era === 'modern');
   if (repaired !== undefined) {
-    const again = readBackendMessage(repaired, ANSWER_DEPTH);
+    const again = readBackendMessage(repaired, CROWDED_ANSWER_DEPTH);
     // With the added members, the page may have more than are read.
-    return again === undefined ? INVALID : readPage(repaired, again, kind, era, true);
+    return again === undefined ? INVALID : readPage(repaired, again, kind, era, false, true);
   }
   const isComplete = isCompleteType(bytes, findMember(tape, bytes, result, 'resultType'));
   const ttlMs = ttlIn(bytes, findMember(tape, bytes, result, 'ttlMs'));

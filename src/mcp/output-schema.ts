@@ -1,34 +1,104 @@
-// Whether clients can compile the schema of a tool's results. Those on the TypeScript SDK of sessions compile each schema of a list, and
-// refuse the whole list, with the tools of all backends, for one with a reference to nowhere, a pattern of another language, or an unknown
-// type. Only what such a client reads is checked: definitions where something refers to them.
+// Whether clients can compile the schema of a tool's results. Those on the TypeScript SDK compile each schema of a list when a session
+// lists tools, and refuse the whole list, with the tools of all backends, for one with a reference to nowhere, a pattern of another
+// language, or a word of OpenAPI or of an older draft. Only what such a client reads is checked: definitions where something refers to them.
 import { isObject } from '../shared/index.js';
-
-const TYPES = 'string|number|integer|boolean|object|array|null';
-const MAY_FAIL = ['"$ref"', '"pattern'].map((word) => Buffer.from(word));
-const MAY_BE_UNKNOWN = new RegExp(`"type"\\s*:\\s*(?:\\[|"(?!(?:${TYPES})"))`);
-const IS_TYPE = new RegExp(`^(?:${TYPES})$`);
-/** A class such as `\\p{L}` takes V8 as long as a kilobyte of other patterns. */
-const UNICODE_CLASS = /\\p/i;
-/** Such classes on one page whose patterns are compiled. Beyond that, patterns are left unchecked. */
-export const UNICODE_CLASSES_MAX = 16;
 
 /** What may still be spent on the schemas of one page. */
 export interface SchemaBudget {
-  unicodeClasses: number;
+  /** Whether each class of Unicode characters that was met, such as `\\p{L}`, exists. V8 takes long to compile one. */
+  readonly unicodeClasses: Map<string, boolean>;
 }
+
+/** Different classes of Unicode characters on one page that are compiled. Beyond that, one is taken to be wrong. */
+export const UNICODE_CLASSES_MAX = 32;
+
+interface Word {
+  readonly words: string;
+  /** How an accepted value begins, as a regular expression; without it, the value is always looked at. */
+  readonly begins?: string;
+  /** @param holder the schema that has the word. */
+  readonly accepts: (value: unknown, holder: Readonly<Record<string, unknown>>, budget: SchemaBudget) => boolean;
+  /** The schemas in an accepted value. */
+  readonly schemasIn?: (value: unknown) => readonly unknown[];
+}
+
+const TYPES = new Set('string number integer boolean object array null'.split(' '));
+const isText = (value: unknown): value is string => typeof value === 'string';
+const isType = (value: unknown): boolean => isText(value) && TYPES.has(value);
+const isSchema = (value: unknown): boolean => typeof value === 'boolean' || isObject(value);
+const isName = (value: unknown): boolean => !isText(value) || /^[a-z_][-\w.]*$/i.test(value);
+const itself = (value: unknown): readonly unknown[] => [value];
+const all = (value: unknown): readonly unknown[] => Object.values(value as object);
+
+/** The words that a validator of draft 7 reads. */
+const WORDS: readonly Word[] = [
+  {
+    words: 'type',
+    begins: `"(?:${[...TYPES].join('|')})"`,
+    accepts: (value) => (Array.isArray(value) ? value.every(isType) : isType(value)),
+  },
+  {
+    words:
+      'multipleOf maximum minimum exclusiveMaximum exclusiveMinimum maxLength minLength maxItems minItems maxProperties minProperties',
+    begins: '[-\\d]',
+    accepts: (value) => typeof value === 'number',
+  },
+  { words: 'format $id', begins: '"', accepts: isText },
+  { words: 'uniqueItems', begins: '[tf]', accepts: (value) => typeof value === 'boolean' },
+  { words: 'required', begins: '\\[', accepts: Array.isArray },
+  { words: 'enum', begins: '\\[\\s*[^\\]\\s]', accepts: (value) => Array.isArray(value) && value.length > 0 },
+  {
+    words: 'additionalProperties additionalItems contains propertyNames not if then else',
+    begins: '[{tf]',
+    accepts: isSchema,
+    schemasIn: itself,
+  },
+  {
+    words: 'items',
+    begins: '[{[tf]',
+    accepts: (value) => Array.isArray(value) || isSchema(value),
+    schemasIn: (value) => (Array.isArray(value) ? all(value) : [value]),
+  },
+  { words: 'allOf anyOf oneOf', begins: '\\[\\s*[{tf]', accepts: Array.isArray, schemasIn: all },
+  { words: 'properties', begins: '\\{', accepts: isObject, schemasIn: all },
+  {
+    words: 'patternProperties',
+    accepts: (value, _, budget) => isObject(value) && Object.keys(value).every((pattern) => isPattern(pattern, budget)),
+    schemasIn: all,
+  },
+  { words: 'pattern', accepts: (value, _, budget) => isText(value) && isPattern(value, budget) },
+  // A property may depend on a schema, or on a list of names.
+  {
+    words: 'dependencies',
+    accepts: isObject,
+    schemasIn: (value) => all(value).filter((each) => !Array.isArray(each)),
+  },
+  { words: '$ref', accepts: isText },
+  { words: '$anchor $dynamicAnchor', accepts: isName },
+  // Of OpenAPI: next to a type only.
+  {
+    words: 'nullable',
+    accepts: (value, { type }) => typeof value === 'boolean' && type !== undefined && (value || !hasNull(type)),
+  },
+  // Of draft 4, and of an extension that clients do not have in full.
+  { words: 'id formatMinimum formatMaximum formatExclusiveMinimum formatExclusiveMaximum', accepts: () => false },
+];
+
+const wordOf = new Map(WORDS.flatMap((word) => word.words.split(' ').map((name) => [name, word])));
+
+const DOUBTS = WORDS.map(({ words, begins }) => {
+  const names = words.replaceAll('$', '\\$').replaceAll(' ', '|');
+  return `(?:${names})"\\s*:${begins === undefined ? '' : `(?!\\s*${begins})`}`;
+});
+/** Any of these words, and `null`, which may stand where a schema belongs. */
+const DOUBTFUL = new RegExp(`"(?:${DOUBTS.join('|')})|[:[,]\\s*null`);
 
 /** With names of its own, a schema may be referred to in other ways than by its place. */
 const HAS_NAMES = /"\$(?:id|anchor)"/;
 
-/** Words that have one schema, or a list of them, and words that have a map of them. */
-const HOLDERS = new Set(
-  'additionalProperties additionalItems contains not propertyNames if then else items allOf anyOf oneOf'.split(' '),
-);
-const MAPS = new Set(['properties', 'patternProperties']);
-
 /** Whether a schema may not compile, by its words; few may not. @param text as JSON. */
 export function isDoubtful(text: Buffer): boolean {
-  return MAY_FAIL.some((word) => text.includes(word)) || MAY_BE_UNKNOWN.test(text.toString('latin1'));
+  return DOUBTFUL.test(text.toString('latin1'));
 }
 
 /** Never throws: what a hostile backend writes is looked at only as what it is. */
@@ -41,40 +111,50 @@ export function isCompilable(text: Buffer, budget: SchemaBudget): boolean {
   for (const schema of seen) {
     if (typeof schema === 'boolean') continue;
     if (!isObject(schema)) return false;
-    for (const [word, value] of Object.entries(schema)) {
-      if (word === '$ref' && !hasNames) seen.add(referredTo(root, value));
-      else if (HOLDERS.has(word) && !Array.isArray(value)) seen.add(value);
-      else if (word === 'dependencies') for (const each of schemasAmong(value)) seen.add(each);
-      else if (HOLDERS.has(word) || MAPS.has(word)) for (const each of Object.values(value ?? {})) seen.add(each);
-      if (!isReadable(word, value, budget)) return false;
+    for (const [name, value] of Object.entries(schema)) {
+      const word = wordOf.get(name);
+      if (word === undefined) continue;
+      if (schema === root && REPAIRED.has(name)) {
+        for (const inner of all(value ?? NONE)) if (isObject(inner)) seen.add(inner);
+        continue;
+      }
+      if (!word.accepts(value, schema, budget)) return false;
+      for (const inner of word.schemasIn?.(value) ?? NONE) seen.add(inner);
+      if (name === '$ref' && !hasNames) seen.add(referredTo(root, value));
     }
   }
   return true;
 }
 
-function isReadable(word: string, value: unknown, budget: SchemaBudget): boolean {
-  if (word === 'type') return (Array.isArray(value) ? value : [value]).every(isType);
-  if (word === 'patternProperties') return Object.keys(value ?? {}).every((pattern) => isPattern(pattern, budget));
-  return word !== 'pattern' || (typeof value === 'string' && isPattern(value, budget));
+const NONE: readonly unknown[] = [];
+/** Of the schema itself, what is wrong here is repaired elsewhere (readable-items.ts). */
+const REPAIRED = new Set(['properties', 'required']);
+
+function hasNull(type: unknown): boolean {
+  return type === 'null' || (Array.isArray(type) && type.includes('null'));
 }
 
-function isType(type: unknown): boolean {
-  return typeof type === 'string' && IS_TYPE.test(type);
+function isPattern(pattern: string, { unicodeClasses }: SchemaBudget): boolean {
+  let areKnown = true;
+  const plain = pattern.replaceAll(/\\(?:p\{[^}]*\}|[^])/gi, (escape) => {
+    if (!/^\\p\{/i.test(escape)) return escape;
+    if (!unicodeClasses.has(escape)) {
+      areKnown &&= unicodeClasses.size < UNICODE_CLASSES_MAX;
+      if (areKnown) unicodeClasses.set(escape, isExpression(escape));
+    }
+    areKnown &&= unicodeClasses.get(escape) === true;
+    // Another class, which may stand in the same places.
+    return '\\d';
+  });
+  return areKnown && isExpression(plain);
 }
 
-function isPattern(pattern: string, budget: SchemaBudget): boolean {
-  budget.unicodeClasses -= pattern.split(UNICODE_CLASS).length - 1;
-  if (budget.unicodeClasses < 0) return true;
+function isExpression(pattern: string): boolean {
   try {
     return new RegExp(pattern, 'u') !== undefined;
   } catch {
     return false;
   }
-}
-
-/** A property may depend on a schema, or on a list of names. */
-function schemasAmong(dependencies: unknown): readonly unknown[] {
-  return Object.values(dependencies ?? {}).filter((each) => !Array.isArray(each));
 }
 
 /** Every validator has the schema of schemas, which allows anything here. */
@@ -84,6 +164,7 @@ const SCHEMA_OF_SCHEMAS = /^http:\/\/json-schema\.org\/draft-07\/schema#?$/;
 function referredTo(root: unknown, reference: unknown): unknown {
   if (typeof reference !== 'string') return undefined;
   if (SCHEMA_OF_SCHEMAS.test(reference)) return true;
+  if (reference === '') return root;
   const [document, ...path] = reference.split('/');
   if (document !== '#') return undefined;
   return path.reduce<unknown>((at, token) => {

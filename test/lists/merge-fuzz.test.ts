@@ -68,7 +68,11 @@ function randomItem(random: Random, kind: Kind): Item {
   }
   const key = randomUri(random);
   const name = random.pick(ITEM_NAMES);
-  const own = [`"${KINDS[kind].key}":${markedToken(random, key)}`, '"icons":[{"uri":"a:1"}]', `"name":"${name}"`];
+  const own = [
+    `"${KINDS[kind].key}":${markedToken(random, key)}`,
+    '"icons":[{"src":"a:1","uri":"a:1"}]',
+    `"name":"${name}"`,
+  ];
   return { text: members(random, ...own), key, name };
 }
 

@@ -123,8 +123,8 @@ void t.test(
       ],
       [
         'the same with white space, as Python writes it',
-        '"title": null, "inputSchema": {"properties": null, "required" : null, "type": "object"}',
-        '"title": "a", "inputSchema": {"properties": {}, "required" : [], "type": "object"}',
+        '"x": null, "inputSchema": {"properties": null, "required" : null, "type": "object"}',
+        '"x": null, "inputSchema": {"properties": {}, "required" : [], "type": "object"}',
       ],
       [
         'the same of results',
@@ -137,19 +137,29 @@ void t.test(
         '"inputSchema":{"required":[],"type":"object"},"outputSchema":{"type":"object","properties":{}}',
       ],
       [
-        'empty maps as lists',
-        '"annotations":[],"execution":[],"_meta":[ ],"icons":{},"x":[]',
-        '"annotations":{},"execution":{},"_meta":{},"icons":[],"x":[]',
+        'what is not of its type',
+        '"annotations":[],"execution":"x","_meta":[ ],"icons":{},"title":7,"x":[],"description":null',
+        '"x":[]',
       ],
       [
-        'null for other members that are missing',
-        '"title":null,"description":null,"annotations":null,"icons":null,"_meta":null,"x":null',
-        '"title":"a","description":"","annotations":{},"icons":[],"_meta":{},"x":null',
+        'hints that are not',
+        '"annotations":{"title":null,"readOnlyHint":"yes","destructiveHint":null,"openWorldHint":true}',
+        '"annotations":{"openWorldHint":true}',
       ],
       [
-        'null for hints that are missing',
-        '"annotations":{"title":null,"readOnlyHint":null,"destructiveHint":null,"openWorldHint":true}',
-        '"annotations":{"title":"a","readOnlyHint":false,"destructiveHint":true,"openWorldHint":true}',
+        'icons in another form, and a word that is none',
+        '"icons":[{"src":"a:1","sizes":"48x48"},"a:2",{"sizes":[]},{"src":"a:3","theme":"blue"}],"execution":{"taskSupport":1}',
+        '"icons":[{"src":"a:1"},{"src":"a:3"}],"execution":{}',
+      ],
+      [
+        'an argument without a schema, and a name that is none',
+        '"inputSchema":{"type":"object","properties":{"v":"string","w":[]},"required":["v",1,true]}',
+        '"inputSchema":{"type":"object","properties":{"v":{},"w":{}},"required":["v"]}',
+      ],
+      [
+        'two types of which clients read the last',
+        '"inputSchema":{"type":"object","properties":{"v":{}},"type":"string"}',
+        `"inputSchema":${OBJECT}`,
       ],
       [
         'a list of parameters, without a type',
@@ -177,7 +187,7 @@ void t.test(
     }
     t.same(
       textsOf(read('{"tools":[{"name":"a"},{"name":"b" ,"title":null}]}'))?.tools,
-      [`{"name":"a",${SCHEMA}}`, `{"name":"b" ,"title":"b",${SCHEMA}}`],
+      [`{"name":"a",${SCHEMA}}`, `{"name":"b",${SCHEMA}}`],
       'no arguments at all',
     );
     const lost = '{"type":"object","properties":{"v":{"$ref":"#/$defs/v"}}}';
@@ -232,12 +242,13 @@ void t.test('whatever says that it is an object keeps its bytes', async (t) => {
     '{"type":"object","properties":{"required":{"default":null,"required":true},"properties":{"enum":[null]}}}',
     '{"type":"object","properties":{"v":{"type":"object","properties":[],"required":null}}}',
     '{"t\\u0079pe":"obj\\u0065ct"}',
-    '{"type":"object","type":"string"}',
     // More members than are read.
     `{${'"x":1,'.repeat(limits.jsonNodesMax)}"x":1}`,
   ];
   for (const schema of schemas) {
-    const tool = `{"name":"a","inputSchema":${schema},"outputSchema":${schema}}`;
+    // Of results, clients compile what is within, too.
+    const results = /required":(?:true|null)/.test(schema) ? OBJECT : schema;
+    const tool = `{"name":"a","inputSchema":${schema},"outputSchema":${results}}`;
     const answer = read(`{"tools":[${tool}]}`);
     t.same(textsOf(answer)?.tools, [tool]);
     t.equal(answer.kind === 'page' && answer.mirrors, undefined);
