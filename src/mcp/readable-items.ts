@@ -201,10 +201,14 @@ const FLAG = shape(1 << jsonKind.boolean);
 const OBJECT = object({});
 const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/;
 
+/** The one that a schema without a word of it is in. */
+const DIALECT = Buffer.from('"https://json-schema.org/draft/2020-12/schema"');
+const $schema = shape(TEXT.kinds, { replacement: DIALECT });
 const PROPERTY = object({}, { replacement: EMPTY_OBJECT });
 const schemaOf = (schema: 'arguments' | 'results', replacement?: Buffer): Shape =>
   object(
     {
+      $schema,
       properties: object({}, { each: PROPERTY, replacement: EMPTY_OBJECT }),
       required: shape(ARRAY_KIND, { each: TEXT, replacement: EMPTY_ARRAY }),
     },
@@ -222,13 +226,13 @@ const TOOL = {
   execution: object({ taskSupport: oneOf('required', 'optional', 'forbidden') }),
   inputSchema: schemaOf('arguments', OBJECT_SCHEMA),
 };
-const TOOL_WITH_ANY_RESULT = object({ ...TOOL, outputSchema: OBJECT });
+const TOOL_WITH_ANY_RESULT = object({ ...TOOL, outputSchema: object({ $schema }) });
 const ARGUMENT = object({ name: TEXT, title: TEXT, description: TEXT, required: FLAG }, { needs: 'name' });
 const RESOURCE = object({
   ...SHOWN,
   name: TEXT,
   mimeType: TEXT,
-  size: NUMBER,
+  size: shape(NUMBER.kinds, { accepts: Number.isInteger }),
   annotations: object({
     audience: listOf((role) => role === 'user' || role === 'assistant'),
     priority: shape(NUMBER.kinds, { accepts: (value) => Number(value) >= 0 && Number(value) <= 1 }),

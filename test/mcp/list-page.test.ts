@@ -157,6 +157,11 @@ void t.test(
         '"inputSchema":{"type":"object","properties":{"v":{},"w":{}},"required":["v"]}',
       ],
       [
+        'a dialect that is none',
+        '"inputSchema":{"$schema":7}',
+        '"inputSchema":{"type":"object","$schema":"https://json-schema.org/draft/2020-12/schema"}',
+      ],
+      [
         'two types of which clients read the last',
         '"inputSchema":{"type":"object","properties":{"v":{}},"type":"string"}',
         `"inputSchema":${OBJECT}`,
@@ -218,7 +223,7 @@ void t.test(
       '{"name":"a","arguments":[{"name":"x"},{"name":"y"}],"x":null}',
       '{"name":"b"}',
     ]);
-    const resource = '{"uri":"a:1","mimeType":null,"size":null,"annotations":{"audience":null,"priority":1}}';
+    const resource = '{"uri":"a:1","mimeType":null,"size":0.5,"annotations":{"audience":null,"priority":1}}';
     t.same(textsOf(listed('resources', `${resource},{"name":null,"uri":"a:2"}`))?.tools, [
       '{"uri":"a:1","annotations":{"priority":1},"name":"a:1"}',
       '{"uri":"a:2","name":"a:2"}',

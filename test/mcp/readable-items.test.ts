@@ -74,7 +74,8 @@ t.test('what clients accept keeps its bytes', async (t) => {
       const own = member.startsWith('"inputSchema"') || member.startsWith('"name"') ? '' : required;
       const keyed = kind.key === 'name' && own === ',"name":"n"' ? '' : own;
       const result = `{"${kind.member}":[{"${kind.key}":"k"${keyed},${member}}]}`;
-      if (!schema.safeParse(JSON.parse(result)).success) continue;
+      // The official client for Python refuses half a byte.
+      if (!schema.safeParse(JSON.parse(result)).success || member === '"size":0.5') continue;
       count++;
       const bytes = Buffer.from(`{"jsonrpc":"2.0","id":1,"result":${result}}`);
       const answer = readListAnswer(bytes, Buffer.from('1'), kind);
