@@ -1,5 +1,5 @@
-// Explains what a subject may reach at a virtual host, and why: the config as this worker reads it, this worker's knowledge of each
-// backend, and the outcome that a call would have. Sends nothing to a backend, so the backend's own list is unknown. Cold path.
+// Explains to an operator what a subject may reach at a virtual host: the config as this worker reads it, what this worker knows of each
+// backend, and the outcome that a call would have. Sends nothing to a backend. Cold path.
 import {
   headersSetBy,
   type CompiledBackend,
@@ -15,14 +15,13 @@ import { sessionHash } from '../shared/index.js';
 import type { OriginView } from '../upstream/index.js';
 import { faultReason } from '../http-client/index.js';
 
-/** The most backends, or virtual hosts, that an answer to an operator lists; the rest are omitted. */
+/** The most backends or virtual hosts that one answer lists. */
 export const VIEW_BACKENDS_MAX = 100;
-/** The most names of an allow-list that an answer to an operator lists; the rest are omitted. */
+/** The most names of an allow-list that one answer lists. */
 const VIEW_NAMES_MAX = 200;
-/** The most sessions of one subject that an explanation lists for each backend; the rest are omitted. */
+/** The most sessions that an explanation lists for each backend. */
 const VIEW_SESSIONS_PER_BACKEND_MAX = 20;
 
-/** The form of a `subjectHash`. */
 const SUBJECT_HASH = /^[\da-f]{12}$/;
 
 type Question = Extract<ViewQuestion, { view: 'explain' }>;
@@ -51,23 +50,22 @@ export function explain(
     return { config: 'read', ...oddities, verdict, virtualHosts: known };
   }
   const backends = [...virtualHost.backends.values()].slice(0, VIEW_BACKENDS_MAX);
+  const sessions: Session[] = [];
+  for (const session of relay.sessions) {
+    const { identity } = session;
+    if (identity.subject === subject && identity.virtualHostId === id) sessions.push(session);
+    if (sessions.length >= VIEW_SESSIONS_PER_BACKEND_MAX) break;
+  }
   return {
     config: 'read',
     ...oddities,
-    backends: backends.map((backend) => backendView(backend, { subject, id, relay })),
+    backends: backends.map((backend) => backendView(backend, sessions, relay)),
     ...(tool !== '' && { tool, verdict: verdictOf(virtualHost, tool, relay) }),
   };
 }
 
-interface ExplainScope {
-  readonly subject: string;
-  readonly id: string;
-  readonly relay: RelayView;
-}
-
 /** A backend's config without secrets: only the origin of its URL, and only the header names of its credentials. */
-function backendView(backend: CompiledBackend, scope: ExplainScope): object {
-  const { relay } = scope;
+function backendView(backend: CompiledBackend, sessions: readonly Session[], relay: RelayView): object {
   const { name, prefix, target, obstacle, passthroughHeaders, allowedNames, curation, auth } = backend;
   const { origin } = target;
   const used = relay.origins.find((one) => one.origin === origin);
@@ -82,7 +80,10 @@ function backendView(backend: CompiledBackend, scope: ExplainScope): object {
     curatedPrompts: curation.prompts?.byBareName.size ?? 0,
     authHeaders: headersSetBy(auth),
     ...circuitView(origin, used, relay),
-    sessions: sessionsWith(name, scope),
+    sessions: sessions.map(({ identity, upstreams }) => ({
+      session: sessionHash(identity.id),
+      ...upstreamView(upstreams.used(name)),
+    })),
   };
 }
 
@@ -96,28 +97,17 @@ export function circuitView(origin: string, used: OriginView | undefined, relay:
   };
 }
 
-/** What a session has with one of its backends. */
+/** The state of a session's upstream session with one backend. */
 export function upstreamView(upstream: ReturnType<Session['upstreams']['used']>): object {
   const { state = 'unused', record, fault } = upstream ?? {};
   return { state, ...(record && { era: record.era }), ...(fault && { reason: faultReason(fault) }) };
-}
-
-/** @param backend the backend's name. */
-function sessionsWith(backend: string, { subject, id, relay }: ExplainScope): object[] {
-  const sessions: object[] = [];
-  for (const { identity, upstreams } of relay.sessions) {
-    if (identity.subject !== subject || identity.virtualHostId !== id) continue;
-    sessions.push({ session: sessionHash(identity.id), ...upstreamView(upstreams.used(backend)) });
-    if (sessions.length >= VIEW_SESSIONS_PER_BACKEND_MAX) break;
-  }
-  return sessions;
 }
 
 function listed(names: ReadonlySet<string> | undefined): readonly string[] | 'all' {
   return names === undefined ? 'all' : [...names].slice(0, VIEW_NAMES_MAX);
 }
 
-/** The outcome that a call of the tool would have, and why the tool is listed in `tools/list` or not. */
+/** The outcome that a call of the tool would have, and whether `tools/list` lists the tool. */
 function verdictOf(virtualHost: CompiledVirtualHost, tool: string, relay: RelayView): string {
   const { backends, backendsByPrefixLength } = virtualHost;
   // The first match, with the longest prefix, owns the name.

@@ -1,4 +1,4 @@
-// Entry point of a worker process: follows the primary's messages, and ends when the primary is gone.
+// Entry point of a worker process.
 import { connectToPrimary, sendHeartbeats, type StartMessage, type ToWorker } from '../process/index.js';
 import { exitStatus, flushLog, PROGRAM_VERSION } from '../shared/index.js';
 import { Worker } from './worker.js';

@@ -46,21 +46,20 @@ import { wakeScheduler, type Overload, type LoadShedder } from '../fair/index.js
 import type { RequestScheduler } from './request-scheduler.js';
 import type { RefusalDetails, RequestWatch } from '../observation/index.js';
 import type { WorkerFigures } from './worker-figures.js';
-import type { Admission, AdmissionOutcome, RefusedToken } from './admission/admission.js';
+import type { Admission, AdmissionOutcome, RefusedToken } from './admission.js';
 import type { HopFailure } from './hop/call.js';
 import type { ForwardedIdentity } from './hop/heads.js';
 import type { Hops, RequestsAwaitingOwner } from './hop/hops.js';
 import { ownerOf } from './session-id.js';
 
-// Selects the request headers that are forwarded to backends: those that the virtual host lists, except those
-// that the request declares connection-specific. Hot path: does nothing for a virtual host that lists none.
+// Selects the headers that are forwarded to backends: those that the virtual host lists, unless `connection` names them. Hot path.
 
 const NO_HEADERS: readonly string[] = Object.freeze([]);
 const ASCII = /^[\x20-\x7e]*$/;
 
 /**
  * @param headers lower-case name, value, …
- * @returns the listed headers in the form that goes on the wire; or the name of a header whose original bytes are lost.
+ * @returns the listed headers as on the wire; or the name of a header whose original bytes are lost.
  */
 export function selectHeaders(headers: readonly string[], names: ReadonlySet<string>): readonly string[] | string {
   if (names.size === 0) return NO_HEADERS;
@@ -70,14 +69,14 @@ export function selectHeaders(headers: readonly string[], names: ReadonlySet<str
     const name = headers[i]!;
     const value = headers[i + 1]!;
     if (!names.has(name) || connectionNames?.has(name) === true) continue;
-    // Bytes that are not UTF-8 arrive as this replacement character, so the original bytes are lost.
+    // Stands for bytes that are not UTF-8.
     if (value.includes('\ufffd')) return name;
     selected.push(name, wireText(value));
   }
   return selected;
 }
 
-/** RFC 9110, 7.6.1: headers that `connection` names must not be forwarded. */
+/** The headers that `connection` names: they must not be forwarded (RFC 9110, 7.6.1). */
 function namesForConnection(headers: readonly string[]): ReadonlySet<string> | undefined {
   let names: Set<string> | undefined;
   for (let i = 0; i + 1 < headers.length; i += 2) {
@@ -88,7 +87,7 @@ function namesForConnection(headers: readonly string[]): ReadonlySet<string> | u
   return names;
 }
 
-/** uWebSockets.js reads a header's bytes as UTF-8; on the wire each character is one byte. */
+/** uWebSockets.js has read the header as UTF-8; on the wire each character is one byte. */
 function wireText(value: string): string {
   return ASCII.test(value) ? value : Buffer.from(value).toString('latin1');
 }
@@ -96,7 +95,6 @@ function wireText(value: string): string {
 export interface PipelineParts {
   readonly slot: number;
   readonly slotCount: number;
-  /** The host policies of the plain and of the TLS listener. */
   readonly hosts: HostPolicy;
   readonly tlsHosts: HostPolicy;
   readonly admission: Admission;
@@ -117,7 +115,7 @@ export interface PipelineParts {
 }
 
 export class Pipeline implements EdgeHandler {
-  /** Set by the primary; false until it has reported. */
+  /** Set by the primary. */
   isGatewayReady = false;
   readonly #parts: PipelineParts;
   #isRetired = false;
@@ -130,7 +128,7 @@ export class Pipeline implements EdgeHandler {
     return this.#parts.overload.healthRefusal ?? (this.isGatewayReady ? undefined : refusals.notReady);
   }
 
-  /** This worker's slot has a successor, which gets all new requests; requests that have begun here end here. */
+  /** A successor has this worker's slot and gets all new requests. */
   retire(): void {
     this.#isRetired = true;
   }
@@ -193,12 +191,12 @@ export class Pipeline implements EdgeHandler {
     });
   }
 
-  /** A request that another worker admitted and passed on, because this worker owns its session. */
+  /** A request of a session that this worker owns, forwarded by another worker. */
   onHop(identity: ForwardedIdentity, exchange: Exchange): void {
     this.#admitForwarded(identity, (outcome) => this.#onHopAdmission(identity, exchange, outcome));
   }
 
-  /** A message about a request in flight here, which reached the successor first. */
+  /** A message about a request in flight here, which arrived at the successor. */
   onPassedBack(identity: ForwardedIdentity, exchange: Exchange): void {
     this.#admitForwarded(identity, (outcome) => {
       if (outcome.kind === 'refused') refuse(exchange, outcome.refusal);
@@ -212,7 +210,7 @@ export class Pipeline implements EdgeHandler {
     else next(outcome);
   }
 
-  /** Guards against DNS rebinding, and sets the CORS headers that a browser needs to read the answer. */
+  /** Guards against DNS rebinding, and sets the CORS headers of the answer. */
   #passesHost(exchange: EdgeExchange): boolean {
     const { host, origin } = exchange.head;
     const hosts = this.#hostsOf(exchange);
@@ -237,12 +235,8 @@ export class Pipeline implements EdgeHandler {
     const { subject } = caller;
     const { request } = exchange;
     const typesOrRefusal = checkTransport(request, exchange.head);
-    if (typeof typesOrRefusal !== 'string') return this.#refuseByHead(exchange, caller, typesOrRefusal);
-    const { overload, loadShedder } = this.#parts;
-    const isServing = overload.state === 'serving';
-    const refusal = isServing
-      ? undefined
-      : loadShedder.refusalOf(request.method, newSessionOrRequest(request), subject);
+    if (typeof typesOrRefusal !== 'string') return this.#refuseByHead(exchange, subject, typesOrRefusal);
+    const refusal = this.#parts.loadShedder.refusalOf(request.method, newSessionOrRequest(request), subject);
     if (refusal !== undefined) return this.#refuse(exchange, refusal, subject);
     const headers = selectHeaders(exchange.head.headers, caller.virtualHost.passthroughHeaders);
     const unreadable = typeof headers === 'string' ? headerUnreadable(headers) : undefined;
@@ -250,8 +244,8 @@ export class Pipeline implements EdgeHandler {
     exchange.incoming.receive((body) => this.#onReceived(exchange, caller, unreadable, body));
   }
 
-  /** Refuses with the request id from the body of a POST, which is received for that purpose if there is time and room. */
-  #refuseByHead(exchange: EdgeExchange, { subject }: Caller, refusal: Refusal): void {
+  /** Refuses with the request id from the body, which is received for that purpose if the worker is not overloaded. */
+  #refuseByHead(exchange: EdgeExchange, subject: string, refusal: Refusal): void {
     const isReceived = hasReadableId(exchange.request.method, exchange.head);
     if (!isReceived || this.#parts.overload.state !== 'serving') return this.#refuse(exchange, refusal, subject);
     exchange.incoming.admit(subject, 'json', []);
@@ -260,7 +254,7 @@ export class Pipeline implements EdgeHandler {
     );
   }
 
-  /** @param unreadable the refusal of an unreadable header, sent with the request id from the body. */
+  /** @param unreadable the refusal of a header that cannot be forwarded. */
   #onReceived(exchange: EdgeExchange, caller: Caller, unreadable: Refusal | undefined, body: BodyOutcome): void {
     const { subject } = caller;
     if (body !== 'complete') this.#refuse(exchange, refusedBodies[body], subject);
@@ -275,10 +269,9 @@ export class Pipeline implements EdgeHandler {
     const { scheduler, watch } = this.#parts;
     const refusal = scheduler.queue(subject, exchange, serve);
     if (refusal !== undefined) {
-      watch?.refused(exchange.request, virtualHost.id, { refusal, subject });
-      refuse(exchange, refusal);
+      this.#refuseAdmitted(exchange, { subject, virtualHostId: virtualHost.id }, refusal);
     } else if (this.#ownerOf(exchange) === this.#parts.slot && !this.#isRetired) {
-      // Watched from here on: the wait is part of the request's duration.
+      // The wait is part of the request's duration.
       watch?.watch(caller, exchange);
     }
   }
@@ -286,14 +279,11 @@ export class Pipeline implements EdgeHandler {
   #toOwner(caller: Caller, exchange: Exchange): void {
     const owner = this.#ownerOf(exchange);
     if (owner === this.#parts.slot && !this.#isRetired) this.#toRelay(caller, exchange);
-    else
-      this.#forward(owner, caller, exchange, (identity, failure) =>
-        this.#onHopFailure(owner, identity, exchange, failure),
-      );
+    else this.#forward(owner, caller, exchange, (...failure) => this.#onHopFailure(owner, exchange, ...failure));
   }
 
-  /** Passes on a request that another worker must serve: that is known only once the request was read. */
-  forwardToSlot(slot: number, ...[caller, exchange, onGone]: Parameters<ForwardRequest>): void {
+  /** Forwards a request to a worker that is known only once the request was read. */
+  passOn(slot: number, ...[caller, exchange, onGone]: Parameters<PassOn>): void {
     this.#forward(slot, caller, exchange, (_identity, failure) => {
       this.#parts.figures?.failedHops.count(failure);
       this.#parts.watch?.watch(caller, exchange);
@@ -301,7 +291,7 @@ export class Pipeline implements EdgeHandler {
     });
   }
 
-  /** The owner watches the request from here on; this worker may have done so while the request waited for its turn, or was read. */
+  /** From here on, the owner watches the request. */
   #forward(
     owner: number,
     { subject, virtualHost }: Caller,
@@ -317,31 +307,33 @@ export class Pipeline implements EdgeHandler {
     hops.forward(owner, identity, exchange, fail);
   }
 
-  /** Without a session id a request is at home here: `initialize` mints an id that this worker owns. A sole worker owns all ids. */
+  /** A request without a session id is served here: `initialize` mints an id that this worker owns. */
   #ownerOf({ request: { sessionId } }: Exchange): number {
     const { slot, slotCount } = this.#parts;
     return sessionId === '' || slotCount === 1 ? slot : ownerOf(sessionId, slotCount);
   }
 
-  /** @param sinceMs when the request was first passed on. */
+  /** @param sinceMs when the request was first forwarded. */
   #onHopFailure(
     owner: number,
-    identity: ForwardedIdentity,
     exchange: Exchange,
+    identity: ForwardedIdentity,
     failure: HopFailure,
     sinceMs = performance.now(),
   ): void {
     const { hops, ownerWaits, figures } = this.#parts;
     const isOwnerExpected = failure === 'owner-absent' && ownerWaits !== undefined && !hops.isClosed;
     const retry = (): void =>
-      hops.forward(owner, identity, exchange, (next) => this.#onHopFailure(owner, identity, exchange, next, sinceMs));
+      hops.forward(owner, identity, exchange, (next) => this.#onHopFailure(owner, exchange, identity, next, sinceMs));
     if (isOwnerExpected && ownerWaits.tryWait(identity.subject, sinceMs, retry)) return;
     figures?.failedHops.count(failure);
     const refusal = isOwnerExpected ? refusals.ownerStarting : REFUSED_BY_FAILURE[failure];
-    const answer = withRequestId(refusal, exchange.request.body);
-    const { subject, virtualHostId } = identity;
-    this.#parts.watch?.refused(exchange.request, virtualHostId, { refusal: answer, subject });
-    refuse(exchange, answer);
+    this.#refuseAdmitted(exchange, identity, withRequestId(refusal, exchange.request.body));
+  }
+
+  #refuseAdmitted(exchange: Exchange, { subject, virtualHostId }: ForwardedIdentity, refusal: Refusal): void {
+    this.#parts.watch?.refused(exchange.request, virtualHostId, { refusal, subject });
+    refuse(exchange, refusal);
   }
 
   #onHopAdmission(identity: ForwardedIdentity, exchange: Exchange, outcome: AdmissionOutcome): void {
@@ -350,11 +342,8 @@ export class Pipeline implements EdgeHandler {
       outcome.kind === 'refused'
         ? outcome.refusal
         : this.#parts.loadShedder.refusalOf(request.method, newSessionOrRequest(request), identity.subject);
-    if (refusal !== undefined) {
-      const { subject, virtualHostId } = identity;
-      this.#parts.watch?.refused(exchange.request, virtualHostId, { refusal, subject });
-      refuse(exchange, refusal);
-    } else if (outcome.kind === 'admitted') {
+    if (refusal !== undefined) this.#refuseAdmitted(exchange, identity, refusal);
+    else if (outcome.kind === 'admitted') {
       const { caller } = outcome;
       if (this.#parts.scheduler.tryPass(caller.subject)) this.#onHopTurn(caller, exchange);
       else this.#awaitTurn(caller, exchange, () => this.#onHopTurn(caller, exchange));
@@ -362,7 +351,7 @@ export class Pipeline implements EdgeHandler {
   }
 
   #onHopTurn(caller: Caller, exchange: Exchange): void {
-    // The other worker did not yet know of the successor when it sent this.
+    // The other worker did not know of the successor yet.
     if (this.#isRetired) this.#toOwner(caller, exchange);
     else this.#toRelay(caller, exchange);
   }
@@ -405,20 +394,19 @@ export class Pipeline implements EdgeHandler {
     return { isTls: exchange.isTls, host: exchange.head.host, isHostTrusted };
   }
 
-  /** The path is the same whether the virtual host exists or not; `''` stands for all of them. */
+  /** The same whether the virtual host exists or not; `''` stands for all of them. */
   #resourcePath({ head: { virtualHostId = '' } }: EdgeExchange): string {
     return virtualHostId === '' ? '' : `${this.#parts.pathPrefix}/servers/${encodeURIComponent(virtualHostId)}/mcp`;
   }
 }
 
-/** The subject in whose turn a request goes on that has waited for a key or a config; `''`, for all together, without a valid token. */
+/** The subject that a request counts for when its token or config has been read; `''` without a valid token. */
 function subjectOf(outcome: AdmissionOutcome): string {
   return (outcome.kind === 'admitted' ? outcome.caller.subject : outcome.subject) ?? '';
 }
 
-/** What the caller is answered when the hop to the session's owner fails. */
 const REFUSED_BY_FAILURE: Readonly<Record<HopFailure, Refusal>> = {
-  // The owner's slot has no process: its sessions are gone with it.
+  // The sessions of a slot end with its process.
   'owner-absent': refusals.sessionUnknown,
   'owner-lost': refusals.ownerLost,
   'hop-failed': refusals.hopFailed,

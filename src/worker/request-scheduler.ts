@@ -1,11 +1,11 @@
-// Requests that arrive in one turn of the event loop are served in turns by subject (fair/turn-scheduler.ts), because each takes up to a
-// millisecond of synchronous work. A waiting request counts as in flight if there is room; it is refused for lack of room only when its
-// turn comes, since notifications, responses and the end of a session never are. Hot path: a comparison and a subtraction per request.
+// Serves the requests of one turn of the event loop fairly by subject (fair/turn-scheduler.ts), because each takes up to a millisecond. A
+// waiting request counts as in flight if the limit allows; it is refused only when its turn comes, because notifications, responses and
+// the end of a session never are. Hot path: a comparison and a subtraction per request.
 import type { Exchange } from '../exchange/index.js';
 import { type Account, type Accounts, FairQueueEntry, TurnScheduler } from '../fair/index.js';
 import { limits, refusals, type Refusal } from '../shared/index.js';
 
-/** Requests that a worker serves on arrival between two looks at the clock, at up to a millisecond each. */
+/** Requests that a worker serves on arrival before it looks at the clock again. */
 export const REQUESTS_UNTIMED_MAX = 8;
 
 export class RequestScheduler extends TurnScheduler {
@@ -18,12 +18,11 @@ export class RequestScheduler extends TurnScheduler {
 
   /**
    * Queues a request that `tryPass` did not let through.
-   * @param serve called once, later, unless the caller goes away first; for a DELETE even then, because its sender often does not wait.
-   * @returns the refusal if the request cannot wait.
+   * @param serve called once, unless the caller goes away first; for a DELETE even then, because its sender often does not wait.
    */
   queue(subject: string, exchange: Exchange, serve: () => void): Refusal | undefined {
     const account = this.#accounts.of(subject);
-    /** The account in which the waiting request counts; `undefined` when there was no room. */
+    /** `undefined` when the limit of requests is reached. */
     const counted = account.refusalOfRequest() === undefined ? account : undefined;
     const entry = this.wait(subject, () => {
       this.#leave(exchange, counted);

@@ -1,5 +1,5 @@
-// Session ids that identify their owner: a session's slot is a hash of its id, so every worker
-// finds the owner without a shared table. Hot path: `ownerOf` runs once per request.
+// Session ids that identify their owner: a hash of the id is the owner's slot, so no worker needs a shared table. Hot path: `ownerOf`
+// runs once per request.
 import assert from 'node:assert';
 import { RandomPool } from '../shared/index.js';
 
@@ -11,24 +11,21 @@ const RANDOM_BYTES = 24;
 /** A suffix of three characters: 2^18 tries, each hitting the wanted slot with a probability of 1 in `slotCount`. */
 const SUFFIX_TRIES = ALPHABET.length ** 3;
 
-const FORM = new RegExp(`^[\\w-]{${(RANDOM_BYTES / 3) * 4 + 3}}$`);
+const MINTED_ID = new RegExp(`^[\\w-]{${(RANDOM_BYTES / 3) * 4 + 3}}$`);
 
 const randomPool = new RandomPool(RANDOM_BYTES);
 
-/** Whether the id has the form of minted ids, from this process or another. */
+/** Whether this process or another may have minted the id. */
 export function isMintedSessionId(sessionId: string): boolean {
-  return FORM.test(sessionId);
+  return MINTED_ID.test(sessionId);
 }
 
-/** The slot that owns a session. Any string has an owner; only the owner knows whether the session exists. */
+/** Any string has an owner; only the owner knows whether the session exists. */
 export function ownerOf(sessionId: string, slotCount: number): number {
   return slotOf(hashOf(sessionId), slotCount);
 }
 
-/**
- * Mints an id that `slot` owns. The random part stays as drawn; only the suffix is searched for. The suffix depends only on the
- * random part and the slot, so it reveals nothing else.
- */
+/** Mints an id that `slot` owns: a random part, and the first suffix that leads to the slot, which reveals nothing else. */
 export function mintSessionId(slot: number, slotCount: number): string {
   const random = randomPool.next().toString('base64url');
   const randomHash = hashOf(random);

@@ -1,5 +1,4 @@
-// All figures of one worker, and how they are reported. The hot ones are plain additions; the rest
-// is looked up when the primary asks for a report.
+// All figures of one worker. The hot ones are plain additions; the others are read when the primary asks for a report.
 import {
   OTHER_LABEL,
   type Histogram,
@@ -13,7 +12,7 @@ import type { SpanCounts } from '../observation/index.js';
 import { limits } from '../shared/index.js';
 import type { OriginView } from '../upstream/index.js';
 
-/** Figures that other parts of the worker count themselves, read when a report is made. */
+/** Figures that other parts of the worker count. */
 export interface FigureSources {
   readonly slot: number;
   readonly loopDelay: Histogram;

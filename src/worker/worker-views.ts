@@ -1,5 +1,5 @@
-// Answers an operator's questions to this worker: its state, its sessions, which backends it can reach, the outcome of a request,
-// and what a subject may call and why. Answers are bounded JSON text; session ids and subjects appear only as hashes. Cold path.
+// Answers the admin listener's questions to this worker, in JSON of bounded size. Session ids and subjects appear only as hashes. Cold
+// path.
 import type { ViewQuestion } from '../process/index.js';
 import type { RecentRequest, RecentRequests } from '../observation/index.js';
 import type { Relay } from '../relay/index.js';
@@ -10,7 +10,7 @@ import type { UserConfigRead } from '../user-config/index.js';
 import { circuitView, explain, upstreamView, VIEW_BACKENDS_MAX } from './explanation.js';
 import type { WorkerFigures } from './worker-figures.js';
 
-/** Bytes of one worker's answer to an operator's query. A longer answer contains fewer entries, and says so. */
+/** A longer answer contains fewer entries, and says so. */
 const ADMIN_VIEW_BYTES_MAX = 256 * KIB;
 
 interface WorkerViewSources {
@@ -18,7 +18,7 @@ interface WorkerViewSources {
   readonly slot: number;
   readonly readConfig: (subject: string) => UserConfigRead | Promise<UserConfigRead>;
   readonly keptConfig: (subject: string) => Kept | undefined;
-  /** `undefined` when requests have no ids, or no figures are kept. */
+  /** `undefined` when requests have no ids or no figures are kept. */
   readonly recentRequests: RecentRequests | undefined;
   readonly figures: WorkerFigures | undefined;
   readonly logger: Logger;
@@ -27,7 +27,7 @@ interface WorkerViewSources {
 /** Each list in an answer is bounded; the names in all of them together may still be long. */
 const ANSWER_CHARS_MAX = 2 * ADMIN_VIEW_BYTES_MAX;
 
-/** Outcomes of a tool's call that the config, or the state of its backend, may explain. */
+/** Outcomes of a tool call that the config, or the state of its backend, may explain. */
 const FAILED: ReadonlySet<string> = new Set(['rpc-error', 'fault']);
 
 export class WorkerViews {
@@ -129,7 +129,7 @@ export class WorkerViews {
     }));
   }
 
-  /** What the same call would get now: requests keep no reason. */
+  /** What the same call would get now. */
   async #verdict(
     subject: string,
     { virtualHost, tool }: Pick<RecentRequest, 'virtualHost' | 'tool'>,
@@ -158,7 +158,7 @@ function sessionViewOf(session: Session, nowMs: number): object {
   };
 }
 
-/** The name and version that the client gave in `initialize`. */
+/** The name and version from `initialize`. */
 function clientName(clientInfo: Buffer): string {
   if (clientInfo.length > limits.readAtOnceBytesMax) return '';
   const { name, version } = Object(JSON.parse(clientInfo.toString())) as {

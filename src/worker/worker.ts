@@ -1,5 +1,4 @@
-// Assembles one worker from its parts; each part knows of the others only what it is given here. Defines the order in which
-// they start, drain and stop.
+// Assembles one worker from its parts, and defines the order in which they start, drain and stop.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hostname } from 'node:os';
 import { TokenVerifier } from '../auth/index.js';
@@ -29,15 +28,15 @@ import { GATEWAY_TIME_BOUNDS_S, Histogram, type Series } from '../metrics/index.
 import { AccessLog, RecentRequests, RequestWatch, type Tracer, TRACE_FLUSH_MS_MAX } from '../observation/index.js';
 import { RequestScheduler } from './request-scheduler.js';
 import { WorkerFigures } from './worker-figures.js';
-import { Admission } from './admission/admission.js';
+import { Admission } from './admission.js';
 import { hopSocketPath, Hops, RequestsAwaitingOwner, Predecessor, predecessorSocketPath } from './hop/hops.js';
 import { HopListener } from './hop/intake.js';
 import { isMintedSessionId, mintSessionId, ownerOf } from './session-id.js';
 import { Pipeline } from './pipeline.js';
 
 /**
- * This worker's side of the guarantee in specification 2.8: once a user config write has been answered, every worker serves
- * the new config. The write is announced to the primary, which makes every worker drop its cache of the subject.
+ * Tells the primary of each write of a user config, so that every worker drops what it has cached of it: once the write has been
+ * answered, every worker serves the new config (specification 2.8).
  */
 class ForgetAnnouncer {
   readonly #primary: PrimaryChannel;
@@ -48,7 +47,6 @@ class ForgetAnnouncer {
     this.#primary = primary;
   }
 
-  /** Resolves when every worker has forgotten the subject. The primary bounds how long that can take. */
   announce(subject: string): Promise<void> {
     this.#lastTicket += 1;
     const ticket = this.#lastTicket;
@@ -64,7 +62,7 @@ class ForgetAnnouncer {
   }
 }
 
-/** Time for the answers to requests that a stop has ended, until they reach their callers. After that, they are cut off. */
+/** Time for the answers to requests that a stop has ended. */
 const LAST_ANSWERS_MS_MAX = 1_000;
 
 type WorkerParts = Awaited<ReturnType<typeof assemble>>;
@@ -77,12 +75,12 @@ export class Worker {
     this.#parts = parts;
   }
 
-  /** Resolves when the worker listens. Rejects with a message for an operator when it cannot. */
+  /** Resolves when the worker listens. Rejects with a message for an operator. */
   static async start(start: StartMessage, primary: PrimaryChannel): Promise<Worker> {
     return new Worker(await assemble(start, primary));
   }
 
-  /** Does what the primary says, and answers it. Resolves when both are done. */
+  /** Resolves when the primary has been answered. */
   async onMessage(message: Exclude<ToWorker, StartMessage>): Promise<void> {
     const { announcer, configs, edge, pipeline, primary, views } = this.#parts;
     switch (message.kind) {
@@ -129,7 +127,7 @@ export class Worker {
   }
 
   /**
-   * A successor has this worker's slot. Resolves when every request that came here is answered and no more can come.
+   * A successor has this worker's slot. Resolves when every request that came here is answered.
    * @param onLeft called when no more connections are accepted here.
    */
   async #retire(onLeft: () => void): Promise<void> {
@@ -143,14 +141,14 @@ export class Worker {
     return this.#drained;
   }
 
-  /** Ends every session and tells the backends, which may take at most `farewellsMs`. */
+  /** Ends every session, and tells the backends within `farewellsMs`. */
   async #stop(farewellsMs: number): Promise<void> {
     const { overloadWatch, relay, hops, predecessor, successorHops, hopListener, backends, configs, store, directory } =
       this.#parts;
     overloadWatch.stop();
     this.#parts.tokens.close();
     const ended = relay.stop(farewellsMs);
-    // Requests in flight were answered that their session ended. Such an answer may still have to cross a hop, in either direction.
+    // Their requests in flight are answered; such an answer may still have to cross a hop.
     const answered = Promise.all([this.#drained, hopListener.leave()]);
     await Promise.race([answered, sleep(Math.min(farewellsMs, LAST_ANSWERS_MS_MAX), undefined, { ref: false })]);
     await ended;
@@ -264,8 +262,8 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
   const endpoints = await loadEndpoints(start, store, announcer, logger);
   const edge = new Edge(library, options, deadlines, memories, pipeline, endpoints, logger);
   await hopListener.prepare();
-  // Both in one turn of the event loop: other workers find this one as soon as a caller can have a
-  // session id that it minted, and a worker that cannot listen takes no slot from its predecessor.
+  // In one turn of the event loop: the other workers find this one as soon as a caller can have a session id of it, and a worker that
+  // cannot listen replaces no predecessor.
   await edge.listen();
   hopListener.take();
   const loopDelay = new Histogram(GATEWAY_TIME_BOUNDS_S);
@@ -321,14 +319,14 @@ function createWatch(
   return isWanted ? new RequestWatch(log, figures, recent, tracer) : undefined;
 }
 
-/** Loads the tracing modules only when traces are enabled. */
+/** The tracing modules are loaded only when traces are enabled. */
 async function openTracer({ traces }: DataplaneOptions, slot: number, logger: Logger): Promise<Tracer | undefined> {
   if (traces === undefined) return undefined;
   const { Tracer } = await import('../observation/tracer.js');
   return Tracer.of(traces, `${hostname()}/${slot}`, logger);
 }
 
-/** Warns once per distinct oddity of a subject's config: a misspelled member may leave open what it was meant to close. */
+/** Warns once per oddity of a subject's config: a misspelled member may leave open what it was meant to close. */
 function oddityLog(logger: Logger): (subject: string, oddities: string) => void {
   const repeated = new RepeatedLog();
   return (subject, oddities) => {
@@ -341,7 +339,7 @@ function createHostPolicy({ allowedHosts, allowedOrigins }: DataplaneOptions, { 
   return new HostPolicy({ listenHost: host, allowedHosts, allowedOrigins });
 }
 
-/** The endpoints of the optional feature, if the build has it. */
+/** The endpoints of the optional bootstrap feature, if the build has it. */
 async function loadEndpoints(
   start: StartMessage,
   store: Store,

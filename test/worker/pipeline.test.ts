@@ -9,7 +9,7 @@ import { limits, perSubject } from '../../src/shared/limits.js';
 import { refusals, type Refusal } from '../../src/shared/refusals.js';
 import { AccessLog } from '../../src/observation/access-log.js';
 import { RequestWatch } from '../../src/observation/request-watch.js';
-import type { AdmissionOutcome } from '../../src/worker/admission/admission.js';
+import type { AdmissionOutcome } from '../../src/worker/admission.js';
 import type { EdgeExchange } from '../../src/edge/edge-exchange.js';
 import type { BodyOutcome } from '../../src/edge/incoming-request.js';
 import { wakeScheduler } from '../../src/fair/turn-scheduler.js';

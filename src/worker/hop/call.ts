@@ -3,8 +3,8 @@
 //   asked ── respond ──> gathering ── body complete ──> done
 //   asked ── open-stream, open-body ──> streaming ── end ──> ending ── all written ──> done
 //   asked, gathering, streaming ── cut, or the link is lost ──> done
-//   asked, gathering, streaming, leaving ── reset, or a frame that cannot be ──> done
-//   asked, gathering, streaming ── the caller went away ──> leaving ── request sent ──> done
+//   asked, gathering, streaming, abandoned ── reset, or a frame that cannot be ──> done
+//   asked, gathering, streaming ── the caller went away ──> abandoned ── request sent ──> done
 //   ending ── the caller went away ──> done
 import { type Exchange, JOINED_EVENT_BYTES_MAX } from '../../exchange/index.js';
 import { limits } from '../../shared/index.js';
@@ -23,13 +23,12 @@ import {
 import type { HopSocket, HopStream } from './socket.js';
 
 /**
- * Why there is no answer. `owner-absent`: nothing was sent, because no process listens in the owner's slot. `owner-lost`: the
- * request may have been sent, and its outcome is unknown. `hop-failed`: the two workers disagreed about the frames of this one
- * request; the owner and its sessions live on. `answer-bytes-full`: there was no room for the answer.
+ * Why there is no answer. `owner-absent`: no process listens in the owner's slot, so nothing was sent. `owner-lost`: the request may have
+ * been sent. `hop-failed`: a fault in the frames of this one request. `answer-bytes-full`: no memory for the answer.
  */
 export type HopFailure = 'owner-absent' | 'owner-lost' | 'hop-failed' | 'answer-bytes-full';
 
-type State = 'asked' | 'gathering' | 'streaming' | 'ending' | 'leaving' | 'done';
+type State = 'asked' | 'gathering' | 'streaming' | 'ending' | 'abandoned' | 'done';
 
 export class HopCall implements HopStream, MemoryWaiter {
   readonly #socket: HopSocket;
@@ -40,21 +39,20 @@ export class HopCall implements HopStream, MemoryWaiter {
   readonly #outflow: FlowSender;
   #state: State = 'asked';
 
-  /** A complete answer while its body is gathered. */
+  /** An answer sent as a whole, while its body arrives. */
   #answer: { readonly head: RespondHead; readonly body: HopBody } | undefined;
 
   readonly #inflow: FlowReceiver;
   /** The remaining bytes of a body of known length; `undefined` in an event stream. */
   #bodyLeftBytes: number | undefined;
-  /** Stream data held from a `write` that returned false until `onDrain`: at most one window. */
-  #held: Buffer[] = [];
+  /** Stream data that arrived after a `write` returned false, until `onDrain`: at most one window. */
+  #unwritten: Buffer[] = [];
   #isBlocked = false;
-  /** The bytes that came with the `end` frame. */
-  #last: Buffer | undefined;
-  /** The size of the write that returned false; its credit is returned in `onDrain`. */
+  #lastBytes: Buffer | undefined;
+  /** The size of the write that returned false: `onDrain` returns its credit. */
   #blockedBytes = 0;
 
-  /** @param forget is called once, when the stream's frames no longer matter. */
+  /** @param forget called once, when frames of the stream no longer matter. */
   constructor(
     socket: HopSocket,
     stream: number,
@@ -84,24 +82,21 @@ export class HopCall implements HopStream, MemoryWaiter {
     if (this.#exchange.isAborted) this.#onAbort();
   }
 
-  /**
-   * Once the whole body is in frames, nothing here reads it again; framing starts only when there is an owner. A small body is kept,
-   * because a refusal repeats the request id from it.
-   */
+  /** Once the whole body is in frames, nothing reads it again. A small body is kept, because a refusal takes the request id from it. */
   #releaseSent(): void {
     const isLarge = this.#exchange.request.body.length >= LARGE_MEMORY_FROM_BYTES;
     if (isLarge && this.#outflow.isEmpty) this.#exchange.releaseBody();
   }
 
   /**
-   * @throws {StreamFault} for a frame that is not valid now: `fail` ends the hop.
+   * @throws {StreamFault} for a frame that is not valid in this state.
    * @throws {HopFault} for a frame that an owner never sends.
    */
   onFrame(kind: FrameKind, payload: Buffer): void {
     if (kind === 'reset') return this.fail();
     if (kind === 'credit') return this.#onCredit(readCredit(payload));
-    // The caller is gone and the owner does not know yet: frames that it still sends are dropped.
-    if (this.#state === 'leaving') return;
+    // The owner does not know yet that the caller is gone.
+    if (this.#state === 'abandoned') return;
     switch (kind) {
       case 'respond':
         return this.#onRespond(readRespondHead(payload));
@@ -130,7 +125,6 @@ export class HopCall implements HopStream, MemoryWaiter {
     }
   }
 
-  /** The link is lost. Has no effect once the answer has arrived completely. */
   onLost(failure: HopFailure): void {
     const hasBegun = this.#state === 'streaming';
     if (!this.#finish(['asked', 'gathering', 'streaming'])) return;
@@ -138,11 +132,11 @@ export class HopCall implements HopStream, MemoryWaiter {
     else this.#onFailure(failure);
   }
 
-  /** Ends a stream that its owner knows to be over: the caller is answered, or cut off if its answer has begun. */
+  /** Ends a stream that its owner has forgotten: the caller is answered, or cut off if its answer has begun. */
   fail(failure: HopFailure = 'hop-failed'): void {
     const hasBegun = this.#state === 'streaming';
     const isWaiting = this.#state === 'asked' || this.#state === 'gathering';
-    if (!this.#finish(['asked', 'gathering', 'streaming', 'leaving'])) return;
+    if (!this.#finish(['asked', 'gathering', 'streaming', 'abandoned'])) return;
     this.#outflow.drop();
     this.#forget(this.stream);
     if (hasBegun) this.#exchange.reset();
@@ -156,18 +150,17 @@ export class HopCall implements HopStream, MemoryWaiter {
     this.#answer = { head, body };
     if (head.bodyBytes >= limits.countedFromBytes) {
       const outcome = this.#exchange.makeRoom(head.bodyBytes, this);
-      if (outcome === 'wait') body.hold();
+      if (outcome === 'wait') body.pause();
       else if (outcome !== 'room') this.onNoRoom();
     }
     this.#tryRespond();
   }
 
-  /** `MemoryWaiter`: room came free. */
   onRoom(): void {
-    if (this.#state === 'gathering') this.#answer?.body.letGo();
+    if (this.#state === 'gathering') this.#answer?.body.resume();
   }
 
-  /** `MemoryWaiter`: no room came free. The caller is refused, and the owner drops the rest. */
+  /** The caller is refused, and the owner drops the rest. */
   onNoRoom(): void {
     if (this.#state !== 'gathering') return;
     this.#socket.reserve('reset', this.stream, 0);
@@ -186,8 +179,8 @@ export class HopCall implements HopStream, MemoryWaiter {
       if (payload.length > this.#bodyLeftBytes) throw new StreamFault('body longer than its head says');
       this.#bodyLeftBytes -= payload.length;
     }
-    // Held data is copied, so that a small event does not keep the whole piece alive that it arrived in.
-    if (this.#isBlocked) this.#held.push(Buffer.from(payload));
+    // Copied, so that a small event does not keep alive the whole piece that it arrived in.
+    if (this.#isBlocked) this.#unwritten.push(Buffer.from(payload));
     else this.#write(payload);
   }
 
@@ -204,9 +197,8 @@ export class HopCall implements HopStream, MemoryWaiter {
       throw new StreamFault(`body ${last.length < this.#bodyLeftBytes ? 'shorter' : 'longer'} than its head says`);
     this.#expect(['streaming'], 'ending', 'end');
     this.#forget(this.stream);
-    // Copied like held data if it may have to wait.
-    if (last.length > 0) this.#last = this.#isBlocked ? Buffer.from(last) : last;
-    this.#writeHeld();
+    if (last.length > 0) this.#lastBytes = this.#isBlocked ? Buffer.from(last) : last;
+    this.#writeOn();
   }
 
   #onCut(): void {
@@ -218,22 +210,22 @@ export class HopCall implements HopStream, MemoryWaiter {
   #onCredit(creditBytes: number): void {
     this.#outflow.grant(creditBytes);
     this.#releaseSent();
-    if (this.#state === 'leaving' && this.#outflow.isEmpty) this.#leave();
+    if (this.#state === 'abandoned' && this.#outflow.isEmpty) this.#forgetSent();
   }
 
   #onDrain(): void {
     if (!this.#isBlocked) return;
     this.#isBlocked = false;
     this.#release(this.#blockedBytes);
-    this.#writeHeld();
+    this.#writeOn();
   }
 
-  /** Stops when the exchange takes no more, and continues in `#onDrain`. */
-  #writeHeld(): void {
+  /** Stops when the exchange takes no more; `#onDrain` continues. */
+  #writeOn(): void {
     while (!this.#isBlocked && (this.#state === 'streaming' || this.#state === 'ending')) {
-      const bytes = this.#held.shift();
+      const bytes = this.#unwritten.shift();
       if (bytes === undefined) {
-        if (this.#finish(['ending'])) this.#exchange.end(this.#last);
+        if (this.#finish(['ending'])) this.#exchange.end(this.#lastBytes);
         return;
       }
       this.#write(bytes);
@@ -246,22 +238,22 @@ export class HopCall implements HopStream, MemoryWaiter {
     else this.#release(bytes.length);
   }
 
-  /** Once the stream is ending, the owner has sent everything and needs no credit. */
+  /** Once the stream is ending, the owner needs no more credit. */
   #release(bytes: number): void {
     if (this.#state === 'streaming') this.#inflow.release(bytes);
   }
 
   #onAbort(): void {
-    this.#held = [];
+    this.#unwritten = [];
     if (this.#finish(['ending'])) return;
-    if (!this.#transition(['asked', 'gathering', 'streaming'], 'leaving')) return;
+    if (!this.#transition(['asked', 'gathering', 'streaming'], 'abandoned')) return;
     this.#socket.reserve('abort', this.stream, 0);
     // The rest of the request is still sent: the owner carries it out (S12).
-    if (this.#outflow.isEmpty) this.#leave();
+    if (this.#outflow.isEmpty) this.#forgetSent();
   }
 
-  #leave(): void {
-    this.#finish(['leaving']);
+  #forgetSent(): void {
+    this.#finish(['abandoned']);
     this.#forget(this.stream);
   }
 
@@ -269,7 +261,6 @@ export class HopCall implements HopStream, MemoryWaiter {
     if (!this.#transition(from, to)) throw new StreamFault(`${kind} frame while ${this.#state}`);
   }
 
-  /** Detaches from the exchange: the hop no longer handles its events. */
   #finish(from: readonly State[]): boolean {
     if (!this.#transition(from, 'done')) return false;
     this.#exchange.onAbort = undefined;

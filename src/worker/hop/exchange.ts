@@ -29,14 +29,14 @@ import type { HopSocket, HopStream } from './socket.js';
 
 const NO_BODY = Buffer.alloc(0);
 
-/** What the requests that come over hops need of their owner. */
+/** What a hop needs of the worker that owns the session. */
 export interface HopOwner {
   readonly secret: Uint8Array;
-  /** The limit for request bodies; the peer worker has the same one. */
+  /** The limit of request bodies, the same in all workers. */
   readonly bodyBytesMax: number;
-  /** The memory in which answers count while they wait for the peer. */
+  /** The account of answers that wait for the peer. */
   readonly answerMemory: MessageMemory;
-  /** Takes each request once its body has arrived; the answer goes back through the exchange. */
+  /** Called when the request's body has arrived; the answer goes back through the exchange. */
   readonly onExchange: (identity: ForwardedIdentity, exchange: Exchange) => void;
   readonly logger: Logger;
 }
@@ -46,24 +46,24 @@ type State = 'unanswered' | 'responding' | 'streaming' | 'ending' | 'complete' |
 export class HopExchange extends Exchange implements HopStream {
   readonly stream: number;
   readonly identity: ForwardedIdentity;
-  /** The caller went away while the body arrived. The request is carried out all the same: a disconnect is not a cancellation (S12). */
-  #isLeft = false;
+  /** The caller went away while the body arrived. The request is still carried out: a disconnect is no cancellation (S12). */
+  #isCallerGone = false;
   readonly #socket: HopSocket;
   readonly #owner: HopOwner;
   readonly #outflow: FlowSender;
   readonly request: ForwardedRequestHead['request'];
-  /** The request's body, until it is complete. */
-  #arriving: HopBody | undefined;
+  /** The request's body while it arrives. */
+  #requestBody: HopBody | undefined;
   #state: State = 'unanswered';
-  /** The body of a complete answer, sent without a copy. */
-  #body: Uint8Array = NO_BODY;
-  /** A `write` returned false. Reset in `onCredit`, or moot when the exchange ends. */
+  /** The body of an answer sent as a whole, without a copy. */
+  #answer: Uint8Array = NO_BODY;
+  /** A `write` returned false, and `onDrain` has not been called since. */
   #isDrainDue = false;
-  /** The answer's status, and the bytes given of its body. */
+  /** The answer's status, 0 before there is one, and the bytes given of its body. */
   #status = 0;
   #answerBytes = 0;
-  /** Counts bytes that wait for credit as unread. */
-  #room: AnswerMemory | undefined;
+  /** Accounts for the bytes that wait for credit. */
+  #memory: AnswerRoom | undefined;
 
   constructor(socket: HopSocket, stream: number, head: ForwardedRequestHead, owner: HopOwner) {
     super();
@@ -72,7 +72,7 @@ export class HopExchange extends Exchange implements HopStream {
     this.stream = stream;
     this.identity = identity;
     this.request = request;
-    if (bodyBytes > 0) this.#arriving = new HopBody(new FlowReceiver(socket, stream), bodyBytes);
+    if (bodyBytes > 0) this.#requestBody = new HopBody(new FlowReceiver(socket, stream), bodyBytes);
     this.#owner = owner;
     this.#outflow = new FlowSender(socket, stream);
     if (request.sessionId === '') this.onSessionless = (url) => sendText(socket, 'sessionless', stream, url);
@@ -88,7 +88,7 @@ export class HopExchange extends Exchange implements HopStream {
         return this.#abort();
       case 'reset':
         return this.fail();
-      // A link fault, not a stream fault: later frames and answers could no longer be attributed.
+      // Not a stream fault: later frames and answers could belong to either stream.
       case 'request':
         throw new HopFault('stream in use');
       default:
@@ -97,13 +97,13 @@ export class HopExchange extends Exchange implements HopStream {
   }
 
   #receive(part: Buffer): void {
-    if (this.#arriving === undefined) return;
-    this.#arriving.add(part);
-    if (!this.#arriving.isComplete) return;
-    this.request.body = this.#arriving.bytes;
-    this.#arriving = undefined;
+    if (this.#requestBody === undefined) return;
+    this.#requestBody.add(part);
+    if (!this.#requestBody.isComplete) return;
+    this.request.body = this.#requestBody.bytes;
+    this.#requestBody = undefined;
     this.#owner.onExchange(this.identity, this);
-    if (this.#isLeft) this.#abort();
+    if (this.#isCallerGone) this.#abort();
   }
 
   get isAborted(): boolean {
@@ -125,16 +125,16 @@ export class HopExchange extends Exchange implements HopStream {
       this.#reset();
       return;
     }
-    this.#body = bytes;
+    this.#answer = bytes;
     this.#answerBytes = bytes.length;
     this.#outflow.write(bytes);
-    this.#countWaiting(bytes);
+    this.#countUnread(bytes);
     this.#tryComplete();
   }
 
-  /** Used by a hop that this worker forwards to its successor; answers of the relay are counted as they wait. */
-  override makeRoom(bytes: number, waiter: MemoryWaiter): 'room' | 'wait' | ShareBound {
-    return this.#roomOfAnswer().make(bytes, waiter);
+  /** Only for a request that this worker forwards to its successor: the relay accounts for its own answers. */
+  override makeRoom(bytes: number, waiter: RoomWaiter): 'room' | 'wait' | ShareBound {
+    return this.#answerMemory().make(bytes, waiter);
   }
 
   override releaseBody(): void {
@@ -156,13 +156,13 @@ export class HopExchange extends Exchange implements HopStream {
     if (this.#state !== 'streaming') return true;
     this.#outflow.write(bytes);
     this.#answerBytes += bytes.length;
-    this.#countWaiting(bytes);
+    this.#countUnread(bytes);
     this.#isDrainDue = !this.#outflow.hasCredit;
     return this.#outflow.hasCredit;
   }
 
   end(last?: Uint8Array): void {
-    // If bytes wait for credit, the last ones queue behind them, and `onCredit` calls `#tryComplete` again without them.
+    // If bytes wait for credit, `last` queues behind them, and `onCredit` calls `#tryComplete` again.
     const isJoined = last !== undefined && last.length <= JOINED_EVENT_BYTES_MAX && this.#outflow.isEmpty;
     if (last !== undefined && !isJoined) this.write(last);
     if (!this.#transition(['streaming'], 'ending')) return;
@@ -180,31 +180,30 @@ export class HopExchange extends Exchange implements HopStream {
   }
 
   override countInPieces(bytes: number): void {
-    if (this.#state === 'streaming') this.#roomOfAnswer().countInPieces(bytes);
+    if (this.#state === 'streaming') this.#answerMemory().countInPieces(bytes);
   }
 
-  /** The peer worker has passed on or dropped bytes. */
   #onCredit(creditBytes: number): void {
     this.#outflow.grant(creditBytes);
     if (this.#state !== 'streaming') {
       this.#tryComplete();
     } else if (this.#isDrainDue && this.#outflow.hasCredit) {
       this.#isDrainDue = false;
-      this.#room?.releaseUnread();
+      this.#memory?.releaseUnread();
       this.onDrain?.();
     }
   }
 
-  /** Nothing more comes, not even of a body, and nothing more is wanted. */
+  /** No more frames come, and no answer is wanted. */
   fail(): void {
-    if (this.#arriving === undefined) this.#abort();
+    if (this.#requestBody === undefined) this.#abort();
     else this.#socket.streams.delete(this.stream);
   }
 
   /** The caller went away, or the peer worker did. */
   #abort(): void {
-    this.#isLeft = true;
-    if (this.#arriving !== undefined) return;
+    this.#isCallerGone = true;
+    if (this.#requestBody !== undefined) return;
     const isAnswered = this.#state === 'responding' || this.#state === 'ending';
     if (!this.#transition(['unanswered', 'responding', 'streaming', 'ending'], 'aborted')) return;
     this.#outflow.drop();
@@ -214,15 +213,14 @@ export class HopExchange extends Exchange implements HopStream {
     if (!isAnswered) this.onAbort?.();
   }
 
-  #countWaiting({ length }: Uint8Array): void {
-    if (!this.#outflow.isEmpty) this.#roomOfAnswer().countUnread(length);
+  #countUnread({ length }: Uint8Array): void {
+    if (!this.#outflow.isEmpty) this.#answerMemory().countUnread(length);
   }
 
-  #roomOfAnswer(): AnswerMemory {
-    return (this.#room ??= new AnswerMemory(this.#owner.answerMemory, this.identity.subject));
+  #answerMemory(): AnswerRoom {
+    return (this.#memory ??= new AnswerRoom(this.#owner.answerMemory, this.identity.subject));
   }
 
-  /** Ends the hop without an answer. */
   #reset(): void {
     this.#transition(['responding'], 'aborted');
     this.#socket.reserve('reset', this.stream, 0);
@@ -230,23 +228,23 @@ export class HopExchange extends Exchange implements HopStream {
     this.tellDone(this.#status, 0, 'cut');
   }
 
-  /** Does nothing while bytes wait for credit: `onCredit` comes here again. */
+  /** Does nothing while bytes wait for credit: `onCredit` calls it again. */
   #tryComplete(last: Uint8Array = NO_BODY): void {
     if (!this.#outflow.isEmpty) return;
     const isStream = this.#state === 'ending';
     if (!this.#transition(['responding', 'ending'], 'complete')) return;
     if (isStream) this.#socket.reserve('end', this.stream, last.length).set(last);
-    else largeMemory.giveBack(this.#body);
+    else largeMemory.giveBack(this.#answer);
     this.#settle();
     this.tellDone(this.#status, this.#answerBytes, 'whole');
   }
 
   #settle(): void {
-    this.#room?.release();
+    this.#memory?.release();
     this.#socket.streams.delete(this.stream);
   }
 
-  /** An answer has begun. If the caller is gone, this ends the exchange: `unheard` is reported. */
+  /** @returns false if an answer has begun before, or the caller is gone. */
   #begin(to: State, status: number): boolean {
     if (this.#transition(['unanswered'], to)) {
       this.#status = status;

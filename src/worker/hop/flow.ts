@@ -1,21 +1,19 @@
-// Flow control of one stream in one direction: at most `hopWindowBytes` are in transit or waiting at the receiver, which returns
-// credit for the bytes that it has passed on or dropped. So a large body leaves room on the link for other hops, and a slow reader
-// costs both workers a bounded amount of memory.
+// Flow control of one stream in one direction: the receiver returns credit for the bytes that it has passed on or dropped, and at most
+// `hopWindowBytes` are without it. So large bodies do not block other hops, and a slow reader costs both workers bounded memory.
 import { StreamFault, hopBounds } from './frames.js';
 import { sendCredit } from './heads.js';
 import type { HopSocket } from './socket.js';
 import { BodyCollector } from '../../bytes/index.js';
 import { bodyMemory } from '../../fair/index.js';
 
-/** Credit is returned in quarters of the window: often enough to keep the sender going, without a frame per piece. */
+/** Returned in quarters of the window, to keep the sender going without a frame for each piece. */
 const CREDIT_BYTES_MIN = hopBounds.hopWindowBytes / 4;
 
-/** The sender's side. */
 export class FlowSender {
   readonly #socket: HopSocket;
   readonly #stream: number;
   #creditBytes: number = hopBounds.hopWindowBytes;
-  /** Bytes written beyond the credit; `grant` sends them. Empty while there is credit. */
+  /** Bytes without credit yet. */
   #waiting: Uint8Array[] = [];
 
   constructor(socket: HopSocket, stream: number) {
@@ -31,7 +29,7 @@ export class FlowSender {
     return this.#creditBytes > 0;
   }
 
-  /** Accepts all bytes. Bytes that wait for credit are not copied and must not change until they are sent: see `isEmpty`. */
+  /** Accepts all bytes. Until `isEmpty`, they must not change: bytes that wait for credit are not copied. */
   write(bytes: Uint8Array): void {
     const sentBytes = this.#send(bytes);
     if (sentBytes < bytes.length) this.#waiting.push(bytes.subarray(sentBytes));
@@ -48,7 +46,6 @@ export class FlowSender {
     }
   }
 
-  /** Drops the rest, which is no longer wanted. */
   drop(): void {
     this.#waiting = [];
   }
@@ -64,11 +61,10 @@ export class FlowSender {
   }
 }
 
-/** The receiver's side. */
 export class FlowReceiver {
   readonly #socket: HopSocket;
   readonly #stream: number;
-  /** How many bytes the sender may still send. */
+  /** Bytes that the sender may still send. */
   #openBytes: number = hopBounds.hopWindowBytes;
   /** Bytes passed on or dropped, but not yet returned as credit. */
   #releasedBytes = 0;
@@ -93,16 +89,16 @@ export class FlowReceiver {
   }
 }
 
-// Assembles a body of known size from its parts. The parts are copied, so that a small body does not keep the whole piece alive
-// that it arrived in. Its memory is allocated with the first part, not on the word of the head.
+// Assembles a body of known size. Parts are copied, so that a small body does not keep alive the whole piece that it arrived in. Memory
+// is allocated with the first part, because a head alone costs its sender nothing.
 
 export class HopBody {
   readonly #inflow: FlowReceiver;
   readonly #totalBytes: number;
   readonly #received: BodyCollector;
-  /** There is no room for the body yet: its bytes are not returned as credit, so at most one window of it arrives. */
-  #isHeld = false;
-  #heldBytes = 0;
+  /** While there is no memory for the body, its bytes are not returned as credit: at most one window arrives. */
+  #isPaused = false;
+  #pausedBytes = 0;
 
   constructor(inflow: FlowReceiver, totalBytes: number) {
     this.#inflow = inflow;
@@ -114,7 +110,7 @@ export class HopBody {
     return this.#received.length === this.#totalBytes;
   }
 
-  /** The body, once complete. Its last owner may give large memory back (large-memory.ts). */
+  /** The body, once complete. Its last user may give its memory back (large-memory.ts). */
   get bytes(): Buffer {
     return this.#received.bytes;
   }
@@ -124,18 +120,17 @@ export class HopBody {
     if (part.length > this.#totalBytes - this.#received.length) throw new StreamFault('body longer than its head says');
     this.#inflow.arrive(part.length);
     this.#received.add(part, this.#totalBytes);
-    if (this.#isHeld) this.#heldBytes += part.length;
+    if (this.#isPaused) this.#pausedBytes += part.length;
     else if (!this.isComplete) this.#inflow.release(part.length);
   }
 
-  /** Accepts at most one window until `letGo`. */
-  hold(): void {
-    this.#isHeld = true;
+  pause(): void {
+    this.#isPaused = true;
   }
 
-  letGo(): void {
-    this.#isHeld = false;
-    if (!this.isComplete) this.#inflow.release(this.#heldBytes);
-    this.#heldBytes = 0;
+  resume(): void {
+    this.#isPaused = false;
+    if (!this.isComplete) this.#inflow.release(this.#pausedBytes);
+    this.#pausedBytes = 0;
   }
 }

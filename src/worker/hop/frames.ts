@@ -59,12 +59,12 @@ const FRAME_KINDS = Object.keys(FRAME_CODES) as FrameKind[];
 
 export const FRAME_HEADER_BYTES = 9;
 
-/** The peer sent an invalid frame, or one that is never sent in this direction: what follows cannot be read, so the link is closed. */
+/** The peer's frames cannot be understood, so the link is closed. */
 export class HopFault extends Error {
   override readonly name = 'HopFault';
 }
 
-/** A frame is invalid for its stream. The link's other frames are still good, so only this stream ends. */
+/** A frame is invalid for its stream, so only this stream ends. */
 export class StreamFault extends Error {
   override readonly name = 'StreamFault';
 }
@@ -81,14 +81,14 @@ export function writeFrameHeader(
   target.writeUInt32LE(stream, at + 5);
 }
 
-/** Cuts frames out of bytes that arrive in arbitrary pieces. Unusable once it has thrown. */
+/** Cuts frames out of bytes that arrive in arbitrary pieces. Unusable after it has thrown. */
 export class FrameDecoder {
   readonly #onFrame: (kind: FrameKind, stream: number, payload: Buffer) => void;
-  /** Collects a frame that arrives in pieces: at first its header alone, then all of it. Empty between frames. */
+  /** A frame that arrives in pieces: first only its header, then all of it. */
   #frame = Buffer.alloc(0);
   #filledBytes = 0;
 
-  /** @param onFrame is given payloads that share the memory of the piece they arrived in, and may keep them. */
+  /** @param onFrame may keep the payloads. They are slices of the pieces. */
   constructor(onFrame: (kind: FrameKind, stream: number, payload: Buffer) => void) {
     this.#onFrame = onFrame;
   }

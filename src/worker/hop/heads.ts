@@ -1,5 +1,5 @@
-// Encoding of frame payloads: the heads of requests and answers, and credit. Strings travel as UTF-16, so that every string arrives
-// as it was sent (even a subject that UTF-8 cannot hold) and its length need not be computed.
+// Encodes frame payloads: the heads of requests and answers, and credit. Strings travel as UTF-16, which holds every string, and whose
+// length need not be computed.
 import {
   NO_MIRROR,
   type AcceptedTypes,
@@ -11,7 +11,6 @@ import {
 import { StreamFault, hopBounds } from './frames.js';
 import type { HopSocket } from './socket.js';
 
-/** What admission found out about a request. */
 export interface ForwardedIdentity {
   readonly subject: string;
   readonly virtualHostId: string;
@@ -20,7 +19,7 @@ export interface ForwardedIdentity {
 export interface ForwardedRequestHead {
   readonly identity: ForwardedIdentity;
   readonly bodyBytes: number;
-  /** Its body is empty until it has arrived. */
+  /** The body is empty until it has arrived. */
   readonly request: Omit<ExchangeRequest, 'body'> & { body: Buffer };
 }
 
@@ -32,7 +31,6 @@ export interface RespondHead {
   readonly bodyBytes: number;
 }
 
-/** The head of an answer whose body comes in parts. */
 interface BodyHead {
   readonly contentType: BodyType;
   readonly bodyBytes: number;

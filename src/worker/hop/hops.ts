@@ -1,5 +1,4 @@
-// Connects this worker to the owners of other workers' sessions: one link per owner, opened when first needed and reopened after
-// it is lost. Requests whose owner is being restarted wait here.
+// Connects this worker to the workers that own other sessions: one link per owner, opened when first needed and again after a loss.
 import { join } from 'node:path';
 import { type Exchange, type ExchangeRequest, CallerlessExchange } from '../../exchange/index.js';
 import { type Logger, limits } from '../../shared/index.js';
@@ -10,10 +9,7 @@ import { HopLink } from './link.js';
 import { Quota } from '../../fair/index.js';
 import { hopBounds } from './frames.js';
 
-/**
- * Requests whose session's owner has no process at the moment: the owner is being restarted and will continue its sessions, so the
- * requests are retried a little later. Nothing of them was sent anywhere. Cold path: only after a worker has died.
- */
+/** Requests whose owner is being restarted: nothing of them was sent yet, and they are retried a little later. Cold path. */
 export class RequestsAwaitingOwner {
   readonly #waiting: Quota;
 
@@ -22,9 +18,8 @@ export class RequestsAwaitingOwner {
   }
 
   /**
-   * @param sinceMs when the request was first passed on, on the clock of `performance.now()`.
-   * @param retry called later.
-   * @returns false when it has waited long enough, or when too many requests wait, of its subject or in total.
+   * @param sinceMs when the request was first forwarded, by `performance.now()`.
+   * @returns false when it has waited long enough, or too many requests wait, of its subject or in total.
    */
   tryWait(subject: string, sinceMs: number, retry: () => void): boolean {
     if (performance.now() - sinceMs >= limits.ownerWaitMsMax || !this.#waiting.tryTake(subject)) return false;
@@ -36,7 +31,6 @@ export class RequestsAwaitingOwner {
   }
 }
 
-/** The socket path of a slot's hop listener. */
 export function hopSocketPath(directory: string, slot: number): string {
   return join(directory, `slot-${slot}.sock`);
 }
@@ -45,10 +39,10 @@ export class Hops {
   readonly #directory: string;
   readonly #secret: Uint8Array;
   readonly #logger: Logger;
-  /** Links by owner slot; at most one per slot. */
+  /** By owner slot. */
   readonly #links = new Map<number, HopLink>();
-  /** Links to owners that have successors, until they close. */
-  #leftLinks: HopLink[] = [];
+  /** Links to owners that have been replaced, until these links close. */
+  #replacedLinks: HopLink[] = [];
   #isClosed = false;
 
   constructor(directory: string, secret: Uint8Array, logger: Logger) {
@@ -58,9 +52,9 @@ export class Hops {
   }
 
   /**
-   * Forwards a request to its owner, and the owner's answer to the exchange. From here on the hop sets the exchange's `onDrain`
-   * and `onAbort`; it clears both before it reports a failure.
-   * @param onFailure called when no answer has begun and none will come: the exchange still needs one. An answer that breaks later is cut.
+   * Forwards a request to its owner, and the answer to the exchange. The hop sets the exchange's `onDrain` and `onAbort`, and clears both
+   * before it reports a failure.
+   * @param onFailure called when no answer has begun and none will come. An answer that breaks later is cut.
    */
   forward(
     owner: number,
@@ -71,7 +65,7 @@ export class Hops {
     if (this.#isClosed) onFailure('owner-absent');
     else {
       const link = this.#linkTo(owner);
-      // The owner may be alive: it makes its socket again when the directory is back.
+      // The owner may be alive, and will create its socket again.
       if (link === undefined) onFailure('owner-lost');
       else link.forward(identity, exchange, onFailure);
     }
@@ -81,36 +75,32 @@ export class Hops {
     return this.#isClosed;
   }
 
-  /** Ends every link; their hops fail. */
   close(): void {
     this.#isClosed = true;
-    for (const link of this.#leftLinks) link.close();
+    for (const link of this.#replacedLinks) link.close();
     for (const link of this.#links.values()) link.close();
   }
 
-  /** `undefined` while the private directory is missing. A replacement made by someone else must not receive the secret. */
+  /** `undefined` while the private directory is missing. A directory of somebody else must not receive the secret. */
   #linkTo(owner: number): HopLink | undefined {
     const known = this.#links.get(owner);
-    if (known !== undefined && !known.isLeft) return known;
+    if (known !== undefined && !known.isReplaced) return known;
     if (!isPrivateFolder(this.#directory)) return undefined;
     const link = new HopLink(hopSocketPath(this.#directory, owner), this.#secret, this.#logger);
     this.#links.set(owner, link);
-    this.#leftLinks = this.#leftLinks.filter(({ isClosed }) => !isClosed);
-    if (known?.isClosed === false) this.#leftLinks.push(known);
+    this.#replacedLinks = this.#replacedLinks.filter(({ isClosed }) => !isClosed);
+    if (known?.isClosed === false) this.#replacedLinks.push(known);
     return link;
   }
 }
 
-// Connects a worker to its predecessor in the slot, which is finishing its work after a reload: cancellations of requests that are
-// in flight there reach the successor first. Cold path.
+// Connects a worker to its predecessor in the slot, which finishes its requests after a reload: it must get the cancellations of those
+// requests, which arrive here. Cold path.
 
-/**
- * Time that a new worker keeps cancellations for its predecessor, until that worker knows that it was replaced. After that, they are
- * dropped.
- */
+/** Time that a new worker keeps cancellations until its predecessor listens for them. */
 const PREDECESSOR_WAIT_MS_MAX = 5_000;
 
-/** Where a replaced worker listens for what its successor passes on. The path is no longer than the slot's own. */
+/** Where a replaced worker listens. The path is no longer than the slot's own. */
 export function predecessorSocketPath(directory: string, slot: number): string {
   return join(directory, `past-${slot}.sock`);
 }
@@ -121,9 +111,9 @@ export class Predecessor {
   readonly #logger: Logger;
   readonly #startedAtMs = performance.now();
   #link: HopLink | undefined;
-  /** There was no predecessor, or it has ended; no other will come. */
+  /** There was no predecessor, or it has ended. */
   #isGone = false;
-  readonly #waits = new RequestsAwaitingOwner(
+  readonly #waiting = new RequestsAwaitingOwner(
     new Quota(hopBounds.predecessorNoticesWaitingMax, hopBounds.predecessorNoticesWaitingMax),
   );
 
@@ -133,19 +123,20 @@ export class Predecessor {
     this.#logger = logger;
   }
 
-  /** Passes a notification on if there is a predecessor; the response is ignored. */
+  /** Forwards a notification; the response is ignored. */
   pass(identity: ForwardedIdentity, request: ExchangeRequest): void {
     if (this.#isGone) return;
-    if (this.#link === undefined || this.#link.isLeft) this.#link = new HopLink(this.#path, this.#secret, this.#logger);
+    if (this.#link === undefined || this.#link.isReplaced)
+      this.#link = new HopLink(this.#path, this.#secret, this.#logger);
     this.#link.forward(identity, new CallerlessExchange(request), (failure) => {
       if (failure === 'owner-absent') this.#onAbsent(identity, request);
     });
   }
 
-  /** The predecessor may not know yet that it has a successor. */
+  /** The predecessor may not listen yet. */
   #onAbsent(identity: ForwardedIdentity, request: ExchangeRequest): void {
     if (performance.now() - this.#startedAtMs >= PREDECESSOR_WAIT_MS_MAX) this.#isGone = true;
-    if (!this.#isGone) this.#waits.tryWait(identity.subject, this.#startedAtMs, () => this.pass(identity, request));
+    if (!this.#isGone) this.#waiting.tryWait(identity.subject, this.#startedAtMs, () => this.pass(identity, request));
   }
 
   close(): void {

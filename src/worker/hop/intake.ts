@@ -22,12 +22,12 @@ export class HopIntake implements HopSocketHandler {
     this.#helloTimer = setTimeout(() => this.#socket.destroy(), limits.peerAnswerMsMax);
   }
 
-  /** Tells the peer worker to close the link once its hops are answered, and to open its next link at the socket path. */
+  /** Tells the peer worker to use another link for new hops, and to close this one when its hops are answered. */
   leave(): void {
     this.#socket.reserve('leave', LINK_STREAM, 0);
   }
 
-  /** Ends the link; its exchanges are aborted when this returns. */
+  /** Closes the link; its exchanges are aborted when this returns. */
   close(): void {
     this.#socket.destroy();
     this.#abortAll();
@@ -38,7 +38,7 @@ export class HopIntake implements HopSocketHandler {
     switch (kind) {
       case 'request':
         return this.#onRequest(stream, payload);
-      // Ignored: such frames may cross the end of the answer, and the rest of a request that was refused may still arrive.
+      // These may cross the end of the answer, or follow a request that was refused.
       case 'data':
       case 'credit':
       case 'abort':
@@ -77,14 +77,10 @@ export class HopIntake implements HopSocketHandler {
   }
 }
 
-// The owner's private Unix socket, over which other workers pass on requests for its sessions. It is guarded by its directory
-// (mode 0700), its own mode, and a secret that the primary generates at each start. No byte sent by an HTTP caller can open a
-// link or end up outside a frame's payload.
+// The private Unix socket on which other workers forward requests. Its directory (mode 0700), its mode, and a secret of each start
+// protect it. No byte of an HTTP caller can open a link or leave a frame's payload.
 
-/**
- * Links that an owner accepts: two for each other worker, as a restarted worker's old link may still be open. Beyond that, a new one is
- * closed.
- */
+/** Two for each other worker, because a restarted worker's old link may still be open. */
 export const HOP_LINKS_MAX = 2_048;
 
 export class HopListener extends RestoredSocket {
@@ -103,13 +99,12 @@ export class HopListener extends RestoredSocket {
     this.#intakes = intakes;
   }
 
-  /** A successor has the slot, and the other workers go there. Resolves when every request that came here is answered. */
+  /** Sends the other workers to the successor. Resolves when every request that came here is answered. */
   async leave(): Promise<void> {
     for (const intake of this.#intakes) intake.leave();
     await super.close();
   }
 
-  /** Ends every link, aborts the exchanges on them and removes the socket. */
   override async close(): Promise<void> {
     const closed = super.close();
     for (const intake of this.#intakes) intake.close();

@@ -12,7 +12,6 @@ import { type FrameKind, hopBounds } from './frames.js';
 import type { ForwardedIdentity } from './heads.js';
 import { HopSocket, LINK_STREAM, type HopSocketHandler, StreamNumbers } from './socket.js';
 
-/** The buffer that a worker reads the answers of all its hops into, one after another. */
 const HOP_READ_BYTES = 64 * KIB;
 
 type State = 'connecting' | 'open' | 'leaving' | 'closed';
@@ -25,13 +24,16 @@ export class HopLink implements HopSocketHandler {
   readonly #connectTimer: NodeJS.Timeout;
   #state: State = 'connecting';
 
-  /** Calls to start once connected: requests are retried often while an owner starts, and should not be copied for each try. */
+  /**
+   * Starts of calls that wait for the connection. Not copied into the socket at once: each retry while an owner starts would copy the
+   * request.
+   */
   readonly #unsent: (() => void)[] = [];
   readonly #numbers = new StreamNumbers();
   readonly #forget = (stream: number): void => {
     this.#socket.streams.delete(stream);
     this.#numbers.giveBack(stream);
-    this.#endIfLeft();
+    this.#endIfReplaced();
   };
 
   constructor(path: string, secret: Uint8Array, logger: Logger) {
@@ -47,7 +49,7 @@ export class HopLink implements HopSocketHandler {
       clearTimeout(this.#connectTimer);
       for (const start of this.#unsent.splice(0)) start();
     });
-    // The socket queues writes made before it is connected, and drops them when it cannot connect.
+    // Node.js queues writes until the socket is connected.
     this.#socket.reserve('hello', LINK_STREAM, secret.length).set(secret);
   }
 
@@ -55,8 +57,7 @@ export class HopLink implements HopSocketHandler {
     return this.#socket.isDestroyed;
   }
 
-  /** Whether new requests have to use another link. */
-  get isLeft(): boolean {
+  get isReplaced(): boolean {
     return this.#state === 'leaving' || this.isClosed;
   }
 
@@ -71,16 +72,16 @@ export class HopLink implements HopSocketHandler {
     else call.start(identity);
   }
 
-  /** Closes the link: its hops fail as if the owner were lost. */
+  /** Its hops fail as if the owner were lost. */
   close(): void {
     this.#socket.destroy();
   }
 
-  /** Other frames are ignored: their hop has ended meanwhile, for example because the caller went away. */
+  /** Other frames are ignored: their hop has ended, for example because the caller went away. */
   onFrame(kind: FrameKind): void {
     if (kind !== 'leave') return;
     this.#transition('open', 'leaving');
-    this.#endIfLeft();
+    this.#endIfReplaced();
   }
 
   onClose(): void {
@@ -91,11 +92,10 @@ export class HopLink implements HopSocketHandler {
     this.#socket.streams.clear();
   }
 
-  #endIfLeft(): void {
+  #endIfReplaced(): void {
     if (this.#state === 'leaving' && this.#socket.streams.size === 0) this.#socket.end();
   }
 
-  /** The only place that changes the state. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;

@@ -1,8 +1,5 @@
-// A socket that carries frames, the same at both ends of a link: joins the frames of one turn of the event loop into one write,
-// cuts arriving bytes into frames, and closes when they are malformed. Hot path.
-//
-// The socket's own backpressure is ignored, because the streams bound the bytes in transit: one window per hop and direction
-// (flow.ts), plus heads.
+// A socket with frames, the same at both ends of a link: it joins the frames of one turn of the event loop into one write, and closes
+// when arriving bytes are no frames. Ignores the socket's own backpressure, because each stream has a window (flow.ts). Hot path.
 import assert from 'node:assert';
 import type { Socket } from 'node:net';
 import type { Logger } from '../../shared/index.js';
@@ -16,9 +13,8 @@ import {
   hopBounds,
 } from './frames.js';
 
-// The streams of a link: their numbers, and the object behind each. Not a `Map`, because streams come and go with every hop
-// (fair/list-node.ts describes that cost): a number holds an array index, and a use count of that index. Hot path.
-//
+// The streams of a link by number. Not a `Map`, because streams come and go with every hop (fair/list-node.ts tells that cost): a number
+// contains an array index, and a counter that tells the uses of an index apart.
 //   stream = use (u16, from 1) · index (u16)
 
 const INDEX_MASK = 0xffff;
@@ -28,16 +24,15 @@ const USE_MAX = 0xffff;
 export const STREAMS_MAX = INDEX_MASK + 1;
 
 /**
- * Hands out stream numbers, never 0. A number is reused only after at least 65,535 others. By then every frame with that number has
- * arrived, because a link keeps order and each of the others was answered over it.
+ * Hands out stream numbers, never 0. A number returns after 65,535 others at the earliest. By then every frame with it has arrived,
+ * because a link keeps order.
  */
 export class StreamNumbers {
-  /** Last freed, first reused, so that the tables at both ends stay short. */
+  /** The last one freed is reused first, which keeps the tables at both ends short. */
   readonly #freeIndexes: number[] = [];
   #indexCount = 0;
   #lastUse = 0;
 
-  /** At most `STREAMS_MAX` numbers may be in use. */
   take(): number {
     const index = this.#freeIndexes.pop() ?? this.#indexCount++;
     this.#lastUse = this.#lastUse === USE_MAX ? 1 : this.#lastUse + 1;
@@ -66,7 +61,7 @@ export class StreamTable<Member extends { readonly stream: number }> {
   add(member: Member): boolean {
     const index = member.stream & INDEX_MASK;
     if (this.#members[index] !== undefined) return false;
-    // Fills the gap: an array with holes would become a dictionary, as slow as a `Map`.
+    // An array with holes would become a dictionary, as slow as a `Map`.
     while (this.#members.length < index) this.#members.push(undefined);
     this.#members[index] = member;
     this.#size += 1;
@@ -79,7 +74,6 @@ export class StreamTable<Member extends { readonly stream: number }> {
     this.#size -= 1;
   }
 
-  /** A snapshot of the members. */
   values(): Member[] {
     return this.#members.filter((member) => member !== undefined);
   }
@@ -107,7 +101,7 @@ export interface HopStream {
 export interface HopSocketHandler {
   /** A frame of a stream that is not open here. Throws as `HopStream.onFrame` does. */
   onFrame(kind: FrameKind, stream: number, payload: Buffer): void;
-  /** The last call, made once, whichever side closed. */
+  /** Called once, whichever side closed. */
   onClose(): void;
 }
 
@@ -116,7 +110,7 @@ export class HopSocket<Stream extends HopStream = HopStream> {
   readonly streams = new StreamTable<Stream>();
   readonly #socket: Socket;
 
-  /** Frames are written back to back into `#batch`; the bytes before `#batchSent` were already given to the socket. */
+  /** Frames back to back; the bytes before `#batchSent` have been given to the socket. */
   #batch = Buffer.allocUnsafeSlow(hopBounds.hopBatchBytes);
   #batchSent = 0;
   #batchFilled = 0;
@@ -124,7 +118,7 @@ export class HopSocket<Stream extends HopStream = HopStream> {
 
   readonly #decoder: FrameDecoder;
 
-  /** @param socket read through its `data` events, unless it has an `onread` callback that calls `onPiece`. */
+  /** @param socket emits `data` events, or has an `onread` callback that calls `onPiece`. */
   constructor(socket: Socket, logger: Logger, handler: HopSocketHandler) {
     this.logger = logger;
     this.#socket = socket;
@@ -153,7 +147,7 @@ export class HopSocket<Stream extends HopStream = HopStream> {
 
   /**
    * Adds a frame to this turn's batch.
-   * @returns the memory of its payload, which must be filled completely before anything else is sent.
+   * @returns the memory of its payload, to be filled before anything else is sent.
    */
   reserve(kind: FrameKind, stream: number, payloadBytes: number): Buffer {
     assert(payloadBytes <= hopBounds.hopFrameBytesMax, 'a frame is within its limit');
@@ -169,7 +163,6 @@ export class HopSocket<Stream extends HopStream = HopStream> {
     return this.#batch.subarray(at + FRAME_HEADER_BYTES, this.#batchFilled);
   }
 
-  /** Closes once everything sent before has been written. */
   end(): void {
     setImmediate(() => this.#socket.end());
   }
@@ -178,10 +171,7 @@ export class HopSocket<Stream extends HopStream = HopStream> {
     this.#socket.destroy();
   }
 
-  /**
-   * A full batch is sent together with this turn's last one. Its bytes may still be in transit when the next turn begins, so its memory is
-   * never reused.
-   */
+  /** A full batch is sent together with this turn's last one. Its memory is never reused, because it may be in transit for long. */
   #startBatch(frameBytes: number): void {
     if (this.#batchFilled > this.#batchSent) {
       this.#socket.cork();
@@ -201,7 +191,7 @@ export class HopSocket<Stream extends HopStream = HopStream> {
     while (this.#socket.writableCorked > 0) this.#socket.uncork();
   }
 
-  /** @param piece received bytes; the frames' payloads are slices of it. */
+  /** @param piece the payloads are slices of it. */
   onPiece(piece: Buffer): void {
     try {
       this.#decoder.push(piece);

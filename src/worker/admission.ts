@@ -1,14 +1,14 @@
-// Admission: token → subject → user config → virtual host, in the order of specification 2.1. Hot path: three look-ups and no promise
-// once everything is cached.
-import type { TokenFault, TokenVerifier, Verified } from '../../auth/index.js';
-import type { Caller } from '../../exchange/index.js';
-import { type Logger, subjectHash, RepeatedLog, refusals, tokenRefusals, type Refusal } from '../../shared/index.js';
-import type { UserConfigRead, UserConfigs } from '../../user-config/index.js';
+// Admission: token → subject → user config → virtual host (specification 2.1). Hot path: three look-ups and no promise once everything is
+// cached.
+import type { TokenFault, TokenVerifier, Verified } from '../auth/index.js';
+import type { Caller } from '../exchange/index.js';
+import { type Logger, subjectHash, RepeatedLog, refusals, tokenRefusals, type Refusal } from '../shared/index.js';
+import type { UserConfigRead, UserConfigs } from '../user-config/index.js';
 
 export type AdmissionOutcome =
   { readonly kind: 'admitted'; readonly caller: Caller } | ({ readonly kind: 'refused' } & RefusedToken);
 
-/** The refusal that the caller gets; and for the log who it was and what exactly was wrong, which the caller does not learn. */
+/** The refusal that the caller gets, and for the log the subject and the cause, which the caller does not learn. */
 export interface RefusedToken {
   readonly refusal: Refusal;
   /** The subject of a valid token. */
@@ -28,23 +28,20 @@ export class Admission {
     this.#logger = logger;
   }
 
-  /**
-   * @param authorization the header's value, `''` when absent.
-   * @param virtualHostId `undefined` when the path segment could not be decoded, so that it matches no virtual host.
-   */
+  /** @param virtualHostId `undefined` when the path segment could not be decoded: no virtual host matches it. */
   admit(authorization: string, virtualHostId: string | undefined): AdmissionOutcome | Promise<AdmissionOutcome> {
     const verified = this.#tokens.verify(authorization);
     if (verified instanceof Promise) return verified.then((late) => this.#onVerified(late, virtualHostId));
     return this.#onVerified(verified, virtualHostId);
   }
 
-  /** Checks the token only, for a request that is refused whatever it contains; `undefined` when the token is valid. */
+  /** Checks only the token, for a request that is refused anyway; `undefined` when the token is valid. */
   refusalOfToken(authorization: string): RefusedToken | undefined | Promise<RefusedToken | undefined> {
     const verified = this.#tokens.verify(authorization);
     return verified instanceof Promise ? verified.then(refusalOf) : refusalOf(verified);
   }
 
-  /** For a request that another worker has authenticated: this worker reads the user config itself. */
+  /** For a request whose token another worker has verified: this worker reads the user config itself. */
   admitSubject(subject: string, virtualHostId: string | undefined): AdmissionOutcome | Promise<AdmissionOutcome> {
     const read = this.#configs.read(subject);
     if (read instanceof Promise) return read.then((late) => this.#onConfig(late, subject, virtualHostId));
@@ -67,7 +64,7 @@ export class Admission {
     return { kind: 'admitted', caller: { subject, virtualHost } };
   }
 
-  /** A failure that concerns all subjects is logged on one line, not once per subject. */
+  /** A failure that affects all subjects is logged once, not once per subject. */
   #report({ reason, isForAll }: Extract<UserConfigRead, { kind: 'failed' }>, subject: string): void {
     if (isForAll === true) {
       this.#repeated.error(this.#logger, reason, { reason }, 'user configs cannot be read');

@@ -1,15 +1,15 @@
 // Who is admitted, and the order in which the reasons for a refusal are checked (specification 2.1). Tokens are real and verified by the real
 // verifier; the store is a script, so that it can be slow and can fail.
 import t, { type Test } from 'tap';
-import { TokenVerifier } from '../../../src/auth/token-verifier.js';
-import { subjectHash } from '../../../src/shared/logger.js';
-import { refusals, type Refusal } from '../../../src/shared/refusals.js';
-import type { Store, StoreRead } from '../../../src/store/store.js';
-import { UserConfigs } from '../../../src/user-config/user-configs.js';
-import { Admission, type AdmissionOutcome } from '../../../src/worker/admission/admission.js';
-import { tokenOptions } from '../../auth/token-options.js';
-import { logInto } from '../../support/log-lines.js';
-import { mint, type TokenRequest } from '../../support/tokens.js';
+import { TokenVerifier } from '../../src/auth/token-verifier.js';
+import { subjectHash } from '../../src/shared/logger.js';
+import { refusals, type Refusal } from '../../src/shared/refusals.js';
+import type { Store, StoreRead } from '../../src/store/store.js';
+import { UserConfigs } from '../../src/user-config/user-configs.js';
+import { Admission, type AdmissionOutcome } from '../../src/worker/admission.js';
+import { tokenOptions } from '../auth/token-options.js';
+import { logInto } from '../support/log-lines.js';
+import { mint, type TokenRequest } from '../support/tokens.js';
 
 const SECRET = Buffer.alloc(32, 7);
 const CONFIG: StoreRead = {
