@@ -1,5 +1,4 @@
-// The commands that query a running dataplane through its admin listener: who has sessions, how a request ended, and why somebody has a
-// tool or not.
+// The commands that query a running dataplane through its admin listener.
 import { formatAddress, type ListenAddress, type adminClientOptions, type ValuesOf } from '../config/index.js';
 import {
   explanationShape,
@@ -24,7 +23,7 @@ import {
 } from './command-result.js';
 import type { Columns } from './views.js';
 
-/** Requests to a running dataplane's admin listener, with failures in words for people. */
+/** Requests to a dataplane's admin listener, with failures in words for people. */
 export class AdminConnection {
   readonly #origin: string;
 
@@ -70,16 +69,15 @@ export class AdminConnection {
   }
 }
 
-/** Without this header, /metrics would answer in Prometheus's text format. */
+/** Without this, /metrics would answer in Prometheus's text format. */
 const ACCEPT = { accept: 'application/json' };
 
-/** What a command that queries a dataplane works with. */
 export interface AdminContext {
   readonly admin: Pick<AdminConnection, 'get' | 'find' | 'put'>;
   readonly columns: Columns;
 }
 
-/** Resolves with the program's exit status once everything is printed. @param perform may reject with a CliFault. */
+/** @returns the program's exit status, once everything is printed. */
 export async function runAdminCommand(
   { address, isJson }: ValuesOf<typeof adminClientOptions>,
   perform: (context: AdminContext) => Promise<CommandResult>,
@@ -149,7 +147,7 @@ async function allSessions(subject: string | undefined, admin: Pick<AdminConnect
 }
 
 const SESSION_HASH = /^[\da-f]{12}$/;
-/** The form of the ids that workers mint for sessions. */
+/** As workers mint them for sessions. */
 const SESSION_ID = /^[\w-]{35}$/;
 
 const UNKNOWN_ID =
@@ -159,7 +157,7 @@ const UNKNOWN_ID =
   'see its last line, by its hash (`session`, with --access-log)';
 
 async function explainId(id: string, context: AdminContext): Promise<CommandResult> {
-  // A session's id gives access to it: an id of that form is sent as a request's id only if no session has it.
+  // A session's id gives access to it: it is sent as a request's id only if no session has it.
   const lookUps = SESSION_ID.test(id) ? [explainSession, explainRequest] : [explainRequest, explainSession];
   let silent = '';
   for (const lookUp of lookUps) {
@@ -170,7 +168,7 @@ async function explainId(id: string, context: AdminContext): Promise<CommandResu
   throw new CliFault(exitStatus.notFound, UNKNOWN_ID + silent);
 }
 
-/** @returns what is known of the id, or else which workers did not answer, in words. */
+/** @returns what is known of the id, or else a text with the workers that did not answer. */
 type LookUp = (id: string, context: AdminContext) => Promise<CommandResult | string>;
 
 const explainRequest: LookUp = async (id, { admin }) => {
@@ -230,7 +228,6 @@ function explanation(answer: unknown, columns: Columns): string {
     ['virtual hosts', first.virtualHosts?.join(', ')],
     ['verdict', first.verdict],
   ]);
-  // Each worker reports its own view of a backend.
   const rows = workers.flatMap(({ slot, backends }) =>
     backends.map(({ name, origin, circuit, obstacle, reason, lastFault, allowedTools, sessions: open }) => [
       ...[name, origin, String(slot), obstacle ?? circuit],

@@ -1,10 +1,9 @@
-// What clients' settings look like: where in them servers are, and what the members of a server are called. Each row of the two tables is
-// for a form that some clients write. Types are checked in mcp-file.ts; docs/cli.md has the tables for people. The console, too, uses this
-// file, so it imports nothing that needs Node.js.
+// What clients' settings look like: where servers are, and what their members are called. mcp-file.ts checks types; docs/cli.md has these
+// tables for people. The console uses this file, too, so it imports nothing of Node.js.
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** Where servers are in a file: `*` is any member. All of these places are read. */
+/** Where servers are in a file; `*` is any member. */
 export const SERVER_MAP_PATHS = [
   { path: 'mcpServers', clients: 'Claude, Cursor, Windsurf, Cline, Gemini CLI, LibreChat; as a list: Continue' },
   { path: 'servers', clients: 'VS Code, in mcp.json' },
@@ -18,8 +17,8 @@ export const SERVER_MAP_PATHS = [
 const namedAs = (name: string) => (value: unknown) => ({ [name]: value });
 
 /**
- * Members of servers. `read` returns the same under the names of `serverShape` in mcp-file.ts. Several objects under one name are merged;
- * several texts have to be equal; `null` and `''` count as absent.
+ * Members of servers. `read` returns them under the names of `serverShape` in mcp-file.ts. Objects under one name are merged; texts have
+ * to be equal; `null` and `''` count as absent.
  */
 export const SERVER_MEMBERS: readonly { member: string; clients: string; read: (value: unknown) => Members }[] = [
   { member: 'url', clients: 'most', read: namedAs('url') },
@@ -59,7 +58,7 @@ export interface SettingsServer {
   readonly members: Members | undefined;
 }
 
-/** @returns the servers in all places; `undefined` if the file has none of the places. */
+/** @returns `undefined` if the file has none of the places. */
 export function serversIn(settings: unknown): readonly SettingsServer[] | undefined {
   const places = SERVER_MAP_PATHS.flatMap(({ path }) => placesAt(path.split('.'), settings));
   if (places.length === 0) return undefined;
@@ -103,7 +102,7 @@ function entriesOf(value: unknown, step: string): Place['entries'] | undefined {
   return 'servers' in members ? undefined : Object.entries(members).filter(([, each]) => membersOf(each) !== undefined);
 }
 
-/** Whether a list beside the map of servers disables the server: Claude Code and Gemini CLI have such lists. */
+/** Claude Code and Gemini CLI have lists of disabled servers beside the map of servers. */
 function isDisabledBeside({ disabledMcpServers, mcp }: Members, name: string): boolean {
   const { excluded, allowed } = membersOf(mcp) ?? {};
   const has = (names: unknown): boolean => Array.isArray(names) && names.includes(name);
@@ -130,7 +129,7 @@ function commandOf(value: unknown): Members {
   return path === undefined ? { command: value } : { command: path, args, env };
 }
 
-/** For each header, its variable in words. A name that may be a secret, written in place of a variable's name, is not repeated. */
+/** For each header, its variable in words. What is no variable's name may be a secret, and is not repeated. */
 function variablesOf(names: unknown, before = ''): Members {
   const isName = (name: unknown): name is string => typeof name === 'string' && /^[A-Z][A-Z_]*$/.test(name);
   const words = Object.entries(membersOf(names) ?? {}).map(([header, name]) => [

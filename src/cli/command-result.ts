@@ -1,11 +1,11 @@
-// How an interactive command ends: with a result, printed as a table or as JSON, or with a fault. Texts from servers are printed on
-// somebody's terminal, so nothing in them may act as a control sequence.
+// How an interactive command ends: with a result, printed as a table or as JSON, or with a fault. Texts from servers must not control the
+// terminal.
 import type * as z from 'zod';
 import { exitStatus, type ExitStatus } from '../shared/index.js';
 
 /**
- * A table as text: columns as wide as their widest cell, separated by two spaces.
- * @param columnsMax longer lines are cut to this width of the terminal; `undefined` if the output is not a terminal.
+ * A table as text.
+ * @param columnsMax longer lines are cut to this width; `undefined` if the output is not a terminal.
  * @param widest for each column, the widest cell in other parts of the table, which are printed separately.
  */
 export function textTable(
@@ -21,14 +21,14 @@ export function textTable(
   return lines.map((line) => `${cut(line.trimEnd(), columnsMax)}\n`).join('');
 }
 
-/** One line for each entry, with its name and value; an entry without a value is left out. */
+/** One line for each entry with a value. */
 export function textLines(entries: readonly (readonly [name: string, value: string | undefined])[]): string {
   const known = entries.filter((entry): entry is readonly [string, string] => entry[1] !== undefined);
   const width = Math.max(...known.map(([name]) => name.length));
   return known.map(([name, value]) => `${name.padEnd(width)}  ${printable(value)}`.trimEnd() + '\n').join('');
 }
 
-/** Turns any text into one line without control characters. */
+/** One line without control characters. */
 export function printable(text: string): string {
   return text.replaceAll(/\s+/g, ' ').replaceAll(/[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Surrogate}]/gu, '\u{FFFD}');
 }
@@ -38,7 +38,7 @@ export function countInWords(count: number, thing: string): string {
   return `${count} ${thing}${count === 1 ? '' : 's'}`;
 }
 
-/** Pads a cell to a number of characters; `padEnd` would count UTF-16 units. */
+/** `padEnd` would count UTF-16 units. */
 function padded(cell: string, width: number): string {
   return cell + ' '.repeat(Math.max(0, width - [...cell].length));
 }
@@ -49,10 +49,9 @@ function cut(line: string, columnsMax: number | undefined): string {
   return `${characters.slice(0, columnsMax - 1).join('')}…`;
 }
 
-/** The exit statuses of interactive commands. */
 export type CliExitStatus = Exclude<ExitStatus, typeof exitStatus.software | typeof exitStatus.cannotCreate>;
 
-/** Ends a command. The message is one line for a person: what failed, and what to do about it. */
+/** The message says in one line what failed, and what to do about it. */
 export class CliFault extends Error {
   override readonly name = 'CliFault';
   readonly exitStatus: CliExitStatus;
@@ -64,14 +63,14 @@ export class CliFault extends Error {
 }
 
 export interface CommandResult {
-  /** Printed with `--json`; `undefined` if there is nothing to print. */
+  /** Printed with `--json`; `undefined`: nothing. */
   readonly answer: unknown;
   /** Printed without `--json`. A Buffer is written unchanged. */
   readonly text: string | Buffer;
   readonly exitStatus?: number;
 }
 
-/** Resolves with the program's exit status once everything is printed. */
+/** @returns the program's exit status, once everything is printed. */
 export async function printResult(isJson: boolean, work: () => Promise<CommandResult>): Promise<number> {
   try {
     const { answer, text, exitStatus: status = exitStatus.ok } = await work();
@@ -84,15 +83,11 @@ export async function printResult(isJson: boolean, work: () => Promise<CommandRe
   }
 }
 
-/** Indented JSON, which people can read, too; `''` for `undefined`. */
 export function jsonText(answer: unknown): string {
   return answer === undefined ? '' : `${escapeUnprintableJson(JSON.stringify(answer, null, 2))}\n`;
 }
 
-/**
- * The same JSON without characters that a terminal interprets or that change the direction of its text: in JSON these can occur only in
- * strings, where they may be escaped.
- */
+/** Escapes characters that a terminal interprets or that change the direction of its text; in JSON only strings can contain them. */
 export function escapeUnprintableJson(text: string): string {
   return text.replaceAll(/(?![\n\r\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
     Array.from({ length: character.length }, (_, index) => {
@@ -101,14 +96,14 @@ export function escapeUnprintableJson(text: string): string {
   );
 }
 
-/** Resolves once the text is written, because the program ends right afterwards. */
+/** Resolves once the text is written, since the program ends then. */
 export function print(stream: NodeJS.WriteStream, text: string | Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
     stream.write(text, (error) => (error ? reject(error) : resolve()));
   });
 }
 
-/** The response of another program of Switchyard. Throws a CliFault if it does not have the shape. */
+/** Throws a CliFault if the response does not have the shape. */
 export function parsedResponse<Shape extends z.ZodType>(
   program: 'control plane' | 'dataplane',
   shape: Shape,
@@ -120,7 +115,7 @@ export function parsedResponse<Shape extends z.ZodType>(
   throw new CliFault(exitStatus.unavailable, words, parsed.error);
 }
 
-/** The command's exit status for a refusal with this HTTP status. */
+/** The exit status for a refusal with this HTTP status. */
 export function exitStatusOf(status: number): CliExitStatus {
   switch (status) {
     case 401:

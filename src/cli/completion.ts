@@ -1,5 +1,4 @@
-// Shell completion of commands, their options, and the values of options that have a fixed list of values. Derived from the command-line
-// tables on each call. Cold path.
+// Shell completion of commands, options and values from fixed lists. Cold path.
 import tab, { type Command, type Complete } from '@bomb.sh/tab';
 import {
   DEFAULT_COMMAND,
@@ -13,17 +12,17 @@ import {
 
 const PROGRAM = 'switchyard';
 
-/** Prints the script that a shell reads once, when it starts; from then on it calls `switchyard complete`. */
+/** Prints the script that a shell reads when it starts; it calls `switchyard complete`. */
 export function printCompletionScript(shell: string): void {
   tab.setup(PROGRAM, PROGRAM, shell);
 }
 
-/** Thrown to stop the completion where the shell should offer files. */
+/** Thrown where the shell should offer files. */
 class OfferFiles extends Error {}
-/** Tells the completion script to offer files; the library itself always tells it not to. */
+/** Tells the script to offer files, which the library always tells it not to. */
 const FILES_DIRECTIVE = ':0\n';
 
-/** Prints completions for the last word, which may be incomplete. @param words after the program's name. */
+/** Prints completions for the last word. @param words after the program's name. */
 export function printCompletions(
   words: readonly string[],
   commands: CommandDeclarations<typeof DEFAULT_COMMAND>,
@@ -44,7 +43,7 @@ export function printCompletions(
 function declare(command: Command, { options, operands = [] }: CommandDeclaration): void {
   for (const option of optionsOf(options)) {
     const { name, meaning, parse } = option;
-    // An option that may stand alone takes no following word as its value.
+    // It takes no following word as its value.
     if (isValueOptional(option)) command.option(name, meaning);
     else command.option(name, meaning, (complete) => offer(complete, choicesOf(parse)));
   }

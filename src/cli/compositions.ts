@@ -5,10 +5,9 @@ import { pathOf, type CommandContext } from './control-plane-connection.js';
 import { type CommandResult, printable } from './command-result.js';
 import { compositionsView, compositionView } from './views.js';
 
-// A composition's servers in the form in which they are sent back when the composition changes: what people have set for each server is
-// preserved.
+// A composition's servers as they are sent back in a change: all that people have set is preserved.
 
-/** The members that people set for a server in a composition; the response has more. */
+/** What people set for a server; the response has more members. */
 const SETTABLE_MEMBERS = ['name', 'tools', 'prompts', 'resources', 'curation'] as const;
 
 const serversShape = z.array(z.looseObject({ name: z.string() })).catch([]);
@@ -21,23 +20,20 @@ export function serverSettings(servers: unknown): Readonly<Record<string, unknow
   });
 }
 
-/** Replaces the tools. A server that is no longer named keeps its prompts and resources; without any, it is dropped. */
+/** A server that is no longer named keeps its prompts and resources; without any, it is dropped. */
 export function withTools(servers: unknown, wanted: readonly NamedTools[]): Readonly<Record<string, unknown>>[] {
   const known = serverSettings(servers);
   const kept = known.flatMap((server) => {
     const named = wanted.find(({ name }) => isSame(name, server['name']));
     if (named !== undefined) return [{ ...server, tools: named.tools }];
-    return hasOthers(server) ? [{ ...server, tools: [] }] : [];
+    const hasOthers = [server['prompts'], server['resources']].some((list) => Array.isArray(list) && list.length > 0);
+    return hasOthers ? [{ ...server, tools: [] }] : [];
   });
   const added = wanted.filter(({ name }) => !known.some((server) => isSame(name, server['name'])));
   return [...kept, ...added.map(({ name, tools }) => ({ name, tools }))];
 }
 
-function hasOthers({ prompts, resources }: Readonly<Record<string, unknown>>): boolean {
-  return [prompts, resources].some((list) => Array.isArray(list) && list.length > 0);
-}
-
-/** Compares names as the registry does. */
+/** As the registry does. */
 function isSame(name: string, other: unknown): boolean {
   return typeof other === 'string' && name.toLowerCase() === other.toLowerCase();
 }

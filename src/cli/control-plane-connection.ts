@@ -1,5 +1,4 @@
-// Requests to a running control plane, with refusals in words for people; and the commands that make them, each of which prints the
-// response as a table or as JSON.
+// Requests to a running control plane, with refusals in words for people, and what its commands have in common.
 import { setTimeout } from 'node:timers/promises';
 import * as z from 'zod';
 import type { controlPlaneClientOptions, ValuesOf } from '../config/index.js';
@@ -7,24 +6,19 @@ import { bodyText, exitStatus, refusals } from '../shared/index.js';
 import { CliFault, exitStatusOf, print, printResult, type CommandResult } from './command-result.js';
 import { callerView, type Columns } from './views.js';
 
-// What to do about a token that a control plane calls invalid. It tells no caller which of its checks failed (specification 2.2), but a
-// token's claims can be read without a key. If they do not explain the refusal, the signature is probably wrong. Cold path.
+// What to do about a token that the control plane calls invalid without saying why (specification 2.2). Its claims can be read without a
+// key; if they do not explain the refusal, the signature is probably wrong.
 
 type Claims = Readonly<Record<string, unknown>>;
 
-/** Advice that follows the control plane's refusal. It repeats nothing of the token. */
+/** It repeats nothing of the token. */
 export function tokenAdvice(token: string, nowMs: number): string {
   const claims = claimsOf(token);
   if (claims === undefined) return 'it is not a JWT; set SWITCHYARD_TOKEN to one, as minted by `switchyard token`';
   const fault = faultOf(claims, nowMs);
   if (fault !== undefined) return `${fault}; put a new token into SWITCHYARD_TOKEN`;
-  return `${SUSPICION}; ${REMEDY}`;
+  return "most likely its signature does not fit the control plane's key, or it is for another issuer or audience (`iss`, `aud`); put a token into SWITCHYARD_TOKEN that is signed with the private key (or the secret) that the control plane's --token-verification-… options belong to; its log says what is wrong (`cause`)";
 }
-
-const SUSPICION =
-  "most likely its signature does not fit the control plane's key, or it is for another issuer or audience (`iss`, `aud`)";
-const REMEDY =
-  "put a token into SWITCHYARD_TOKEN that is signed with the private key (or the secret) that the control plane's --token-verification-… options belong to; its log says what is wrong (`cause`)";
 
 function faultOf({ sub, exp, nbf }: Claims, nowMs: number): string | undefined {
   if (typeof sub !== 'string' || sub === '') return 'it has no subject (`sub`)';
@@ -50,7 +44,7 @@ function objectIn(part: string): Claims | undefined {
   }
 }
 
-/** Time that an interactive command waits for the control plane, whose probes take their time. After that, the command fails. */
+/** Long, because probes take their time. */
 const COMMAND_ANSWER_MS_MAX = 120_000;
 
 type RequestMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -62,7 +56,7 @@ interface ControlPlaneResponse {
   readonly tag: string;
 }
 
-/** The most times that a command waits until the control plane accepts more requests, and the longest of such waits. */
+/** How often a command that is refused for its rate (429) waits, and how long at most. */
 const RATE_WAITS_MAX = 10;
 const RATE_WAIT_S_MAX = 120;
 
@@ -79,13 +73,13 @@ export class ControlPlaneConnection {
     this.#token = token;
   }
 
-  /** How many user configs did not have the last change yet when its response was sent. */
+  /** How many user configs the last change had not reached when its response was sent. */
   get unpublishedCount(): number {
     return this.#unpublishedCount;
   }
 
   /**
-   * @param path already percent-encoded; see {@link pathOf}.
+   * @param path percent-encoded (`pathOf`).
    * @returns the response's JSON; `undefined` if it has none. Rejects with a CliFault.
    */
   async request(method: RequestMethod, path: string, body?: unknown): Promise<unknown> {
@@ -93,10 +87,9 @@ export class ControlPlaneConnection {
   }
 
   /**
-   * Changes a resource, on condition that nobody else has changed it since it was read.
+   * Changes a resource unless somebody else has changed it since it was read here.
    * @param change makes what is sent from what was read.
-   * @param query of the PUT request.
-   * @returns the changed resource. Throws a CliFault.
+   * @returns the changed resource. Rejects with a CliFault.
    */
   async update(
     path: string,
@@ -107,7 +100,7 @@ export class ControlPlaneConnection {
     return (await this.#exchange('PUT', path + query, change(Object(answer) as Record<string, unknown>), tag)).answer;
   }
 
-  /** @returns the items of all pages of a list. Throws a CliFault. */
+  /** @returns the items of all pages. Rejects with a CliFault. */
   async list(path: string): Promise<unknown[]> {
     const items: unknown[] = [];
     for (let next: string | undefined = path; next !== undefined;) {
@@ -119,10 +112,10 @@ export class ControlPlaneConnection {
     return items;
   }
 
-  /** @param tag the version that the change applies to (`if-match`); `''` for any version. */
+  /** @param tag the version to change (`if-match`); `''` for any. */
   async #exchange(method: RequestMethod, path: string, body?: unknown, tag = ''): Promise<ControlPlaneResponse> {
     let { response, text } = await this.#fetch(method, path, body, tag);
-    // A request that is refused for its rate was not carried out, so it may be sent again.
+    // It was not carried out, so it may be sent again.
     for (let count = 0; response.status === 429 && count < RATE_WAITS_MAX; count += 1) {
       const waitS = Number(response.headers.get('retry-after') ?? NaN);
       if (!(waitS <= RATE_WAIT_S_MAX)) break;
@@ -181,7 +174,6 @@ export class ControlPlaneConnection {
   }
 }
 
-/** A path of segments that may contain any characters. */
 export function pathOf(...segments: readonly string[]): string {
   return segments.map((segment) => `/${encodeURIComponent(segment)}`).join('');
 }
@@ -192,15 +184,14 @@ function reasonOf(error: unknown): string {
   return 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.message;
 }
 
-/** What a command that uses the control plane works with. */
 export interface CommandContext {
   readonly connection: ControlPlaneConnection;
   readonly columns: Columns;
-  /** Prints a part of the text before the command is done. Prints nothing with `--json`, whose output is one document. */
+  /** Prints a part of the text before the command is done; nothing with `--json`. */
   readonly print: (text: string) => Promise<void>;
 }
 
-/** Resolves with the program's exit status once everything is printed. @param perform may reject with a CliFault. */
+/** @returns the program's exit status, once everything is printed. */
 export async function runCli(
   { controlPlaneUrl, token, isJson }: ValuesOf<typeof controlPlaneClientOptions>,
   perform: (context: CommandContext) => Promise<CommandResult>,

@@ -1,6 +1,5 @@
-// Reads the files in which clients keep their servers, for the registry; client-settings.ts knows what they look like. Nothing that may be
-// a secret is passed on: a header's value becomes the name of a secret, and a URL that contains a secret is refused. Values of environment
-// variables are not passed on either.
+// Reads the files in which clients keep their servers (client-settings.ts). Passes on nothing that may be a secret: a header's value
+// becomes the name of a secret, a URL with a secret is refused, and values of environment variables are left out.
 import { isDeepStrictEqual, parseArgs } from 'node:util';
 import * as z from 'zod';
 import { exitStatus, limits } from '../shared/index.js';
@@ -16,10 +15,7 @@ interface StdioServer {
   readonly cwd?: string | undefined;
 }
 
-/**
- * The command line that runs a stdio server behind a bridge, which gives it a URL. It contains no values of variables: they have to be in
- * the environment of whoever runs it.
- */
+/** The command line that runs a stdio server behind a bridge. It refers to environment variables, and has none of their values. */
 export function bridgeCommand(
   { command, args = [], env = {}, cwd }: StdioServer,
   bridge: 'supergateway' | 'mcp-proxy',
@@ -41,15 +37,15 @@ function quoted(word: string): string {
 }
 
 const MCP_REMOTE = /^(?:.*[\\/])?mcp-remote(?:@.*)?$/;
-/** A word that may stand before `mcp-remote`: a program that starts another one, or an option of such a program. */
+/** A word that may precede `mcp-remote`: a program that starts another one, or an option of it. */
 const LAUNCHER =
   /^(?:.*[\\/])?(?:npx|pnpx|bunx|bun|pnpm|yarn|npm|cmd)(?:\.cmd|\.exe)?$|^(?:-.*|\/c|exec|dlx|x|mcp-remote@?.*)$/i;
-/** Options that are not needed without mcp-remote: about its transport, its page for consent and its log. */
+/** Options that only mcp-remote needs. */
 const NEEDLESS = /^(?:header|transport|allow-http|host|callback-path|auth-timeout|debug|silent)$/;
 
 /**
- * @returns what mcp-remote connects to; `undefined` if the command is another one. `lost` has the names of those options that have no
- * counterpart if the URL is used without it.
+ * @returns what mcp-remote connects to; `undefined` for another command. `lost` has the options that get lost when the URL is used
+ *   directly.
  */
 function bridgedUrl({ command, args = [] }: StdioServer) {
   const words = [command, ...args];
@@ -72,7 +68,7 @@ function bridgedUrl({ command, args = [] }: StdioServer) {
   };
 }
 
-/** A secret that somebody has to set before the server accepts requests. */
+/** A secret that somebody has to set. */
 export interface NeededSecret {
   readonly secret: string;
   readonly header: string;
@@ -81,19 +77,19 @@ export interface NeededSecret {
   readonly value?: string;
 }
 
-/** A server of the file. `notes` has what people have to know about it. */
+/** `notes` are for people. */
 export type ServerInFile = { readonly name: string; readonly notes: readonly string[] } & (
   | { readonly kind: 'remote'; readonly body: object; readonly secrets: readonly NeededSecret[] }
-  /** `url` is where the server is reached once the command runs. */
+  /** `url` is where the bridge will be. */
   | { readonly kind: 'stdio'; readonly command: string; readonly url: string }
   | { readonly kind: 'refused' }
 );
 
 export interface ImportOptions {
-  /** Where the values of headers are to be kept as secrets. */
+  /** Where the values of headers will be kept. */
   readonly secretsIn: 'store' | 'files';
   readonly bridge: 'supergateway' | 'mcp-proxy';
-  /** Port of the first bridge; the next bridge has the next port. */
+  /** Port of the first bridge; the others count up. */
   readonly bridgePort: number;
 }
 
@@ -113,7 +109,7 @@ const serverShape = z.object({
 });
 type NormalizedServer = z.infer<typeof serverShape>;
 
-/** Rejects with a CliFault if the file is not a file of a client's settings. */
+/** Rejects with a CliFault. */
 export async function readMcpFile(text: string, options: ImportOptions): Promise<readonly ServerInFile[]> {
   const settings = await readSettings(text);
   if (settings.fault !== undefined) {
@@ -156,7 +152,7 @@ function serverInFile(
   if (command === undefined) return remoteOf(name, server, options, taken, notes);
   const bridged = bridgedUrl({ ...server, command });
   if (bridged !== undefined) {
-    // Other words may be values that got a dash by mistake, and are not repeated.
+    // Other words may be values with a dash by mistake, and are not repeated.
     const lost = bridged.lost.map((option) => (/^[a-z-]+\d?$/.test(option) ? `--${option}` : 'other options'));
     notes.push(...lost.map((option) => `without mcp-remote's ${option}`));
     return remoteOf(name, { ...server, ...bridged }, options, taken, notes);
@@ -166,7 +162,7 @@ function serverInFile(
   return { kind: 'stdio', name, notes, url, command: bridgeCommand({ ...server, command }, options.bridge, port) };
 }
 
-/** The transport, which clients spell in many ways. If a file does not say, clients try both, and most URLs of SSE end with `/sse`. */
+/** Clients spell transports in many ways. Without one, they try both, and most URLs of SSE end with `/sse`. */
 function transportOf(url: string, type = 'remote'): 'STREAMABLEHTTP' | 'SSE' | undefined {
   if (type === 'remote') return /\/sse\/?$/.test(new URL(url).pathname) ? 'SSE' : 'STREAMABLEHTTP';
   if (/^(?:streamable[-_]?)?http$/i.test(type)) return 'STREAMABLEHTTP';
@@ -200,7 +196,7 @@ function remoteOf(
   return { kind: 'remote', name, notes, secrets, body: { ...body, enabled: disabled === true ? false : enabled } };
 }
 
-/** URLs are stored and shown as they are, so none may contain a secret. */
+/** URLs are stored and shown, so none may contain a secret. */
 function urlFault(text: string): string | undefined {
   if (text === '') return 'has neither a url nor a command: add the URL where it is reached';
   if (/[{}]|\$[A-Z_]/.test(text)) return 'has a placeholder in its URL: write the URL itself';
@@ -214,10 +210,10 @@ function urlFault(text: string): string | undefined {
 }
 
 const SECRET_KEY = /key|token|secret|passw|auth|credential|signature|\bsig\b|\bcode\b/i;
-/** A long text with letters and digits mixed, as in no ordinary word. */
+/** A long text with letters and digits, unlike a word. */
 const LIKE_A_SECRET = /^(?=.*\d)(?=.*[A-Za-z])[\w.~+/=-]{20,}$/;
 
-/** A reference to a secret, in the form that `switchyard servers export` writes: `${secret:name}`. */
+/** As `switchyard servers export` writes it: `${secret:name}`. */
 function referenceIn(value: string): SecretLocation | undefined {
   return readSecretLocation(/^\$\{(.*)\}$/.exec(value)?.[1] ?? '');
 }

@@ -1,5 +1,5 @@
-// `switchyard secrets …`: the secrets in the store. The commands open the store themselves, as both planes do, so that no secret goes
-// over a network interface. They print what was done, and nothing of a secret.
+// `switchyard secrets …`. The commands open the store themselves, so that no secret goes over a network interface. They print nothing of
+// a secret.
 import { isSecretValue, type sealingOptions, type secretsOptions, type ValuesOf } from '../config/index.js';
 import { resealGrants, SecretKeys, SecretRecords, type SecretOrigins } from '../credentials/index.js';
 import { exitStatus, limits } from '../shared/index.js';
@@ -9,17 +9,14 @@ import { addToAuditTrail, withStore } from './store-use.js';
 type InStore = ValuesOf<typeof secretsOptions>;
 type Sealing = ValuesOf<typeof sealingOptions>;
 
-/** Where the value of a secret is read from. */
 export type SecretInput = AsyncIterable<Uint8Array> & { readonly isTTY?: boolean };
-
-// The commands. Each may reject with a CliFault.
 
 export async function set(
   { store, keys: texts, name, origins }: Sealing & { readonly name: string; readonly origins: SecretOrigins },
   input: SecretInput = process.stdin,
 ): Promise<CommandResult> {
   const value = await readValue(input);
-  // The other commands create no store: with a mistyped path, they would find an empty store instead of failing.
+  // Only this command creates a store: after a mistyped path, the others should fail.
   return withStore(store, true, async (records) => {
     const keys = new SecretKeys(texts);
     const secrets = new SecretRecords(records, keys);
@@ -92,7 +89,7 @@ async function readValue(input: SecretInput): Promise<string> {
   let bytes = 0;
   for await (const piece of input) {
     bytes += piece.length;
-    // Two bytes more for the line break.
+    // And a line break.
     if (bytes > limits.secretBytesMax + 2) return refuse(`the secret is longer than ${limits.secretBytesMax} bytes`);
     pieces.push(piece);
   }

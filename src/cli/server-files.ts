@@ -10,11 +10,10 @@ import type { Columns } from './views.js';
 
 type ServersConnection = Pick<ControlPlaneConnection, 'request' | 'list'>;
 
-/** What has become of one server of the file. */
 interface Imported {
   readonly name: string;
   readonly outcome: 'registered' | 'registered already' | 'refused' | 'to be registered' | 'to be bridged';
-  /** For a registered server: `active` or `inactive`. */
+  /** `active` or `inactive`. */
   readonly status?: string;
   readonly why?: string;
   readonly command?: string;
@@ -26,7 +25,7 @@ export interface Import {
   /** `-` for standard input. */
   readonly file: string;
   readonly way: ImportOptions;
-  /** Whether to show only what would be done, without the control plane. */
+  /** Only shows what would be done, without the control plane. */
   readonly isTrial: boolean;
 }
 
@@ -49,7 +48,7 @@ export async function importServers(
         ? { ...withNotes(server), outcome: 'registered already', secrets: server.secrets }
         : await register(server, isTrial, connection);
     const lines = outcomeTable(result, longestName, columns);
-    // Printed at once, so that an import that is interrupted has said what it did.
+    // At once, so that an interrupted import has said what it did.
     await print(results.length === 0 ? lines : lines.slice(lines.indexOf('\n') + 1));
     results.push(result);
   }
@@ -61,7 +60,7 @@ export async function importServers(
   };
 }
 
-/** Whether the registry has the server as the file has it. */
+/** Whether the registry has the server just as the file. */
 function isRegistered(body: object, known: Readonly<Record<string, unknown>> | undefined): boolean {
   if (known === undefined) return false;
   return Object.entries(body).every(([name, value]) => value === undefined || isDeepStrictEqual(value, known[name]));
@@ -78,7 +77,7 @@ async function register(server: ServerInFile, isTrial: boolean, connection: Serv
     const { status } = z.object({ status: z.string() }).catch({ status: '' }).parse(answer);
     return { ...known, outcome: 'registered', status, secrets };
   } catch (error) {
-    // A refusal of one server says nothing about the others.
+    // The others may still be accepted.
     if (!(error instanceof CliFault) || error.exitStatus !== exitStatus.refused) throw error;
     return { name: server.name, outcome: 'refused', why: error.message };
   }
@@ -88,13 +87,13 @@ function withNotes({ name, notes }: ServerInFile): { readonly name: string; read
   return { name, ...(notes.length > 0 && { why: notes.join(', ') }) };
 }
 
-/** The head and one row of the table of all outcomes. */
+/** The head and one row of the table of outcomes. */
 function outcomeTable({ name, outcome, status, why }: Imported, longestName: string, columns: Columns): string {
   const row = [name, outcome, [status, why].filter((word) => word !== undefined).join(', ')];
   return textTable(['NAME', 'OUTCOME', 'DETAIL'], [row], columns, [longestName, 'registered already']);
 }
 
-/** What people still have to do: set secrets, and run bridges. */
+/** What people still have to do. */
 function adviceText(results: readonly Imported[], { secretsIn }: ImportOptions): string {
   if (results.length === 0) return 'The file has no servers.\n';
   const secrets = results.flatMap((result) => (result.outcome === 'refused' ? [] : (result.secrets ?? [])));
@@ -138,7 +137,7 @@ const exportedShape = z.looseObject({
 });
 const headersShape = z.record(z.string(), z.union([z.object({ file: z.string() }), z.object({ secret: z.string() })]));
 
-/** Exports servers in the form that `import` and clients read; in place of secrets there are placeholders. */
+/** In the form that `import` and clients read; in place of secrets there are placeholders. */
 export async function exportServers(
   _action: object,
   { connection }: { readonly connection: ServersConnection },
@@ -181,7 +180,7 @@ function exported({
 
 async function readText(file: string): Promise<string> {
   const bytes = await readInput(file, limits.importFileBytesMax);
-  // PowerShell writes UTF-16, with this mark, into files that its output is sent to.
+  // PowerShell writes UTF-16, with this mark, into files.
   const isWide = bytes[0] === 0xff && bytes[1] === 0xfe;
   if (bytes.length <= limits.importFileBytesMax) return bytes.toString(isWide ? 'utf16le' : 'utf8');
   throw new CliFault(exitStatus.refused, `${file} has more than ${limits.importFileBytesMax} bytes`);

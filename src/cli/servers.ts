@@ -76,7 +76,7 @@ export async function remove({ server }: ServerName, { connection }: CommandCont
 
 export async function refresh({ server }: ServerName, { connection }: CommandContext): Promise<CommandResult> {
   const answer = await connection.request('POST', pathOf('servers', server, 'refresh')).catch((error: unknown) => {
-    // A refresh is refused only because another refresh is running.
+    // It is refused only while another refresh is running.
     if (!(error instanceof CliFault) || error.exitStatus !== exitStatus.refused) throw error;
     throw new CliFault(exitStatus.tryAgain, error.message, error);
   });
@@ -92,7 +92,7 @@ export async function connect(
   return { answer, text: `${printable((answer as { readonly url: string }).url)}\n` };
 }
 
-/** @param action has the name that the server had when it was connected. */
+/** @param action has the server's name when it was connected. */
 export async function disconnect(
   { name }: { readonly name: string },
   { connection }: CommandContext,

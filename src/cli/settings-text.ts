@@ -1,17 +1,17 @@
-// Reads settings that people write, in JSON, TOML or YAML. A fault has its line and column, and never a piece of the text, which may
-// contain secrets. The console uses this file, too, so it imports nothing that needs Node.js.
+// Reads settings in JSON, TOML or YAML. A fault has its line and column, and nothing of the text, which may contain secrets. The console
+// uses this file, too, so it imports nothing of Node.js.
 import { parse, printParseErrorCode, visit, type ParseError, type ParseOptions } from 'jsonc-parser';
 
 type Language = 'JSON' | 'TOML' | 'YAML';
 
-/** The packages for TOML and YAML are loaded only for texts in these languages. */
+/** Loads the packages for TOML and YAML only when needed. */
 export async function readSettings(text: string): Promise<ParsedJson & { readonly language: Language }> {
   const language = languageOf(text);
   const read = { JSON: readJsonWithComments, TOML: readToml, YAML: readYaml }[language];
   return { ...(await read(text.replace(/^\uFEFF/, ''))), language };
 }
 
-/** By the first line that is neither empty nor a comment with `#`: standard input has no name, and that of a file can be wrong. */
+/** By the first line that is neither empty nor a comment: standard input has no name, and a file's may be wrong. */
 function languageOf(text: string): Language {
   const line = /^[^\S\r\n\u2028\u2029]*[^\s#].{0,1000}/m.exec(text)?.[0] ?? '{';
   if (/^\s*(?:\[\[?[^[\]{},]+\]\]?\s*(?:#.*)?$|(?:[\w.-]|"[^"]*"|'[^']*')+\s*=)/.test(line)) return 'TOML';
@@ -58,15 +58,15 @@ async function readYaml(text: string): Promise<ParsedJson> {
   }
 }
 
-/** Only the beginning of the message: both packages may quote the text after a colon or on further lines. */
+/** Both packages may quote the text after a colon or on further lines. */
 function faultAt(line: number, column: number, message: string): string {
   return `at line ${line}, column ${column}: ${message.split(/:| at line | \d|\n/)[0]}`;
 }
 
-/** @property fault what is wrong with the text, for example "at line 3, column 7 a comma is missing". */
+/** @property fault for example "at line 3, column 7 a comma is missing". */
 export type ParsedJson = { readonly value: unknown; readonly fault?: undefined } | { readonly fault: string };
 
-/** Reads JSON as in editors' settings, where comments and a comma after the last member are allowed. */
+/** Allows comments, and a comma after the last member. */
 export function readJsonWithComments(text: string): ParsedJson {
   const options = { disallowComments: false, allowTrailingComma: true };
   const reading = read(text, options);
@@ -79,7 +79,7 @@ export function readJsonWithComments(text: string): ParsedJson {
   return fault === undefined ? reading : { fault };
 }
 
-/** What is wrong with a text that Node.js's parser rejects; `undefined` if this parser finds nothing. */
+/** `undefined` if this parser finds no fault. */
 export function faultOfJson(text: string): string | undefined {
   return read(text, { disallowComments: true, allowTrailingComma: false }).fault;
 }

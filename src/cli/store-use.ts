@@ -1,4 +1,4 @@
-// What commands that work in the store themselves have in common: they open it, and add what they change to its list of changes.
+// What the commands that open the store have in common.
 import { operatorName, type StoreOptions } from '../config/index.js';
 import { exitStatus, limits } from '../shared/index.js';
 import {
@@ -11,7 +11,7 @@ import {
 } from '../store/index.js';
 import { CliFault, type CommandResult, printable } from './command-result.js';
 
-/** @param mayCreate whether a missing embedded store is created. Throws a CliFault. */
+/** @param mayCreate whether a missing embedded store is created. Rejects with a CliFault. */
 export async function withStore(
   options: StoreOptions,
   mayCreate: boolean,
@@ -30,7 +30,7 @@ export async function withStore(
   throw new CliFault(exitStatus.notFound, noStoreInWords(options));
 }
 
-/** A change that a command has made, without secrets, for the list that also has the changes made through the control plane. */
+/** A change that a command has made, without secrets. */
 interface CommandChange {
   readonly operation: 'putUserConfig' | 'deleteUserConfig' | 'setSecret' | 'deleteSecret' | 'rotateSecrets';
   readonly kind: 'user-configs' | 'secrets';
@@ -40,7 +40,7 @@ interface CommandChange {
   readonly after: object | undefined;
 }
 
-/** Adds a completed change to the list of changes, with who runs the command. Tries once; `words` tells the user if that fails. */
+/** Adds a change to the audit list, with who runs the command. Tries once; `words` tells the user if that fails. */
 export async function addToAuditTrail(
   records: RecordStore,
   { operation, kind, name, before, after }: CommandChange,

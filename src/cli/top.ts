@@ -1,5 +1,4 @@
-// `switchyard top`: the current activity of a running dataplane, by worker, method and backend; repeated on a terminal, printed once
-// elsewhere.
+// `switchyard top`: the current activity of a dataplane by worker, method and backend; repeated on a terminal, printed once elsewhere.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { figuresShape, workersShape, exitStatus } from '../shared/index.js';
 import {
@@ -24,7 +23,6 @@ type Admin = Pick<AdminConnection, 'get' | 'find'>;
 
 type TopRequest = ValuesOf<typeof adminClientOptions> & { readonly intervalMs: number };
 
-/** On a terminal, prints again and again over the previous output; elsewhere, prints once. */
 export async function runTop({ address, isJson, intervalMs }: TopRequest): Promise<number> {
   const watch = watchDataplane(new AdminConnection(address), intervalMs, process.stdout.columns);
   const isLive = process.stdout.isTTY && !isJson;
@@ -37,10 +35,9 @@ export async function runTop({ address, isJson, intervalMs }: TopRequest): Promi
   }
 }
 
-/** Moves the cursor to the top left, and clears everything after it. */
 const CLEAR_SCREEN = '\u001b[H\u001b[J';
 
-/** Yields the activity since the previous yield, without end. Rejects with a CliFault. */
+/** Yields the activity since the previous yield. Rejects with a CliFault. */
 export async function* watchDataplane(
   admin: Admin,
   intervalMs: number,

@@ -1,5 +1,5 @@
-// `switchyard config …`: user configs in the store, accessed with the store's own options and without a control plane. A config is checked
-// before it is stored, and replaces only the config that was read before.
+// `switchyard config …`: user configs in the store, without a control plane. A config is checked before it is stored, and replaces only
+// the one that was read before.
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import type { StoreOptions } from '../config/index.js';
@@ -21,10 +21,9 @@ import { addToAuditTrail, withStore } from './store-use.js';
 import { inputName, readInput, STANDARD_INPUT } from './input-file.js';
 import { faultOfJson } from './settings-text.js';
 
-// The summary of a user config for the list of changes: enough to see what has changed. Of a backend's URL it has only the origin, because
-// a path or a query may be as sensitive as a password.
+// The summary of a user config for the audit list. It has only the origins of URLs, because a path or query may be a secret.
 
-/** @param value may be anything: the previous value need not have been a user config. */
+/** @param value may be no user config. */
 function configSummary(value: Buffer): object {
   const hosts = membersOf(membersOf(parsed(value))['virtual_hosts']);
   const virtualHosts = Object.entries(hosts).map(([id, host]) => {
@@ -38,7 +37,6 @@ function configSummary(value: Buffer): object {
   };
 }
 
-/** `undefined` if the value is not JSON. */
 function parsed(value: Buffer): unknown {
   try {
     return JSON.parse(value.toString());
@@ -64,15 +62,13 @@ interface SubjectArguments extends InStore {
 }
 
 interface ChangeArguments extends SubjectArguments {
-  /** SHA-256 that the present config must have, or `none` if there must be none; `undefined`: no condition. */
+  /** The SHA-256 of the present config, or `none` if there must be none; `undefined`: no condition. */
   readonly expectedDigest: string | undefined;
 }
 
 interface Input {
   readonly file?: string | undefined;
 }
-
-// The commands. Each may reject with a CliFault.
 
 export async function schema(): Promise<CommandResult> {
   return { answer: userConfigJsonSchema(), text: '' };
@@ -101,7 +97,7 @@ export async function get({ subject, store: options }: SubjectArguments): Promis
     const value = required(await store.read(keyOf(subject)), store, subject);
     const check = checkUserConfig(value);
     const answer = { subject, digest: digestOf(value), config: parsed(value) ?? null, ...checkAnswer(check) };
-    // A file or another program gets the bytes unchanged.
+    // A file or another program gets the bytes.
     return { answer, text: process.stdout.isTTY ? `${escapeUnprintableJson(value.toString())}\n` : value };
   });
 }
@@ -120,9 +116,13 @@ export async function put({
   }
   return withStore(options, true, async (store) => {
     const before = await readExpected(store, subject, expectedDigest);
-    // The control plane's virtual hosts are kept: without them, their clients would get 404 until it puts them back.
+    // Without the control plane's virtual hosts, their clients would get 404 until it puts them back.
     const published = before === undefined ? [] : await publishedIn(store, subject);
-    if (published === undefined) throw new CliFault(exitStatus.refused, unknownPublished(subject));
+    if (published === undefined)
+      throw new CliFault(
+        exitStatus.refused,
+        `the record of what the control plane has published into the user config of ${subject} is damaged: run \`config delete\`, then \`config put\`; the control plane adds its virtual hosts again`,
+      );
     const { config, kept } = keepPublished(before ?? EMPTY_CONFIG, value, published);
     if (config.length > limits.userConfigBytesMax) {
       throw new CliFault(
@@ -170,8 +170,8 @@ async function auditConfig(
 }
 
 /**
- * The ids of the virtual hosts that the control plane has published into the subject's config; `undefined` if their record is damaged, and
- * none if the Redis user has access only to user configs.
+ * The virtual hosts that the control plane has published into the config; `undefined` if their record is damaged, and none if the Redis
+ * user may not read it.
  */
 async function publishedIn(records: RecordStore, subject: string): Promise<readonly string[] | undefined> {
   try {
@@ -181,10 +181,6 @@ async function publishedIn(records: RecordStore, subject: string): Promise<reado
     if (error instanceof RecordStoreFault && error.isForbidden) return [];
     throw error;
   }
-}
-
-function unknownPublished(subject: string): string {
-  return `the record of what the control plane has published into the user config of ${subject} is damaged: run \`config delete\`, then \`config put\`; the control plane adds its virtual hosts again`;
 }
 
 async function readExpected(
@@ -201,7 +197,7 @@ async function readExpected(
   );
 }
 
-/** Stores the config in place of the one that was read. @param value `undefined` deletes the config. */
+/** @param value `undefined` deletes the config. */
 async function swap(
   store: RecordStore,
   subject: string,
@@ -229,7 +225,7 @@ function required(value: Buffer | undefined, store: RecordStore, subject: string
   throw new CliFault(exitStatus.notFound, `there is no user config of ${subject} in ${store.place}`);
 }
 
-/** Checks a user config. If the text is not JSON, the error also says where. */
+/** If the text is not JSON, the error says where. */
 function checkInput(value: Buffer): UserConfigCheck {
   const check = checkUserConfig(value);
   const fault = isUtf8(value) && parsed(value) === undefined ? faultOfJson(value.toString()) : undefined;

@@ -1,5 +1,5 @@
-// The control plane's responses in a form for people. Only the members that are shown are checked, so that control planes of other versions
-// work as well.
+// The control plane's responses for people. Only the members that are shown are checked, so that control planes of other versions work as
+// well.
 import * as z from 'zod';
 import { textLines, textTable, parsedResponse } from './command-result.js';
 
@@ -44,7 +44,7 @@ const compositionShape = z.object({
 type Server = z.infer<typeof serverShape>;
 type Composition = z.infer<typeof compositionShape>;
 
-/** The width of the terminal; `undefined` if the output is not a terminal. */
+/** `undefined` if the output is not a terminal. */
 export type Columns = number | undefined;
 
 export function serversView(answer: unknown, columns: Columns): string {
@@ -61,7 +61,7 @@ export function serversView(answer: unknown, columns: Columns): string {
   return textTable(['NAME', 'STATUS', 'TOOLS', 'TAGS', 'URL', 'LAST ERROR'], rows, columns);
 }
 
-/** A note for servers to which, by default, only the control plane connects. */
+/** By default, only the control plane connects to such servers. */
 const PLAIN_HTTP =
   'plain HTTP: a dataplane refuses it unless it runs with --upstream-connection-mode plain-text-or-tls';
 
@@ -151,7 +151,7 @@ function statusOf({ status, enabled }: Server): string {
   return enabled ? status : `${status}, disabled`;
 }
 
-/** Tools in the form that the command line takes. */
+/** As the command line takes them. */
 function toolsOf({ servers }: Composition): string[] {
   return servers.flatMap(({ name, tools }) => tools.map((tool) => `${name}:${tool}`));
 }

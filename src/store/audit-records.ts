@@ -1,6 +1,6 @@
-// The audit list: the changes that the log reports, kept in the store with subjects in clear text, for people with the role to see them. It
-// holds a bounded number of bounded entries and drops the oldest. The log is the authoritative record; this list is for browsing. No
-// request waits for a write: a bounded number of entries waits in memory while the store does not take them. Cold path.
+// The audit list: changes that the log reports, kept in the store for browsing, with subjects in clear text. It holds a bounded number of
+// bounded entries and drops the oldest. No request waits for a write: while the store takes none, a bounded number of entries waits in
+// memory. Cold path.
 import { randomBytes } from 'node:crypto';
 import { limits, type Logger, KIB, MIB } from '../shared/index.js';
 import {
@@ -11,24 +11,12 @@ import {
   retrySwap,
 } from './record-store.js';
 
-/** Changes in the store's audit list. Beyond that, the oldest is removed; the log is not affected. */
-const AUDIT_ENTRIES_KEPT = 5_000;
-/** Bytes of all changes in the store's audit list. Beyond that, the oldest are removed. */
-const AUDIT_BYTES_KEPT = 8 * MIB;
-/** Bytes of one change in the audit list. A larger one names the changed members without their values. */
+/** A larger entry names the changed members without their values. */
 export const AUDIT_ENTRY_BYTES_MAX = 16 * KIB;
-/**
- * Changes that wait while the store does not take them. Beyond that, the oldest is left out of the audit list, and the log says how many
- * were.
- */
-const AUDIT_WAITING_MAX = 500;
-/** Interval between attempts to write the waiting changes. */
-const AUDIT_RETRY_MS = 1_000;
-/** Changes added to the audit list in one write; further ones follow in the next. */
+/** Entries, and bytes of entries, added in one write. */
 const AUDIT_WRITTEN_AT_ONCE_MAX = 32;
-/** Bytes of changes added in one write, unless one change alone is larger. */
 const AUDIT_WRITTEN_BYTES_MAX = 32 * KIB;
-/** Old changes removed in one write; that is always enough for the changes added in it. */
+/** Old entries removed in one write: always enough for those added in it. */
 const AUDIT_REMOVED_AT_ONCE_MAX = 512;
 
 /** A change made by a person or a command. */
@@ -36,13 +24,13 @@ export interface AuditEntry {
   readonly at: string;
   /** The operation's name in the endpoint table; for a command, its own name. */
   readonly operation: string;
-  /** The kind of the changed thing. From the endpoint table: servers, compositions, connections; from commands: user-configs, secrets. */
+  /** What was changed. Operations: servers, compositions, connections; commands: user-configs, secrets. */
   readonly kind: string;
   readonly subject: string;
   readonly requestId?: string;
   readonly id?: string;
   readonly name?: string;
-  /** The thing's owner at the time of the change. */
+  /** The owner at the time of the change. */
   readonly owner?: string;
   readonly team?: string;
   readonly before?: object;
@@ -53,39 +41,35 @@ export interface AuditEntry {
 }
 
 interface AuditQuery {
-  /** The id or the name of the changed thing; `''` matches anything. */
+  /** An id or a name; `''` matches anything. */
   readonly record: string;
   readonly limit: number;
-  /** `undefined` starts at the newest entry. */
   readonly cursor: string | undefined;
 }
 
 interface AuditPage {
   readonly items: readonly AuditEntry[];
-  /** The cursor of the next page; `undefined` on the last page. */
+  /** `undefined` on the last page. */
   readonly cursor: string | undefined;
 }
 
 export interface AuditBounds {
+  /** Beyond these, the oldest entries are removed. */
   readonly entriesKept: number;
   readonly bytesKept: number;
+  /** Entries that wait for the store. Beyond that, the oldest is lost, and the log says how many were. */
   readonly waitingMax: number;
   readonly retryMs: number;
 }
 
-const BOUNDS: AuditBounds = {
-  entriesKept: AUDIT_ENTRIES_KEPT,
-  bytesKept: AUDIT_BYTES_KEPT,
-  waitingMax: AUDIT_WAITING_MAX,
-  retryMs: AUDIT_RETRY_MS,
-};
+const BOUNDS: AuditBounds = { entriesKept: 5_000, bytesKept: 8 * MIB, waitingMax: 500, retryMs: 1_000 };
 
 /** The record that every writer swaps: the positions of the first entry and of the next one to be written, and the bytes of all. */
 interface Head {
   readonly first: number;
   readonly next: number;
   readonly bytes: number;
-  /** The token of the last batch: shows a writer that got no answer from the store whether its batch was written. */
+  /** The token of the last batch: a writer that got no answer sees whether its batch was written. */
   readonly batch: string;
 }
 
@@ -122,7 +106,7 @@ export class AuditRecords {
     this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined));
   }
 
-  /** @param maySee whether the caller may see an entry. Throws a `RecordStoreFault`. */
+  /** Throws a `RecordStoreFault`. */
   async list({ record, limit, cursor }: AuditQuery, maySee: (entry: AuditEntry) => boolean): Promise<AuditPage> {
     const { first, next } = headIn(await this.#records.read(HEAD));
     let at = Math.min(cursor === undefined ? Infinity : Number(cursor), next - 1);
@@ -141,7 +125,7 @@ export class AuditRecords {
     return { items, cursor: at >= first ? String(at) : undefined };
   }
 
-  /** Tries to write the waiting entries once more, then logs the number of those that are lost. */
+  /** Tries once more to write the waiting entries, and logs how many are lost. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     await this.#writing;
@@ -155,7 +139,7 @@ export class AuditRecords {
         await this.#write(batch);
         batch = this.#nextBatch();
       } catch {
-        // Not logged here: an operator learns of a lost store from the code that depends on it.
+        // An operator learns of a lost store from the code that depends on it.
         if (this.#isStopping) return this.#logLost(batch.values.length);
         await new Promise((resolve) => setTimeout(resolve, this.#bounds.retryMs));
       }
@@ -199,7 +183,7 @@ export class AuditRecords {
     });
   }
 
-  /** Removes what exceeds the bounds. @param end the position after the last stored entry. @returns the new head, and the removals. */
+  /** @param end the position after the last stored entry. @returns the new head, and the removals. */
   async #withoutOldest(head: Head, end: number): Promise<[Head, RecordChange[]]> {
     const { entriesKept, bytesKept } = this.#bounds;
     const isTooMuch = (first: number, bytes: number): boolean => head.next - first > entriesKept || bytes > bytesKept;
@@ -235,7 +219,7 @@ function changeOf(position: number, expected: Buffer | undefined, value: Buffer 
   return { space: 'records', key: keyOf(position), expected, value };
 }
 
-/** The entry as JSON. If that is too long, `before` and `after` have only the names of their members. */
+/** If the JSON is too long, `before` and `after` have only the names of their members. */
 function bytesOf(entry: AuditEntry): Buffer {
   const whole = Buffer.from(JSON.stringify(entry));
   if (whole.length <= AUDIT_ENTRY_BYTES_MAX) return whole;

@@ -1,5 +1,5 @@
-// Distinguishes a damaged embedded store from a new one before it is opened. LMDB maps its file into memory and trusts it: a truncated file
-// kills the process that reads it (SIGBUS), and a file whose root was overwritten looks empty. Cold path.
+// Recognises a damaged embedded store before it is opened. LMDB maps its file into memory and trusts it: a truncated file kills the
+// process (SIGBUS), and a file whose root was overwritten looks empty. Cold path.
 import { execFile } from 'node:child_process';
 import {
   closeSync,
@@ -18,19 +18,15 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { makeDirectory } from '../shared/index.js';
 
-/** Time at start-up to read a whole embedded store in search of damage. After that, the store is opened without the rest being checked. */
+/** Time to read a whole store at start-up. After that, it is opened without the rest being checked. */
 const STORE_PROBE_MS_MAX = 20_000;
-/**
- * Checks of an embedded store whose file is empty, which another process may just be creating. After the last, the store counts as damaged,
- * and the program does not start.
- */
+/** Looks at an empty file, which another process may just be filling. After the last, the store counts as damaged. */
 const EMPTY_STORE_LOOKS_MAX = 20;
-/** Interval between these checks. */
 const EMPTY_STORE_LOOK_MS = 50;
 
 const PROBE = fileURLToPath(new URL('embedded-probe.js', import.meta.url));
 
-/** Offsets, in bytes from the start of the page, of the members of LMDB's two meta pages, which describe the contents of the file. */
+/** Offsets in LMDB's two meta pages, which describe the contents of the file. */
 const META = { flags: 18, magic: 24, version: 28, pageBytes: 48, lastPage: 144, transaction: 152, bytes: 160 } as const;
 const IS_META_PAGE = 0x08;
 const MAGIC = 0xbeef_c0de;
@@ -42,7 +38,7 @@ export class StoreDamage extends Error {
   override readonly name = 'StoreDamage';
 }
 
-/** Whether a store exists or is being created: opening a store that does not exist would create it. */
+/** Whether a store exists or is being created: opening one that does not exist would create it. */
 export function hasEmbeddedStore(path: string): boolean {
   return existsSync(join(path, 'data.mdb'));
 }
@@ -53,13 +49,12 @@ interface Meta {
 }
 
 /**
- * Resolves when every entry of the store can be read; where there is no store yet, creates its directory.
- * @throws {StoreDamage} with a message for a person: what is wrong, and what can be done. Other errors when the store cannot be read.
+ * Resolves when every entry of the store can be read. Creates the directory if there is no store yet.
+ * @throws {StoreDamage} with a message for an operator. Other errors when the store cannot be read.
  */
 export async function checkEmbedded(path: string, probeMsMax: number = STORE_PROBE_MS_MAX): Promise<void> {
   const file = join(path, 'data.mdb');
   let bytes = sizeOf(file);
-  // Another process may be creating the store right now.
   for (let look = 1; bytes === 0 && look < EMPTY_STORE_LOOKS_MAX; look++) {
     await sleep(EMPTY_STORE_LOOK_MS);
     bytes = sizeOf(file);
@@ -74,16 +69,15 @@ export async function checkEmbedded(path: string, probeMsMax: number = STORE_PRO
   throw new StoreDamage(damageInWords(path, damage));
 }
 
-/** The text for an operator: the damage, and what can be done. */
 export function damageInWords(path: string, damage: string): string {
   return `the embedded store in ${path} is damaged: ${damage}. Restore its files from a copy, or move them away to start with an empty store`;
 }
 
-/** The damage that the first pages of an embedded store reveal, including a truncated file; `undefined` for none. */
+/** The damage that the first pages reveal, such as a truncated file; `undefined` for none. */
 export function findObviousDamage(path: string): string | undefined {
   const file = join(path, 'data.mdb');
   const bytes = sizeOf(file);
-  // An empty file belongs to a store that is just being created.
+  // An empty file is a store that is being created.
   return bytes === undefined || bytes === 0 ? undefined : findDamageInMeta(file);
 }
 
@@ -107,7 +101,7 @@ function findDamageInMeta(file: string): string | undefined {
   }
 }
 
-/** The meta page at an offset, or what is wrong with it. */
+/** @returns a text that says what is wrong with the page. */
 function readMeta(descriptor: number, offset: number): Meta | string {
   const page = Buffer.alloc(META.bytes);
   if (readSync(descriptor, page, 0, META.bytes, offset) < META.bytes) return 'data.mdb ends within its first pages';
@@ -123,7 +117,7 @@ function readMeta(descriptor: number, offset: number): Meta | string {
     : 'data.mdb names an impossible page size';
 }
 
-/** Reads every entry in a separate process, because reading a damaged file may kill the process. */
+/** Reads every entry in a separate process, which a damaged file may kill. */
 async function findDamageInEntries(path: string, withinMs: number): Promise<string | undefined> {
   try {
     const options = { env: {}, timeout: withinMs, killSignal: 'SIGTERM' } as const;
@@ -136,7 +130,7 @@ async function findDamageInEntries(path: string, withinMs: number): Promise<stri
       readonly killed?: boolean;
       readonly stdout?: string;
     };
-    // The probe ran out of time or could not be started, which says nothing about the store.
+    // It ran out of time or could not be started, which says nothing about the store.
     if (killed === true || typeof code === 'string') return undefined;
     return stdout?.trim() || `reading it ends with ${signal ?? `status ${code}`}`;
   }
@@ -144,7 +138,7 @@ async function findDamageInEntries(path: string, withinMs: number): Promise<stri
 
 const { R_OK, W_OK, X_OK } = constants;
 
-/** Virtual file systems of Linux, by their type in statfs(2): no files can be stored in them, whatever their permissions are. */
+/** Linux file systems in which no files can be stored, by their type in statfs(2). */
 const KERNEL_FILE_SYSTEMS: ReadonlySet<number> = new Set([
   0x9fa0, // /proc
   0x6265_6572, // /sys
@@ -155,32 +149,29 @@ const KERNEL_FILE_SYSTEMS: ReadonlySet<number> = new Set([
   0x7363_6673, // securityfs
 ]);
 
-/** For `--check`, creating nothing: why a start would fail at this store, and what to do; `undefined` when no reason is found. */
+/** For `--check`: why a start would fail at this store, and what to do. Creates nothing. */
 export function embeddedObstacle(path: string): string | undefined {
   try {
-    const exists = hasEmbeddedStore(path);
-    const damage = exists ? damageOf(path) : undefined;
-    if (damage !== undefined) return damageInWords(path, damage);
-    const reason = exists ? undefined : directoryFault(nearestExisting(resolve(path)));
+    if (hasEmbeddedStore(path)) {
+      accessSync(join(path, 'data.mdb'), R_OK | W_OK);
+      const damage = findObviousDamage(path);
+      return damage && damageInWords(path, damage);
+    }
+    const reason = directoryFault(nearestExisting(resolve(path)));
     return reason && obstacleText(reason);
   } catch (error) {
     return obstacleText(error instanceof Error ? error.message : String(error));
   }
 }
 
-function damageOf(path: string): string | undefined {
-  accessSync(join(path, 'data.mdb'), R_OK | W_OK);
-  return findObviousDamage(path);
-}
-
-/** The path itself if it exists, or else its nearest parent that does. */
+/** The path, or its nearest parent that exists. */
 function nearestExisting(path: string): string {
   let existing = path;
   while (lstatSync(existing, { throwIfNoEntry: false }) === undefined) existing = dirname(existing);
   return existing;
 }
 
-/** Why no store can be created in a directory. Throws the file system's error when this user may not write there. */
+/** Throws the file system's error when this user may not write there. */
 function directoryFault(directory: string): string | undefined {
   const stats = statSync(directory, { throwIfNoEntry: false });
   if (stats === undefined) return `${directory} is a symbolic link to something that does not exist`;

@@ -1,13 +1,12 @@
-// Reads every entry of the embedded store at the path given as the first argument, without changing anything. A separate program, because
-// LMDB trusts its file, and a damaged one may kill the process that reads it. Exits with status 0 when the store is intact, and otherwise
-// prints the damage on standard output. Cold path.
+// Program that reads every entry of the embedded store at the path of its first argument, because a damaged file may kill the process
+// that reads it. Changes nothing. If the store is damaged, it prints the damage, and its status is 1. Cold path.
 import { open, type Database } from 'lmdb';
 import { limits } from '../shared/index.js';
 
 const path = process.argv[2];
 if (path === undefined) throw new Error('the path of a store is missing');
 
-/** Tries for each database, since another process may write between the reads of the entry count and of the entries. */
+/** Tries for each database: another process may write between the reads of the count and of the entries. */
 const TRIES_MAX = 5;
 
 function findDamage(database: Database<Buffer, Buffer>): string | undefined {

@@ -1,35 +1,31 @@
-// Records of sessions on the local machine: an LMDB folder that all workers have open, or the workers of one slot. Each value begins with its
-// expiry time; expired entries that are never read are swept, a few at a time. Cold path: a few times per session.
+// Records of sessions on this machine, in an LMDB folder that all workers, or those of one slot, have open. Each value begins with its
+// expiry time. Expired entries are removed a few at a time. Cold path: a few times per session.
 import { randomBytes } from 'node:crypto';
 import type { Database, RootDatabase } from 'lmdb';
-
 import { hasEmbeddedStore } from './check-embedded.js';
 import { closeRoot, commitReason, openRoot } from './embedded-databases.js';
 import type { SealedRead, SealedSession, SealedSessions } from './sealed-sessions.js';
 
-/** Interval between sweeps for expired records, and for files without a record. Until then they stay, and are never served. */
+/** Interval between sweeps for expired records, which are never served. */
 export const SESSION_SWEEP_MS = 10_000;
 
-/**
- * Pause after an embedded session directory failed to write, for example on a full disk. Until then, other writes fail at once, and are
- * retried like the one that failed.
- */
+/** Pause after a failed write, for example on a full disk. Until then, other writes fail at once. */
 const SESSION_WRITE_PAUSE_MS = 1_000;
-/** Shortest interval between commits: a commit of many changes costs little more than that of one. */
+/** Shortest interval between commits: one of many changes costs little more than one of a single change. */
 export const SESSION_COMMIT_MS = 10;
-/** Records that a sweep checks in one step, in about a millisecond. The next step goes on behind them. */
+/** Records that a sweep checks in one step, in about a millisecond. */
 const SESSION_RECORDS_PER_STEP = 256;
-/** Interval between steps of a sweep: 5,000 records a second, so that a client that keeps opening sessions cannot fill the folder. */
+/** Makes 5,000 records a second: a client that keeps opening sessions cannot fill the folder. */
 const SWEEP_STEP_MS = 50;
 
 const EXPIRY_BYTES = 8;
-/** The version of the mark that a removed record leaves, which is only an expiry time; versions of records begin at 1. */
+/** The version of the mark that a removed record leaves; versions of records begin at 1. */
 const MARK_VERSION = 0;
 const KEY_BYTES = 32;
 const NO_BYTES = Buffer.alloc(0);
 
 interface Change {
-  /** Makes the change, within a transaction. @returns whether it was made. */
+  /** Runs within a transaction. @returns whether the change was made. */
   readonly apply: () => boolean;
   readonly settle: (isMade: boolean) => void;
   readonly fail: (error: Error) => void;
@@ -37,27 +33,23 @@ interface Change {
 
 export class EmbeddedSessions implements SealedSessions {
   readonly isShared = false;
-  /** Never called: every read sees what all processes have written. */
+  /** Never called: each read sees what all processes have written. */
   onChanged: SealedSessions['onChanged'];
   readonly #path: string;
   readonly #isFlushed: boolean;
   #root!: RootDatabase;
   #sessions!: Database<Buffer, Buffer>;
   #sweepTimer: NodeJS.Timeout;
-  /** Changes for the next commit, which is one transaction. */
+  /** Changes for the next commit. */
   #due: Change[] = [];
   #committedAtMs = -Infinity;
-  /** Where the next step of a sweep starts; random at first, so that each process starts elsewhere. */
+  /** Where the next step of a sweep starts; random at first, so that processes start in different places. */
   #sweepFrom: Buffer = randomBytes(KEY_BYTES);
-  /** Why the last write failed; until `#pausedUntilMs`, further writes fail at once with this error. */
+  /** Why the last write failed; further writes fail with it until `#pausedUntilMs`. */
   #failure = new Error('nothing was written yet');
   #pausedUntilMs = 0;
   #isClosed = false;
 
-  /**
-   * Opens the folder, creating it for its owner alone when it does not exist. Throws when it cannot be used.
-   * @param isFlushed as for `openRoot`.
-   */
   constructor(path: string, isFlushed: boolean) {
     this.#path = path;
     this.#isFlushed = isFlushed;
@@ -72,7 +64,7 @@ export class EmbeddedSessions implements SealedSessions {
   }
 
   read(key: Buffer): SealedRead {
-    // By default lmdb reuses a read snapshot for a while; resetting it makes commits of other processes visible.
+    // Without this, lmdb reuses a read snapshot for a while, which hides commits of other processes.
     this.#sessions.resetReadTxn();
     const entry = this.#sessions.getEntry(key);
     if (entry?.version === undefined) return undefined;
@@ -99,7 +91,6 @@ export class EmbeddedSessions implements SealedSessions {
     });
   }
 
-  /** Ignores the remaining life of the record: no other process renews it. */
   remove(key: Buffer, markMs: number): Promise<boolean> {
     return this.#change(() => {
       this.#sessions.putSync(key, valueOf(NO_BYTES, markMs), MARK_VERSION);
@@ -114,10 +105,7 @@ export class EmbeddedSessions implements SealedSessions {
     await closeRoot(this.#root);
   }
 
-  /**
-   * Makes a change with all others of this turn of the event loop, at its end, or a little later if the last commit was just now. A commit
-   * for each change would cost several times as much.
-   */
+  /** Makes a change in one commit with all others of this turn of the event loop, or a little later if the last commit was just now. */
   #change(apply: () => boolean): Promise<boolean> {
     return new Promise((settle, fail) => {
       if (this.#due.push({ apply, settle, fail }) > 1) return;
@@ -128,7 +116,7 @@ export class EmbeddedSessions implements SealedSessions {
     });
   }
 
-  /** Writes the due changes. Pauses after a failure, because lmdb prints to standard error for each commit that a full disk rejects. */
+  /** Pauses after a failure, because lmdb prints to standard error for each commit that a full disk rejects. */
   async #commit(): Promise<void> {
     const due = this.#due;
     if (due.length === 0) return;
@@ -161,10 +149,10 @@ export class EmbeddedSessions implements SealedSessions {
     }, delayMs).unref();
   }
 
-  /** @returns whether the sweep has reached the last record, or no record can be read. */
+  /** @returns whether the sweep has ended. */
   #sweepStep(): boolean {
     try {
-      // A cleanup of the temporary directory may have removed the folder.
+      // A cleanup of temporary files may have removed the folder.
       if (!hasEmbeddedStore(this.#path)) this.#open();
       this.#sessions.resetReadTxn();
       const limit = SESSION_RECORDS_PER_STEP;
@@ -181,7 +169,7 @@ export class EmbeddedSessions implements SealedSessions {
     }
   }
 
-  /** Checks each expiry again, because the record may have been renewed since. */
+  /** Checks each expiry again: the record may have been renewed since. */
   #removeExpired(entries: readonly { readonly key: Buffer }[]): boolean {
     for (const { key } of entries) {
       const value = this.#sessions.get(key);
@@ -191,7 +179,7 @@ export class EmbeddedSessions implements SealedSessions {
   }
 }
 
-/** Makes a change. @returns its error if it throws: the other changes of the transaction are still made. */
+/** @returns the error if the change throws: the other changes of the transaction are still made. */
 function outcomeOf({ apply }: Change): boolean | Error {
   try {
     return apply();
@@ -200,12 +188,12 @@ function outcomeOf({ apply }: Change): boolean | Error {
   }
 }
 
-/** A value too short for an expiry time is no record, and counts as expired. */
+/** A value too short for an expiry time is no record. */
 function isExpired(value: Buffer): boolean {
   return value.length < EXPIRY_BYTES || value.readDoubleBE() <= Date.now();
 }
 
-/** The expiry time, then the bytes. The time is wall-clock time, because a record may outlive processes. */
+/** The expiry is in wall-clock time, because a record may outlive processes. */
 function valueOf(bytes: Buffer, lifeMs: number): Buffer {
   const value = Buffer.allocUnsafe(EXPIRY_BYTES + bytes.length);
   value.writeDoubleBE(Date.now() + lifeMs);

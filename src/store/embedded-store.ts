@@ -1,5 +1,5 @@
-// The record store on the local machine: databases in one LMDB folder, which other processes may have open as well. LMDB has one writer at a
-// time across all processes, which is all that a swap needs, and a read sees what any process committed before it began.
+// The record store on this machine: databases in one LMDB folder, which other processes may have open. LMDB has one writer at a time
+// across all processes, which a swap needs, and a read sees all that was committed before.
 import { isUtf8 } from 'node:buffer';
 import type { Database, RootDatabase } from 'lmdb';
 import {
@@ -15,7 +15,7 @@ import {
   type RecordStore,
 } from './record-store.js';
 import { limits, RecentMap } from '../shared/index.js';
-import { StoreCounts, type Store, type StoreRead, encodeStoreKey, unencodable } from './store.js';
+import { StoreCounts, type Store, type StoreRead, encodeStoreKey, missing, unencodable } from './store.js';
 import { closeRoot, commitReason, openDatabase, openRoot } from './embedded-databases.js';
 
 type Space = RecordKey['space'];
@@ -25,7 +25,7 @@ export class EmbeddedRecords implements RecordStore {
   readonly place: string;
   readonly #root: RootDatabase;
   readonly #databases: Readonly<Record<Space, Database<Buffer, Buffer>>>;
-  /** The log of changes: keys of changed records, by position (an eight-byte number). */
+  /** The log of changes: keys of changed records, by position (eight bytes). */
   readonly #changes: Database<Buffer, Buffer>;
 
   /** Opens the folder, creating it for its owner alone when it does not exist. Throws when it cannot be used. */
@@ -67,11 +67,11 @@ export class EmbeddedRecords implements RecordStore {
     }
   }
 
-  /** Keys in byte order. @param after the key before the first; empty to start with the first of all. */
+  /** Keys in byte order. @param after empty to start at the first. */
   async #keysAfter(space: Space, after: Buffer, countMax: number, range: { start?: Buffer; end?: Buffer }) {
     return this.#attempt(() => {
       const start = after.length === 0 ? range.start : after;
-      // One more than needed, because the range includes its start key.
+      // One more, because the range includes its start key.
       const bounds = { ...range, ...(start !== undefined && { start }), limit: countMax + 1 };
       const keys = Array.from(this.committed(space).getKeys(bounds), (key) => Buffer.from(key));
       return keys.filter((key) => !key.equals(after)).slice(0, countMax);
@@ -95,7 +95,7 @@ export class EmbeddedRecords implements RecordStore {
     });
   }
 
-  /** Writes a value, whatever was stored before; durable when it resolves. */
+  /** Durable when it resolves. */
   async put(key: RecordKey, value: Buffer): Promise<void> {
     const bytes = encodeRecordKey(key);
     await this.#commit(() => this.#databases[key.space].putSync(bytes, value));
@@ -106,7 +106,7 @@ export class EmbeddedRecords implements RecordStore {
       this.#changes.resetReadTxn();
       const last = this.#lastPosition();
       const known = position === '' ? -1 : Number(position);
-      // The log has one entry for each position, so it goes back `RECORD_CHANGES_KEPT` positions.
+      // The log has one entry for each of the last `RECORD_CHANGES_KEPT` positions.
       const isUnknown = !(known >= 0 && known <= last) || last - known > RECORD_CHANGES_KEPT;
       if (isUnknown || known === last) return { position: String(last), keys: isUnknown ? 'unknown' : [] };
       const range = this.#changes.getRange({ start: positionKey(known + 1), end: positionKey(last + 1) });
@@ -128,14 +128,14 @@ export class EmbeddedRecords implements RecordStore {
     await closeRoot(this.#root);
   }
 
-  /** A name space as it is now: by default lmdb reuses a read snapshot for about a millisecond, and would not see other processes' commits. */
+  /** A name space as it is now: lmdb reuses a read snapshot for about a millisecond, which hides commits of other processes. */
   committed(space: Space): Database<Buffer, Buffer> {
     const database = this.#databases[space];
     database.resetReadTxn();
     return database;
   }
 
-  /** Appends a key to the log of changes; must run within a transaction. */
+  /** Must run within a transaction. */
   #log(key: Buffer): void {
     const position = this.#lastPosition() + 1;
     this.#changes.putSync(positionKey(position), key);
@@ -147,9 +147,9 @@ export class EmbeddedRecords implements RecordStore {
     return 0;
   }
 
-  /** Runs a change in a transaction; durable when it resolves, since LMDB flushes before it commits (`OPEN_OPTIONS`). */
+  /** Durable when it resolves: LMDB flushes before it commits (`OPEN_OPTIONS`). */
   async #commit<Answer>(change: () => Answer): Promise<Answer> {
-    // Only a child transaction is rolled back when its change throws halfway.
+    // Only a child transaction is rolled back when its change throws.
     return this.#attempt(() => this.#root.childTransaction(change));
   }
 
@@ -174,22 +174,19 @@ function positionKey(position: number): Buffer {
   return key;
 }
 
-// The store of user configs and session records in the same folder, which every worker and other processes have open. Each read looks at
-// the folder, and sees everything that any process committed before; the cache only saves a copy of an unchanged value. Hot path.
+// The store of user configs and of the gateway's own records in the same folder. Each read looks at the folder; the cache only saves the
+// copy of an unchanged value. Hot path.
 
-/** The last value that was read under a name. */
+/** What was read last under a name. */
 interface Known {
   readonly key: Buffer;
   readonly read: { readonly kind: 'found'; readonly value: Buffer };
 }
 
-const missing: StoreRead = Object.freeze({ kind: 'missing' });
-
 export class EmbeddedStore implements Store {
   readonly kind = 'embedded';
   readonly #counts: StoreCounts;
   readonly #records: EmbeddedRecords;
-  /** By name space. */
   readonly #known = { 'user-configs': knownReads(), records: knownReads() };
 
   /** Opens the folder, creating it for its owner alone when it does not exist. Throws when it cannot be used. */
@@ -221,7 +218,7 @@ export class EmbeddedStore implements Store {
     try {
       const volatile = this.#records.committed(space).getBinaryFast(key);
       if (volatile === undefined) return missing;
-      // The buffer lent by lmdb is overwritten by the next read, and may be longer than the value.
+      // lmdb's buffer is overwritten by the next read, and may be longer than the value.
       const value = volatile.subarray(0, volatile.length);
       if (known !== undefined && known.read.value.equals(value)) return known.read;
       const read = { kind: 'found', value: Buffer.from(value) } as const;

@@ -1,6 +1,5 @@
-// Opens the store that the options name, for each of its uses: user configs as workers read them and as commands edit them, the control
-// plane's records, the records of sessions. The only module that knows both stores; it loads each only where it is used, because their
-// clients are much of a worker's start-up time.
+// Opens the store that the options name, for each of its uses. Loads the embedded store or Redis only where it is used, because their
+// clients take much of a worker's start-up time.
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { StoreOptions, DataplaneOptions } from '../config/index.js';
@@ -16,8 +15,7 @@ const SESSIONS_FOLDER = 'sessions';
  * Opens the store for records of sessions.
  * @param runDirectory private to this gateway, and deleted with it.
  * @param slot the slot whose sessions are recorded; used only where records are deleted with the gateway.
- * @returns `undefined` when sessions are not recorded: because the options say so, or because the folder cannot be used, which is logged
- *   and has no other effect.
+ * @returns `undefined` when the options say so, or the folder cannot be used, which is logged.
  */
 export async function openSealedSessions(
   { sessionDirectory, store }: Pick<DataplaneOptions, 'sessionDirectory' | 'store'>,
@@ -37,7 +35,7 @@ async function tryOpenEmbedded(path: string, isFlushed: boolean, logger: Logger)
   try {
     const damage = findObviousDamage(path);
     if (damage !== undefined) {
-      // Reading a truncated file would kill this worker, and every worker that replaces it.
+      // It would kill this worker, and every worker that replaces it.
       logger.error({ path, damage }, 'the stored sessions are damaged: they are removed, and lost');
       rmSync(path, { recursive: true, force: true });
     }
@@ -50,24 +48,19 @@ async function tryOpenEmbedded(path: string, isFlushed: boolean, logger: Logger)
 }
 
 /**
- * Opens the record store that the options name. Rejects when an embedded store cannot be used. Waits for an unreachable Redis no longer
- * than one connection attempt: the store opens, its methods reject, and it keeps trying to connect.
+ * Rejects when an embedded store cannot be used. Waits for the first attempt to connect to Redis; when that fails, the store opens, its
+ * methods reject, and it keeps trying.
  */
 export async function openRecordStore(options: StoreOptions, logger: Logger): Promise<RecordStore> {
-  switch (options.kind) {
-    case 'embedded':
-      await checkEmbedded(options.path);
-      return new (await import('./embedded-store.js')).EmbeddedRecords(options.path);
-    case 'redis':
-      return (await import('./redis-records.js')).RedisRecords.open(options, logger);
-  }
+  if (options.kind === 'redis') return (await import('./redis-records.js')).RedisRecords.open(options, logger);
+  await checkEmbedded(options.path);
+  return new (await import('./embedded-store.js')).EmbeddedRecords(options.path);
 }
 
 /**
- * Opens the record store for a single command, which reports faults itself: Redis faults are not logged, and an embedded store is not read
+ * Opens the record store for a command, which reports faults itself: those of Redis are not logged, and an embedded store is not read
  * completely.
- * @param mayCreate whether to create an embedded store that does not exist.
- * @returns `undefined` when there is no store. Rejects with a `RecordStoreFault`.
+ * @returns `undefined` when there is no store and `mayCreate` is false. Rejects with a `RecordStoreFault`.
  */
 export async function openForCommand(options: StoreOptions, mayCreate: boolean): Promise<RecordStore | undefined> {
   if (options.kind === 'redis')
@@ -85,7 +78,7 @@ export async function openForCommand(options: StoreOptions, mayCreate: boolean):
   }
 }
 
-/** The text for an operator when {@link openForCommand} has found no store. */
+/** The text for an operator when `openForCommand` has found no store. */
 export function noStoreInWords(options: StoreOptions): string {
   const place = options.kind === 'embedded' ? ` in ${options.path}` : '';
   const advice = 'give another --store-path, or a Redis with --redis-address, --redis-sentinels or --redis-cluster';
@@ -93,8 +86,8 @@ export function noStoreInWords(options: StoreOptions): string {
 }
 
 /**
- * Opens the store that the options name. Rejects when an embedded store cannot be used. Waits for an unreachable Redis no longer than one
- * connection attempt: the store opens, its reads fail, and it keeps trying to connect.
+ * Rejects when an embedded store cannot be used. Waits for the first attempt to connect to Redis; when that fails, the store opens, its
+ * reads fail, and it keeps trying.
  */
 export async function openStore(
   options: StoreOptions,
@@ -102,24 +95,17 @@ export async function openStore(
   onObstacle?: StoreObstacleListener,
   counts?: StoreCounts,
 ): Promise<Store> {
-  switch (options.kind) {
-    case 'embedded':
-      return openEmbedded(options.path, counts);
-    case 'redis':
-      return (await import('./redis-store.js')).RedisStore.open(options, logger, onObstacle, counts);
-  }
-}
-
-async function openEmbedded(path: string, counts: StoreCounts | undefined): Promise<Store> {
+  if (options.kind === 'redis')
+    return (await import('./redis-store.js')).RedisStore.open(options, logger, onObstacle, counts);
   const { EmbeddedStore } = await import('./embedded-store.js');
   try {
-    return new EmbeddedStore(path, counts);
+    return new EmbeddedStore(options.path, counts);
   } catch (error) {
-    throw new Error(`${openingFault(path, error)}: readers write there, too`, { cause: error });
+    throw new Error(`${openingFault(options.path, error)}: readers write there, too`, { cause: error });
   }
 }
 
-/** Adds the path and advice to LMDB's message, which names no path and hints at a read-only file system only by the failed operation. */
+/** LMDB's message names no path. */
 function openingFault(path: string, error: unknown): string {
   const reason = error instanceof Error ? error.message : String(error);
   return `the embedded store in ${path} cannot be opened: ${reason}; give --store-path a directory that this user may write`;

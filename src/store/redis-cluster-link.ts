@@ -1,25 +1,18 @@
-// One lifetime of the connections to a Redis Cluster: a link to each node that has slots. The links begin and end together: once one is
-// lost, changes go unnoticed, so the owner opens a new `RedisClusterLink`, which asks again where the slots are. When a slot has moved in
-// between, or is being moved, its key is read at the node where it is now.
-//
+// One lifetime of the connections to a Redis Cluster: a link to each node that has slots. Once one link is lost, changes go unnoticed, so
+// all end, and the owner opens a new `RedisClusterLink`. When a slot has moved or is being moved, its key is read at the node where it is
+// now.
 //   opening ── every node's link is live ──> live
 //   opening, live ── a node's link is lost, or slots are at a node without a link, or end() ──> lost
 import { ReplyError, type Redis } from 'ioredis';
 import { formatAddress, type ListenAddress } from '../config/index.js';
 import { messageOf, type RedisStoreOptions } from './redis-connection.js';
-import { RedisLink, readString, type RedisLinkEvents, type RedisLinkReports, type StoreLink } from './redis-link.js';
+import { RedisLink, type RedisLinkEvents, type RedisLinkReports, type StoreLink } from './redis-link.js';
 import { findShards, redisSlotOf, SLOTS } from './redis-place.js';
-
-/** The kind of link that fits the options: to a single Redis, or to a cluster. */
-export function createLink(options: RedisStoreOptions, events: RedisLinkEvents, reports?: RedisLinkReports): StoreLink {
-  const Link = 'nodes' in options.place ? RedisClusterLink : RedisLink;
-  return new Link(options, events, reports);
-}
 
 type State = 'opening' | 'live' | 'lost';
 
 const REDIRECTION = /^(MOVED|ASK) (\d+) (.*):(\d+)$/;
-/** Nodes tried for one command: a slot that is being moved may have left the node that a redirection names. */
+/** A slot that is being moved may have left the node that a redirection names. */
 const TRIES_MAX = 3;
 
 interface Node {
@@ -32,7 +25,6 @@ export class RedisClusterLink implements StoreLink {
   readonly #events: RedisLinkEvents;
   readonly #reports: RedisLinkReports | undefined;
   #state: State = 'opening';
-  /** By address: `host:port`. */
   readonly #nodes = new Map<string, Node>();
   readonly #nodeOfSlot = new Map<number, Node>();
 
@@ -58,10 +50,6 @@ export class RedisClusterLink implements StoreLink {
     if (this.#transition('opening', 'live')) this.#events.onLive();
   }
 
-  async get(key: Buffer): Promise<Buffer | null> {
-    return this.run(key, (data) => readString(data, key));
-  }
-
   async run<Answer>(key: Buffer, command: (data: Redis) => Promise<Answer>): Promise<Answer> {
     const slot = redisSlotOf(key);
     let node = this.#nodeOfSlot.get(slot);
@@ -82,15 +70,8 @@ export class RedisClusterLink implements StoreLink {
         if (node !== undefined && !isAsking) this.#nodeOfSlot.set(slot, node);
       }
     }
-    // The redirection leads to a node that did not exist, or had no slots, when this link was opened.
+    // The redirection names a node that did not exist, or had no slots, when this link was opened.
     return this.#giveUp('the slots of the cluster are elsewhere now');
-  }
-
-  /** Publishes at one node, which forwards to all. A subscriber subscribes at every node, so it gets the message once per node. */
-  async publish(channel: string, message: string): Promise<number> {
-    const node = this.#nodeOfSlot.get(redisSlotOf(Buffer.from(channel)));
-    if (node === undefined) throw new Error('Redis is not connected');
-    return node.link.publish(channel, message);
   }
 
   get masters(): readonly Redis[] {
@@ -138,7 +119,7 @@ export class RedisClusterLink implements StoreLink {
   }
 }
 
-/** Sends ASKING and the command back to back, with no other command in between. */
+/** Sends both back to back, with no other command in between. */
 async function afterAsking<Answer>(data: Redis, command: (data: Redis) => Promise<Answer>): Promise<Answer> {
   const [, answer] = await Promise.all([data.asking(), command(data)]);
   return answer;

@@ -1,4 +1,4 @@
-// Creates connections to Redis with the gateway's options. A connection is used once: when it is lost, its owner creates another.
+// Creates connections to Redis. A connection is used once: when it is lost, its owner creates another.
 import { Redis } from 'ioredis';
 import type { ListenAddress, StoreOptions } from '../config/index.js';
 import { limits } from '../shared/index.js';
@@ -6,7 +6,7 @@ import { connect } from 'node:net';
 import standalone from 'ioredis/built/connectors/StandaloneConnector.js';
 import dataHandler from 'ioredis/built/DataHandler.js';
 
-/** Time for a connection to Redis to close. After that, the connection is cut. */
+/** After that, a connection that is being closed is cut. */
 export const REDIS_DISCONNECT_MS_MAX = 200;
 
 export type RedisStoreOptions = Extract<StoreOptions, { kind: 'redis' }>;
@@ -26,16 +26,16 @@ function optionsOf({ username, password, tls }: RedisAccess) {
       tls.mode === 'plain-text'
         ? undefined
         : { ca: tls.trustBundle, cert: tls.clientCertificate, key: tls.clientPrivateKey },
-    // Typed by ioredis as one that takes any options.
+    // ioredis wants one that takes any options.
     Connector: RedisConnector as never,
-    // In RESP3, invalidations arrive as push messages, which ioredis does not expose.
+    // With RESP3, invalidations are push messages, which ioredis does not expose.
     protocol: 2 as const,
     lazyConnect: true,
     retryStrategy: null,
     enableOfflineQueue: false,
     autoResubscribe: false,
     autoResendUnfulfilledCommands: false,
-    // Both would need ACL permissions that the gateway's user needs for nothing else.
+    // Both need ACL permissions that the gateway needs for nothing else.
     enableReadyCheck: false,
     disableClientInfo: true,
     connectTimeout: limits.remoteAnswerMsMax,
@@ -46,48 +46,45 @@ function optionsOf({ username, password, tls }: RedisAccess) {
 
 /** Disconnects without an unhandled 'error' event. */
 export function disconnectQuietly(connection: Redis): void {
-  // ioredis handles only the first error of a socket; a TLS socket may emit a second, which would end the process if unhandled. The types
-  // hide that there is no socket before the first connection attempt.
+  // ioredis handles only the first error of a socket; the second one of a TLS socket would end the process. There is no socket before the
+  // first attempt to connect, against the types.
   const socket = connection.stream as Redis['stream'] | undefined;
   socket?.on('error', () => {});
   connection.disconnect();
 }
 
-/** The reason when a reply fits no command: earlier replies over the connection may have belonged to other commands. */
+/** The reason when a reply fits no command. Earlier replies may have belonged to other commands, too. */
 export const UNEXPECTED_REPLY = 'Redis answered what it was not asked';
-/** The beginnings of ioredis's messages for this, which go on with the reply. */
+/** How ioredis's messages about this begin. */
 const GARBLED_BEGINNINGS = /^(?:Command queue state error|Unknown RESP type)/;
 
-/** The error's message only: ioredis adds the arguments of a refused command to its errors, including the password of AUTH. */
+/** The message only: ioredis adds the arguments of a refused command to its errors, such as the password of AUTH. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  // Both ioredis and Redis quote data in a message: ioredis the unexpected reply, Redis the arguments of an unknown command.
+  // Both quote data: ioredis the unexpected reply, Redis the arguments of an unknown command.
   if (GARBLED_BEGINNINGS.test(error.message)) return UNEXPECTED_REPLY;
   if ('code' in error && error.code === 'ERR_SSL_WRONG_VERSION_NUMBER') return TLS_MISSING_ADVICE;
-  // When several addresses each refuse the connection, the error has a code but no message.
+  // When several addresses refuse the connection, the error has a code but no message.
   const message = error.message !== '' || !('code' in error) ? error.message : String(error.code);
   return message.replace(/,? with args beginning with:.*$/s, '');
 }
 
-/** Time for a TLS handshake with Redis. After that, a second connection asks whether Redis speaks plain text; the handshake continues. */
+/** After that, a second connection asks whether Redis speaks plain text; the TLS handshake continues. */
 export const REDIS_HANDSHAKE_MS_MAX = 250;
 
 const TLS_MISSING_ADVICE = 'it answers, but not with TLS: give --redis-mode plain-text, or turn on TLS there';
 
-/** The message when Redis closes a connection at the first bytes, as one does that expects TLS and gets plain text. */
+/** When Redis closes a connection at the first bytes. */
 const NO_ANSWER = 'it closed the connection without an answer: if it expects TLS, give --redis-mode tls or mtls';
 
-/** The first bytes of Redis's replies to PING: `+PONG`, or `-NOAUTH …`. */
+/** First bytes of replies to PING: `+PONG`, `-NOAUTH …`. */
 const ANSWER_BEGINNINGS = Buffer.from('+-');
 
 type Socket = Redis['stream'];
 
 const { default: StandaloneConnector } = standalone;
 
-/**
- * Opens the sockets to Redis, and explains early when only one end speaks TLS: a Redis that speaks plain text would silently wait for the
- * end of a line until the time for connecting is over.
- */
+/** Explains early when only one end speaks TLS: a Redis without TLS would wait silently for the end of a line. */
 class RedisConnector extends StandaloneConnector {
   override async connect(onError: Parameters<InstanceType<typeof StandaloneConnector>['connect']>[0]): Promise<Socket> {
     const socket = await super.connect(onError);
@@ -108,7 +105,7 @@ function explainClose(socket: Socket): void {
   });
 }
 
-/** When the handshake takes long, sends PING in plain text, over another connection and without a password. */
+/** When the handshake takes long, sends PING over another connection, without a password. */
 function askInPlainText(socket: Socket): void {
   const { remoteAddress: host, remotePort: port = 0 } = socket;
   const timer = setTimeout(() => {
@@ -129,8 +126,8 @@ interface Handler {
 }
 
 /**
- * Patched: when a reply cannot be handled, ioredis throws on the next tick, which would end the process. With this patch only the
- * connection fails, which cannot be used any more.
+ * Patched: when a reply cannot be handled, ioredis throws on the next tick, which would end the process. With this, only the connection
+ * fails.
  */
 const { prototype } = dataHandler.default as unknown as { readonly prototype: Handler };
 prototype.dispatch = function (this: Handler, take) {

@@ -1,7 +1,6 @@
-// One lifetime of the two connections to Redis: one for data, and, for owners that cache what they read, a subscriber that receives the
-// invalidations of the keys read over the first (client-side caching of RESP2). They begin and end together, because changes go unnoticed
-// as soon as either is lost. A link is never repaired: its owner creates another one.
-//
+// One lifetime of the connections to one Redis: one for data and, for owners that cache what they read, a subscriber to the invalidations
+// of those keys (client-side caching of RESP2). Both end together, because without one of them changes go unnoticed. A lost link is never
+// repaired: its owner creates another.
 //   opening ── both connected, subscribed, tracking on ──> live
 //   opening, live ── a connection or an answer failed, or took too long, or end() ──> lost
 import { ReplyError, type Redis } from 'ioredis';
@@ -16,7 +15,7 @@ import {
 } from './redis-connection.js';
 import { checkRole, findRedis } from './redis-place.js';
 
-/** Interval between health checks of both connections to Redis; a silent loss is noticed after this and one command timeout. */
+/** A silent loss is noticed after this and one command timeout. */
 export const REDIS_HEALTH_CHECK_MS = 3_000;
 
 export interface RedisLinkEvents {
@@ -24,21 +23,19 @@ export interface RedisLinkEvents {
   onLive(): void;
   /** These keys were written, deleted or evicted after they were read. */
   onChanged(keys: readonly Buffer[]): void;
-  /** All keys may have changed. */
   onFlushed(): void;
   /** A message published to the link's own channel. */
   onPublished?(message: string): void;
-  /** Redis refuses the subscription to the link's own channel; called before `onLive`. */
+  /** Called before `onLive`. */
   onSubscriptionRefused?(reason: string): void;
-  /** The last event; called once, unless the owner ended the link. */
+  /** The last event, unless the owner ended the link. */
   onLost(reason: string): void;
 }
 
-/** What a link reports besides its own state. */
 export interface RedisLinkReports {
-  /** Whether changes that were made over this link are reported as well. */
+  /** Whether changes made over this link are reported as well. */
   readonly ownChanges: boolean;
-  /** The link's own channel, on which others publish messages for its owner. */
+  /** The link's own channel, for messages to its owner. */
   readonly channel?: string;
 }
 
@@ -46,15 +43,13 @@ export interface RedisLinkReports {
 export interface StoreLink {
   /** Resolves when the link is live, or lost. */
   open(): Promise<void>;
-  /** The value of a key. Rejects with a `ReplyError` when Redis refuses; after any other rejection the link is lost. */
-  get(key: Buffer): Promise<Buffer | null>;
-  /** Runs any other command on one key. Rejects as `get` does; the command may then have been carried out. */
+  /**
+   * Runs a command on one key. Rejects with a `ReplyError` when Redis refuses; after any other rejection the link is lost, and the command
+   * may have been carried out.
+   */
   run<Answer>(key: Buffer, command: (data: Redis) => Promise<Answer>): Promise<Answer>;
-  /** @returns how many connections are subscribed to the channel; in a cluster, at one node only. Rejects as `get` does. */
-  publish(channel: string, message: string): Promise<number>;
-  /** Connections to all nodes that have keys. */
+  /** The connections to all nodes that have keys. */
   readonly masters: readonly Redis[];
-  /** Ends all connections without an event. */
   end(): void;
 }
 
@@ -67,7 +62,7 @@ export class RedisLink implements StoreLink {
   readonly #options: RedisStoreOptions;
   readonly #events: RedisLinkEvents;
   readonly #reports: RedisLinkReports | undefined;
-  /** Both connections are to the same server; `undefined` until its address is known. */
+  /** `undefined` until the address is known. */
   #data: Redis | undefined;
   #subscriber: Redis | undefined;
   #state: State = 'opening';
@@ -127,7 +122,7 @@ export class RedisLink implements StoreLink {
     else await data.client('TRACKING', 'ON', 'REDIRECT', id, 'NOLOOP');
   }
 
-  /** Subscribes to the link's own channel. The link goes on even without permission for that. */
+  /** The link goes on without permission for its own channel. */
   async #subscribeOwn(subscriber: Redis, channel: string): Promise<void> {
     try {
       await subscriber.subscribe(channel);
@@ -137,37 +132,29 @@ export class RedisLink implements StoreLink {
     }
   }
 
-  async get(key: Buffer): Promise<Buffer | null> {
-    return this.run(key, (data) => readString(data, key));
-  }
-
-  async publish(channel: string, message: string): Promise<number> {
-    return this.#run((data) => data.publish(channel, message));
-  }
-
-  async run<Answer>(_key: Buffer, command: (data: Redis) => Promise<Answer>): Promise<Answer> {
-    return this.#run(command);
-  }
-
   get masters(): readonly Redis[] {
     return this.#data === undefined ? [] : [this.#data];
   }
 
-  async #run<Answer>(command: (data: Redis) => Promise<Answer>): Promise<Answer> {
+  async run<Answer>(_key: Buffer, command: (data: Redis) => Promise<Answer>): Promise<Answer> {
     const data = this.#data;
     if (data === undefined) throw new Error('Redis is not connected');
     if (this.#state === 'live') gatherWrites(data.stream);
-    return this.#loseOnFailure(command(data));
+    try {
+      const answer = await command(data);
+      // Once the link is lost, for example by a reply of the wrong type, this reply may belong to another command.
+      if (this.#state === 'lost') throw new Error('Redis is lost');
+      return answer;
+    } catch (error) {
+      if (!(error instanceof ReplyError)) this.#lose(messageOf(error));
+      throw error;
+    }
   }
 
   end(): void {
     if (!this.#transition('opening', 'lost') && !this.#transition('live', 'lost')) return;
     for (const connection of [this.#data, this.#subscriber])
       if (connection !== undefined) disconnectQuietly(connection);
-  }
-
-  get #isLost(): boolean {
-    return this.#state === 'lost';
   }
 
   #transition(from: State, to: State): boolean {
@@ -181,19 +168,6 @@ export class RedisLink implements StoreLink {
     if (this.#state === 'lost') return;
     this.end();
     this.#events.onLost(reason);
-  }
-
-  /** Loses the link when the command fails for any reason other than Redis's refusal. */
-  async #loseOnFailure<Answer>(command: Promise<Answer>): Promise<Answer> {
-    try {
-      const answer = await command;
-      // Once the link is lost, for example by a reply of the wrong type, this reply may belong to another command.
-      if (this.#isLost) throw new Error('Redis is lost');
-      return answer;
-    } catch (error) {
-      if (!(error instanceof ReplyError)) this.#lose(messageOf(error));
-      throw error;
-    }
   }
 
   #onInvalidation(keys: unknown): void {
@@ -218,18 +192,20 @@ export class RedisLink implements StoreLink {
   }
 }
 
-/** Sends all commands of one turn of the event loop in one write, since a write costs more than all else about a command. */
+/** Sends all commands of one turn of the event loop in one write. */
 function gatherWrites(stream: Redis['stream']): void {
   if (stream.writableCorked > 0) return;
   stream.cork();
   setImmediate(() => stream.uncork());
 }
 
-/** Reads a value. A reply of another type may belong to another command, so the connection fails before the replies behind it are used. */
-export async function readString(data: Redis, key: Buffer): Promise<Buffer | null> {
-  const value: unknown = await data.getBuffer(key);
-  if (value === null || Buffer.isBuffer(value)) return value;
-  const error = new Error(UNEXPECTED_REPLY);
-  data.emit('error', error);
-  throw error;
+/** A reply of another type may belong to another command, so the connection fails before the replies behind it are used. */
+export async function readValue(link: StoreLink, key: Buffer): Promise<Buffer | null> {
+  return link.run(key, async (data) => {
+    const value: unknown = await data.getBuffer(key);
+    if (value === null || Buffer.isBuffer(value)) return value;
+    const error = new Error(UNEXPECTED_REPLY);
+    data.emit('error', error);
+    throw error;
+  });
 }

@@ -1,6 +1,6 @@
-// Finds the Redis: at a fixed address, where its sentinels currently report it, or at the nodes of a cluster. It is looked up for every
-// connection, because a failover moves it. Permissions that the ACL user needs with sentinels: +role at the Redis,
-// +sentinel|get-master-addr-by-name at the sentinels. Cold path.
+// Finds the Redis: at a fixed address, where its sentinels report it, or at the nodes of a cluster. Looked up for every connection,
+// because a failover moves it. ACL permissions with sentinels: +role at the Redis, +sentinel|get-master-addr-by-name at the sentinels.
+// Cold path.
 import type { Redis } from 'ioredis';
 import { formatAddress, type ListenAddress, type RedisLocation } from '../config/index.js';
 import {
@@ -11,21 +11,21 @@ import {
   type RedisStoreOptions,
 } from './redis-connection.js';
 
-/** The number of slots of a Redis Cluster. Two keys can be changed together only if they are in one slot. */
+/** The slots of a Redis Cluster. Only keys in one slot can be changed together. */
 export const SLOTS = 16_384;
 const OPENING_BRACE = 0x7b;
 const CLOSING_BRACE = 0x7d;
 
-/** The slot of a key: by the CRC16 of the key, or of the text in its first pair of braces. @returns 0 to 16,383. */
+/** By the CRC16 of the key, or of the text in its first pair of braces. */
 export function redisSlotOf(key: Buffer): number {
   return crc16(hashedPart(key)) % SLOTS;
 }
 
-/** A text that, in braces at the start of another key, puts that key in the same slot as this key. */
+/** A text that, in braces at the start of another key, puts it into the slot of this key. */
 export function slotTag(key: Buffer): Buffer {
   const part = hashedPart(key);
   if (part.length > 0 && !part.includes(CLOSING_BRACE)) return part;
-  // Braces cannot contain these bytes, so another text of the same slot is searched for: about one in 16,384 numbers is.
+  // Braces cannot contain these bytes: one in 16,384 numbers has the same slot.
   const slot = crc16(part) % SLOTS;
   for (let number = 0; ; number++) {
     const tag = Buffer.from(String(number));
@@ -49,24 +49,27 @@ function crc16(bytes: Buffer): number {
   return crc;
 }
 
-/** The address of the Redis. Rejects when no sentinel knows it. */
+/** Rejects when no sentinel knows the address. */
 export async function findRedis(options: RedisStoreOptions): Promise<ListenAddress> {
   const { place } = options;
   if ('nodes' in place) throw new Error('a cluster is no one Redis');
   if (!('sentinels' in place)) return place;
-  // Asks all sentinels at once: one after the other would mean to wait for those on a lost machine, just during a failover.
+  // All at once, because a failover often loses a machine with a sentinel.
   const { username, password, name } = place;
   const access = { username, password, tls: options.tls };
   const answers = place.sentinels.map((address) => askSentinel(access, address, name));
+  return firstOf(answers, `no Sentinel knows where ${name} is`);
+}
+
+async function firstOf<Answer>(answers: readonly Promise<Answer>[], problem: string): Promise<Answer> {
   try {
     return await Promise.any(answers);
   } catch (error) {
-    const reasons = (error as AggregateError).errors.map(messageOf);
-    throw new Error(`no Sentinel knows where ${name} is: ${reasons.join('; ')}`);
+    throw new Error(`${problem}: ${(error as AggregateError).errors.map(messageOf).join('; ')}`);
   }
 }
 
-/** Rejects when the Redis is not a master, which alone accepts writes: a sentinel that was cut off may name a former master. */
+/** Rejects when the Redis is no master and accepts no writes: a sentinel that was cut off may name a former master. */
 export async function checkRole(redis: Redis, { place }: RedisStoreOptions): Promise<void> {
   if (!('sentinels' in place)) return;
   const [role] = (await redis.role()) as readonly unknown[];
@@ -80,31 +83,27 @@ export function redisInWords(place: RedisLocation): string {
   return `the Redis ${place.name} of the Sentinels at ${place.sentinels.map(formatAddress).join(', ')}`;
 }
 
-/** A range of slots that one node of a cluster has, including `last`. */
+/** Slots of one node, including `last`. */
 interface Shard {
   readonly first: number;
   readonly last: number;
   readonly address: ListenAddress;
 }
 
-/** The slot ranges of the cluster. Rejects when no node can report them. */
+/** Rejects when no node can report the slots. */
 export async function findShards(options: RedisStoreOptions): Promise<readonly Shard[]> {
   const { place } = options;
   if (!('nodes' in place)) throw new Error('the Redis is not a cluster');
-  try {
-    return await Promise.any(place.nodes.map((address) => askNode(options, address)));
-  } catch (error) {
-    const reasons = (error as AggregateError).errors.map(messageOf);
-    throw new Error(`no node of the cluster knows where its slots are: ${reasons.join('; ')}`);
-  }
+  const answers = place.nodes.map((address) => askNode(options, address));
+  return firstOf(answers, 'no node of the cluster knows where its slots are');
 }
 
 async function askNode(access: RedisAccess, address: ListenAddress): Promise<readonly Shard[]> {
   const answer = await askOnce(access, address, (node) => node.cluster('SLOTS'));
   return (answer as readonly SlotRange[]).map(([first, last, [host, port]]) => {
-    // The caller loops over the range, which must therefore be bounded.
+    // The caller loops over the range.
     if (!isSlot(first) || !isSlot(last)) throw new Error(`${formatAddress(address)}: it names slots that do not exist`);
-    // Without a host, the address is that of the node that was asked.
+    // Without a host, it is the node that was asked.
     return { first, last, address: { host: host === null || host === '' ? address.host : host, port } };
   });
 }
@@ -113,7 +112,7 @@ function isSlot(slot: unknown): slot is number {
   return Number.isInteger(slot) && Number(slot) >= 0 && Number(slot) < SLOTS;
 }
 
-/** An entry of `CLUSTER SLOTS`; the replicas that follow the node are ignored. */
+/** An entry of `CLUSTER SLOTS`, without replicas. */
 type SlotRange = readonly [first: number, last: number, node: readonly [host: string | null, port: number]];
 
 async function askSentinel(access: RedisAccess, address: ListenAddress, name: string): Promise<ListenAddress> {
@@ -124,14 +123,13 @@ async function askSentinel(access: RedisAccess, address: ListenAddress, name: st
   return { host: String(host), port: Number(port) };
 }
 
-/** Sends one command on a separate connection. */
 async function askOnce(
   access: RedisAccess,
   address: ListenAddress,
   ask: (redis: Redis) => Promise<unknown>,
 ): Promise<unknown> {
   const redis = createConnection(access, address);
-  // The failed command reports why the connection ended; but an 'error' event without a listener would end the program.
+  // An 'error' event without a listener would end the program.
   let reason: unknown;
   redis.on('error', (error) => (reason = error));
   try {

@@ -1,27 +1,25 @@
-// The link to Redis for as long as its owner needs one: whenever a link is lost, another is tried, for ever.
-//
+// The link to Redis for as long as its owner needs one: when a link is lost, another is tried, for ever.
 //   lost ── a link is live ──> live ── the link is lost ──> lost
 //   lost, live ── close() ──> closed
 import { ReplyError } from 'ioredis';
 import { Backoff } from '../shared/index.js';
 import { RecordStoreFault } from './record-store.js';
-import { createLink } from './redis-cluster-link.js';
+import { RedisClusterLink } from './redis-cluster-link.js';
 import { messageOf, type RedisStoreOptions } from './redis-connection.js';
-import type { RedisLinkEvents, RedisLinkReports, StoreLink } from './redis-link.js';
+import { RedisLink, type RedisLinkEvents, type RedisLinkReports, type StoreLink } from './redis-link.js';
 import { redisInWords } from './redis-place.js';
 
-/** Longest wait before a lost Redis is connected to again; short, so that a Redis that is back is found soon. */
+/** Short, so that a Redis that is back is found soon. */
 export const RETRY_DELAY_MS_MAX = 2_000;
 
-/** First wait before a lost Redis is connected to again; it doubles with each failure. */
 export const RETRY_DELAY_MS_MIN = 50;
 
-/** Different reasons logged for one outage of Redis. Beyond that, further reasons are not logged. */
+/** Different reasons logged for one outage. */
 const REDIS_REASONS_LOGGED_MAX = 16;
 
 export interface ReconnectingLinkEvents extends Partial<Omit<RedisLinkEvents, 'onLive' | 'onLost'>> {
   onLive(): void;
-  /** @param isNew whether the reason is new in this outage: only then log it, since retries never end, and reasons may alternate. */
+  /** @param isNew whether the reason is new in this outage, and to be logged: retries never end, and reasons may alternate. */
   onLost(reason: string, isNew: boolean): void;
 }
 
@@ -35,12 +33,11 @@ export class ReconnectingLink {
   readonly #backoff = new Backoff(RETRY_DELAY_MS_MIN, RETRY_DELAY_MS_MAX);
   readonly #knownReasons = new Set<string>();
   #state: State = 'lost';
-  /** The newest link, in whatever state. */
   #link: StoreLink;
   #lostReason = 'it is being connected to';
   #retryTimer: NodeJS.Timeout | undefined;
 
-  /** @param reports `undefined` when no change is to be reported: then there is no second connection. */
+  /** @param reports `undefined` for no reports of changes, without a second connection. */
   constructor(options: RedisStoreOptions, events: ReconnectingLinkEvents, reports?: RedisLinkReports) {
     this.place = redisInWords(options.place);
     this.#options = options;
@@ -49,7 +46,7 @@ export class ReconnectingLink {
     this.#link = this.#createLink();
   }
 
-  /** Resolves after the first attempt, whether or not it succeeded. */
+  /** Resolves after the first attempt, successful or not. */
   async open(): Promise<void> {
     await this.#link.open();
   }
@@ -58,12 +55,12 @@ export class ReconnectingLink {
     return this.#state === 'live';
   }
 
-  /** The newest link, for commands whose failures the caller explains itself. */
+  /** The newest link. Its failures are not explained. */
   get link(): StoreLink {
     return this.#link;
   }
 
-  /** Runs a command. Rejects with a `RecordStoreFault`; the command may then have been carried out. */
+  /** Rejects with a `RecordStoreFault`; the command may have been carried out. */
   async send<Answer>(command: (link: StoreLink) => Promise<Answer>): Promise<Answer> {
     if (!this.isLive) throw this.#fault('cannot be reached', this.#lostReason);
     try {
@@ -81,17 +78,15 @@ export class ReconnectingLink {
   }
 
   #createLink(): StoreLink {
-    return createLink(
-      this.#options,
-      {
-        onChanged: () => {},
-        onFlushed: () => {},
-        ...this.#events,
-        onLive: () => this.#onLive(),
-        onLost: (reason) => this.#onLost(reason),
-      },
-      this.#reports,
-    );
+    const Link = 'nodes' in this.#options.place ? RedisClusterLink : RedisLink;
+    const events: RedisLinkEvents = {
+      onChanged: () => {},
+      onFlushed: () => {},
+      ...this.#events,
+      onLive: () => this.#onLive(),
+      onLost: (reason) => this.#onLost(reason),
+    };
+    return new Link(this.#options, events, this.#reports);
   }
 
   #onLive(): void {
@@ -108,29 +103,28 @@ export class ReconnectingLink {
     const isNew = !this.#knownReasons.has(reason) && this.#knownReasons.size < REDIS_REASONS_LOGGED_MAX;
     if (isNew) this.#knownReasons.add(reason);
     this.#events.onLost(reason, isNew);
-    // Shortened randomly by up to half, so that the processes do not all reconnect at once.
+    // Processes do not all reconnect at once: the wait is shortened at random by up to half.
     this.#retryTimer = setTimeout(() => {
       this.#link = this.#createLink();
       void this.#link.open();
     }, this.#backoff.nextSpread(Math.random())).unref();
   }
 
-  /** Makes an error without `cause`, because ioredis errors contain what was sent, and this error may be logged. */
+  /** Without `cause`, because ioredis errors contain what was sent, and this error may be logged. */
   #fault(what: string, reason: string, isRefusal = false): RecordStoreFault {
     const isForbidden = FORBIDDEN.test(reason);
     return new RecordStoreFault(`${this.place} ${what}: ${reason}; ${remedyFor(reason, isRefusal)}`, { isForbidden });
   }
 
-  /** The only writer of the state. */
   #transition(from: State, to: State): void {
     if (this.#state === from) this.#state = to;
   }
 }
 
-/** Refusals for lack of a right: of a command, and of a command within a script. */
+/** A command, or one in a script, is refused for lack of a right. */
 const FORBIDDEN = /^(?:NOPERM\b|ERR The user executing the script)/;
 
-/** What an operator can do, by Redis's answer, which begins with a code. */
+/** What an operator can do, by Redis's answer. */
 const REMEDIES: readonly (readonly [answer: RegExp, remedy: string])[] = [
   [/^(?:NOAUTH|WRONGPASS)\b/, 'correct --redis-username and --redis-password-file'],
   [

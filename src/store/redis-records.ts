@@ -1,6 +1,5 @@
-// The record store in Redis. A swap is one script, which Redis runs atomically.
-// Permissions that the ACL user needs: +eval +get +mget +set +del +exists +incr +zadd +zrem +zrangebylex +xadd +xlen +xrange +ping on all
-// keys, and +scan to list subjects.
+// The record store in Redis. A swap is one script, which Redis runs atomically. ACL permissions: +eval +get +mget +set +del +exists +incr
+// +zadd +zrem +zrangebylex +xadd +xlen +xrange +ping on all keys, and +scan to list subjects.
 import { isUtf8 } from 'node:buffer';
 import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
@@ -18,13 +17,13 @@ import {
   encodeRecordKey,
 } from './record-store.js';
 import type { RedisStoreOptions } from './redis-connection.js';
+import { readValue } from './redis-link.js';
 import { ReconnectingLink } from './redis-reconnecting-link.js';
 import { slotTag } from './redis-place.js';
 
-// The keys in Redis. Each record has its own key. All records, the sorted sets that list their keys, and the log of changes share one hash
-// tag, so that a cluster keeps them in one slot. The publication of a user config is kept in the config's slot, so that both can change
-// together, and subjects are spread over the cluster. Every key but those of user configs begins with a byte that no subject's key
-// contains.
+// The keys in Redis. All records, the sorted sets that list their keys, and the log of changes share one hash tag: a cluster keeps them
+// in one slot. The publication of a user config is in the config's slot, so that both can change together. Every key but those of user
+// configs begins with a byte that no subject's key contains.
 
 const OWN_PREFIX = Buffer.from([0xff]);
 
@@ -32,16 +31,16 @@ function ownKey(text: string, rest: Buffer | string = ''): Buffer {
   return Buffer.concat([OWN_PREFIX, Buffer.from(text), Buffer.from(rest)]);
 }
 
-/** The last position in the log of changes: a number. */
+/** The last position in the log of changes. */
 const POSITION_KEY = ownKey('{switchyard}position');
-/** A random text, created with the first position: positions of another epoch mean nothing. */
+/** A random text: positions of another epoch mean nothing. */
 const EPOCH_KEY = ownKey('{switchyard}epoch');
-/** The log of changes, a stream: entry ids are positions, the field `k` is the key of the changed record. */
+/** The log of changes, a stream: the ids are positions, the field `k` is the key of a changed record. */
 const LOG_KEY = ownKey('{switchyard}changes');
 
 const RECORD_PREFIX = ownKey('{switchyard}record/');
 
-/** The record key stored under a Redis key; `undefined` when the Redis key is not that of a record. */
+/** `undefined` when the Redis key is not that of a record. */
 export function recordKeyAt(bytes: Buffer): string | undefined {
   const isRecord = bytes.subarray(0, RECORD_PREFIX.length).equals(RECORD_PREFIX);
   return isRecord ? bytes.toString('utf8', RECORD_PREFIX.length) : undefined;
@@ -59,21 +58,16 @@ export function redisRecordKey(key: RecordKey): Buffer {
   }
 }
 
-/** The sorted set that lists the keys of all records with the same beginning, up to and including the first slash. */
+/** The sorted set of all record keys with the same beginning, up to the first slash. */
 function listKeyOf(recordKey: string): Buffer {
-  return ownKey('{switchyard}keys/', keyFamilyOf(recordKey));
-}
-
-function keyFamilyOf(recordKey: string): string {
-  const slash = recordKey.indexOf('/');
-  return slash === -1 ? '' : recordKey.slice(0, slash + 1);
+  return ownKey('{switchyard}keys/', recordKey.slice(0, recordKey.indexOf('/') + 1));
 }
 
 /**
- * Makes a swap, atomically. KEYS: the key of each change; then the sorted sets that list keys; then, if any change is logged, position,
- * epoch and log. ARGV: the number of changes, how many entries the log keeps (0: no change is logged), an epoch to start with; then for
- * each change: the number of the sorted set that lists it (0: none), its name in it, whether it is logged, and its expected and new values,
- * each as '=' and the bytes, or '' for none. All values are checked before the first write, because Redis has no rollback.
+ * KEYS: the key of each change; then the sorted sets that list keys; then, if any change is logged, position, epoch and log. ARGV: the
+ * number of changes, how many entries the log keeps (0: no change is logged), an epoch to start with; then for each change: the number of
+ * its sorted set (0: none), its name there, whether it is logged, its expected and new values, each as '=' and the bytes, or '' for none.
+ * All values are checked before the first write, because Redis has no rollback.
  */
 const SWAP_SCRIPT = `
 local count, kept = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -102,9 +96,8 @@ end
 return 1`;
 
 /**
- * Reads the log of changes. KEYS: position, epoch, log. ARGV: an epoch and a position in it that the caller knows, an epoch to start with.
- * Returns the epoch, the position, and the log entries since the known position; without the third part when the log does not go back that
- * far.
+ * KEYS: position, epoch, log. ARGV: the epoch and position that the caller knows, an epoch to start with. Returns the epoch, the
+ * position, and the log entries since the known position; not those when the log does not go back that far.
  */
 const CHANGES_SCRIPT = `
 local position, epoch = redis.call('GET', KEYS[1]), redis.call('GET', KEYS[2])
@@ -127,7 +120,6 @@ export class RedisRecords implements RecordStore {
     this.#link = link;
   }
 
-  /** Resolves after the first connection attempt, whether or not it succeeded. */
   static async open(options: RedisStoreOptions, logger: Logger): Promise<RedisRecords> {
     const link = new ReconnectingLink(options, {
       onLive: () => logger.info('Redis is connected for records'),
@@ -143,12 +135,12 @@ export class RedisRecords implements RecordStore {
 
   async read(key: RecordKey): Promise<Buffer | undefined> {
     const bytes = redisRecordKey(key);
-    return (await this.#link.send((link) => link.get(bytes))) ?? undefined;
+    return (await this.#link.send((link) => readValue(link, bytes))) ?? undefined;
   }
 
   async readMany(keys: readonly string[]): Promise<(Buffer | undefined)[]> {
     const values: (Buffer | undefined)[] = [];
-    // In batches, because values may be large and Redis runs one command at a time.
+    // In batches: values may be large, and Redis runs one command at a time.
     for (let start = 0; start < keys.length; start += RECORDS_PER_READ_MAX) {
       const part = keys
         .slice(start, start + RECORDS_PER_READ_MAX)
@@ -166,7 +158,7 @@ export class RedisRecords implements RecordStore {
     return this.#run((redis) => redis.zrangebylex(list, start, end, 'LIMIT', 0, countMax));
   }
 
-  /** All keys of string values that could be subjects: Redis keeps no list of user configs. */
+  /** Redis keeps no list of user configs. */
   async *subjects(): AsyncGenerator<readonly string[]> {
     for (const redis of await this.#link.send(async (link) => link.masters)) {
       let cursor = '0';
@@ -175,7 +167,7 @@ export class RedisRecords implements RecordStore {
           redis.scanBuffer(cursor, 'COUNT', RECORDS_AT_ONCE_MAX, 'TYPE', 'string'),
         );
         cursor = next.toString();
-        // The gateway's own keys begin with a byte that never occurs in UTF-8.
+        // The gateway's own keys are not UTF-8.
         yield keys.filter((key) => isUtf8(key)).map((key) => key.toString());
       } while (cursor !== '0');
     }
@@ -219,7 +211,7 @@ export class RedisRecords implements RecordStore {
     this.#link.close();
   }
 
-  /** @param key what is changed or read; any key serves for records, which are all in one slot of a cluster. */
+  /** @param key any key serves for records, which are all in one slot of a cluster. */
   async #run<Answer>(command: (redis: Redis) => Promise<Answer>, key = POSITION_KEY): Promise<Answer> {
     return this.#link.send((link) => link.run(key, command));
   }
@@ -229,7 +221,7 @@ function encodeOptional(value: Buffer | undefined): Buffer | string {
   return value === undefined ? '' : Buffer.concat([Buffer.from('='), value]);
 }
 
-/** The position of a key in the list, from 1 on; a missing key is added. */
+/** Adds the key if it is missing. @returns its position, from 1 on. */
 function positionIn(keys: Buffer[], key: Buffer): number {
   const index = keys.findIndex((other) => other.equals(key));
   return index === -1 ? keys.push(key) : index + 1;

@@ -1,10 +1,10 @@
-// Records of sessions in Redis, shared by all machines. Each record has its own key, whose value is its version and its bytes. Redis
-// reports when another machine changes a record that was read or written over this link. An ended session leaves a mark, version 0, for a
-// while: so a session that has ended can be told from one that Redis has lost. Cold path. Permissions that the ACL user needs: +eval +get
-// +set +pexpire +pttl +ping +publish +subscribe +client|id +client|tracking, on keys that begin with \xff, and the channels
-// __redis__:invalidate and switchyard/sessions/*.
+// Records of sessions in Redis, shared by all machines: under each key a version and the bytes. Redis reports when another machine
+// changes a record that was read or written over this link. An ended session leaves a mark, version 0, for a while, so that it is not
+// taken for one that Redis has lost. Cold path. ACL permissions: +eval +get +set +pexpire +pttl +ping +publish +subscribe +client|id
+// +client|tracking, on keys that begin with \xff, and the channels __redis__:invalidate and switchyard/sessions/*.
 import type { Logger } from '../shared/index.js';
 import type { RedisStoreOptions } from './redis-connection.js';
+import { readValue } from './redis-link.js';
 import { RedisPeers } from './redis-peers.js';
 import { ReconnectingLink } from './redis-reconnecting-link.js';
 import type { KnownVersion, SealedRead, SealedSession, SealedSessions } from './sealed-sessions.js';
@@ -14,7 +14,7 @@ const VERSION_BYTES = 8;
 const ENDED = versionBytes(0);
 
 /**
- * KEYS: the record. ARGV: the expected version, as bytes, or '' for none; the new value; its life in ms. Reads the record after writing it,
+ * KEYS: the record. ARGV: the expected version, as bytes, or '' for none; the new value; its life in ms. Reads the record in the end,
  * because Redis reports changes only of keys read since their last change.
  */
 const WRITE_SCRIPT = `
@@ -24,7 +24,7 @@ redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 redis.call('GET', KEYS[1])
 return 1`;
 
-/** KEYS: the record. ARGV: how long it is kept from now on, in ms. */
+/** KEYS: the record. ARGV: its life from now on, in ms. */
 const RENEW_SCRIPT = `
 local present = redis.call('GET', KEYS[1])
 if not present or #present == ${VERSION_BYTES} then return 0 end
@@ -33,9 +33,9 @@ redis.call('GET', KEYS[1])
 return 1`;
 
 /**
- * KEYS: the record. ARGV: the longest remaining life, in ms, with which it is removed, or '' for any; the mark; the mark's life in ms; the
- * known version, as bytes, or '' for any; the mark's life in ms when another version is found, which is then returned. A missing record
- * gets a mark, too.
+ * KEYS: the record. ARGV: the longest remaining life, in ms, with which it is removed, or '' for any; the mark and its life in ms; the
+ * known version, as bytes, or '' for any; the mark's life when another version is found, which is then returned. A missing record gets a
+ * mark, too.
  */
 const REMOVE_SCRIPT = `
 local present = redis.call('GET', KEYS[1])
@@ -48,7 +48,7 @@ return isLater and present or 1`;
 export class RedisSessions implements SealedSessions {
   readonly isShared = true;
   onChanged: SealedSessions['onChanged'];
-  readonly peers = new RedisPeers((channel, message) => this.#link.send((link) => link.publish(channel, message)));
+  readonly peers = new RedisPeers((channel, message) => this.#publish(channel, message));
   readonly #link: ReconnectingLink;
 
   private constructor(options: RedisStoreOptions, logger: Logger) {
@@ -77,7 +77,6 @@ export class RedisSessions implements SealedSessions {
     this.#link = new ReconnectingLink(options, events, { ownChanges: false, channel: this.peers.channel });
   }
 
-  /** Resolves after the first connection attempt, whether or not it succeeded. */
   static async open(options: RedisStoreOptions, logger: Logger): Promise<RedisSessions> {
     const sessions = new RedisSessions(options, logger);
     await sessions.#link.open();
@@ -85,7 +84,7 @@ export class RedisSessions implements SealedSessions {
   }
 
   async read(key: Buffer): Promise<SealedRead> {
-    return sealedIn(await this.#link.send((link) => link.get(redisKeyOf(key))));
+    return sealedIn(await this.#link.send((link) => readValue(link, redisKeyOf(key))));
   }
 
   async write(key: Buffer, { version, bytes }: SealedSession, lifeMs: number): Promise<boolean> {
@@ -110,6 +109,12 @@ export class RedisSessions implements SealedSessions {
     this.#link.close();
   }
 
+  /** A process subscribes at every node of a cluster, so it gets a message once per node. */
+  async #publish(channel: string, message: string): Promise<number> {
+    const key = Buffer.from(channel);
+    return this.#link.send((link) => link.run(key, (redis) => redis.publish(channel, message)));
+  }
+
   async #evaluate(script: string, key: Buffer, ...args: readonly (Buffer | string)[]): Promise<unknown> {
     const redisKey = redisKeyOf(key);
     return this.#link.send((link) =>
@@ -118,7 +123,6 @@ export class RedisSessions implements SealedSessions {
   }
 }
 
-/** Decodes a value as Redis sent it. */
 function sealedIn(value: unknown): SealedRead {
   if (!Buffer.isBuffer(value) || value.length < VERSION_BYTES) return undefined;
   if (value.length === VERSION_BYTES) return 'ended';

@@ -1,11 +1,11 @@
-// The store in Redis, with a cache of values read, each valid for as long as Redis would report a change of it. Hot path.
-//
-// A connected period lasts from when the link is live until it is lost. While the link is live, a value read in the current period is
-// returned at once; any other value is read again. Without a link, values of a period that ended within the grace are served as last known.
+// The store in Redis, with a cache of read values. Hot path.
+// A connected period lasts while the link is live, and Redis reports every change in it. A value that was read in the current period is
+// returned at once; any other is read again. Without a link, values of a period that ended within the grace are served.
 import { ReplyError } from 'ioredis';
 import { limits, type Logger, RecentMap } from '../shared/index.js';
 import { encodeRecordKey } from './record-store.js';
 import { UNEXPECTED_REPLY, messageOf, type RedisStoreOptions } from './redis-connection.js';
+import { readValue } from './redis-link.js';
 import { RedisRecords, recordKeyAt, redisRecordKey } from './redis-records.js';
 import { ReconnectingLink } from './redis-reconnecting-link.js';
 import {
@@ -15,31 +15,32 @@ import {
   type StoreObstacleListener,
   type StoreRead,
   encodeStoreKey,
+  missing,
   unencodable,
 } from './store.js';
 
 /** A period in which every change was reported. */
 interface ConnectedPeriod {
-  /** On the clock of `performance.now()`; `undefined` while it lasts. */
+  /** By `performance.now()`; `undefined` while it lasts. */
   endedAtMs: number | undefined;
-  /** When its values are no longer served, in ISO 8601. In whole seconds, since readiness groups workers that report the same. */
+  /** In ISO 8601. In whole seconds, because readiness groups workers that report the same. */
   usedUntil: string;
 }
 
-/** The last value that was read under a name. */
+/** What was read last under a name. */
 interface Known {
   readonly read: StoreRead;
   readonly readAtMs: number;
   readonly period: ConnectedPeriod;
 }
 
-/** The cache of one name space: user configs by subject, or records by key. */
+/** The cache of one name space. */
 class SpaceCache {
   readonly space: 'user-configs' | 'records';
   readonly known = new RecentMap<Known>(limits.cacheEntriesMax, limits.cacheBytesMax, ({ read }) =>
     read.kind === 'found' ? read.value.length : 0,
   );
-  /** Reads that wait for Redis. A read that is no longer in this map was overtaken by a change: its result is not cached. */
+  /** Reads that wait for Redis. A read that is no longer here was overtaken by a change, and is not cached. */
   readonly pending = new Map<string, Promise<StoreRead>>();
 
   constructor(space: 'user-configs' | 'records') {
@@ -57,7 +58,6 @@ class SpaceCache {
   }
 }
 
-const missing: StoreRead = Object.freeze({ kind: 'missing' });
 const unreachable: StoreRead = Object.freeze({ kind: 'failed', reason: 'Redis is not reachable', isForAll: true });
 const overloaded: StoreRead = Object.freeze({
   kind: 'failed',
@@ -79,12 +79,12 @@ export class RedisStore implements Store {
   readonly #caches = [this.#userConfigs, this.#ownRecords];
   readonly #link: ReconnectingLink;
   readonly #records: RedisRecords;
-  /** The current period, or the last one; `undefined` before the first. */
+  /** The current or last period; `undefined` before the first. */
   #period: ConnectedPeriod | undefined;
   #lostReason = '';
   readonly #counts: StoreCounts;
   readonly #onObstacle: StoreObstacleListener;
-  /** Ends the grace, during which cached values are served. */
+  /** Ends the grace after a lost link. */
   #graceTimer: NodeJS.Timeout | undefined;
 
   private constructor(
@@ -101,7 +101,6 @@ export class RedisStore implements Store {
     this.#records = new RedisRecords(this.#link);
   }
 
-  /** Resolves after the first connection attempt, whether or not it succeeded: the store keeps trying to connect. */
   static async open(
     options: RedisStoreOptions,
     logger: Logger,
@@ -121,7 +120,7 @@ export class RedisStore implements Store {
     return this.#read(this.#ownRecords, key);
   }
 
-  /** @param name a subject, or the key of a record; also in the methods below. */
+  /** @param name a subject, or the key of a record. */
   #read(cache: SpaceCache, name: string): StoreRead | Promise<StoreRead> {
     const known = cache.known.get(name);
     if (!this.#link.isLive) return this.#lastKnown(known);
@@ -150,7 +149,7 @@ export class RedisStore implements Store {
     return this.#change(this.#ownRecords, key, () => this.#records.swap([{ space: 'records', key, expected, value }]));
   }
 
-  /** Makes a change, and forgets the cached value even if it fails: it may have been made, and its invalidation arrives later. */
+  /** Forgets the cached value even if the change fails: it may have been made, and its invalidation arrives later. */
   async #change<Answer>(cache: SpaceCache, name: string, change: () => Promise<Answer>): Promise<Answer> {
     const wasLive = this.#link.isLive;
     try {
@@ -170,7 +169,7 @@ export class RedisStore implements Store {
     for (const cache of this.#caches) cache.forgetAll();
   }
 
-  /** One GET serves all reads of the name until it is answered. */
+  /** One GET answers all reads of the name. */
   #fetch({ space, known, pending }: SpaceCache, name: string): StoreRead | Promise<StoreRead> {
     const pendingRead = pending.get(name);
     if (pendingRead !== undefined) return pendingRead;
@@ -179,9 +178,9 @@ export class RedisStore implements Store {
     const waiting = this.#userConfigs.pending.size + this.#ownRecords.pending.size;
     if (waiting >= limits.waitingMax) return overloaded;
     const period = this.#period!;
-    /** @returns false when the read was overtaken by a change. */
+    /** @returns false when a change has overtaken the read. */
     const settle = (): boolean => pending.get(name) === answer && pending.delete(name);
-    const answer: Promise<StoreRead> = this.#link.link.get(key).then(
+    const answer: Promise<StoreRead> = readValue(this.#link.link, key).then(
       (value) => {
         const read = readOf(value, known.get(name)?.read);
         if (settle()) known.set(name, { read, readAtMs: Date.now(), period });
@@ -225,7 +224,7 @@ export class RedisStore implements Store {
     return new ReconnectingLink(this.#options, events, { ownChanges: true });
   }
 
-  /** A key that is not UTF-8 is no subject's; forgetting whatever it decodes to only costs another read. */
+  /** A key that is no subject's does no harm here. */
   #onChanged(key: Buffer): void {
     const recordKey = recordKeyAt(key);
     if (recordKey === undefined) this.#userConfigs.forget(key.toString());
@@ -242,7 +241,7 @@ export class RedisStore implements Store {
 
   #onLost(reason: string, isNew: boolean): void {
     this.#lostReason = reason;
-    // After such a reply, one user's config may be cached as another's.
+    // One user's config may be cached as another's.
     if (reason.endsWith(UNEXPECTED_REPLY)) for (const cache of this.#caches) cache.known.clear();
     if (this.#period !== undefined && this.#period.endedAtMs === undefined) this.#endPeriod(this.#period, reason);
     else if (isNew) this.#logger.warn({ reason }, 'Redis cannot be connected to');
@@ -254,7 +253,7 @@ export class RedisStore implements Store {
     this.#logger.warn({ reason, staleGraceMs }, 'Redis is lost: known user configs are used for --redis-stale-grace');
     period.endedAtMs = performance.now();
     period.usedUntil = inSeconds(Date.now() + staleGraceMs);
-    // Pending reads settle by themselves, but reads of the next period must not join them.
+    // Pending reads settle, but reads of the next period must not join them.
     for (const { pending } of this.#caches) pending.clear();
     this.#graceTimer = setTimeout(() => {
       this.#graceTimer = undefined;
@@ -273,11 +272,11 @@ function inSeconds(atMs: number): string {
   return new Date(atMs).toISOString().replace(/\.\d+/, '');
 }
 
-/** @param known what was read last: the same object is returned if the value is unchanged. */
+/** @param known what was read last, which is returned if the value is the same. */
 function readOf(value: Buffer | null, known: StoreRead | undefined): StoreRead {
   if (value === null) return missing;
   if (value.length > limits.redisValueBytesMax) return tooLarge;
   if (known?.kind === 'found' && known.value.equals(value)) return known;
-  // Copied, because ioredis returns a slice of a socket buffer, which would keep the whole buffer in memory.
+  // Copied, because ioredis returns a slice of a socket buffer.
   return { kind: 'found', value: Buffer.from(value) };
 }

@@ -1,17 +1,16 @@
-// What the dataplane needs from any key-value store. Keys are subjects (specification 2.7), values are bytes.
+// What the dataplane needs of a key-value store. Keys are subjects (specification 2.7), values are bytes.
 import { limits } from '../shared/index.js';
 
-/** How often a store was read, and where the answers came from: plain numbers, always counted. Hot path. */
+/** How often a store was read, and where the answers came from. Hot path. */
 export class StoreCounts {
-  /** Answered from the cache, because the store would have reported a change. */
+  /** Answered from the cache. */
   remembered = 0;
   /** Read from the store, or answered by a read already in flight. */
   asked = 0;
-  /** Answered with the last known value, because the store is lost. */
+  /** Answered with the last known value, while the store is lost. */
   stale = 0;
-  /** No answer. */
   failed = 0;
-  /** Cached values that may have changed; a flush of everything counts as one. */
+  /** Cached values that may have changed; a flush counts as one. */
   invalidations = 0;
 
   get reads(): Readonly<Record<string, number>> {
@@ -20,15 +19,16 @@ export class StoreCounts {
   }
 }
 
-/** The result of reading a subject that has no valid key. */
+export const missing: StoreRead = Object.freeze({ kind: 'missing' });
+
 export const unencodable: StoreRead = Object.freeze({
   kind: 'failed',
   reason: 'the subject cannot be encoded as a store key',
 });
 
 /**
- * The key of a subject: exactly its UTF-8 bytes (specification 2.7). Byte 0xFF never occurs in UTF-8, so no subject can reach the gateway's own
- * keys, which begin with it. @returns `undefined` for a subject that is empty, is too long, or contains a lone surrogate.
+ * The key of a subject: its UTF-8 bytes (specification 2.7). No subject can reach the gateway's own keys, which begin with 0xFF.
+ * @returns `undefined` for a subject that is empty, is too long, or contains a lone surrogate.
  */
 export function encodeStoreKey(subject: string): Buffer | undefined {
   if (!subject.isWellFormed()) return undefined;
@@ -37,23 +37,21 @@ export function encodeStoreKey(subject: string): Buffer | undefined {
 }
 
 /**
- * The result of a read. While the value has not changed, the same `Buffer` object is returned if the store can tell that cheaply (Redis);
- * callers compare by identity first, then by bytes.
+ * If the store can tell cheaply that the value has not changed (Redis), it returns the same `Buffer`: callers compare by identity first.
  */
 export type StoreRead =
   | { readonly kind: 'found'; readonly value: Buffer }
   | { readonly kind: 'missing' }
-  /** The value is unknown. `isForAll` when that concerns all keys, because the store cannot be reached. */
+  /** `isForAll` when no key can be read. */
   | { readonly kind: 'failed'; readonly reason: string; readonly isForAll?: true };
 
-/** A value that may be out of date: when it was read, and until when it is used; both in ISO 8601. */
+/** A value that may be out of date; both times in ISO 8601. */
 export interface Kept {
   readonly readAt: string;
   readonly usedUntil: string;
 }
 
 /**
- * Called when the store becomes readable or unreadable.
  * @param obstacle why nothing can be read; `''` when reads succeed.
  * @param staleness why what is read may be out of date, and until when it is served.
  */
@@ -61,23 +59,20 @@ export type StoreObstacleListener = (obstacle: string, staleness?: string) => vo
 
 export interface Store {
   readonly kind: 'embedded' | 'redis';
-  /**
-   * The value under a subject. Hot path: returns without a promise when it can (the embedded store always, Redis on a cache hit). Never
-   * throws or rejects.
-   */
+  /** Hot path: without a promise when possible (the embedded store always, Redis on a cache hit). Never throws or rejects. */
   read(subject: string): StoreRead | Promise<StoreRead>;
-  /** @returns `undefined` when what `read` returns is up to date, as it always is where this method is absent. */
+  /** @returns `undefined` when what `read` returns is up to date. */
   kept?(subject: string): Kept | undefined;
-  /** Like `read`, for one of the gateway's own records, by its key. A change drops the cached value. */
+  /** Like `read`, for one of the gateway's own records. */
   readRecord(key: string): StoreRead | Promise<StoreRead>;
   /**
-   * Changes one of the gateway's own records if its value is the expected one; `undefined` for none. Resolves to whether it was; durable
-   * then. Rejects when the store fails; the change may then have been made.
+   * Changes one of the gateway's own records if its value is the expected one, and resolves to whether it was. When it rejects, the
+   * change may have been made.
    */
   swapRecord(key: string, expected: Buffer | undefined, value: Buffer | undefined): Promise<boolean>;
-  /** Writes a value; resolves when it is durable in the store. Rejects when the store cannot take it. */
+  /** Durable when it resolves. */
   write(subject: string, value: Buffer): Promise<void>;
-  /** Drops the cached value of a subject, so that the next `read` sees everything written before this call, by any process. */
+  /** Makes the next `read` see everything written before this call, by any process. */
   forget(subject: string): void;
   close(): Promise<void>;
 }
