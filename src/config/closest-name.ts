@@ -1,12 +1,12 @@
-// Finds the known name that was probably meant by an unknown one, for messages about misspelled names. Cold path.
+// Finds the known name that a misspelled one probably means, for messages. Cold path.
 
 /** Words too common to count as a match on their own. */
 const COMMON_WORDS: ReadonlySet<string> = new Set(['name', 'switchyard']);
 
 /**
- * The known name that has the most words in common with this name, or differs from it by one or two letters; `undefined` if there is none.
- * @param slipsInShort how many letters may differ in a name of up to three letters. 0 where unknown names are allowed, so that `uri` is not
- *   corrected to `url`.
+ * The known name with the most words in common, or within one or two letters.
+ * @param slipsInShort letters that may differ in a name of up to three letters. 0 where unknown names are allowed: `uri` is not corrected
+ *   to `url`.
  */
 export function closestName(name: string, known: Iterable<string>, slipsInShort: 0 | 1 = 0): string | undefined {
   const words = wordsOf(name);
@@ -24,7 +24,7 @@ export function closestName(name: string, known: Iterable<string>, slipsInShort:
   return best;
 }
 
-/** The words of a name, in lower case, without the endings of plurals and participles: `allowedToolNames` → allow, tool, name. */
+/** The words of a name without endings of plurals and participles: `allowedToolNames` → allow, tool, name. */
 function wordsOf(name: string): string[] {
   const words =
     name
@@ -34,7 +34,7 @@ function wordsOf(name: string): string[] {
   return words.map((word) => (word.length > 3 ? word.replace(/(?:ed|s)$/, '') : word));
 }
 
-/** The edit distance in letters inserted, omitted, changed or swapped with the next one; 3 stands for anything above two. */
+/** Letters that are inserted, omitted, changed or swapped; 3 stands for more than two. */
 function editDistance(one: string, other: string): number {
   if (Math.abs(one.length - other.length) > 2) return 3;
   let beforeLast: number[] = [];

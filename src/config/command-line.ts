@@ -1,5 +1,5 @@
-// Parses the command line into a command, its options as texts, and faults such as unknown options. Options that are not on it are taken
-// from the environment. The only file that uses commander. Values of options are not interpreted here.
+// Parses the command line and the environment into a command, the texts of its options, and faults such as unknown options. The only file
+// that uses commander.
 import { Command, CommanderError, Option as CommanderOption } from 'commander';
 import { closestName } from './closest-name.js';
 import { PROGRAM_VERSION } from '../shared/index.js';
@@ -20,7 +20,7 @@ import {
 import { TOKEN_VARIABLE, unknownVariableFaults } from './environment.js';
 import { OptionFaults } from './values.js';
 
-/** The words of a command; or the text that `--help` or `--version` asks for, whatever else is on the line. */
+/** The words of a command, or the text that `--help` or `--version` asks for. */
 export type CommandLine<Name extends string> =
   CommandWords<Name> | { readonly command: 'answer'; readonly text: string };
 
@@ -65,7 +65,7 @@ export function readCommandLine<Name extends string>(
   return { ...words, faults: [...words.faults, ...unknownVariableFaults(environment, all)] };
 }
 
-/** Throws before anything else is examined, because the command decides which options are valid. */
+/** Before anything else, because the command decides which options are valid. */
 function refuseUnknownCommand(args: readonly string[], commandNames: readonly string[]): void {
   const isHelp = args[0] === 'help';
   const [first, second] = isHelp ? args.slice(1) : args;
@@ -98,7 +98,7 @@ function declareCommand(command: Command, { summary, options, operands = [] }: C
   command
     .description(summary)
     .usage(['[options]', ...operands.map(operandAsWritten)].join(' '))
-    // Otherwise commander would stop at the first unknown word; all of them are to be reported.
+    // Commander would stop at the first unknown word; all are to be reported.
     .allowUnknownOption()
     .allowExcessArguments()
     .addHelpText(
@@ -112,7 +112,7 @@ function createOption(option: Option<unknown>): CommanderOption {
   const fallback = fallbackText(option);
   const suffix = fallback === 'none' ? '' : option.isRequired ? ' (required)' : ` (default: ${fallback})`;
   const commanderOption = new CommanderOption(`--${option.name} ${option.placeholder}`, option.meaning + suffix);
-  // With a required value, commander would take the next option's name for it, or stop parsing at the last word.
+  // Commander would take the next option's name for a required value, or stop at the last word.
   commanderOption.required = false;
   commanderOption.optional = true;
   return isValueOptional(option) ? commanderOption.preset('true') : commanderOption;
@@ -132,7 +132,7 @@ function gatherWords<Name extends string>(
   for (const option of command.options) {
     const value: unknown = command.getOptionValue(option.attributeName());
     const own = environmentVariable(option.name());
-    // An empty variable is the usual way to unset one that an image or a unit file has set.
+    // Images and unit files unset a variable by an empty one.
     const isSet = (variable: string): boolean => (environment[variable] ?? '') !== '';
     const variable = [own, ...(commonVariables.get(option.name()) ?? [])].find(isSet) ?? own;
     const text = environment[variable] ?? '';
@@ -151,7 +151,7 @@ function advice(meant: string | undefined): string {
   return meant === undefined ? 'remove it or correct its name' : `correct it to ${meant}, or remove it`;
 }
 
-/** Sorts the words that are not options of the command. Of unknown options only the names are kept: their values may be secrets. */
+/** Sorts the words that are no options of the command. Values of unknown options may be secrets, and are dropped. */
 function sortWords(words: readonly string[]): { unknownOptions: string[]; operands: string[] } {
   const unknownOptions: string[] = [];
   const operands: string[] = [];

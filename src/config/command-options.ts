@@ -1,5 +1,5 @@
-// Options that several commands share, and options whose values make up one thing, such as the change of a server. Other options of a
-// command are in its row (`src/commands.ts`).
+// Options that several commands share, and options that make up one thing, such as the change of a server. Others are in the rows of
+// `src/commands.ts`.
 import {
   oneOf,
   parseBaseUrl,
@@ -65,12 +65,12 @@ export const secretsOptions = { keys: secretsKeyFile, store: storeOptions };
 
 export const sealingOptions = { keys: required(secretsKeyFile), store: storeOptions };
 
-/** Adds a fault for an invalid name of a secret. The fault does not repeat the text, which may be the secret itself. */
+/** The fault does not repeat the text, which may be the secret itself. */
 export function checkSecretName(reader: OptionReader, [name]: readonly string[]): void {
   if (name !== undefined && !isSecretName(name)) reader.otherFault(`<name>: must be ${SECRET_NAME_RULE}`);
 }
 
-// A server's `auth`: its type, and the details of that type, each under the name of its member in `auth`. Secrets are referred to by name.
+// A server's `auth`: its type, and details under the names of their members.
 
 function parseSecretLocation(text: string): SecretLocation {
   const read = readSecretLocation(text);
@@ -151,7 +151,7 @@ function checkAuth(reader: OptionReader): void {
   if (type === 'headers' && !reader.isGiven(headers)) reader.fault(headers, 'is required with --auth headers');
 }
 
-/** `null`: no credentials; `undefined`: no option about them is given. */
+/** `null`: no credentials; `undefined`: no option is given. */
 const authOptions = section(
   { type: authType, ...authDetails },
   {
@@ -184,12 +184,11 @@ export const serverProperties = {
 
 export type ServerProperties = ValuesOf<typeof serverProperties>;
 
-/** Leaves out members that were not given. */
 function withoutAbsent<Members extends object>(members: Members): Members {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Members;
 }
 
-/** The properties of a thing that a change sets: at least one of the options must be given. */
+/** What a change sets: at least one of the options must be given. */
 function changeOf<Members extends Schema>(properties: Members) {
   return section(properties, {
     check: (reader) => {
@@ -211,7 +210,6 @@ export const serverChange = changeOf({
   ...serverProperties,
 });
 
-/** Tools of one server. */
 export interface NamedTools {
   readonly name: string;
   readonly tools: readonly string[];
@@ -224,7 +222,7 @@ function toolFault(word: string): string | undefined {
   return `${word}: is not a tool of a server; write <server>:<tool>, e.g. calculator:add`;
 }
 
-/** @param words such as `calculator:add`. Server names have no colon; tool names may have colons. */
+/** @param words such as `calculator:add`; a tool's name may have colons. */
 export function toolsByServer(words: readonly string[]): readonly NamedTools[] {
   const servers = new Map<string, string[]>();
   for (const word of words) {

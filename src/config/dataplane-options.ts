@@ -1,6 +1,5 @@
-// The options of both planes, in the form in which all code after start-up sees them: checked, with defaults, frozen; plain data that is
-// sent to the workers in one IPC message. Times are in milliseconds, sizes in bytes, and files have been read. This file says which options
-// a plane has; the rows of the options are in `table/`, by topic.
+// Which options each plane has, and the types of their values: checked, with defaults, frozen; plain data that is sent to the workers in
+// one message. Times are in milliseconds, sizes in bytes, files have been read. The rows of the options are in `table/`.
 import { type ValueOf, type ValuesOf, section, type CommandWords } from './option.js';
 import {
   connectionOptions,
@@ -28,7 +27,7 @@ export type { IssuerKeySource } from './table/token-options.js';
 export type { RedisLocation, RedisTls, StoreOptions } from './table/store-options.js';
 export type { ListenAddress } from './values.js';
 
-/** Options that both planes have, so that one file of environment variables can serve both. */
+/** One file of environment variables can serve both planes. */
 export const planeOptions = {
   ...requestCheckOptions,
   store: storeOptions,

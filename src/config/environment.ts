@@ -1,18 +1,17 @@
-// Environment variables other than those of options, and the environment of workers. `process.env` is read in this folder and nowhere else.
+// Environment variables other than those of options, and the environment of child processes. Only this folder reads `process.env`.
 import { hostname, userInfo } from 'node:os';
 import { limits, KIB } from '../shared/index.js';
 import { closestName } from './closest-name.js';
 import { environmentVariable, type Option } from './option.js';
 
-// Variables with the program's prefix that nothing reads are faults: a misspelled one would silently leave its option at the default. One
-// file of variables may serve several commands, so the variables of every command are known.
+// Variables with the program's prefix that no command reads are faults: a misspelled one would silently leave its option at the default.
 
 const VARIABLE_PREFIX = 'SWITCHYARD_';
 
-/** Tokens are secrets: they are never taken from the command line, which every user of the machine can read. */
+/** Never on the command line, which every user of the machine can read. */
 export const TOKEN_VARIABLE = `${VARIABLE_PREFIX}TOKEN`;
 
-/** @param options of all commands. @returns one line per fault; empty variables count as not set. */
+/** @param options of all commands. @returns one line per fault. */
 export function unknownVariableFaults(environment: NodeJS.ProcessEnv, options: readonly Option<unknown>[]): string[] {
   const knownVariables = new Set([TOKEN_VARIABLE, ...options.map(({ name }) => environmentVariable(name))]);
   return Object.entries(environment).flatMap(([name, value = '']) => {
@@ -26,8 +25,8 @@ export function unknownVariableFaults(environment: NodeJS.ProcessEnv, options: r
 }
 
 /**
- * Kubernetes describes each service in variables of all containers, and a service may be named after the program:
- * SWITCHYARD_SERVICE_HOST, SWITCHYARD_PORT=tcp://10.0.0.1:8001, SWITCHYARD_PORT_8001_TCP_ADDR.
+ * Kubernetes describes each service in variables, and a service may be named after the program: SWITCHYARD_SERVICE_HOST,
+ * SWITCHYARD_PORT=tcp://10.0.0.1:8001, SWITCHYARD_PORT_8001_TCP_ADDR.
  */
 function isOfService(name: string, value: string): boolean {
   if (/_SERVICE_(?:HOST|PORT(?:_\w+)?)$/.test(name)) return true;
@@ -37,20 +36,17 @@ function isOfService(name: string, value: string): boolean {
   );
 }
 
-/**
- * Smallest allocation that glibc returns to the kernel as soon as it is freed, unless the environment sets `MALLOC_MMAP_THRESHOLD_`.
- * Smaller allocations may count as resident memory long after their use.
- */
+/** glibc returns allocations of this size to the kernel when they are freed; smaller ones may stay resident for long. */
 const MEMORY_RETURNED_FROM_BYTES = 12 * KIB;
 
-/** What systemd expects of this process; members are `undefined` if systemd did not start it. */
+/** What systemd expects of this process; `undefined` if it did not start it. */
 export function serviceManager(environment: NodeJS.ProcessEnv = process.env): {
   readonly notifySocket: string | undefined;
-  /** Watchdog notifications must come at intervals shorter than this. */
+  /** Notifications must come at shorter intervals. */
   readonly watchdogMs: number | undefined;
 } {
   const { NOTIFY_SOCKET: socket = '', WATCHDOG_USEC: micros = '', WATCHDOG_PID: pid = '' } = environment;
-  // Variables with the PID of another process are inherited from it.
+  // Those with the PID of another process are inherited from it.
   const isOurs = pid === '' || Number(pid) === process.pid;
   const watchdogMs = isOurs && /^[1-9]\d{0,14}$/.test(micros) ? Number(micros) / 1_000 : undefined;
   return { notifySocket: socket === '' ? undefined : socket, watchdogMs };
@@ -58,16 +54,13 @@ export function serviceManager(environment: NodeJS.ProcessEnv = process.env): {
 
 const SYSTEMD_VARIABLES: ReadonlySet<string> = new Set(['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID']);
 
-/** The environment of a child process: without the program's own variables, and without those for systemd. */
+/** Without the program's own variables, and without those of systemd. */
 export function childEnvironment(environment: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
   const isForChild = (name: string): boolean => !name.startsWith(VARIABLE_PREFIX) && !SYSTEMD_VARIABLES.has(name);
   return Object.fromEntries(Object.entries(environment).filter(([name]) => isForChild(name)));
 }
 
-/**
- * The environment of a worker, which gets its options as a message. uWebSockets.js reads its header limit from the environment; glibc reads
- * the size from which an allocation is requested from the kernel, and returned to it, separately.
- */
+/** A worker gets its options as a message. uWebSockets.js reads its header limit from the environment. */
 export function workerEnvironment(environment: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
   return {
     MALLOC_MMAP_THRESHOLD_: String(MEMORY_RETURNED_FROM_BYTES),
@@ -76,14 +69,14 @@ export function workerEnvironment(environment: NodeJS.ProcessEnv = process.env):
   };
 }
 
-/** Who runs a command, for audit purposes: the user on this machine, and behind sudo also the user who called it. */
+/** Who runs a command, for the audit list; behind sudo also who called it. */
 export function operatorName(environment: NodeJS.ProcessEnv = process.env): string {
   const { SUDO_USER: sudoer = '' } = environment;
   const user = `${localUser()}@${hostname()}`;
   return `${sudoer === '' ? user : `${sudoer} as ${user}`} (command line)`;
 }
 
-/** The user's name; in a container, a user may have none. */
+/** In a container, a user may have no name. */
 function localUser(): string {
   try {
     return userInfo().username;

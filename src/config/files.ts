@@ -1,5 +1,4 @@
-// Options that name files: each file is read and checked before anything listens, so that a wrong key fails the start and not the
-// thousandth request.
+// Options that name files, which are read and checked before anything listens.
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { limits } from '../shared/index.js';
@@ -26,10 +25,10 @@ export interface TextFile {
   readonly text: string;
 }
 
-/** The file could not be read. Its content is not at fault, so another attempt may succeed. */
+/** The content is not at fault: another attempt may succeed. */
 export class UnreadableFile extends InvalidValue {}
 
-/** Checks a directory whose files are read later, when they are needed. */
+/** Files in the directory are read later, when they are needed. */
 export function parseDirectory(path: string): string {
   try {
     readdirSync(path);
@@ -41,7 +40,7 @@ export function parseDirectory(path: string): string {
   }
 }
 
-/** A file with the key that verifies tokens, or with several keys during a key rotation. */
+/** One key that verifies tokens, or several during a key rotation. */
 export function readTokenPublicKey(path: string): PemFile {
   const pem = readKeyFile(path).toString('utf8');
   keysOfPem(pem);
@@ -54,7 +53,6 @@ export function readTokenJwks(path: string): TextFile {
   return { path, text };
 }
 
-/** PEM text of a key that signs tokens. */
 export function readTokenPrivateKey(path: string): string {
   const { pem, key } = readPrivateKey(path);
   if (keyKind(key) === undefined)
@@ -71,7 +69,7 @@ export function readTokenSecret(path: string): TokenSecretFile {
 
 const SECRET_KEY_BYTES = 32;
 
-/** Keys that seal secrets, one per line: 32 bytes in base64 or hexadecimal. @returns them in base64. */
+/** Keys that encrypt secrets, one per line: 32 bytes in base64 or hexadecimal. @returns them in base64. */
 export function readSecretKeys(path: string): readonly string[] {
   const lines = readFile(path).toString('latin1').split(/\r?\n/);
   const words = lines.map((line) => line.trim()).filter((line) => line !== '' && !line.startsWith('#'));
@@ -96,7 +94,7 @@ export function readPassword(path: string): string {
   return password;
 }
 
-/** A file with a certificate, optionally followed by its chain. */
+/** A certificate, optionally followed by its chain. */
 export function readCertificates(path: string): PemFile {
   const pem = readFile(path).toString('utf8');
   const certificates = pem.match(CERTIFICATE) ?? [];
@@ -107,12 +105,11 @@ export function readCertificates(path: string): PemFile {
   return { path, pem };
 }
 
-/** The key may be of any type that TLS supports. */
 export function readTlsPrivateKey(path: string): PemFile {
   return { path, pem: readPrivateKey(path).pem };
 }
 
-/** Adds a fault if the key does not belong to the first certificate in the certificate's file. */
+/** Adds a fault if the key is not that of the first certificate. */
 export function checkPair(
   reader: OptionReader,
   certificate: Option<PemFile | undefined>,
@@ -128,17 +125,13 @@ function readPrivateKey(path: string): { pem: string; key: KeyObject } {
   const pem = readFile(path).toString('utf8');
   if (/ENCRYPTED/.test(pem))
     throw new InvalidValue('holds an encrypted key; remove its passphrase with `openssl pkey`');
-  refuseSeveralKeys(pem);
-  if (pem.search(PRIVATE_KEYS) < 0 && PUBLIC_HALF.test(pem))
+  // OpenSSL would silently use the first.
+  const count = pem.match(PRIVATE_KEYS)?.length ?? 0;
+  if (count > 1) throw new InvalidValue(`holds ${count} private keys; give a file with only the one to use`);
+  if (count === 0 && PUBLIC_HALF.test(pem))
     throw new InvalidValue('holds a public key or a certificate; give the file of its private key');
   const key = tryRead(() => createPrivateKey(pem), 'is not a private key in PEM (PKCS#8, PKCS#1 or SEC1)');
   return { pem, key };
-}
-
-/** Throws for several keys: OpenSSL would use the first, and ignore the others silently. */
-function refuseSeveralKeys(pem: string): void {
-  const count = pem.match(PRIVATE_KEYS)?.length ?? 0;
-  if (count > 1) throw new InvalidValue(`holds ${count} private keys; give a file with only the one to use`);
 }
 
 function readKeyFile(path: string): Buffer {
@@ -161,7 +154,7 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
 }
 
-/** Length of a newline at the end, which editors and `echo` add to a file: it is not part of the secret. */
+/** Editors and `echo` add a newline to a file, which is not part of the secret. */
 function finalNewlineLength(bytes: Buffer): number {
   if (bytes.at(-1) !== 0x0a) return 0;
   return bytes.at(-2) === 0x0d ? 2 : 1;

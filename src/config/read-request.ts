@@ -1,5 +1,5 @@
-// Makes a command's request from its words: the values of its options, from their texts or defaults, and its operands. Collects every
-// fault, so that all are reported at once.
+// Makes a command's request: the values of its options, from their texts or defaults, and its operands. Collects all faults, to report
+// them at once.
 import {
   environmentVariable,
   isOption,
@@ -19,7 +19,7 @@ interface Declared<Options extends Schema, Names extends readonly string[]> exte
   readonly operands?: Names;
 }
 
-/** Opens and starts nothing. @throws {OptionFaults} with every fault. */
+/** @throws {OptionFaults} with all faults. */
 export function readRequest<Options extends Schema, Names extends readonly string[]>(
   { options, operands, check }: Declared<Options, Names>,
   words: CommandWords,
@@ -33,7 +33,7 @@ export function readRequest<Options extends Schema, Names extends readonly strin
     const isRepeated = operand.endsWith('...');
     return [operand.replace(/\?$|\.{3}$/, ''), isRepeated ? words.operands.slice(index) : words.operands[index]];
   });
-  // The members have the types that their rows and sections say.
+  // As rows and sections say.
   return deepFreeze({ ...valuesIn(options, reader), ...Object.fromEntries(named) }) as Request<Options, Names>;
 }
 
@@ -77,7 +77,7 @@ class RequestReader implements OptionReader {
   }
 
   value<Value>({ name }: Option<Value>): Value | undefined {
-    // `read` has parsed the text, perhaps by the other plane's option of this name, which has another default.
+    // `read` may have parsed the text by the other plane's option of this name.
     return this.#values.get(name) as Value | undefined;
   }
 
@@ -115,7 +115,6 @@ class RequestReader implements OptionReader {
     }
   }
 
-  /** @throws {OptionFaults} when there was any fault. */
   throwFaults(): void {
     if (this.#faults.length === 0) return;
     throw new OptionFaults(this.#faults, `\`switchyard ${this.#words.command} --help\` lists the options.`);

@@ -1,4 +1,4 @@
-// Parsers of option values: each turns a text into a typed value, or throws InvalidValue with what the option expects. None reads files.
+// Parsers of option values: each returns a typed value, or throws InvalidValue. None reads files.
 import { isIP, isIPv4, isIPv6 } from 'node:net';
 import { limits } from '../shared/index.js';
 
@@ -11,16 +11,16 @@ export function formatAddress({ host, port }: ListenAddress): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** Freezes plain data recursively. Binary data stays unfrozen: JavaScript cannot freeze a view that has elements. */
+/** Freezes recursively; JavaScript cannot freeze binary data. */
 export function deepFreeze<Value>(value: Value): Value {
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value;
   for (const member of Object.values(value)) deepFreeze(member);
   return Object.freeze(value);
 }
 
-/** The longest delay of a timer: Node.js fires a longer one at once. */
+/** Node.js fires a timer with a longer delay at once. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
-/** The largest size that is accepted: no process has more memory. */
+/** No process has more memory. */
 const MEMORY_BYTES_MAX = 1024 ** 4;
 export const PORT_MAX = 65_535;
 
@@ -32,7 +32,7 @@ export function parseText(text: string): string {
   return text;
 }
 
-/** A switch that is given without a value arrives as `true`. */
+/** A switch without a value arrives as `true`. */
 export function parseSwitch(text: string): boolean {
   if (/^(true|on|yes|1)$/i.test(text)) return true;
   if (/^(false|off|no|0)$/i.test(text)) return false;
@@ -48,7 +48,7 @@ export function oneOf<Choice extends string>(...choices: readonly Choice[]): One
   return Object.assign(parse, { choices });
 }
 
-/** The texts that the value may have; `undefined` when they are not a fixed list. */
+/** `undefined` unless the value is one of a fixed list. */
 export function choicesOf(parse: (text: string) => unknown): readonly string[] | undefined {
   return 'choices' in parse ? (parse as OneOf<string>).choices : undefined;
 }
@@ -66,7 +66,7 @@ export function wholeNumber(bounds: { readonly min: number; readonly max: number
   };
 }
 
-/** Parses a duration to milliseconds. The unit is required: people would read a bare number as seconds or as milliseconds. */
+/** To milliseconds. The unit is required: some would read a bare number as seconds. */
 export function duration(bounds: { readonly minMs: number; readonly maxMs?: number }): (text: string) => number {
   const { minMs, maxMs = TIMER_MS_MAX } = bounds;
   return (text) => {
@@ -79,7 +79,9 @@ export function duration(bounds: { readonly minMs: number; readonly maxMs?: numb
   };
 }
 
-/** Parses a size to bytes. */
+export const anyMs = duration({ minMs: 0 });
+export const positiveMs = duration({ minMs: 1 });
+
 export function size(bounds: { readonly minBytes: number; readonly maxBytes?: number }): (text: string) => number {
   const { minBytes, maxBytes = MEMORY_BYTES_MAX } = bounds;
   return (text) => {
@@ -91,13 +93,13 @@ export function size(bounds: { readonly minBytes: number; readonly maxBytes?: nu
   };
 }
 
-/** The size in the largest unit that gives a whole number. */
+/** In the largest unit that gives a whole number. */
 function sizeText(bytes: number): string {
   const [unit = 'B', unitBytes = 1] = Object.entries(UNIT_BYTES).findLast(([, each]) => bytes % each === 0) ?? [];
   return `${bytes / unitBytes}${unit}`;
 }
 
-/** Port 0 means any free port. @param others what else the option accepts, for the message; begins with `; `. */
+/** @param others what else the option accepts, for the message. */
 export function parseListenAddress(text: string, others = ''): ListenAddress {
   const address = addressOf(text);
   if (address !== undefined) return address;
@@ -111,7 +113,7 @@ function addressOf(text: string): ListenAddress | undefined {
   return isHost && Number(digits) <= PORT_MAX ? { host, port: Number(digits) } : undefined;
 }
 
-/** Comma-separated addresses to connect to. */
+/** Addresses to connect to. */
 export function parseAddresses(text: string): readonly ListenAddress[] {
   return parseList(text, (item) => {
     const address = addressOf(item);
@@ -120,19 +122,18 @@ export function parseAddresses(text: string): readonly ListenAddress[] {
   });
 }
 
-/** An address to connect to. */
 export function parseAdminAddress(text: string): ListenAddress {
   const address = addressOf(text);
   if (address !== undefined && address.port > 0) return address;
   throw new InvalidValue('expects host:port, as in 127.0.0.1:8002 or [::1]:8002');
 }
 
-/** A listen address, or `off` for no listener: `undefined`. */
+/** `undefined` for `off`. */
 export function parseListenAddressOrOff(text: string): ListenAddress | undefined {
   return text === 'off' ? undefined : parseListenAddress(text, '; off for none');
 }
 
-/** A host without a port; an IPv6 address with or without brackets. */
+/** An IPv6 address may have brackets. */
 export function parseHost(text: string): string {
   const host = /^\[(.+)\]$/.exec(text)?.[1] ?? text;
   if (isHostName(host) || isIP(host) !== 0) return host;
@@ -141,7 +142,7 @@ export function parseHost(text: string): string {
   );
 }
 
-/** `''` or a path like `/a/b`: begins with a slash and does not end with one. */
+/** @returns `''` or a path like `/a/b`. */
 export function parsePathPrefix(text: string): string {
   const prefix = text.replace(/\/$/, '');
   const segments = prefix.split('/').slice(1);
@@ -152,19 +153,19 @@ export function parsePathPrefix(text: string): string {
   throw new InvalidValue('expects a path that begins with a slash, as in /gw-rs; / alone means no prefix');
 }
 
-/** Comma-separated origins, each as a browser sends it in the `Origin` header. */
+/** Origins as in the `Origin` header. */
 export function parseOrigins(text: string): readonly string[] {
   return parseList(text, (item) => {
     if (!/^[a-z][a-z0-9+.-]*:\/\/[^/?#@\s]+$/i.test(item) || !URL.canParse(item)) {
       throw new InvalidValue('is not an origin, as in https://app.example:8443: scheme, host and port, no path');
     }
     const { origin } = new URL(item);
-    // For schemes outside the web's, such as a browser extension's, URL has no origin: those are kept as written.
+    // URL knows no origin of other schemes, such as a browser extension's.
     return origin === 'null' ? item : origin;
   });
 }
 
-/** Comma-separated http and https origins that a secret may be sent to, or `any`. */
+/** Origins that a secret may be sent to. */
 export function parseSecretOrigins(text: string): readonly string[] | 'any' {
   if (text === 'any') return text;
   const origins = parseOrigins(text);
@@ -175,7 +176,7 @@ export function parseSecretOrigins(text: string): readonly string[] | 'any' {
   return origins;
 }
 
-/** Comma-separated `host` or `host:port`. @returns them in lower case. */
+/** `host` or `host:port`. @returns them in lower case. */
 export function parseHosts(text: string): readonly string[] {
   return parseList(text, (item) => {
     const [, bracketed, bare, digits = '0'] = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::(\d{1,5}))?$/.exec(item) ?? [];
@@ -185,7 +186,6 @@ export function parseHosts(text: string): readonly string[] {
   });
 }
 
-/** Comma-separated addresses, each with or without a port. */
 export function parseNameServers(text: string): readonly string[] {
   return parseList(text, (item) => {
     const [, bracketed, digits = '53'] = /^(?:\[([^\]]+)\]|[\d.]+)(?::(\d{1,5}))?$/.exec(item) ?? [];
@@ -197,7 +197,7 @@ export function parseNameServers(text: string): readonly string[] {
   });
 }
 
-/** Comma-separated networks; a bare address is a network of one. */
+/** A bare address is a network of one. */
 export function parseNetworks(text: string): readonly string[] {
   return parseList(text, (item) => {
     const [, address = '', digits] = /^([\d.]+|[\da-f:.]+)(?:\/(\d{1,3}))?$/i.exec(item) ?? [];
@@ -207,7 +207,6 @@ export function parseNetworks(text: string): readonly string[] {
   });
 }
 
-/** An HTTP proxy. */
 export interface ProxyAddress {
   readonly host: string;
   readonly port: number;
@@ -215,7 +214,7 @@ export interface ProxyAddress {
   readonly authorization: string;
 }
 
-/** The scheme may be left out, as other programs allow. */
+/** Without a scheme, too, as other programs allow. */
 export function parseProxy(text: string): ProxyAddress {
   const written = text.includes('://') ? text : `http://${text}`;
   const url = URL.canParse(written) ? new URL(written) : undefined;
@@ -237,7 +236,7 @@ function percentDecoded(text: string): string {
   }
 }
 
-/** Hosts, domains, addresses and networks, separated by commas or spaces; `*` is everything. None is wrong: programs differ in what they take. */
+/** Separated by commas or spaces. Nothing is a fault: programs differ in what they accept. */
 export function parseHostPatterns(text: string): readonly string[] {
   return text
     .toLowerCase()
@@ -245,7 +244,6 @@ export function parseHostPatterns(text: string): readonly string[] {
     .filter((pattern) => pattern !== '');
 }
 
-/** Comma-separated texts. */
 export function parseTexts(text: string): readonly string[] {
   return parseList(text, (item) => {
     if (item === '') throw new InvalidValue('is empty; remove a comma or add a value');
@@ -253,7 +251,7 @@ export function parseTexts(text: string): readonly string[] {
   });
 }
 
-/** A SHA-256 in hexadecimal, or `none`. */
+/** A SHA-256, or `none`. */
 export function parseDigest(text: string): string {
   if (text === 'none' || /^[0-9a-f]{64}$/.test(text)) return text;
   throw new InvalidValue('expects 64 hexadecimal digits, or none');
@@ -266,13 +264,12 @@ function isPlainUrl(text: string): boolean {
   return username === '' && password === '' && /^https?:$/.test(protocol);
 }
 
-/** Scheme, host and port, optionally with a path that a proxy has added. @returns it without a trailing slash. */
+/** Optionally with a path that a proxy has added. @returns it without a trailing slash. */
 export function parseBaseUrl(text: string): string {
   if (isPlainUrl(text)) return new URL(text).href.replace(/\/+$/, '');
   throw new InvalidValue('expects an http or https URL, as in http://127.0.0.1:4444, without user, query and fragment');
 }
 
-/** Only scheme, host and port. */
 export function parsePublicUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url !== undefined && /^https?:$/.test(url.protocol) && text.replace(/\/$/, '').toLowerCase() === url.origin)
@@ -282,7 +279,7 @@ export function parsePublicUrl(text: string): string {
   );
 }
 
-/** Comma-separated URLs, returned unchanged, because tokens name issuers with exactly these characters. */
+/** Unchanged, because tokens name issuers with exactly these characters. */
 export function parseIssuers(text: string): readonly string[] {
   return parseList(text, (item) => {
     if (isPlainUrl(item)) return item;
@@ -290,14 +287,13 @@ export function parseIssuers(text: string): readonly string[] {
   });
 }
 
-/** A number from 0 to 1. */
 export function parseFraction(text: string): number {
   const value = /^(?:0|1|[01]?\.\d+)$/.test(text) ? Number(text) : Number.NaN;
   if (value >= 0 && value <= 1) return value;
   throw new InvalidValue('expects a number from 0 to 1, as in 0.01');
 }
 
-/** Items between commas. A fault says which item it is about. */
+/** Items between commas. A fault says which item is wrong. */
 export function parseList<Item>(text: string, parseItem: (item: string) => Item): readonly Item[] {
   return text.split(',').map((item, index) => {
     try {
@@ -309,26 +305,25 @@ export function parseList<Item>(text: string, parseItem: (item: string) => Item)
   });
 }
 
-/** Also true for an IPv4 address, which has the form of a host name. */
+/** Also true for an IPv4 address. */
 function isHostName(text: string): boolean {
   return text.length <= 253 && text.split('.').every((label) => /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/i.test(label));
 }
 
-// Faults in the options, which are reported all at once, each with its option and what to do. A message never repeats a value, because it
-// may be a secret in the wrong place.
+// Faults in options, reported all at once. A message never repeats a value, which may be a secret in the wrong place.
 
-/** Thrown by a value's parser. The message continues after the option's name: "expects …", "cannot be read …". */
+/** The message follows the option's name: "expects …", "cannot be read …". */
 export class InvalidValue extends Error {
   override readonly name = 'InvalidValue';
 }
 
-/** Thrown once, with all faults of a command line and its environment. */
+/** All faults of a command line and its environment. */
 export class OptionFaults extends Error {
   override readonly name = 'OptionFaults';
-  /** One line for each fault, which begins with the option's name. */
+  /** Lines that begin with the option's name. */
   readonly faults: readonly string[];
 
-  /** @param advice one sentence that says where to read more. */
+  /** @param advice a sentence. */
   constructor(faults: readonly string[], advice: string) {
     const count = faults.length === 1 ? '1 fault' : `${faults.length} faults`;
     super([`${count} in the command line and environment:`, ...faults.map((fault) => `  ${fault}`), advice].join('\n'));
@@ -336,15 +331,15 @@ export class OptionFaults extends Error {
   }
 }
 
-// Secrets by name, in a directory or in the store: where a secret is, and which names and values secrets may have.
+// Secrets by name: where a secret is, and which names and values are valid.
 
-/** Excludes paths out of the directory, and hidden files. */
+/** Excludes hidden files, and paths out of the directory. */
 const SECRET_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 
-/** Appended to the name of a secret's file: the file that lists the hosts it may be sent to. */
+/** The file of this name lists the hosts that a secret's file may be sent to. */
 export const HOSTS_FILE_SUFFIX = '.hosts';
 
-/** The rule in words, to follow a name. */
+/** In words, to follow a name. */
 export const SECRET_NAME_RULE = `up to ${limits.secretNameCharsMax} letters, digits, '.', '_' and '-'`;
 
 export function isSecretName(name: string): boolean {
@@ -353,7 +348,7 @@ export function isSecretName(name: string): boolean {
 
 export type SecretLocation = { readonly secret: string } | { readonly file: string };
 
-/** @param text `secret:<name>` or `file:<name>`; `undefined` for any other. */
+/** @param text `secret:<name>` or `file:<name>`. */
 export function readSecretLocation(text: string): SecretLocation | undefined {
   const [, kind, name = ''] = /^(secret|file):(.*)$/.exec(text) ?? [];
   if (kind === undefined || !isSecretName(name)) return undefined;

@@ -1,10 +1,10 @@
-// Reads keys that verify tokens from PEM, a JWK set or a secret. A key gets only the algorithms of its type, so a token cannot choose how a
-// key is used (RFC 8725 section 3.1). Cold path: at start-up, and when a file has changed.
+// Reads keys that verify tokens from PEM, a JWK set or a secret. A key gets only the algorithms of its type (RFC 8725 section 3.1). Cold
+// path.
 import { createHash, createPublicKey, X509Certificate, type KeyObject } from 'node:crypto';
 import { limits } from '../shared/index.js';
 import { InvalidValue } from './values.js';
 
-// The types of keys that sign tokens, and the algorithms of each. Other keys are refused at start-up, because no token could match them.
+// Other types of keys are refused at start-up, because no token could match them.
 
 type KeyKind = 'RSA' | 'P-256' | 'P-384' | 'P-521' | 'Ed25519';
 
@@ -22,7 +22,7 @@ export const ALGORITHMS: Readonly<Record<KeyKind, readonly [string, ...string[]]
   Ed25519: ['EdDSA', 'Ed25519'],
 };
 
-/** RFC 7518 section 3.2: an HMAC secret is at least as long as the hash. */
+/** A secret is at least as long as the hash (RFC 7518 section 3.2). */
 const HMAC_SECRET_BYTES_MIN = { HS256: 32, HS384: 48, HS512: 64 };
 
 function hmacAlgorithms(secret: Uint8Array): readonly string[] {
@@ -31,7 +31,7 @@ function hmacAlgorithms(secret: Uint8Array): readonly string[] {
     .map(([algorithm]) => algorithm);
 }
 
-/** @returns `undefined` when no JWS algorithm fits the key. */
+/** `undefined` when no JWS algorithm fits. */
 export function keyKind(key: KeyObject): KeyKind | undefined {
   const { modulusLength = 0, namedCurve = '' } = key.asymmetricKeyDetails ?? {};
   switch (key.asymmetricKeyType) {
@@ -49,17 +49,17 @@ export function keyKind(key: KeyObject): KeyKind | undefined {
 export interface VerificationKey {
   readonly key: KeyObject | Uint8Array;
   readonly algorithms: readonly string[];
-  /** The key's name in tokens (`kid`); `undefined`: it has none. */
+  /** The `kid` in tokens. */
   readonly id: string | undefined;
   /** Equal for equal keys with the same algorithms and id. */
   readonly digest: string;
 }
 
-/** Whose set it is. A key that cannot be used is a fault in the operator's own file, and is skipped in an issuer's set. */
+/** An unusable key is a fault in the operator's own set, and is skipped in an issuer's set. */
 type JwksOrigin = 'operator' | 'issuer';
 
 const PRIVATE_KEY_LABEL = /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/;
-/** Certificates are accepted for the public key in them. */
+/** Certificates stand for the public key in them. */
 const LABEL = /-----BEGIN (?:(?:[A-Z]+ )*PUBLIC KEY|(?:X509 |TRUSTED )?CERTIFICATE)-----/g;
 const BLOCK = /-----BEGIN ((?:[A-Z]+ )*PUBLIC KEY|(?:X509 |TRUSTED )?CERTIFICATE)-----[^-]*-----END \1-----/g;
 const CERTIFICATE = /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----/;
@@ -67,7 +67,7 @@ export const ACCEPTED_KEY_KINDS = 'RSA of 2048 bits or more, EC on P-256, P-384 
 
 /** @throws {InvalidValue} */
 export function keysOfPem(pem: string): readonly VerificationKey[] {
-  // Node.js would silently derive the public key from a private one, and a private key must not be in every worker.
+  // Node.js would derive the public key, and every worker would have a private one.
   if (PRIVATE_KEY_LABEL.test(pem)) throw new InvalidValue('holds a private key; give the file of its public key');
   const blocks = pem.match(BLOCK) ?? [];
   const count = pem.match(LABEL)?.length ?? 0;
@@ -89,7 +89,7 @@ export function keysOfSecret(secret: Uint8Array): readonly VerificationKey[] {
   throw new InvalidValue('holds a secret that is too short; use 32 random bytes or more');
 }
 
-/** The keys of a JWK set (RFC 7517); of an issuer possibly none, because it may withdraw its last key. @throws {InvalidValue} */
+/** The keys of a JWK set (RFC 7517). An issuer may withdraw its last key. @throws {InvalidValue} */
 export function keysOfJwks(text: string, origin: JwksOrigin): readonly VerificationKey[] {
   const members = jwksIn(text);
   if (members.length > limits.verificationKeysMax) {
@@ -99,17 +99,17 @@ export function keysOfJwks(text: string, origin: JwksOrigin): readonly Verificat
   members.forEach((jwk, index) => {
     const read = keyOfJwk(jwk);
     if (typeof read !== 'string') keys.push(read);
-    // A key that is marked for another use, such as encryption, is not a mistake.
+    // A key for another use, such as encryption, is no mistake.
     else if (origin === 'operator' && read !== OTHER_USE) throw new InvalidValue(`key ${index + 1} in the set ${read}`);
   });
-  // An issuer's set is public, so a secret in it is not secret.
+  // An issuer's set is public.
   const usable = origin === 'operator' ? keys : keys.filter(({ key }) => !(key instanceof Uint8Array));
   if (origin === 'issuer') return usable;
   if (usable.length === 0) throw new InvalidValue('holds no key that verifies tokens');
   return checkedKeys(usable);
 }
 
-/** @returns the keys. @throws {InvalidValue} for too many, for equal keys, and for different keys that a token could not tell apart. */
+/** @throws {InvalidValue} for too many, for equal keys, and for keys that a token could not tell apart. */
 export function checkedKeys(keys: readonly VerificationKey[]): readonly VerificationKey[] {
   if (keys.length > limits.verificationKeysMax) {
     throw new InvalidValue(`holds ${keys.length} keys; ${limits.verificationKeysMax} is the maximum`);
@@ -141,7 +141,7 @@ function keyOfBlock(block: string, which: string): VerificationKey {
   throw new InvalidValue(`${which}cannot be used for signing tokens; use ${ACCEPTED_KEY_KINDS}`);
 }
 
-/** Throws for a certificate with its chain: the keys of the CAs in it would verify tokens, too. */
+/** The keys of the CAs in a chain would verify tokens, too. */
 function refuseChain(blocks: readonly string[]): void {
   if (blocks.length < 2) return;
   const certificates = blocks
@@ -163,7 +163,7 @@ function jwksIn(text: string): readonly unknown[] {
 
 const OTHER_USE = 'is not for signatures';
 
-/** @returns a key, or a text that says why it cannot be used. */
+/** @returns a text if the key cannot be used. */
 function keyOfJwk(jwk: unknown): VerificationKey | string {
   if (typeof jwk !== 'object' || jwk === null) return 'is no object';
   const { kty, kid, use, alg, key_ops: operations, k, d } = jwk as Readonly<Record<string, unknown>>;
@@ -178,7 +178,7 @@ function keyOfJwk(jwk: unknown): VerificationKey | string {
   if (alg === undefined) return verificationKey(read.key, read.algorithms, kid);
   const named = read.algorithms.find((algorithm) => algorithm === alg);
   if (named === undefined) return 'has an alg that does not fit its key type';
-  // The algorithm of this key type has two names (RFC 9864).
+  // One algorithm has two names (RFC 9864).
   const algorithms = named === 'EdDSA' || named === 'Ed25519' ? read.algorithms : [named];
   return verificationKey(read.key, algorithms, kid);
 }
@@ -219,7 +219,7 @@ function verificationKey(
   return { key, algorithms, id, digest };
 }
 
-/** The result of `read`. @throws {InvalidValue} with this problem if `read` throws. */
+/** @throws {InvalidValue} with this problem if `read` throws. */
 export function tryRead<Value>(read: () => Value, problem: string): Value {
   try {
     return read();

@@ -1,9 +1,10 @@
-// Options for how backends are reached, and how long the gateway waits for them.
+// Options for how backends are reached, and how long to wait for them.
 import { limits, perSubject } from '../../shared/index.js';
 import { parseDirectory, readCertificates, readSecretKeys } from '../files.js';
 import { alsoFrom, option, section, type Option, type OptionReader } from '../option.js';
 import {
   duration,
+  positiveMs,
   oneOf,
   parseHostPatterns,
   parseNameServers,
@@ -23,7 +24,7 @@ export const upstreamMode = (fallback: 'tls-only' | 'plain-text-or-tls') =>
     fallback,
   );
 
-/** Commands that encrypt secrets require this option; for the planes it is optional. */
+/** Required by commands that encrypt secrets. */
 export const secretsKeyFile = option(
   'secrets-key-file <path>',
   'file of keys for the secrets in the store, one per line; the first one encrypts, all of them decrypt',
@@ -53,30 +54,20 @@ export const upstreamOptions = {
   ),
   secretKeys: secretsKeyFile,
   connectUrl,
-  connectTimeoutMs: option(
-    'connect-timeout <duration>',
-    'how long connecting to a backend may take',
-    duration({ minMs: 1 }),
-    '5s',
-  ),
+  connectTimeoutMs: option('connect-timeout <duration>', 'how long connecting to a backend may take', positiveMs, '5s'),
   initializeTimeoutMs: option(
     'initialize-timeout <duration>',
     'how long a backend may take to answer initialize',
-    duration({ minMs: 1 }),
+    positiveMs,
     '10s',
   ),
   initializePatienceMs: option(
     'initialize-patience <duration>',
     'how long a new session waits for a slow backend before it starts with the others; lists wait twice as long',
-    duration({ minMs: 1 }),
+    positiveMs,
     '2s',
   ),
-  listTimeoutMs: option(
-    'list-timeout <duration>',
-    'how long a backend may take to list its tools',
-    duration({ minMs: 1 }),
-    '30s',
-  ),
+  listTimeoutMs: option('list-timeout <duration>', 'how long a backend may take to list its tools', positiveMs, '30s'),
   listCacheMs: option(
     'list-cache <duration>',
     "how long a backend's list is cached, for the caller that it was read for; 0s disables caching",
@@ -86,7 +77,7 @@ export const upstreamOptions = {
   callIdleTimeoutMs: option(
     'call-timeout <duration>',
     'how long a backend may send nothing during a call',
-    duration({ minMs: 1 }),
+    positiveMs,
     '300s',
   ),
   unknownMethods: option(
@@ -98,7 +89,7 @@ export const upstreamOptions = {
   clientAnswerTimeoutMs: option(
     'client-answer-timeout <duration>',
     'how long a client may take to answer a request that a backend sends it during a call',
-    duration({ minMs: 1 }),
+    positiveMs,
     '600s',
   ),
 };
@@ -113,10 +104,7 @@ const connectionsPerSubjectMax = option(
   'upstream-connections-per-subject <count>',
   "most of the --upstream-connections that one subject's requests may use at once",
   wholeNumber({ min: 1, max: limits.upstreamConnectionsTotalMax }),
-  {
-    text: 'a quarter of --upstream-connections',
-    from: (reader) => perSubject(reader.resolve(connectionsMax)),
-  },
+  { text: 'a quarter of --upstream-connections', from: (reader) => perSubject(reader.resolve(connectionsMax)) },
 );
 const lookUpsMax = option(
   'name-look-ups <count>',
@@ -128,10 +116,7 @@ const lookUpsPerSubjectMax = option(
   'name-look-ups-per-subject <count>',
   'most DNS look-ups at once for the requests of one subject',
   wholeNumber({ min: 1, max: 16_384 }),
-  {
-    text: 'a sixteenth of --name-look-ups',
-    from: (reader) => Math.ceil(reader.resolve(lookUpsMax) / 16),
-  },
+  { text: 'a sixteenth of --name-look-ups', from: (reader) => Math.ceil(reader.resolve(lookUpsMax) / 16) },
 );
 
 function checkShare(reader: OptionReader, total: Option<number>, share: Option<number>): void {
@@ -209,7 +194,7 @@ export const connectionOptions = section(
   },
 );
 
-// Options for which clients are served, what is sent while a response is not ready, and what is kept for reconnecting clients.
+// Options for which clients are served, and for slow answers and reconnecting clients.
 
 export const eraOptions = {
   served: option(
@@ -221,7 +206,7 @@ export const eraOptions = {
   leaseIdleTimeoutMs: option(
     'lease-idle-timeout <duration>',
     'idle time after which a lease (the state that sessionless requests share) and its upstream sessions end',
-    duration({ minMs: 1 }),
+    positiveMs,
     '5m',
   ),
 };
@@ -236,7 +221,7 @@ export const answerOptions = {
   streamKeepAliveMs: option(
     'stream-keep-alive <duration>',
     'time without data on an event stream after which a comment is sent, so that proxies do not close it',
-    // Proxies and clients give up on silent streams, and a comment is promised every 15 s.
+    // A comment is promised every 15 s, because proxies and clients give up on silent streams.
     duration({ minMs: 100, maxMs: 14_000 }),
     '14s',
   ),

@@ -56,7 +56,7 @@ function checkTls(reader: OptionReader): void {
   }
 }
 
-/** The admin listener must never share an address that callers can reach. */
+/** The admin listener must not share an address that callers can reach. */
 function checkAdmin(reader: OptionReader): void {
   const admin = reader.value(adminAddress);
   for (const option of [address, tlsAddress]) {
@@ -86,7 +86,7 @@ export const listenerOptions = {
           : undefined,
     },
   ),
-  /** Begins with `/` and does not end with one; may be empty. */
+  /** May be empty. */
   pathPrefix: option('path-prefix <path>', 'path prefix of every route; / for none', parsePathPrefix, '/gw-rs'),
   adminAddress,
   metrics: section(
@@ -123,7 +123,7 @@ export const requestCheckOptions = {
   bodyBytesMax: option(
     'max-body-bytes <size>',
     'largest request body; a larger one gets 413',
-    // A body is held in memory as a whole, and the scanner has 32-bit offsets.
+    // A body is held in memory, and the scanner has 32-bit offsets.
     size({ minBytes: 1, maxBytes: 1024 * MIB }),
     '4MiB',
   ),

@@ -1,4 +1,4 @@
-// Options for processes: number, memory, logging, tracing and shutdown; and for what the control plane does on its own.
+// Options for processes: number, memory, logging, tracing and shutdown; and for the control plane's own work.
 import { LOG_LEVELS, MIB } from '../../shared/index.js';
 import {
   WORKERS_MAX,
@@ -9,6 +9,8 @@ import {
 import { option, section } from '../option.js';
 import {
   duration,
+  positiveMs,
+  anyMs,
   oneOf,
   parseAdminAddress,
   parseBaseUrl,
@@ -37,19 +39,19 @@ export const workerOptions = {
   workerHangTimeoutMs: option(
     'worker-hang-timeout <duration>',
     'kill and replace a worker whose event loop has been blocked this long; 0s disables this',
-    duration({ minMs: 0 }),
+    anyMs,
     '10s',
   ),
   reloadTimeoutMs: option(
     'reload-timeout <duration>',
     'how long after SIGHUP a replaced worker may take to finish requests in flight',
-    duration({ minMs: 0 }),
+    anyMs,
     '10m',
   ),
   drainNoticeMs: option(
     'drain-notice <duration>',
     'time between SIGTERM and the drain: /health is 503, requests are still served, and each response closes its connection',
-    duration({ minMs: 0 }),
+    anyMs,
     '0s',
   ),
 };
@@ -65,7 +67,7 @@ export const processOptions = {
   sessionIdleTimeoutMs: option(
     'session-idle-timeout <duration>',
     'idle time after which a session and its upstream sessions end',
-    duration({ minMs: 1 }),
+    positiveMs,
     '1h',
   ),
   isCheckOnly: option(
@@ -89,7 +91,7 @@ export const processOptions = {
   drainTimeoutMs: option(
     'drain-timeout <duration>',
     'how long requests in flight may take to finish after SIGTERM',
-    duration({ minMs: 0 }),
+    anyMs,
     '10s',
   ),
 };
@@ -113,7 +115,7 @@ export const traceOptions = section(
 export const controlPlaneMemory = option(
   'control-plane-memory <size>',
   'memory limit of the control plane; as it is approached, first new sessions and then new requests get 503',
-  // Without any servers it uses close to half of this.
+  // Without servers it uses almost half of this.
   size({ minBytes: 256 * MIB }),
   { text: "three quarters of the machine's or cgroup's memory", from: () => defaultWorkerMemoryBytes(1) },
 );
@@ -128,13 +130,13 @@ export const registryOptions = {
   probeTimeoutMs: option(
     'probe-timeout <duration>',
     'how long a probe of a server, which also reads its lists, may take',
-    duration({ minMs: 1 }),
+    positiveMs,
     '10s',
   ),
   publicationWaitMs: option(
     'publication-wait <duration>',
     'how long a change waits for all user configs to be written before it gets 202 and publishing continues',
-    duration({ minMs: 1 }),
+    positiveMs,
     '10s',
   ),
   dataplaneAdmin: option(

@@ -1,22 +1,23 @@
-// Options for how much a process may hold, how much of it one subject may hold, and what one maker of compositions may create.
+// Options for how much a process, one subject in it, and one maker of compositions may have.
 import { limits, MIB } from '../../shared/index.js';
 import { option, type Option, type OptionReader } from '../option.js';
 import { size, wholeNumber } from '../values.js';
 
-/** Parses any share of memory. */
 const shareSize = size({ minBytes: 1 });
+const upToMillion = wholeNumber({ min: 1, max: 1_000_000 });
+const upToTenThousand = wholeNumber({ min: 1, max: 10_000 });
 
 const sessionCounts = {
   sessionsMax: option(
     'max-sessions <count>',
     'most sessions in one process; a further initialize gets 503',
-    wholeNumber({ min: 1, max: 1_000_000 }),
+    upToMillion,
     '200000',
   ),
   subjectSessionsMax: option(
     'max-sessions-per-subject <count>',
     'most sessions of one subject in one process; a further initialize gets 429',
-    wholeNumber({ min: 1, max: 1_000_000 }),
+    upToMillion,
     '1000',
   ),
 };
@@ -25,20 +26,24 @@ const requestCounts = {
   requestsInFlightMax: option(
     'max-requests-in-flight <count>',
     'most requests in flight in one process; one more gets 503',
-    wholeNumber({ min: 1, max: 1_000_000 }),
+    upToMillion,
     '16384',
   ),
   subjectRequestsInFlightMax: option(
     'max-requests-in-flight-per-subject <count>',
     'most requests of one subject in flight in one process; one more gets 429',
-    wholeNumber({ min: 1, max: 1_000_000 }),
+    upToMillion,
     '2048',
   ),
 };
 
-/** Options for the shares of a process, and of one subject in it. @param memory the option for the memory limit of the process. */
+/** @param memory the option for the memory limit of the process. */
 export function shareOptionsOf(memory: Option<number>) {
   const eighthOf = (reader: OptionReader) => Math.floor(reader.resolve(memory) / 8);
+  const eighth = {
+    text: "an eighth of a process's memory, at most 512MiB",
+    from: (reader: OptionReader) => Math.min(eighthOf(reader), 512 * MIB),
+  };
   const sessionBytesMax = option(
     'max-session-bytes <size>',
     'memory for the sessions of one process, as counted; a further initialize gets 503',
@@ -49,19 +54,13 @@ export function shareOptionsOf(memory: Option<number>) {
     'max-bytes-in-flight <size>',
     'memory for large requests in one process, and as much for large responses; the next waits, then is refused',
     shareSize,
-    {
-      text: "an eighth of a process's memory, at most 512MiB",
-      from: (reader) => Math.min(eighthOf(reader), 512 * MIB),
-    },
+    eighth,
   );
   const listBytesMax = option(
     'max-list-bytes <size>',
     'memory for large lists in one process; a backend whose list does not fit is omitted from the merged list',
     shareSize,
-    {
-      text: "an eighth of a process's memory, at most 512MiB",
-      from: (reader) => Math.min(eighthOf(reader), 512 * MIB),
-    },
+    eighth,
   );
   return {
     ...sessionCounts,
@@ -98,22 +97,12 @@ export function shareOptionsOf(memory: Option<number>) {
 
 /** Bounds for registry and compositions. The defaults are meant for trusted colleagues, who still make mistakes. */
 export const composerOptions = {
-  serversMax: option(
-    'max-servers <count>',
-    'most registered servers; one more gets 409',
-    wholeNumber({ min: 1, max: 10_000 }),
-    '10000',
-  ),
-  compositionsMax: option(
-    'max-compositions <count>',
-    'most compositions; one more gets 409',
-    wholeNumber({ min: 1, max: 10_000 }),
-    '10000',
-  ),
+  serversMax: option('max-servers <count>', 'most registered servers; one more gets 409', upToTenThousand, '10000'),
+  compositionsMax: option('max-compositions <count>', 'most compositions; one more gets 409', upToTenThousand, '10000'),
   makerCompositionsMax: option(
     'max-compositions-per-maker <count>',
     'most compositions that one subject was the last to write; one more gets 409',
-    wholeNumber({ min: 1, max: 10_000 }),
+    upToTenThousand,
     '1000',
   ),
   makerComposedBytesMax: option(

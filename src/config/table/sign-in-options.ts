@@ -1,11 +1,11 @@
-// Options for how people sign in to the console by OpenID Connect. Control plane only.
+// Options for signing in to the console by OpenID Connect. Control plane only.
 import { parseText, InvalidValue } from '../values.js';
 import { readPassword } from '../files.js';
 import { issuerKeys, issuers, isKeyUrl } from './token-options.js';
 import { option, section, type OptionReader } from '../option.js';
 import { connectUrl, upstreamMode } from './backend-options.js';
 
-/** Returned unchanged, because tokens name the issuer with exactly these characters. */
+/** Unchanged, because tokens name the issuer with these characters. */
 function parseSignInIssuer(text: string): string {
   if (isKeyUrl(text, true) && !/[?#]/.test(text)) return text;
   throw new InvalidValue(
@@ -44,7 +44,7 @@ const details = {
   ),
 };
 
-/** Refuses at start-up, where it is noticed, what would fail only at the first sign-in. */
+/** Refuses at start-up what would fail only at the first sign-in. */
 function checkSignIn(reader: OptionReader): void {
   if (!reader.isGiven(issuer))
     return reader.faultGiven(Object.values(details), 'has no effect without --sign-in-issuer; give that, too');

@@ -2,7 +2,7 @@
 import { checkPair, readCertificates, readPassword, readTlsPrivateKey } from '../files.js';
 import { option, section, type ValuesOf, type OptionReader } from '../option.js';
 import {
-  duration,
+  anyMs,
   oneOf,
   parseAddresses,
   parseHost,
@@ -72,7 +72,7 @@ const redis = {
   staleGraceMs: option(
     'redis-stale-grace <duration>',
     'how long the last known user configs are used while the Redis cannot be reached',
-    duration({ minMs: 0 }),
+    anyMs,
     '60s',
   ),
 };
@@ -81,16 +81,16 @@ export type RedisTls =
   | { readonly mode: 'plain-text' }
   | {
       readonly mode: 'tls' | 'mtls';
-      /** PEM; `undefined`: trust the system's CAs. */
+      /** `undefined`: the system's. */
       readonly trustBundle: string | undefined;
       readonly clientCertificate: string | undefined;
       readonly clientPrivateKey: string | undefined;
     };
 
-/** Sentinels know the current address of the Redis, also after a failover. */
+/** Sentinels know the address of the Redis, also after a failover. */
 interface RedisSentinels {
   readonly sentinels: readonly ListenAddress[];
-  /** The Redis's name at the Sentinels. */
+  /** Of the Redis. */
   readonly name: string;
   readonly username: string | undefined;
   readonly password: string | undefined;
@@ -111,7 +111,7 @@ export type StoreOptions =
       readonly tls: RedisTls;
       readonly username: string | undefined;
       readonly password: string | undefined;
-      /** How long the last known configs are used while Redis cannot be reached. */
+      /** How long the last known configs are used without Redis. */
       readonly staleGraceMs: number;
     };
 

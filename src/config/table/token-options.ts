@@ -1,14 +1,14 @@
-// Options for how tokens are verified and minted, and for where clients without a token are referred to.
+// Options for verifying and minting tokens, and for what clients without one are told.
 import { readTokenJwks, readTokenPrivateKey, readTokenPublicKey, readTokenSecret } from '../files.js';
 import { option, section, type ValueOf, type OptionReader } from '../option.js';
-import { duration, parseIssuers, parsePublicUrl, parseText, parseTexts, parseList, InvalidValue } from '../values.js';
+import { anyMs, parseIssuers, parsePublicUrl, parseText, parseTexts, parseList, InvalidValue } from '../values.js';
 import { upstreamMode } from './backend-options.js';
 import { limits } from '../../shared/index.js';
 import { isIPv4 } from 'node:net';
 
-// `--token-roles-claim`, `--token-teams-claim` and `--token-role-names`: the claims that hold a caller's role and teams.
+// The claims with a caller's role and teams.
 
-/** The roles of callers of the control plane. Each role may do what those before it may. */
+/** Each role may do what those before it may. */
 export const roles = ['reader', 'editor', 'admin'] as const;
 
 export type Role = (typeof roles)[number];
@@ -21,8 +21,8 @@ export function isRoleEnough(actual: Role | undefined, needed: Role): boolean {
 type RoleNames = Readonly<Record<Role, readonly string[]>>;
 
 /**
- * The path to a claim: names of members, from the payload on. A text with a colon or a slash is one name, because identity providers name
- * custom claims by URLs; otherwise dots separate names, and `\.` is a literal dot.
+ * Names of members, from the payload on, separated by dots; `\\.` is a literal dot. A text with a colon or slash is one name, because
+ * identity providers name custom claims by URLs.
  */
 export function parseClaimPath(text: string): readonly string[] {
   if (text.length > limits.claimPathCharsMax) {
@@ -36,7 +36,7 @@ export function parseClaimPath(text: string): readonly string[] {
   return steps;
 }
 
-/** Comma-separated `role=value`: the values that stand for a role, instead of its own name. */
+/** Comma-separated `role=value`: values that stand for a role instead of its name. */
 export function parseRoleNames(text: string): RoleNames {
   const named = parseList(text, (item) => {
     const [, roleText = '', value = ''] = /^([^=]*?)\s*=\s*(.*)$/s.exec(item) ?? [];
@@ -54,7 +54,7 @@ export function parseRoleNames(text: string): RoleNames {
   return { reader: namesOf('reader'), editor: namesOf('editor'), admin: namesOf('admin') };
 }
 
-/** The names if `--token-role-names` is not given. */
+/** Without `--token-role-names`. */
 export const DEFAULT_ROLE_NAMES: RoleNames = { reader: ['reader'], editor: ['editor'], admin: ['admin'] };
 
 const mode = upstreamMode('tls-only');
@@ -92,7 +92,7 @@ function checkIssuers(reader: OptionReader): void {
     if (reader.isGiven(issuers) && reader.value(issuers)?.includes(source.issuer)) {
       reader.fault(issuerKeys, 'has an issuer that is also in --token-issuer; name it in only one of them');
     }
-    if (isPlainText(source) && reader.value(mode) === 'tls-only') {
+    if (/^http:/i.test(source.url ?? source.issuer) && reader.value(mode) === 'tls-only') {
       reader.fault(issuerKeys, 'has an http URL, which needs --upstream-connection-mode plain-text-or-tls');
     }
   }
@@ -118,14 +118,14 @@ export const tokenOptions = section(
     leewayMs: option(
       'token-leeway <duration>',
       "how far an issuer's clock may be ahead: a token is accepted this long before its nbf",
-      duration({ minMs: 0 }),
+      anyMs,
       '30s',
     ),
     issuerKeys,
     issuerKeyGraceMs: option(
       'token-jwks-grace <duration>',
       "how long an issuer's keys stay in use after they were last fetched",
-      duration({ minMs: 0 }),
+      anyMs,
       '24h',
     ),
     ...mintingOptions,
@@ -137,9 +137,9 @@ export const tokenOptions = section(
       publicKey: publicKey?.pem,
       secret: secret?.secret,
       jwks: jwks?.text,
-      /** The files of these keys, which are read again when they change. */
+      /** These files are read again when they change. */
       keyPaths: { publicKey: publicKey?.path, secret: secret?.path, jwks: jwks?.path },
-      /** Whether issuers' keys may be fetched over http, from a loopback address. */
+      /** Whether issuers' keys may be fetched over http from a loopback address. */
       isPlainTextAllowed: reader.resolve(mode) === 'plain-text-or-tls',
     }),
   },
@@ -147,7 +147,7 @@ export const tokenOptions = section(
 
 type VerifiedTokens = ValueOf<typeof tokenOptions>;
 
-/** Whether any keys are configured that verify tokens. */
+/** Whether any key verifies tokens. */
 export function hasKeys({ publicKey, secret, jwks, issuerKeys }: VerifiedTokens): boolean {
   return publicKey !== undefined || secret !== undefined || jwks !== undefined || issuerKeys.length > 0;
 }
@@ -156,9 +156,7 @@ const role = option(
   'token-roles-claim <claim>',
   'claim with the role of a token: reader, editor or admin',
   parseClaimPath,
-  {
-    text: 'every token has the role admin',
-  },
+  { text: 'every token has the role admin' },
 );
 const roleNames = option(
   'token-role-names <list>',
@@ -173,7 +171,7 @@ const teams = option(
   { text: 'nobody has a team' },
 );
 
-/** Which claims hold a caller's role and teams; `undefined`: no claim is examined. Control plane only. */
+/** `undefined`: no claim is examined. Control plane only. */
 export const roleClaimOptions = section(
   { role, roleNames, teams },
   {
@@ -207,15 +205,15 @@ export const protectedResourceOptions = {
   ),
 };
 
-// `--token-jwks-url`: where each issuer's keys are. An issuer without a URL is discovered at its well-known addresses.
+// `--token-jwks-url`: where each issuer's keys are.
 
-/** The URL of an issuer's JWK set; `undefined`: discovered from the issuer's metadata. */
+/** A JWK set; without a URL, the issuer is discovered at its well-known addresses. */
 export interface IssuerKeySource {
   readonly issuer: string;
   readonly url: string | undefined;
 }
 
-/** Comma-separated items: `issuer=url`, or just an issuer that is a URL. */
+/** Comma-separated `issuer=url`, or just an issuer's URL. */
 export function parseIssuerKeySources(text: string): readonly IssuerKeySource[] {
   const sources = parseList(text, parseSource);
   sources.forEach(({ issuer }, index) => {
@@ -225,15 +223,11 @@ export function parseIssuerKeySources(text: string): readonly IssuerKeySource[] 
   return sources;
 }
 
-/** Whether keys may be fetched from the URL: in plain text they could be anybody's, except on this machine. */
+/** Over plain text, keys could be anybody's, except on this machine. */
 export function isKeyUrl(text: string, isPlainTextAllowed: boolean): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || url.username !== '' || url.password !== '') return false;
   return url.protocol === 'https:' || (isPlainTextAllowed && url.protocol === 'http:' && isLoopback(url.hostname));
-}
-
-function isPlainText({ issuer, url }: IssuerKeySource): boolean {
-  return /^http:/i.test(url ?? issuer);
 }
 
 function parseSource(item: string): IssuerKeySource {
