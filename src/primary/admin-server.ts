@@ -1,5 +1,5 @@
-// The listener for operators and monitoring, in the primary: liveness, readiness, figures, and what happens in the workers
-// (view-pages.ts). Plain HTTP without a token, so it listens on loopback by default and can change only the log level. Cold path.
+// The listener for operators and monitoring: liveness, readiness, figures, and what happens in the workers (view-pages.ts). Plain HTTP
+// without a token, so it listens on loopback by default and can change only the log level. Cold path.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { isIP, type AddressInfo } from 'node:net';
@@ -9,13 +9,10 @@ import { HostPolicy, limits } from '../shared/index.js';
 import { closeIdleForNew } from '../fair/index.js';
 import type { ReadinessReport } from './readiness.js';
 
-/** Body of a request that changes something on the admin listener. Beyond that, 400. */
+/** Of the body of a change. Beyond that, 400. */
 const ADMIN_BODY_CHARS_MAX = 1_024;
 
-/**
- * Connections to the admin listener; a monitor needs one, and several operators may connect at once. Beyond that, the one that has been
- * silent for longest is closed.
- */
+/** For a monitor and several operators. Beyond that, the one that has been silent for longest is closed. */
 const ADMIN_CONNECTIONS_MAX = 64;
 
 export interface AdminPage {
@@ -24,23 +21,20 @@ export interface AdminPage {
   readonly body: string;
 }
 
-/**
- * Pages by path; a path that ends with a slash is followed by a name. @param accept the `accept`
- * header of the request. @param name the decoded text after the slash.
- */
+/** Pages by path; after a path with a slash at its end comes a name. @param accept the header. @param name decoded. */
 export type AdminPages = Readonly<
   Record<string, (accept: string, query: URLSearchParams, name: string) => AdminPage | Promise<AdminPage>>
 >;
 
-/** Changes made with PUT, by path. */
+/** Changes with PUT, by path. */
 export type AdminChanges = Readonly<Record<string, (body: string) => AdminPage>>;
 
 export interface AdminOptions {
   readonly pages: AdminPages;
   readonly changes?: AdminChanges;
-  /** Host names that requests may use besides the machine's addresses: lower-case, with or without a port. */
+  /** Allowed besides the machine's addresses: lower-case, with or without a port. */
   readonly allowedHosts: readonly string[];
-  /** Gets errors that the listener survives, such as no file descriptor being left for a connection. */
+  /** Gets errors that the listener survives, such as a lack of file descriptors. */
   readonly onFault: (error: Error) => void;
   readonly requestMsMax?: number;
 }
@@ -54,7 +48,7 @@ export class AdminServer {
     this.address = address;
   }
 
-  /** @throws {StartFault} that names the address and says what to do. */
+  /** @throws {StartFault} for an operator. */
   static async listen(address: ListenAddress, options: AdminOptions): Promise<AdminServer> {
     const server = createAdminServer(address.host, options);
     try {
@@ -63,7 +57,7 @@ export class AdminServer {
     } catch (error) {
       throw listenFault(address, '--admin-address', error);
     }
-    // An open connection must not keep the program from ending.
+    // Connections must not keep the program from ending.
     server.unref();
     const { port } = server.address() as AddressInfo;
     return new AdminServer(server, { host: address.host, port });
@@ -77,7 +71,6 @@ export class AdminServer {
   }
 }
 
-/** Creates the server without starting to listen. */
 export function createAdminServer(host: string, options: AdminOptions): Server {
   const { allowedHosts, onFault, requestMsMax = limits.adminRequestMsMax } = options;
   const isAdmitted = hostCheckFor(host, allowedHosts);
@@ -87,24 +80,24 @@ export function createAdminServer(host: string, options: AdminOptions): Server {
   });
   closeIdleForNew(server, ADMIN_CONNECTIONS_MAX);
   server.headersTimeout = server.requestTimeout = requestMsMax;
-  // A connection that sends nothing at all would keep its slot from others.
+  // A connection that sends nothing would keep its slot.
   server.setTimeout(requestMsMax, (socket) => socket.destroy());
-  // A failure to listen is handled by the caller.
+  // The caller handles a failure to listen.
   server.on('error', (error) => {
     if (server.listening) onFault(error);
   });
   return server;
 }
 
-/** The interval of Node's check for slow requests: its default of 30 s is longer than a request may take. */
+/** Node checks for slow requests every 30 s by default, which is longer than one may take. */
 const CHECK_MS = 1_000;
 
 type AdmitsHost = (host: string, origin: string) => boolean;
 
-/** Decides which `Host` and `Origin` are accepted: a page in an operator's browser must not read what this machine serves. */
+/** A page in an operator's browser must not read what this machine serves. */
 function hostCheckFor(listenHost: string, allowedHosts: readonly string[]): AdmitsHost {
   const policy = new HostPolicy({ listenHost, allowedHosts: [], allowedOrigins: [] });
-  // DNS names can be rebound to this machine, addresses cannot. A request without `Host` does not come from a browser.
+  // DNS names can be rebound to this machine, addresses cannot. Browsers always send a `Host`.
   return (host, origin) => {
     const name = host.toLowerCase().replace(/:\d*$/, '');
     const isKnown = host === '' || name === 'localhost' || isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0;
@@ -115,7 +108,6 @@ function hostCheckFor(listenHost: string, allowedHosts: readonly string[]): Admi
   };
 }
 
-/** The body and the status of `/ready`. */
 export function readyPage({ isReady, obstacles, degraded, slotCount, listeningCount }: ReadinessReport): AdminPage {
   const status = isReady ? 'ready' : 'not ready';
   const workers = { expected: slotCount, listening: listeningCount };
@@ -130,11 +122,11 @@ async function answer(
   request: IncomingMessage,
   response: ServerResponse,
   isAdmitted: AdmitsHost,
-  pagesAndChanges: PagesAndChanges,
+  options: AdminOptions,
 ): Promise<void> {
   let page: AdminPage;
   try {
-    page = await pageFor(request, isAdmitted, pagesAndChanges);
+    page = await pageFor(request, isAdmitted, options);
   } catch (error) {
     page = jsonPage(500, { detail: error instanceof Error ? error.message : String(error) });
   }
@@ -144,19 +136,17 @@ async function answer(
   response.end(request.method === 'HEAD' ? undefined : body);
 }
 
-type PagesAndChanges = Pick<AdminOptions, 'pages' | 'changes'>;
-
 async function pageFor(
   request: IncomingMessage,
   isAdmitted: AdmitsHost,
-  { pages, changes = {} }: PagesAndChanges,
+  { pages, changes = {} }: AdminOptions,
 ): Promise<AdminPage> {
   const { method, url = '/', headers } = request;
   if (!isAdmitted(headers.host ?? '', headers.origin ?? ''))
     return jsonPage(403, {
       detail: 'Host or Origin not allowed: use an IP address, or a host in --allowed-hosts',
     });
-  const [path, query] = splitAt(url, url.indexOf('?'));
+  const [path = '', query = ''] = url.split(/\?(.*)/s);
   const change = Object.hasOwn(changes, path) ? changes[path] : undefined;
   if (change !== undefined)
     return method === 'PUT' ? change(await readBody(request)) : jsonPage(405, { detail: 'use PUT' });
@@ -171,11 +161,7 @@ async function pageFor(
   return page(headers.accept ?? '', new URLSearchParams(query), name);
 }
 
-function splitAt(text: string, at: number): readonly [string, string] {
-  return at === -1 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)];
-}
-
-/** Splits a path such as /requests/<id> into page and name; the name is `undefined` if it is missing or cannot be decoded. */
+/** Splits a path such as /requests/<id>; the name is `undefined` if it is missing or cannot be decoded. */
 function splitPath(path: string): { readonly pagePath: string; readonly name: string | undefined } {
   const slash = path.indexOf('/', 1) + 1;
   if (slash > 1 && slash < path.length) return { pagePath: path.slice(0, slash), name: decodedName(path.slice(slash)) };
@@ -190,7 +176,7 @@ function decodedName(text: string): string | undefined {
   }
 }
 
-/** Reads the body of a change, which is short; one that is too long counts as empty. */
+/** A body that is too long counts as empty. */
 async function readBody(request: IncomingMessage): Promise<string> {
   let body = '';
   for await (const chunk of request.setEncoding('utf8')) {

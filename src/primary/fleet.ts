@@ -1,4 +1,4 @@
-// All slots of the gateway: starts, watches, reloads and drains them. A single slot's process is the concern of slot.ts. Cold path.
+// All slots of the gateway: starts, watches, reloads and drains them. Cold path.
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataplaneOptions } from '../config/index.js';
@@ -11,32 +11,30 @@ import { StartQueue } from './start-queue.js';
 import { Views, type WorkerAnswer } from './view-pages.js';
 
 interface HangWatchOptions<Worker> {
-  /** Silence after which a worker is considered hung; 0 disables the watch. */
+  /** Silence after which a worker counts as hung; 0 disables the watch. */
   readonly hangTimeoutMs: number;
-  /** How many workers are given up per look, at most. */
+  /** The most workers that are given up per look. */
   readonly atOnceMax: number;
-  /** Called once per hung worker. */
+  /** Called once for each hung worker. */
   readonly onHung: (worker: Worker, silentMs: number) => void;
-  /** Replaced in tests. */
   readonly nowMs?: () => number;
 }
 
-/** If two looks are this many periods apart, the primary itself did not run meanwhile. */
+/** If looks are this many periods apart, the primary itself did not run. */
 const LATE_FACTOR = 1.5;
 
 /**
- * Finds workers that hang: their event loop has sent no heartbeat for too long, because the process is stopped or caught in a loop.
- * Only silence during which the primary was awake counts: a machine that was suspended, or too busy to run the primary, kept its
- * workers silent too. And no more workers are given up at once than could be started at once.
+ * Finds workers whose event loop has sent no heartbeat for too long. Only silence while the primary was awake counts: a suspended or too
+ * busy machine keeps workers silent, too. No more workers are given up at once than can be started at once.
  */
 export class HangWatch<Worker> {
   readonly #options: HangWatchOptions<Worker>;
   readonly #nowMs: () => number;
   readonly #periodMs: number;
-  /** How long the primary has been awake so far, in ms. */
+  /** How long the primary has been awake. */
   #awakeMs = 0;
   #lookedAtMs: number;
-  /** When each worker last sent a heartbeat, in awake time. */
+  /** By awake time. */
   readonly #heardAtMs = new Map<Worker, number>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -53,13 +51,12 @@ export class HangWatch<Worker> {
     this.#timer = setInterval(() => this.look(), this.#periodMs);
   }
 
-  /** Stops the watch for good. */
   stop(): void {
     clearInterval(this.#timer);
     this.#heardAtMs.clear();
   }
 
-  /** From now on the worker has to send heartbeats. */
+  /** From now on the worker must send heartbeats. */
   watch(worker: Worker): void {
     this.#heardAtMs.set(worker, this.#awakeMs);
   }
@@ -68,12 +65,12 @@ export class HangWatch<Worker> {
     if (this.#heardAtMs.has(worker)) this.#heardAtMs.set(worker, this.#awakeMs);
   }
 
-  /** The worker has ended, or is being ended by code that watches it itself. */
+  /** The worker has ended, or is being ended. */
   leave(worker: Worker): void {
     this.#heardAtMs.delete(worker);
   }
 
-  /** Called by the timer; public for tests. */
+  /** Public for tests. */
   look(): void {
     const nowMs = this.#nowMs();
     this.#awakeMs += Math.min(nowMs - this.#lookedAtMs, this.#periodMs * LATE_FACTOR);
@@ -91,23 +88,19 @@ export class HangWatch<Worker> {
 
 const ENDING = 'the gateway ends';
 
-/** Time for the workers to drop a changed config. After that, the request that changed it is answered anyway, and the log says so. */
+/** Time for the workers to drop a changed config. After that, the request that changed it is answered, and the log says so. */
 const FORGET_MS_MAX = 2_000;
 
 export class Fleet {
-  /**
-   * Resolves with the number of listening workers, once every worker that can listen does: a slot whose starts keep failing is not
-   * waited for once another worker listens.
-   */
+  /** Resolves with the number of listening workers once all listen, or one does and the starts of the others keep failing. */
   readonly ready: Promise<number>;
-  /** Resolves with the reason of the last failed start, when no worker starts and none has ever listened. */
+  /** Resolves with a reason when no worker starts and none has ever listened. */
   readonly failure: Promise<string>;
 
   readonly #plan: WorkerPlan;
   readonly #createSlot: (slot: number, plan: WorkerPlan) => Slot;
-  /** Indexed by slot number. */
   readonly #slots: Slot[];
-  /** Slots added by a reload: the successor that is starting, and predecessors that finish their work. */
+  /** Of a reload: the successor that is starting, and predecessors that finish their work. */
   readonly #others = new Set<Slot>();
   readonly #figures: FleetFigures;
   readonly #views = new Views(sendToWorker);
@@ -115,14 +108,14 @@ export class Fleet {
   readonly #hangWatch: HangWatch<ChildProcess>;
   readonly #logger: Logger;
   readonly #bounds: FleetBounds;
-  /** Handlers called after each state change of a slot: from `ready`, `drain` and `onChange`, and two per slot being replaced. */
+  /** Called after each state change of a slot. */
   readonly #onStateChange = new Set<() => void>();
   #deathCount = 0;
-  /** The level set by an operator; without one, starting workers use the level in their options. */
+  /** Set by an operator; otherwise workers use the level in their options. */
   #logLevel: LogLevel | undefined;
   #isDrainAnnounced = false;
   #isEnding = false;
-  /** The readiness last announced to the workers. */
+  /** What the workers were told last. */
   #isReady = false;
 
   constructor(plan: WorkerPlan, logger: Logger) {
@@ -159,17 +152,16 @@ export class Fleet {
     this.ready = this.#untilReady();
   }
 
-  /** How many workers ended by themselves after they had listened. */
+  /** Workers that ended by themselves after they had listened. */
   get deathCount(): number {
     return this.#deathCount;
   }
 
-  /** Gathers the figures of all workers that listen or drain. */
   async figures(): Promise<GatheredFigures> {
     return this.#figures.gather(() => this.#all().flatMap((slot) => slot.answeringWorker ?? []));
   }
 
-  /** Asks every slot's worker, including predecessors that finish after a reload; `undefined` when too many questions are open. */
+  /** Also asks predecessors that finish after a reload; `undefined` when too many questions are open. */
   async ask(question: ViewQuestion): Promise<readonly WorkerAnswer[] | undefined> {
     return this.#views.ask(
       question,
@@ -177,7 +169,7 @@ export class Fleet {
     );
   }
 
-  /** Sets the log level of all workers, including those that start to listen later. */
+  /** Also for workers that start to listen later. */
   setLogLevel(level: LogLevel): void {
     this.#logLevel = level;
     for (const worker of this.#servingWorkers()) sendToWorker(worker, { kind: 'log-level', level });
@@ -187,12 +179,11 @@ export class Fleet {
     return this.#slots.map((slot) => slot.readiness);
   }
 
-  /** Calls back after each change of a slot's state, or of what its worker reports about its store or keys. */
+  /** After each change of a slot's state, or of what its worker reports about its store or keys. */
   onChange(handler: () => void): void {
     this.#onStateChange.add(handler);
   }
 
-  /** Tells every listening worker, unless it was told the same before. */
   tellReadiness(isReady: boolean): void {
     this.#isReady = isReady;
     for (const slot of this.#all()) slot.tellReadiness(isReady);
@@ -203,7 +194,7 @@ export class Fleet {
     this.#hangWatch.start();
   }
 
-  /** Makes every worker's health check announce a drain, including workers that start to listen later. */
+  /** Also for workers that start to listen later. */
   announceDrain(): void {
     this.#isDrainAnnounced = true;
     for (const slot of this.#slots)
@@ -211,8 +202,8 @@ export class Fleet {
   }
 
   /**
-   * Replaces the workers one after the other by workers with these options: a successor starts, listens and has the slot before its
-   * predecessor is told to finish. If a successor cannot start, its predecessor stays and the reload ends. One reload at a time.
+   * Replaces the workers one by one: a successor listens and has the slot before its predecessor is told to finish. If a successor cannot
+   * start, its predecessor stays and the reload ends. One reload at a time.
    * @returns why not all workers were replaced.
    */
   async reload(options: DataplaneOptions): Promise<string | undefined> {
@@ -225,7 +216,7 @@ export class Fleet {
   }
 
   async #replace(number: number, plan: WorkerPlan): Promise<string | undefined> {
-    // Waits for the predecessor of an earlier reload: memory allows two generations at once, not more.
+    // Memory allows two generations at once, not more.
     await this.#until(() => this.#isEnding || [...this.#others].every((other) => other.number !== number));
     if (this.#isEnding) return ENDING;
     const successor = this.#createSlot(number, plan);
@@ -248,12 +239,12 @@ export class Fleet {
     this.#logger.info({ slot: number, workerPid: servingWorker?.pid, version }, 'a new worker has the slot');
     if (predecessor === undefined) return undefined;
     void this.#retire(predecessor, plan.start.options.reloadTimeoutMs);
-    // Until the predecessor has left, it may get new connections; afterwards every new connection sees the reloaded options.
+    // The predecessor may get new connections until it has left.
     await this.#until(() => this.#isEnding || predecessor.hasLeft);
     return undefined;
   }
 
-  /** Lets a replaced worker finish its work, and then ends it without ending its sessions. */
+  /** Lets a replaced worker finish, and ends it without ending its sessions. */
   async #retire(predecessor: Slot, timeoutMs: number): Promise<void> {
     this.#others.add(predecessor);
     const { number: slot, version, servingWorker: worker } = predecessor;
@@ -282,9 +273,8 @@ export class Fleet {
   }
 
   /**
-   * Drains every worker, then stops them all, because a drained worker still serves the others' hops. Both phases together have
-   * `timeoutMs`: stopping gets what the drain left, but never less than it takes to notify responsive backends. Resolves when no
-   * process is left.
+   * Drains every worker, then stops all, because a drained worker still serves the others' hops. Both together have `timeoutMs`, but
+   * stopping has at least the time to notify responsive backends. Resolves when no process is left.
    */
   async drain(timeoutMs: number): Promise<void> {
     const endMs = performance.now() + timeoutMs;
@@ -298,7 +288,7 @@ export class Fleet {
     );
     await Promise.race([this.#untilAllAre('drained', 'stopping', 'stopped'), timeIsUp]);
     timer.abort();
-    // Stopping has its own kill timer, and a worker with very many sessions to end may legitimately be silent.
+    // Stopping has its own timer, and a worker with many sessions to end may be silent.
     this.#hangWatch.stop();
     const stopWithinMs = Math.max(Math.round(endMs - performance.now()), this.#bounds.workerStopMs);
     const farewellsMs = stopWithinMs - exitMsOf(timeoutMs, stopWithinMs, this.#bounds);
@@ -306,7 +296,7 @@ export class Fleet {
     await this.#untilAllAre('stopped');
   }
 
-  /** Kills every worker, for good. A drain under way ends with it. */
+  /** Kills every worker for good, which ends a drain. */
   kill(): void {
     this.#isEnding = true;
     for (const slot of this.#all()) slot.kill();
@@ -316,7 +306,7 @@ export class Fleet {
     switch (message.kind) {
       case 'listening':
         this.#hangWatch.watch(worker);
-        // The gateway's readiness does not change when a successor replaces a worker, so the new worker is told here.
+        // A successor does not change the readiness, so it is told here.
         if (this.#isReady) this.tellReadiness(true);
         if (this.#logLevel !== undefined) sendToWorker(worker, { kind: 'log-level', level: this.#logLevel });
         if (this.#isDrainAnnounced) sendToWorker(worker, { kind: 'announce-drain' });
@@ -339,7 +329,7 @@ export class Fleet {
     }
   }
 
-  /** A hung worker may hold half of the callers' connections, and will never answer them. */
+  /** It may hold half of the callers' connections, and will never answer them. */
   #killHung(worker: ChildProcess, silentMs: number): void {
     const slot = this.#all().find(({ servingWorker }) => servingWorker === worker)?.askedWorker.slot;
     this.#logger.error({ slot, workerPid: worker.pid, silentMs }, 'worker hangs: killed');
@@ -358,7 +348,7 @@ export class Fleet {
     return [...this.#slots, ...this.#others];
   }
 
-  /** Before a worker answers the write of a subject's config, every worker drops what it has kept of the config, or is too slow. */
+  /** Before a worker answers the write of a config, every worker drops what it keeps of the config, or is too slow. */
   async #forget(announcer: ChildProcess, { subject, ticket }: Extract<FromWorker, { kind: 'written' }>): Promise<void> {
     const workers = this.#servingWorkers();
     const { silent } = await this.#forgetting.ask(workers, FORGET_MS_MAX, (worker, round) =>
@@ -403,10 +393,7 @@ export class Fleet {
   }
 }
 
-/**
- * The part of a worker's time to stop that remains after notifying backends. It grows with the drain timeout, because
- * a worker with a long one has much to end, and a busy machine needs longer for it. At most half of the time to stop.
- */
+/** The part of a worker's time to stop that remains after notifying backends. A longer drain timeout leaves more to end. At most half. */
 function exitMsOf(drainTimeoutMs: number, stopWithinMs: number, bounds: FleetBounds): number {
   const inProportionMs = Math.round(drainTimeoutMs / bounds.workerExitDivisor);
   return Math.min(Math.max(bounds.workerExitMs, inProportionMs), Math.floor(stopWithinMs / 2));

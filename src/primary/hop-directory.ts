@@ -1,6 +1,6 @@
-// The private directory of the slots' hop sockets: created when the primary starts, removed when it ends. A killed
-// primary leaves its directory behind, and the next one removes it. The primary holds a socket in the directory to
-// show that it is in use: unlike a process id, this is reliable across namespaces and after a reboot. Cold path.
+// The private directory of the hop sockets: created when the primary starts, removed when it ends. The next primary removes that of a
+// killed one. A socket in the directory shows that it is in use: unlike a process id, this is reliable across namespaces and after a
+// reboot. Cold path.
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -9,19 +9,19 @@ import { join } from 'node:path';
 import { StartFault, isPrivateFolder, preparedSocketPath, RestoredSocket } from '../process/index.js';
 import { exitStatus, limits, type Logger } from '../shared/index.js';
 
-/** Path of a Unix socket: 108 bytes with the final NUL (unix(7)). Beyond that, the primary does not start. */
+/** 108 bytes with the final NUL (unix(7)). Beyond that, the primary does not start. */
 export const UNIX_SOCKET_PATH_BYTES_MAX = 107;
 
-/** Concurrent connections to the socket by which a primary holds its directory. Beyond that, a new one is closed. */
+/** To the socket that shows the use. Beyond that, a new one is closed. */
 const HOP_DIRECTORY_HOLDER_CONNECTIONS_MAX = 16;
-/** Directories that a starting primary inspects, to remove those of killed primaries. Beyond that, the rest stay. */
+/** Directories that are inspected. Beyond that, the rest stay. */
 export const HOP_DIRECTORIES_SWEPT_MAX = 1_000;
 
 const PREFIX = 'switchyard-';
-/** The form of the names that mkdtemp(3) makes. */
+/** As mkdtemp(3) makes names. */
 const NAME = /^switchyard-[A-Za-z0-9]{6}$/;
 const HOLDER_SOCKET = 'primary.sock';
-/** The highest process id of 64-bit Linux (proc(5), kernel.pid_max). */
+/** Of 64-bit Linux (proc(5), kernel.pid_max). */
 const PROCESS_ID_MAX = 4_194_304;
 const ADVICE = 'set TMPDIR to a short path that is writable';
 
@@ -31,8 +31,8 @@ export interface HopDirectory {
 }
 
 /**
- * Creates the directory in the system's temporary directory (`TMPDIR` names another), after removing those left by killed primaries.
- * @throws {StartFault} when it cannot be created, or when its sockets' paths would be too long.
+ * Creates the directory in the system's temporary directory (`TMPDIR`), and removes those of killed primaries.
+ * @throws {StartFault} when it cannot be created, or its sockets' paths would be too long.
  */
 export async function makeHopDirectory(slotCount: number, logger: Logger): Promise<HopDirectory> {
   const parent = tmpdir();
@@ -66,7 +66,7 @@ export async function makeHopDirectory(slotCount: number, logger: Logger): Promi
   return { path, remove };
 }
 
-/** Removes the directories of this user's dead primaries. Doubtful cases are left alone. */
+/** Removes the directories of this user's dead primaries. Doubtful ones stay. */
 async function sweep(parent: string, logger: Logger): Promise<void> {
   let names: string[];
   try {
@@ -86,7 +86,7 @@ async function sweep(parent: string, logger: Logger): Promise<void> {
   }
 }
 
-/** Whether a primary held the directory and none does any more. Without that socket it is just being created, or not ours. */
+/** Whether a primary used the directory and none does now. Without its socket, the directory is just being created, or is not ours. */
 async function isDeserted(path: string): Promise<boolean> {
   const socket = connect(join(path, HOLDER_SOCKET));
   try {

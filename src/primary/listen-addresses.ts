@@ -1,6 +1,6 @@
-// Checks, before any worker is forked, that the listen addresses are free, and claims them until the program ends. Workers share
-// their port with SO_REUSEPORT, so a second gateway on it would silently take half of the first one's connections; an exclusive
-// bind fails instead, also when another program has the port. Cold path.
+// Checks, before any worker is forked, that the listen addresses are free, and claims them until the program ends. Workers share their
+// port with SO_REUSEPORT, so a second gateway would silently take half of the first one's connections. An exclusive bind fails instead.
+// Cold path.
 import { randomInt } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer, type AddressInfo, type Server, isIPv6 } from 'node:net';
@@ -8,17 +8,15 @@ import { once } from 'node:events';
 import { type DataplaneOptions, type ListenAddress, PORT_MAX } from '../config/index.js';
 import { listenFault } from '../process/index.js';
 
-// Claims a listen address for the life of the primary. Workers share their port with SO_REUSEPORT and come and go, so whether the
-// port can be bound does not tell whether a gateway has it: one may be about to start its first worker, or the next after its last.
-// A claim is a socket in Linux's abstract namespace, named after the address: the kernel drops it with the process, and each
-// network namespace has its own claims, as it has its own ports. Other systems have no such namespace, and no claims.
+// A claim is a socket in Linux's abstract namespace, named after the address, which the kernel drops with the process. It is needed
+// because workers come and go: whether the port can be bound does not tell whether a gateway has it. Other systems have no claims.
 
 const CLAIM_PREFIX = 'switchyard-claim:';
 
 /**
- * Call while the address is bound exclusively: then no two processes claim overlapping addresses at the same moment. Rejects
- * with EADDRINUSE when a running gateway has claimed the address, or one that overlaps with it.
- * @param address with an IP address as its host, and a real port.
+ * Call while the address is bound exclusively, so that no two processes claim it at the same moment. Rejects with EADDRINUSE when a
+ * running gateway has claimed an overlapping address.
+ * @param address an IP address and a real port.
  * @returns what has to be closed to release the claim.
  */
 async function claim(address: ListenAddress): Promise<Server | undefined> {
@@ -30,7 +28,7 @@ async function claim(address: ListenAddress): Promise<Server | undefined> {
   return holder.unref();
 }
 
-/** Whether the two addresses overlap: they are the same, or one of them covers all addresses of the machine. */
+/** Also when one of them covers all addresses of the machine. */
 export function isOverlapping(one: ListenAddress, other: ListenAddress): boolean {
   if (one.port !== other.port) return false;
   if (one.host === other.host) return true;
@@ -40,7 +38,7 @@ export function isOverlapping(one: ListenAddress, other: ListenAddress): boolean
   return isWildcard && !isIPv6(one.host) && !isIPv6(other.host);
 }
 
-/** All claims in this network namespace. If they cannot be listed, listening on the claim's name still fails for an equal address. */
+/** In this network namespace. If they cannot be listed, listening on the claim's name still fails for an equal address. */
 function readClaims(): ListenAddress[] {
   let sockets: string;
   try {
@@ -48,7 +46,7 @@ function readClaims(): ListenAddress[] {
   } catch {
     return [];
   }
-  // The kernel prints NUL as @; some versions of Node.js pad the name with NULs.
+  // The kernel prints NUL as @; some versions of Node.js append NULs.
   const claims = sockets.matchAll(/ @switchyard-claim:(\d+):([0-9A-Fa-f.:%a-z]+)@*$/gm);
   return Array.from(claims, ([, port, host]) => ({ port: Number(port), host: host ?? '' }));
 }
@@ -58,7 +56,7 @@ function inUseError(): Error {
 }
 
 export interface ClaimedAddresses {
-  /** The options with real ports: port 0 is resolved here, because all workers need the same port. */
+  /** With real ports in place of 0: all workers need the same port. */
   readonly options: DataplaneOptions;
   readonly release: () => void;
 }
@@ -69,14 +67,14 @@ interface Bound {
 }
 
 /**
- * Binds each address once, claims it, and releases the port again for the workers.
- * @throws {StartFault} that names the address and says what to do.
+ * Binds each address once, claims it, and releases the port for the workers.
+ * @throws {StartFault} for an operator.
  */
 export async function claimAddresses(options: DataplaneOptions): Promise<ClaimedAddresses> {
   const bound: Bound[] = [];
   const release = (): void => bound.forEach(({ claim: holder }) => holder?.close());
   try {
-    // Both ports are held until both are bound, so that the addresses cannot be the same.
+    // Both stay bound until both are, so that they cannot be the same.
     const address = await bind(options.address, '--address', bound);
     const tls = options.tls && {
       ...options.tls,
@@ -91,16 +89,15 @@ export async function claimAddresses(options: DataplaneOptions): Promise<Claimed
   }
 }
 
-/** How many ports to try: a chosen port may be in use, or claimed by a gateway that does not listen on it yet. */
+/** Ports that are tried: one may be in use, or claimed by a gateway that does not listen yet. */
 const CHOICES_MAX = 16;
-/** With fewer ports than this, the system chooses. */
+/** With fewer ports, the system chooses. */
 const PORTS_MIN = 1_000;
 const OUTGOING_PORTS_PATH = '/proc/sys/net/ipv4/ip_local_port_range';
 
 /**
- * Chooses a port outside the range of outgoing connections: one of those could take it before the workers listen, and keep it for
- * hours. The port may be in use.
- * @returns 0, the system's choice, if that leaves too few ports or the range is unknown.
+ * Outside the range of outgoing connections: one of those could take the port before the workers listen. The port may be in use.
+ * @returns 0, the system's choice, if too few ports are left or the range is unknown.
  */
 export function choosePort(): number {
   const last = lastOutgoingPort();
@@ -127,14 +124,14 @@ async function bind(address: ListenAddress, optionName: string, bound: Bound[]):
 }
 
 async function bindOnce(address: ListenAddress, bound: Bound[]): Promise<ListenAddress> {
-  // Destroys connections that arrive in this moment, so that they cannot keep the server from closing.
+  // Connections that arrive now must not keep the server from closing.
   const server = createServer((socket) => socket.destroy());
   try {
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
       server.listen({ host: address.host, port: address.port, exclusive: true }, resolve);
     });
-    // The claim is for the IP address that a host name was resolved to.
+    // A host name was resolved to this IP address.
     const { address: host, port } = server.address() as AddressInfo;
     bound.push({ server, claim: await claim({ host, port }) });
     return { host: address.host, port };

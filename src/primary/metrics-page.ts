@@ -1,5 +1,5 @@
-// `/metrics`: the gathered figures in Prometheus' text format or in OpenMetrics, or as JSON for `switchyard top`. The
-// only module that uses prom-client, which writes the text; it is loaded when the page is first requested. Cold path.
+// `/metrics`: the figures in Prometheus' text format, in OpenMetrics, or as JSON for `switchyard top`. The only module that uses prom-
+// client, which is loaded with the first request. Cold path.
 import {
   metricFamilies,
   OTHER_LABEL,
@@ -20,10 +20,9 @@ interface Sample {
 }
 
 export class MetricsPage {
-  /** The label values that are shown, the first ones to arrive: each worker bounds its own, but together they could have more. */
+  /** The first label values to arrive: each worker bounds its own, but together they may have more. */
   readonly #shown = { backend: new Set<string>(), origin: new Set<string>() };
 
-  /** @param accept the `accept` header of the request. */
   async write(series: Iterable<Series>, accept: string): Promise<AdminPage> {
     const { default: prom } = await import('prom-client');
     const isOpenMetrics = accept.includes('application/openmetrics-text');
@@ -65,11 +64,11 @@ export class MetricsPage {
   }
 }
 
-/** A metric in the form in which prom-client passes metrics between processes. */
+/** As prom-client passes metrics between processes. */
 function metricOf(name: MetricName, series: readonly Series[], isOpenMetrics: boolean): object {
   const family: MetricFamily = metricFamilies[name];
   const values = series.flatMap((item) => samplesOf(name, family, item, isOpenMetrics));
-  // In OpenMetrics the suffix of a counter belongs to its samples, and prom-client adds it.
+  // In OpenMetrics, prom-client adds a counter's suffix to its samples.
   const written = isOpenMetrics ? name.replace(/_total$/, '') : name;
   return { name: written, help: family.help, type: family.type, aggregator: 'sum', values };
 }
@@ -93,7 +92,7 @@ function samplesOf(name: MetricName, family: MetricFamily, series: Series, isOpe
   ];
 }
 
-/** OpenMetrics requires `1.0`, and Prometheus accepts it, so both formats produce the same series. */
+/** OpenMetrics requires `1.0`, and Prometheus accepts it. */
 function boundText(bound: number | undefined): string {
   if (bound === undefined) return '+Inf';
   return Number.isInteger(bound) ? `${bound}.0` : String(bound);

@@ -1,16 +1,15 @@
-// The delay before the next attempt after a failure: it doubles with each failure and starts over after a success. Cold path.
+// The delay before the next attempt: it doubles with each failure and starts over after a success. Cold path.
 
-/** The delay after this many attempts, in ms, for callers that count attempts themselves. */
+/** In ms, for callers that count attempts themselves. */
 export function delayAfter(tries: number, delayMsMin: number, delayMsMax: number): number {
   return Math.min(delayMsMin * 2 ** tries, delayMsMax);
 }
 
-/** A random delay between half of `delayMs` and all of it, so that clients that failed together do not retry together. */
+/** Between half of `delayMs` and all of it, so that clients that failed together do not retry together. */
 export function withJitter(delayMs: number, random: number): number {
   return delayMs * (1 - random / 2);
 }
 
-/** The delays of one series of attempts. */
 export class Backoff {
   readonly #delayMsMin: number;
   readonly #delayMsMax: number;
@@ -22,7 +21,7 @@ export class Backoff {
     this.#delayMs = delayMsMin;
   }
 
-  /** @returns how long to wait before the next attempt, in ms. Each call doubles the delay, up to the maximum. */
+  /** @returns ms to wait before the next attempt. Each call doubles them, up to the maximum. */
   next(): number {
     const delayMs = this.#delayMs;
     this.#delayMs = Math.min(delayMs * 2, this.#delayMsMax);
@@ -34,7 +33,6 @@ export class Backoff {
     return withJitter(this.next(), random);
   }
 
-  /** The last attempt succeeded. */
   reset(): void {
     this.#delayMs = this.#delayMsMin;
   }

@@ -1,11 +1,9 @@
 // Reads the body of a `fetch` within its deadline and a number of bytes.
 
 /**
- * The whole body, decoded. What is compressed counts by its decompressed bytes.
- *
- * `fetch` alone forgets its signal once the head has arrived and garbage was collected: a body that never ends would then be read for
- * five minutes.
- * @param signal the one that the request was made with; rejects with its reason.
+ * `fetch` alone forgets its signal once the head has arrived and garbage was collected: it would read an endless body for five minutes.
+ * Compressed bodies count with their decompressed bytes.
+ * @param signal that of the request; rejects with its reason.
  * @param tooLarge makes the error for a body of more than `bytesMax`.
  */
 export async function bodyText(

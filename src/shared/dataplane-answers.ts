@@ -1,15 +1,14 @@
-// The shapes of the responses of a dataplane's admin listener, for the programs that query it. Members that are not listed are dropped, so
-// that nothing unexpected from a dataplane of another version is passed on.
+// The responses of a dataplane's admin listener, for the programs that query it. Members that are not listed are dropped.
 import * as z from 'zod';
 
-// The control plane uses the `meta` of each member in the documentation of the responses that it passes on.
+// The control plane documents the responses that it passes on with `meta`.
 const count = z.number().meta({ type: 'integer', minimum: 0 });
 const duration = z.number().meta({ minimum: 0 });
 const time = z.string().meta({ format: 'date-time' });
 const hash = z.string().meta({ pattern: '^[0-9a-f]{12}$', description: 'As in the log.' });
 const era = z.enum(['legacy', 'modern']).optional();
 const state = z.string().meta({ description: 'Of its upstream session; `unused`: there is none.' });
-// The control plane names workers of several dataplanes by a number of their machine, too.
+// The control plane adds the number of their machine to workers of several dataplanes.
 const ofSeveral = 'With several dataplanes: its number, `/` and the slot';
 const slot = count.meta({ type: ['integer', 'string'], description: `Of a worker. ${ofSeveral}.` });
 const slots = z.array(slot).meta({

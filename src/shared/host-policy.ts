@@ -1,23 +1,23 @@
-// Which `Host` and `Origin` headers are accepted (S02, X01; specification 2.2): the protection against DNS rebinding. The verdict for a host is
-// cached, because nearly all requests carry the same one.
+// Which `Host` and `Origin` headers are accepted (S02, X01; specification 2.2), against DNS rebinding. Verdicts are cached, because
+// nearly all requests have the same host.
 import { HTTP_TOKEN, isHttpToken, isOwnHeader } from './http-token.js';
 import { refusals, type Refusal } from './refusals.js';
 import { limits } from './limits.js';
 
-/** Characters of a header value whose parsed form is cached: real clients send short values. */
+/** Longer header values are not cached; real clients send short ones. */
 export const REMEMBERED_HEADER_CHARS_MAX = 256;
 
-/** Different `host` headers whose verdict is cached, per worker; callers can invent any number. Beyond that, all verdicts are forgotten. */
+/** Callers can invent any number of hosts. Beyond that, all verdicts are forgotten. */
 export const HOST_VERDICTS_MAX = 1_024;
 
 export interface HostPolicyOptions {
-  /** The listener's host: callers of a loopback listener must name a loopback host. */
+  /** Callers of a loopback listener must name a loopback host. */
   readonly listenHost: string;
-  /** `host` or `host:port`, lower-case. If there are any, no other host is accepted. */
+  /** `host` or `host:port`, lower-case. If there are any, no other is accepted. */
   readonly allowedHosts: readonly string[];
   /** Exact origins. */
   readonly allowedOrigins: readonly string[];
-  /** Whether pages from the requested host itself are allowed: for a listener that serves pages. */
+  /** For a listener that serves pages: they may call it. */
   readonly areOwnPagesAllowed?: boolean;
 }
 
@@ -25,9 +25,9 @@ const CORS_ALLOW_HEADERS = [
   ...['authorization', 'content-type', 'accept', 'mcp-session-id'],
   ...['mcp-protocol-version', 'mcp-method', 'mcp-name', 'last-event-id'],
 ];
-/** The headers of mirrored parameters (MCP 2026-07-28); each tool chooses the rest of the name. */
+/** Mirrored parameters (MCP 2026-07-28). */
 const PARAM_HEADER = new RegExp(`^mcp-param-${HTTP_TOKEN}$`);
-/** The session id, and the challenge that names where a page gets a token. */
+/** The challenge names where a page gets a token. */
 const EXPOSED_HEADERS = 'mcp-session-id, www-authenticate';
 const PREFLIGHT_AGE_S = 86_400;
 
@@ -45,28 +45,28 @@ export class HostPolicy {
     this.#areOwnPagesAllowed = options.areOwnPagesAllowed === true;
   }
 
-  /** Whether accepted requests can name only a loopback or an allowed host, so that their callers cannot choose it. */
+  /** Whether callers cannot choose the host: only loopback or allowed hosts are accepted. */
   get isHostTrusted(): boolean {
     return this.#isLoopbackOnly || this.#allowedHosts.size > 0;
   }
 
-  /** @returns why the request is refused, or `undefined`. */
+  /** @returns `undefined` if both are accepted. */
   check(host: string, origin: string): Refusal | undefined {
     if (!(this.#verdicts.get(host) ?? this.#judgeHost(host))) return refusals.hostRefused;
     if (origin !== '' && !this.#isOriginAllowed(origin, host)) return refusals.originRefused;
     return undefined;
   }
 
-  /** Headers of a response to a page of an allowed origin: name, value, … */
+  /** For a page of an allowed origin: name, value, … */
   corsHeaders(origin: string): readonly string[] {
     return ['access-control-allow-origin', origin, 'access-control-expose-headers', EXPOSED_HEADERS, 'vary', 'origin'];
   }
 
   /**
-   * Headers of the response to a preflight request: name, value, …
-   * @param requested the `access-control-request-headers`: those that could reach a backend are allowed. Which of them do is up to the
-   *   config of the caller, who is not known yet.
-   * @param methods the methods that pages may use.
+   * For the response to a preflight request: name, value, …
+   * @param requested the `access-control-request-headers`. All that could reach a backend are allowed: the caller, and so its config, is
+   *   not known yet.
+   * @param methods that pages may use.
    */
   preflightHeaders(requested: string, methods = 'GET, POST, DELETE, OPTIONS'): readonly string[] {
     return [
@@ -94,18 +94,18 @@ export class HostPolicy {
     if (this.#allowedOrigins.has(origin)) return true;
     const authority = /^https?:\/\/([^/]+)$/.exec(origin)?.[1];
     if (authority === undefined) return false;
-    // After DNS rebinding, a page's own host equals the requested host, so that proves nothing unless the host is trusted.
+    // After DNS rebinding, a page's own host is the requested one, which proves nothing unless the host is trusted.
     if (this.#areOwnPagesAllowed && this.isHostTrusted && authority.toLowerCase() === host.toLowerCase()) return true;
     return isLoopbackName(withoutPort(authority.toLowerCase())) && isLoopbackName(withoutPort(host.toLowerCase()));
   }
 }
 
-/** The host, for the log, if it is why the request is refused. */
+/** The host, if the request is refused for it. */
 export function refusedHost(refusal: Refusal, host: string): string | undefined {
   return refusal === refusals.hostRefused ? host : undefined;
 }
 
-/** The requested headers that could reach a backend; at most as many as one request may have. */
+/** At most as many as one request may have. */
 function forwardableIn(requested: string): readonly string[] {
   const names = requested.split(',').map((name) => name.trim().toLowerCase());
   const forwardable = names.filter((name) => PARAM_HEADER.test(name) || (isHttpToken(name) && !isOwnHeader(name)));

@@ -1,11 +1,11 @@
-// Names of headers: their characters (RFC 9110, 5.6.2), which of them are never copied, and how one is found.
+// Headers: the characters of names (RFC 9110, 5.6.2), which are never copied, and how one is found.
 
-/** The token in an `authorization` header (RFC 6750, 2.1); `''` when there is none, or the scheme is not Bearer. */
+/** `''` when there is no token, or the scheme is not Bearer (RFC 6750, 2.1). */
 export function bearerToken(authorization: string): string {
   return /^bearer +(.*)$/i.exec(authorization)?.[1]?.trim() ?? '';
 }
 
-/** For use within a regular expression. */
+/** Within a regular expression. */
 export const HTTP_TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 
 const WHOLE = new RegExp(`^${HTTP_TOKEN}$`);
@@ -15,8 +15,8 @@ export function isHttpToken(text: string): boolean {
 }
 
 /**
- * Headers that belong to one connection, or to a message that the gateway writes itself: never copied from a caller or set by a config
- * (specification 2.6). `expect` is included because the gateway has the whole body before it sends the request.
+ * Headers of one connection, or of a message that the gateway writes itself: never copied from a caller or set by a config (specification
+ * 2.6).
  */
 const OWN_HEADERS =
   /^(?:host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|http2-settings|expect|last-event-id)$|^(?:proxy-|content-|accept|mcp-)/;
@@ -25,7 +25,7 @@ export function isOwnHeader(lowerCaseName: string): boolean {
   return OWN_HEADERS.test(lowerCaseName);
 }
 
-/** @param headers lower-case name, value, … @returns the value of the first header of this name. */
+/** @param headers lower-case name, value, … @returns the first value. */
 export function headerIn(headers: readonly string[], name: string): string | undefined {
   for (let i = 0; i + 1 < headers.length; i += 2) if (headers[i] === name) return headers[i + 1];
   return undefined;

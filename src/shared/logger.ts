@@ -6,25 +6,21 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pino, type Logger as PinoLogger } from 'pino';
 import { KIB, MIB } from './values.js';
 
-/** A fault of something outside this process, such as the store. It is logged without a stack trace, which would not help. */
+/** A fault outside this process, such as of the store: logged without a stack trace. */
 export class OutsideFault extends Error {
   override readonly name: string = 'OutsideFault';
 }
 
-/** Interval between log lines about failed requests to one backend. After that, failures in between are counted in the next line. */
+/** Interval between log lines of one kind. Repetitions are counted in the next line. */
 export const FAILURE_LOG_INTERVAL_MS = 10_000;
 
-/**
- * Kinds of log line, such as about one subject's broken config, whose repetitions are counted. Beyond that, the oldest kind is forgotten,
- * and logged again when it recurs.
- */
+/** Kinds of log lines whose repetitions are counted. Beyond that, the oldest kind is forgotten. */
 export const REPEATED_LOG_KINDS_MAX = 1_024;
 
-/** Limits the lines of all kinds together. */
 interface SharedLines {
-  /** @returns whether a line about the subject may be logged. */
+  /** Whether a line about the subject may be logged. */
   tryTake(subject: string): boolean;
-  /** How many lines were refused since the last call. */
+  /** Lines that were refused since the last call. */
   takeRefused(): number;
 }
 
@@ -34,22 +30,21 @@ interface RepeatedKind {
 }
 
 /**
- * Logs lines that a caller could trigger over and over: the first line of a kind is logged at once, and further ones are counted in the
- * next line of that kind, once an interval has passed. Cold path: only for failures.
+ * Logs lines that a caller could trigger over and over: the first of a kind at once, later ones are counted in the next line of that
+ * kind, after an interval. Cold path.
  */
 export class RepeatedLog {
   readonly #nowMs: () => number;
-  /** In the order in which they were last logged. */
   readonly #kinds = new Map<string, RepeatedKind>();
   readonly #shares: SharedLines | undefined;
 
-  /** @param shares limits the lines in total and per subject, where there are many kinds. */
+  /** @param shares limits all lines together, and those about one subject. */
   constructor(nowMs: () => number = () => performance.now(), shares?: SharedLines) {
     this.#nowMs = nowMs;
     this.#shares = shares;
   }
 
-  /** @param kind lines of the same kind count as repetitions. @param subject whose share of lines the line counts in. */
+  /** @param kind lines of one kind are repetitions. @param subject whom the line is about. */
   log(
     level: 'info' | 'warn' | 'error',
     logger: Logger,
@@ -73,7 +68,7 @@ export class RepeatedLog {
     this.log('error', logger, kind, fields, message);
   }
 
-  /** @returns how many lines of the kind were not logged since the last; `undefined` when this line is not logged either. */
+  /** @returns how many lines of the kind were not logged before this one; `undefined` when this one is not logged either. */
   #take(kind: string, subject = ''): number | undefined {
     const nowMs = this.#nowMs();
     const known = this.#kinds.get(kind);
@@ -92,31 +87,28 @@ export class RepeatedLog {
   }
 }
 
-// Writes log lines to standard output. A reader that is slow, stuck or gone, or a full disk, must neither block the process nor end it. No
-// write waits: lines that are not accepted at once are kept up to a bound, and beyond that dropped and counted. Hot path when the access
-// log is on.
-//
+// Writes log lines to standard output. A slow reader or a full disk must neither block nor end the process: lines that are not accepted
+// at once are kept up to a bound, and beyond that dropped and counted. Hot path when the access log is on.
 //   open ── EAGAIN ──▶ waiting ── everything taken ──▶ open        waiting: lines are kept, a timer tries again
 //   any ── another error ──▶ failed ── a pause ──▶ open            failed: lines are dropped without a try
 
-/** Bytes of log lines of a process that wait for a slow reader of standard output. Beyond that, further lines are dropped and counted. */
+/** Bytes of lines that wait for a slow reader. Beyond that, lines are dropped and counted. */
 const LOG_BYTES_WAITING_MAX = MIB;
-/** Interval between attempts to write waiting log lines, and pause after standard output failed. */
+/** Interval between attempts to write, and pause after standard output failed. */
 export const LOG_RETRY_MS = 50;
-/** Time that a process which ends waits for the reader of its last log lines. After that, the lines are lost. */
+/** Time that a process waits at its end for the reader of the last lines. */
 const LOG_FLUSH_MS_MAX = 1_000;
-/** The reused buffer that log lines are encoded in. A longer line gets a buffer of its own. */
+/** A longer line gets a buffer of its own. */
 const LOG_LINE_SCRATCH_BYTES = 16 * KIB;
 
 const FLUSH_CHECK_MS = 5;
 
-/** A process has one output, for its standard output. */
 export class LogOutput {
   readonly #fd: number;
   readonly #onDropped: (lines: number) => void;
-  /** Lines are encoded here, so that a line needs no buffer of its own. */
+  /** Short lines are encoded here. */
   readonly #scratch = Buffer.allocUnsafe(LOG_LINE_SCRATCH_BYTES);
-  /** Waiting lines; the first may be the rest of a line. */
+  /** The first may be the rest of a line. */
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
   #retryTimer: NodeJS.Timeout | undefined;
@@ -124,15 +116,15 @@ export class LogOutput {
   #droppedLines = 0;
 
   /**
-   * @param fd is made non-blocking if it could block.
-   * @param onDropped receives the number of lost lines, once lines are accepted again.
+   * @param fd is made non-blocking.
+   * @param onDropped gets the number of lost lines, once lines are accepted again.
    */
   constructor(fd: number, onDropped: (lines: number) => void) {
     this.#fd = openNonBlocking(fd);
     this.#onDropped = onDropped;
   }
 
-  /** Gives a slow reader some time to take the waiting lines; those that it does not take are lost. */
+  /** Waits some time for a slow reader. */
   async flush(): Promise<void> {
     const endMs = performance.now() + LOG_FLUSH_MS_MAX;
     while (this.#waiting.length > 0 && performance.now() < endMs) {
@@ -141,7 +133,7 @@ export class LogOutput {
     }
   }
 
-  /** @param line a whole line with its line end. Never throws. */
+  /** @param line with its line end. Never throws. */
   write(line: string): void {
     // A UTF-16 unit takes at most three bytes.
     const isShort = line.length * 3 <= this.#scratch.length;
@@ -158,7 +150,7 @@ export class LogOutput {
     else if (this.#droppedLines > 0) this.#reportDropped();
   }
 
-  /** @returns how many bytes were accepted; `undefined` when the line is lost, and must not be kept. */
+  /** @returns the accepted bytes; `undefined` when the line is lost. */
   #tryWrite(bytes: Buffer): number | undefined {
     try {
       this.#failedUntilMs = 0;
@@ -181,7 +173,7 @@ export class LogOutput {
     this.#retryTimer ??= setTimeout(() => this.#retry(), LOG_RETRY_MS).unref();
   }
 
-  /** Writes the waiting lines one by one: the kernel does not mix short writes of several processes to one pipe, but may mix long ones. */
+  /** One by one: the kernel does not mix short writes of several processes to one pipe. */
   #retry(): void {
     clearTimeout(this.#retryTimer);
     this.#retryTimer = undefined;
@@ -209,8 +201,8 @@ export class LogOutput {
 }
 
 /**
- * Opens a pipe or a terminal again where the system allows it: the non-blocking flag is shared by all holders of a descriptor, and other
- * programs did not ask for it. A socket cannot be opened again, but only processes of this program share it.
+ * Opens a pipe or a terminal again where possible, because all holders of a descriptor share the non-blocking flag. A socket cannot be
+ * opened again, but only this program's processes share it.
  */
 function openNonBlocking(fd: number): number {
   const stats = fstatSync(fd);
@@ -218,14 +210,14 @@ function openNonBlocking(fd: number): number {
     try {
       return openSync(`/proc/self/fd/${fd}`, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
     } catch {
-      // Not supported here, or the pipe has no reader: then a write fails at once and does not block.
+      // Not possible here, or the pipe has no reader: then a write fails at once.
     }
   }
   if (stats.isSocket() || stats.isFIFO()) heldSockets.push(new Socket({ fd, readable: false }).unref());
   return fd;
 }
 
-/** Sockets that made their descriptors non-blocking. They are kept, because a garbage-collected socket closes its descriptor. */
+/** Kept, because a garbage-collected socket closes its descriptor. */
 const heldSockets: Socket[] = [];
 
 const STDOUT = 1;
@@ -240,10 +232,10 @@ export function isLogLevel(value: unknown): value is LogLevel {
 }
 
 let output: LogOutput | undefined;
-/** The loggers of the process: one, or a few in tests. A logger made by `child` keeps the level that it was created with. */
+/** One, or a few in tests. `child` loggers keep their level. */
 const loggers: Logger[] = [];
 
-/** @param bindings members of every line, for example `{slot: 2}`. */
+/** @param bindings members of every line, such as `{slot: 2}`. */
 export function createLogger(level: string, bindings: Record<string, string | number>): Logger {
   output ??= new LogOutput(STDOUT, (droppedLines) => {
     logger.warn({ droppedLines }, 'log lines were dropped: standard output did not accept them');
@@ -264,22 +256,21 @@ function errorInLog(error: Error): object {
   return error instanceof OutsideFault ? { ...fields, stack: undefined } : fields;
 }
 
-/** Sets the level of every logger that `createLogger` has made in this process. */
 export function setLogLevel(level: LogLevel): void {
   for (const logger of loggers) logger.level = level;
 }
 
-/** To be called before the process exits, or lines that a slow reader has not taken yet would be lost. */
+/** Call before the process exits: a slow reader may not have the last lines. */
 export async function flushLog(): Promise<void> {
   await output?.flush();
 }
 
-/** A subject as it appears in log lines: the first 12 hex digits of its SHA-256, so that no identity is logged (X23). */
+/** A subject in the log: the first 12 hex digits of its SHA-256 (X23). */
 export function subjectHash(subject: string): string {
   return createHash('sha256').update(subject).digest('hex').slice(0, 12);
 }
 
-/** A session as it appears in logs and views, where its id must not appear, because the id gives access to the session. */
+/** A session in logs and views, since its id gives access to it. */
 export function sessionHash(id: string): string {
   return subjectHash(id);
 }

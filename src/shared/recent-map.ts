@@ -1,5 +1,5 @@
-// A bounded map that forgets what was not used for longest, in two generations: when the young one is full, the old one is dropped and the
-// young one takes its place. A hit costs one look-up, where a strict least-recently-used order would cost a delete and an insert. Hot path.
+// A bounded map that forgets what was not used for longest, in two generations: when the young one is full, it replaces the old one. A
+// hit costs one look-up; an exact order of use would cost a delete and an insert. Hot path.
 
 export class RecentMap<Value> {
   readonly #entriesPerGeneration: number;
@@ -10,9 +10,8 @@ export class RecentMap<Value> {
   #old = new Map<string, Value>();
 
   /**
-   * @param entriesMax the most entries in the map.
-   * @param bytesMax the most bytes of all values, except that the last one may exceed it.
-   * @param bytesOf the bytes of one value; always the same for the same value.
+   * @param bytesMax of all values; the last one may exceed it.
+   * @param bytesOf always the same for the same value.
    */
   constructor(entriesMax: number, bytesMax: number, bytesOf: (value: Value) => number) {
     this.#entriesPerGeneration = Math.max(1, Math.floor(entriesMax / 2));

@@ -1,86 +1,37 @@
-// The dataplane's own refusals: their HTTP statuses and JSON-RPC codes (specification "Errors" and specification 2.2). The control plane's are in
-// `control-plane/common/control-plane-fault.ts`. A refusal is a frozen value that is returned, never thrown, so that a refusal on the hot
-// path costs nothing. docs/errors.md shows them, written by `npm run docs`, with when each occurs and what to do about it.
+// The dataplane's own refusals (specification "Errors" and 2.2); the control plane's are in `control-plane/common/control-plane-
+// fault.ts`. A refusal is a frozen value that is returned, never thrown. `npm run docs` writes them into docs/errors.md, which says when
+// each occurs and what to do about it.
 import { limits } from './limits.js';
 
-/** Codes of MCP 2026-07-28: headers that contradict the body, a capability that the client lacks, and an unsupported version. */
+/** Codes of MCP 2026-07-28. */
 export const modernCodes = {
   headerMismatch: -32020,
   capabilityMissing: -32021,
   versionUnsupported: -32022,
 } as const;
 
-/** The JSON-RPC error codes that the gateway sends or interprets. All other codes of backends are relayed as they are. */
+/** The codes that the gateway sends or interprets; all others of backends are relayed. */
 export const rpcCodes = {
   parseError: -32700,
   invalidRequest: -32600,
   methodNotFound: -32601,
   invalidParams: -32602,
   internalError: -32603,
-  /** MCP's answer to `resources/read` for an unknown URI. */
+  /** To `resources/read` for an unknown URI. */
   resourceNotFound: -32002,
-  /** MCP 2025-11-25: the user has to do something in a browser first. */
+  /** MCP 2025-11-25: the user has to do something in a browser. */
   urlElicitationRequired: -32042,
   ...modernCodes,
-  /** Refused before the JSON-RPC message was processed, by rules of transport and sessions. */
+  /** By the rules of transport and sessions, before the message was processed. */
   refused: -32000,
 } as const;
 
-type RefusalCode =
-  | 'path-unknown'
-  | 'method-not-allowed'
-  | 'host-refused'
-  | 'origin-refused'
-  | 'token-missing'
-  | 'token-invalid'
-  | 'token-expired'
-  | 'keys-unavailable'
-  | 'config-missing'
-  | 'config-failed'
-  | 'virtual-host-unknown'
-  | 'head-ambiguous'
-  | 'header-unreadable'
-  | 'mirror-too-large'
-  | 'not-acceptable'
-  | 'stream-not-acceptable'
-  | 'content-type-unsupported'
-  | 'protocol-version-unsupported'
-  | 'body-too-large'
-  | 'session-missing'
-  | 'session-unknown'
-  | 'asker-lost'
-  | 'already-initialized'
-  | 'method-unknown'
-  | 'not-json'
-  | 'not-json-rpc'
-  | 'batch-refused'
-  | 'batch-too-large'
-  | 'subject-sessions-full'
-  | 'subject-leases-full'
-  | 'sessions-full'
-  | 'subject-session-bytes-full'
-  | 'session-bytes-full'
-  | 'subject-requests-full'
-  | 'lease-requests-full'
-  | 'requests-full'
-  | 'subject-bytes-full'
-  | 'bytes-full'
-  | 'answer-bytes-full'
-  | 'sessions-paused'
-  | 'overloaded'
-  | 'owner-lost'
-  | 'owner-starting'
-  | 'hop-failed'
-  | 'store-failed'
-  | 'not-ready'
-  | 'directory-failed'
-  | 'draining';
+type RefusalCode = (typeof refusals)[keyof typeof refusals]['code'];
 
 export interface Refusal<Code extends string = RefusalCode> {
   readonly code: Code;
-  /** HTTP status. */
   readonly status: number;
-  /** The text in the body, for code that presents it in another form. */
+  /** The text in the body. */
   readonly message: string;
   readonly contentType: string;
   readonly body: string;
@@ -90,26 +41,42 @@ export interface Refusal<Code extends string = RefusalCode> {
 
 const JSON_TYPE = 'application/json';
 
-function text(code: RefusalCode, status: number, message: string): Refusal {
+function text<Code extends string>(code: Code, status: number, message: string): Refusal<Code> {
   return Object.freeze({ code, status, message, contentType: 'text/plain', body: message, headers: [] });
 }
 
-function detail(code: RefusalCode, status: number, message: string, headers: readonly string[] = []): Refusal {
+function detail<Code extends string>(
+  code: Code,
+  status: number,
+  message: string,
+  headers: readonly string[] = [],
+): Refusal<Code> {
   const body = JSON.stringify({ detail: message });
   return Object.freeze({ code, status, message, contentType: JSON_TYPE, body, headers });
 }
 
-/** A JSON-RPC error without an `id` member: the request could not be attributed to an id (S33: never `"id":null`). */
-function rpc(code: RefusalCode, status: number, rpcCode: number, message: string): Refusal {
+/** The answer to a health check. */
+function health<Code extends string>(code: Code, message: string): Refusal<Code> {
+  const body = JSON.stringify({ status: message.toLowerCase() });
+  return Object.freeze({ code, status: 503, message, contentType: JSON_TYPE, body, headers: [] });
+}
+
+/** Without an `id` member, never `"id":null` (S33). */
+function rpc<Code extends string>(
+  code: Code,
+  status: number,
+  message: string,
+  rpcCode: number = rpcCodes.refused,
+): Refusal<Code> {
   const body = JSON.stringify({ jsonrpc: '2.0', error: { code: rpcCode, message } });
   return Object.freeze({ code, status, message, contentType: JSON_TYPE, body, headers: [] });
 }
 
-function unauthorized(code: RefusalCode, words: string, challenge: string): Refusal {
+function unauthorized<Code extends string>(code: Code, words: string, challenge: string): Refusal<Code> {
   return detail(code, 401, words, ['www-authenticate', `Bearer realm="switchyard"${challenge}`]);
 }
 
-/** `retry-after`, in seconds: sessions last until their callers are done or idle, requests only seconds. */
+/** In seconds: sessions last until their callers are done, requests only seconds. */
 const SESSIONS_RETRY = ['retry-after', '30'];
 const REQUESTS_RETRY = ['retry-after', '1'];
 const OVERLOAD_RETRY = ['retry-after', '5'];
@@ -119,8 +86,8 @@ const CONFIG_PROBLEM = 'Problem occurred retrieving the configuration';
 export const refusals = Object.freeze({
   pathUnknown: detail('path-unknown', 404, 'Not Found'),
   methodNotAllowed: detail('method-not-allowed', 405, 'Method Not Allowed', ['allow', 'GET, POST, DELETE, OPTIONS']),
-  hostRefused: rpc('host-refused', 403, rpcCodes.refused, 'Host not allowed: it is not in --allowed-hosts'),
-  originRefused: rpc('origin-refused', 403, rpcCodes.refused, 'Origin not allowed'),
+  hostRefused: rpc('host-refused', 403, 'Host not allowed: it is not in --allowed-hosts'),
+  originRefused: rpc('origin-refused', 403, 'Origin not allowed'),
   tokenMissing: unauthorized('token-missing', 'Token missing', ''),
   tokenInvalid: unauthorized('token-invalid', 'Token invalid', ', error="invalid_token"'),
   tokenExpired: unauthorized(
@@ -138,84 +105,68 @@ export const refusals = Object.freeze({
   headAmbiguous: rpc(
     'head-ambiguous',
     400,
-    rpcCodes.refused,
     'Send content-length, host, authorization and mcp-session-id at most once each, and no transfer-encoding other than chunked',
   ),
   headerUnreadable: rpc(
     'header-unreadable',
     400,
-    rpcCodes.refused,
     'Header <name> is forwarded to backends but is not UTF-8: send it as UTF-8, or encode it',
   ),
   mirrorTooLarge: rpc(
     'mirror-too-large',
     431,
-    rpcCodes.invalidRequest,
     `Headers too large: send ${limits.mirroredParamsMax} mcp-param headers with ${limits.mirroredParamBytesMax} bytes at most`,
+    rpcCodes.invalidRequest,
   ),
   notAcceptable: rpc(
     'not-acceptable',
     406,
-    rpcCodes.refused,
     'Not acceptable: accept application/json or text/event-stream, preferably both',
   ),
   streamNotAcceptable: rpc(
     'stream-not-acceptable',
     406,
-    rpcCodes.refused,
     'Not acceptable: GET opens an event stream, accept text/event-stream',
   ),
-  contentTypeUnsupported: rpc(
-    'content-type-unsupported',
-    415,
-    rpcCodes.refused,
-    'Unsupported content type: send application/json',
-  ),
+  contentTypeUnsupported: rpc('content-type-unsupported', 415, 'Unsupported content type: send application/json'),
   protocolVersionUnsupported: rpc(
     'protocol-version-unsupported',
     400,
-    rpcCodes.refused,
     'Unsupported mcp-protocol-version: 2025-11-25, 2025-06-18, 2025-03-26 and 2024-11-05 are supported',
   ),
-  bodyTooLarge: rpc('body-too-large', 413, rpcCodes.refused, 'Request body too large'),
-  sessionMissing: rpc(
-    'session-missing',
-    400,
-    rpcCodes.refused,
-    'mcp-session-id missing: only initialize can be sent without a session',
-  ),
-  sessionUnknown: rpc('session-unknown', 404, rpcCodes.refused, 'Session not found: initialize again'),
+  bodyTooLarge: rpc('body-too-large', 413, 'Request body too large'),
+  sessionMissing: rpc('session-missing', 400, 'mcp-session-id missing: only initialize can be sent without a session'),
+  sessionUnknown: rpc('session-unknown', 404, 'Session not found: initialize again'),
   askerLost: rpc(
     'asker-lost',
     400,
-    rpcCodes.refused,
     'Response not forwarded: the request it answers is no longer pending; the session is still valid',
   ),
   alreadyInitialized: rpc(
     'already-initialized',
     400,
-    rpcCodes.invalidRequest,
     'The session is already initialized: send initialize without mcp-session-id to start a new one',
+    rpcCodes.invalidRequest,
   ),
   methodUnknown: rpc(
     'method-unknown',
     400,
-    rpcCodes.methodNotFound,
     'Method not found: <method>. Without mcp-session-id, send initialize, or a request of MCP 2026-07-28 with its protocol version in params._meta',
+    rpcCodes.methodNotFound,
   ),
-  notJson: rpc('not-json', 400, rpcCodes.parseError, 'Parse error: the body is not JSON'),
-  notJsonRpc: rpc('not-json-rpc', 400, rpcCodes.invalidRequest, 'Invalid request: send one JSON-RPC 2.0 message'),
+  notJson: rpc('not-json', 400, 'Parse error: the body is not JSON', rpcCodes.parseError),
+  notJsonRpc: rpc('not-json-rpc', 400, 'Invalid request: send one JSON-RPC 2.0 message', rpcCodes.invalidRequest),
   batchRefused: rpc(
     'batch-refused',
     400,
-    rpcCodes.invalidRequest,
     'Invalid request: send one JSON-RPC 2.0 message. Batches are only supported in sessions of 2025-03-26 and earlier',
+    rpcCodes.invalidRequest,
   ),
   batchTooLarge: rpc(
     'batch-too-large',
     413,
-    rpcCodes.invalidRequest,
     `Batch too large: send ${limits.batchMembersMax} messages and ${limits.batchBytesMax} bytes at most`,
+    rpcCodes.invalidRequest,
   ),
   subjectSessionsFull: detail(
     'subject-sessions-full',
@@ -274,28 +225,14 @@ export const refusals = Object.freeze({
   ),
   hopFailed: detail('hop-failed', 500, 'The request could not be forwarded to the process that holds this session'),
   storeFailed: detail('store-failed', 503, 'The store cannot be read: try again', ['retry-after', '2']),
-  notReady: Object.freeze({
-    code: 'not-ready',
-    status: 503,
-    message: 'Not ready',
-    contentType: JSON_TYPE,
-    body: '{"status":"not ready"}',
-    headers: [],
-  }) satisfies Refusal,
+  notReady: health('not-ready', 'Not ready'),
   directoryFailed: detail('directory-failed', 503, 'The session cannot be looked up at the moment: try again', [
     ...['retry-after', '2'],
   ]),
-  draining: Object.freeze({
-    code: 'draining',
-    status: 503,
-    message: 'Draining',
-    contentType: JSON_TYPE,
-    body: '{"status":"draining"}',
-    headers: [],
-  }) satisfies Refusal,
+  draining: health('draining', 'Draining'),
 });
 
-/** The refusals of a token, by the reason why it was not accepted. */
+/** By the reason why the token was not accepted. */
 export const tokenRefusals = Object.freeze({
   missing: refusals.tokenMissing,
   invalid: refusals.tokenInvalid,
@@ -303,12 +240,11 @@ export const tokenRefusals = Object.freeze({
   unavailable: refusals.keysUnavailable,
 });
 
-/** @param name the header's name, as in the user config. */
+/** @param name of the header, as in the user config. */
 export function headerUnreadable(name: string): Refusal {
   return withWord(refusals.headerUnreadable, '<name>', name);
 }
 
-/** @param method the method in the request. */
 export function methodUnknown(method: string): Refusal {
   return withWord(refusals.methodUnknown, '<method>', method);
 }

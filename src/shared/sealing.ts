@@ -1,24 +1,23 @@
-// Seals bytes for a store or a client that must neither read nor change them: AES-256-GCM with a fresh nonce each time. The use is
-// authenticated as well, so that bytes sealed for one use cannot be unsealed for another. Callers own the key and choose how the result is
-// stored. Cold path: a few times per session, or on a person's action.
+// Seals bytes for a store or a client that must neither read nor change them: AES-256-GCM with a fresh nonce. Bytes sealed for one use
+// cannot be unsealed for another. Cold path: a few times per session.
 import { createCipheriv, createDecipheriv, randomFillSync } from 'node:crypto';
 
 const USES_PER_FILL = 256;
 
-/** Random bytes, generated for many uses at once, because a call for random bytes costs far more than the bytes. */
+/** Random bytes for many uses at once: the call costs far more than the bytes. */
 export class RandomPool {
   readonly #pool: Buffer;
   readonly #bytes: number;
   #used: number;
 
-  /** @param bytes how many `next` returns. */
+  /** @param bytes that `next` returns. */
   constructor(bytes: number) {
     this.#bytes = bytes;
     this.#pool = Buffer.alloc(bytes * USES_PER_FILL);
     this.#used = this.#pool.length;
   }
 
-  /** Bytes that were never returned before. They belong to the caller only until the next call, which may refill the pool. */
+  /** The caller may use them until the next call, which may refill the pool. */
   next(): Buffer {
     if (this.#used === this.#pool.length) {
       randomFillSync(this.#pool);
@@ -36,10 +35,10 @@ const CIPHER = 'aes-256-gcm';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Length of the nonce and tag in front of the sealed bytes, which are as long as the plain ones. */
+/** In front of the sealed bytes, which are as long as the plain ones. */
 export const SEAL_BYTES = NONCE_BYTES + TAG_BYTES;
 
-/** Sealed bytes in separate parts, for callers that store them one by one. */
+/** For callers that store the parts one by one. */
 export interface SealParts {
   readonly nonce: Buffer;
   readonly tag: Buffer;
@@ -48,7 +47,7 @@ export interface SealParts {
 
 const nonces = new RandomPool(NONCE_BYTES);
 
-/** @param use associated data: what the bytes are for. @returns nonce, tag and sealed bytes, concatenated. */
+/** @param use what the bytes are for. @returns nonce, tag and sealed bytes. */
 export function seal(key: Uint8Array, use: Buffer, bytes: Buffer): Buffer {
   const nonce = nonces.next();
   const cipher = createCipheriv(CIPHER, key, nonce);
@@ -61,7 +60,7 @@ export function seal(key: Uint8Array, use: Buffer, bytes: Buffer): Buffer {
   return sealed;
 }
 
-/** @returns `undefined` for bytes sealed for another use or under another key, or tampered with. */
+/** @returns `undefined` for bytes of another use or key, or changed ones. */
 export function unseal(key: Uint8Array, use: Buffer, sealed: Buffer): Buffer | undefined {
   if (sealed.length < SEAL_BYTES) return undefined;
   const { nonce, tag, sealed: rest } = sealParts(sealed);
@@ -85,7 +84,7 @@ export function sealParts(sealed: Buffer): SealParts {
   };
 }
 
-/** The inverse of `sealParts`. @returns `undefined` if nonce or tag has a wrong length: `sealParts` would split the bytes differently. */
+/** The inverse of `sealParts`. @returns `undefined` if nonce or tag has a wrong length. */
 export function joinedParts({ nonce, tag, sealed }: SealParts): Buffer | undefined {
   return nonce.length === NONCE_BYTES && tag.length === TAG_BYTES ? Buffer.concat([nonce, tag, sealed]) : undefined;
 }

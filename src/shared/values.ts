@@ -3,7 +3,7 @@
 export const KIB = 1024;
 export const MIB = 1024 * KIB;
 
-/** False for arrays and `null`, although JavaScript calls them objects. */
+/** False for arrays and `null`. */
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { ProtectedResource } from '../../src/edge/edge.js';
-import { refusals } from '../../src/shared/refusals.js';
+import { refusals, type Refusal } from '../../src/shared/refusals.js';
 
 const authorizationServers = ['https://idp.example/realms/one'];
 const trusted = { isTls: false, host: '127.0.0.1:8001', isHostTrusted: true };
@@ -30,7 +30,7 @@ t.test('without a public URL, only a host that the caller could not choose count
 
 t.test('a challenge names the address of the metadata, and keeps its other parts', async (t) => {
   const resource = new ProtectedResource({ publicUrl: 'https://gateway.example', authorizationServers });
-  const challengeOf = (refusal = refusals.tokenExpired, at = path): string =>
+  const challengeOf = (refusal: Refusal = refusals.tokenExpired, at = path): string =>
     resource.challenge(refusal, at, chosen).headers.join(': ');
   t.equal(
     challengeOf(),
