@@ -287,7 +287,7 @@ export class Pipeline implements EdgeHandler {
   }
 
   /** Forwards a request to a worker that is known only once the request was read. */
-  passOn(slot: number, ...[caller, exchange, onGone]: Parameters<PassOn>): void {
+  forwardToSlot(slot: number, ...[caller, exchange, onGone]: Parameters<ForwardRequest>): void {
     this.#forward(slot, caller, exchange, (_identity, failure) => {
       this.#parts.figures?.failedHops.count(failure);
       this.#parts.watch?.watch(caller, exchange);

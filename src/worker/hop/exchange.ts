@@ -63,7 +63,7 @@ export class HopExchange extends Exchange implements HopStream {
   #status = 0;
   #answerBytes = 0;
   /** Accounts for the bytes that wait for credit. */
-  #memory: AnswerRoom | undefined;
+  #memory: AnswerMemory | undefined;
 
   constructor(socket: HopSocket, stream: number, head: ForwardedRequestHead, owner: HopOwner) {
     super();
@@ -133,7 +133,7 @@ export class HopExchange extends Exchange implements HopStream {
   }
 
   /** Only for a request that this worker forwards to its successor: the relay accounts for its own answers. */
-  override makeRoom(bytes: number, waiter: RoomWaiter): 'room' | 'wait' | ShareBound {
+  override makeRoom(bytes: number, waiter: MemoryWaiter): 'room' | 'wait' | ShareBound {
     return this.#answerMemory().make(bytes, waiter);
   }
 
@@ -217,8 +217,8 @@ export class HopExchange extends Exchange implements HopStream {
     if (!this.#outflow.isEmpty) this.#answerMemory().countUnread(length);
   }
 
-  #answerMemory(): AnswerRoom {
-    return (this.#memory ??= new AnswerRoom(this.#owner.answerMemory, this.identity.subject));
+  #answerMemory(): AnswerMemory {
+    return (this.#memory ??= new AnswerMemory(this.#owner.answerMemory, this.identity.subject));
   }
 
   #reset(): void {
