@@ -1,5 +1,5 @@
-// The keys of one issuer, fetched from the issuer every few minutes, and sooner when a token names a key that is not known yet.
-// While the issuer cannot be reached, its last keys stay in use for a limited time. Cold path, except for reading the keys.
+// The keys of one issuer, fetched every few minutes, and sooner when a token names an unknown key. If the issuer cannot be
+// reached, its last keys stay in use for a limited time. Cold path, except for reading the keys.
 import type { IssuerKeySource, VerificationKey } from '../config/index.js';
 import { delayAfter, limits, type Logger } from '../shared/index.js';
 import { KeySet } from './key-set.js';
@@ -12,13 +12,12 @@ export interface IssuerKeyBounds {
 }
 
 interface IssuerKeysMeans {
-  /** Rejects with a message for the operator. */
   readonly fetchKeys: () => Promise<readonly VerificationKey[]>;
-  /** How long keys stay in use after the last successful fetch. */
+  /** How long keys stay in use after a successful fetch. */
   readonly graceMs: number;
   /** Receives the previous keys. */
   readonly onChange: (before: KeySet) => void;
-  /** Called when the keys become known, when they are found to be missing, and when they become too old to use. */
+  /** Called when keys become known, are found to be missing, or become too old. */
   readonly onAvailability: () => void;
   readonly nowMs?: () => number;
   readonly bounds?: IssuerKeyBounds;
@@ -47,7 +46,7 @@ export class IssuerKeys {
     return this.#keys;
   }
 
-  /** Whether the issuer has not published its keys, or not recently enough. An issuer that published an empty set has known keys: none. */
+  /** Whether the keys were never fetched, or not recently. If an issuer publishes no keys, that is known. */
   get areUnknown(): boolean {
     return this.#areUnknown;
   }
@@ -57,7 +56,7 @@ export class IssuerKeys {
     return this.#failureCount > 0 && this.#areUnknown;
   }
 
-  /** Starts fetching. Resolves after the first try, whether or not it succeeded. */
+  /** Resolves after the first try, successful or not. */
   watch(logger: Logger): Promise<void> {
     this.#logger = logger;
     return this.#fetch();
@@ -68,7 +67,7 @@ export class IssuerKeys {
     clearTimeout(this.#timer);
   }
 
-  /** Fetches again, for a token that matches no key. Resolves after that; at once when the last try is too recent, or too many wait. */
+  /** For a token that matches no key. Resolves after a fetch; at once if the last was just made, or too many wait. */
   async renew(): Promise<void> {
     const { nowMs, bounds } = this.#means;
     const isTooSoon = nowMs() - this.#triedAtMs < bounds.keyFetchCooldownMs;
@@ -79,7 +78,7 @@ export class IssuerKeys {
     this.#waiterCount -= 1;
   }
 
-  /** One fetch at a time. Never rejects. */
+  /** Never rejects. */
   #fetch(): Promise<void> {
     this.#fetching ??= this.#fetchNow().finally(() => (this.#fetching = undefined));
     return this.#fetching;
@@ -143,7 +142,7 @@ export class IssuerKeys {
     this.#means.onAvailability();
   }
 
-  /** The delay until the next try. It grows with repeated failures, so that a recovering issuer is not overrun. */
+  /** Grows with failures, so that a recovering issuer is not overrun. */
   #waitMs(): number {
     const { keyRefreshMs, retryDelayMsMin, keyFetchCooldownMs } = this.#means.bounds;
     if (this.#failureCount === 0) return keyRefreshMs;

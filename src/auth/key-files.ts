@@ -1,5 +1,5 @@
-// The keys in the files that the options name, read again when a file changes, so that keys are renewed without a restart. If a
-// file cannot be read or used, the last good keys stay in use, and an error is logged. Cold path: checked once a second.
+// The keys in the files that the options name, read again when a file changes, without a restart. If a file cannot be used, the
+// previous keys stay in use. Cold path: checked once a second.
 import { stat } from 'node:fs/promises';
 import {
   type KeyPaths,
@@ -16,7 +16,7 @@ import {
 import type { Logger } from '../shared/index.js';
 import { KeySet } from './key-set.js';
 
-/** Interval between checks whether a key file has changed. One that looks the same at two checks in a row is read. */
+/** A file is read if it looks the same at two checks in a row. */
 const KEY_FILE_CHECK_MS = 1_000;
 
 type KeyTexts = Pick<TokenOptions, 'publicKey' | 'secret' | 'jwks'>;
@@ -27,20 +27,17 @@ export class KeyFiles {
   readonly #onFault: () => void;
   readonly #checkMs: number;
   #keys: KeySet;
-  /** Why the files as they are now cannot be used, for the operator; `''` when they can. */
+  /** Why the present files cannot be used; `''` if they can. */
   fault = '';
-  /** Version of the files as last read, valid or not; `''` before the first look. */
+  /** Of the files as last read, valid or not. */
   #readVersion = '';
-  /** Version of the files about which `fault` was logged. */
+  /** Of the files about which `fault` was logged. */
   #faultVersion = '';
-  /** Version of the files at the last look: a file is read only once it has stopped changing, as its writer may not be done. */
+  /** Of the files at the last check. While they change, their writer may not be done. */
   #seenVersion = '';
   #timer: NodeJS.Timeout | undefined = undefined;
 
-  /**
-   * @param onChange receives the previous keys.
-   * @param onFault called when `fault` may have changed.
-   */
+  /** @param onChange receives the previous keys. @param onFault called when `fault` may have changed. */
   constructor(
     options: TokenOptions,
     onChange: (before: KeySet) => void,
@@ -58,7 +55,7 @@ export class KeyFiles {
     return this.#keys;
   }
 
-  /** Resolves when the keys match the files as they are now: the options may have been read long ago. */
+  /** Resolves when the keys match the present files: the options may have been read long ago. */
   async watch(logger: Logger): Promise<void> {
     if (Object.values(this.#paths).every((path) => path === undefined)) return;
     this.#seenVersion = await this.#versionNow();
@@ -73,7 +70,7 @@ export class KeyFiles {
     clearTimeout(this.#timer);
   }
 
-  /** Reads the files if they have changed since they were last read, and are unchanged since the last look. */
+  /** Reads the files if they have changed since they were read, but not since the last check. */
   async look(logger: Logger): Promise<void> {
     const version = await this.#versionNow();
     const isSettled = version === this.#seenVersion;
@@ -84,7 +81,7 @@ export class KeyFiles {
       this.#noteFault('');
     } catch (error) {
       this.#logError(error, version, logger);
-      // A read error may be temporary (no free descriptor): the next look tries again. Faulty content is read again only after a change.
+      // A read error may be temporary, so the next check tries again. Invalid content is read again only after a change.
       if (error instanceof Error && error.cause instanceof UnreadableFile) return;
     }
     this.#readVersion = version;

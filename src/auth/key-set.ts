@@ -1,4 +1,4 @@
-// The keys of one issuer, or of all issuers whose keys are in files. Hot path only for tokens that were not seen before.
+// The keys of one issuer, or those in files. Hot path only for tokens that were not seen before.
 import type { VerificationKey } from '../config/index.js';
 
 export class KeySet {
@@ -21,10 +21,7 @@ export class KeySet {
     return this.#keys.some(({ algorithms }) => algorithms.includes(algorithm));
   }
 
-  /**
-   * The keys to try for a token. A token with a `kid` was signed by the key with that id, or by a key without an id.
-   * @param id the token's `kid`.
-   */
+  /** The keys to try for a token: those with its `kid`, or else those without an id. */
   candidates(algorithm: string, id: string | undefined): readonly VerificationKey[] {
     const withAlgorithm = this.#keys.filter(({ algorithms }) => algorithms.includes(algorithm));
     if (id === undefined) return withAlgorithm;
@@ -32,7 +29,7 @@ export class KeySet {
     return withId.length > 0 ? withId : withAlgorithm.filter((key) => key.id === undefined);
   }
 
-  /** Whether a key of the other set is missing from this one: tokens that it verified are no longer valid. */
+  /** Whether a key of the other set is missing here. */
   lacksSomeOf(other: KeySet): boolean {
     const digests = new Set(this.#keys.map(({ digest }) => digest));
     return other.#keys.some(({ digest }) => !digests.has(digest));

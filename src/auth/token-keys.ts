@@ -1,5 +1,5 @@
-// Which keys verify a token: each issuer has its own, and a token of one issuer is never tried with the keys of
-// another. Cold path, except for one look-up for each token that was not seen before.
+// Which keys verify a token: those of its issuer, never those of another. Cold path, except for one look-up for each token that
+// was not seen before.
 import {
   type TokenOptions,
   type IssuerKeySource,
@@ -13,27 +13,23 @@ import { IssuerKeys, type IssuerKeyBounds } from './issuer-keys.js';
 import { KeyFiles } from './key-files.js';
 import type { KeySet } from './key-set.js';
 
-// Fetches an issuer's JWK set, and finds its URL in the issuer's metadata when none is configured, under one deadline
-// and byte limits. Cold path: once every few minutes per issuer.
-
-/** Time to fetch an issuer's keys, including the discovery of their address. After that, the fetch has failed, and is retried. */
+/** Time to fetch an issuer's keys, including the discovery of their URL. */
 const KEY_FETCH_MS_MAX = 5_000;
 
-/** Makes a GET request that follows no redirect. */
+/** Must not follow redirects. */
 export type KeyFetch = (
   url: string,
   signal: AbortSignal,
   headers: Readonly<Record<string, string>>,
 ) => Promise<Response>;
 
-/** How issuers are asked; by default with Node's `fetch`. */
 export interface KeyMeans {
   readonly fetch?: KeyFetch | undefined;
 }
 
 const fetchDirectly: KeyFetch = (url, signal, headers) => fetch(url, { headers, redirect: 'error', signal });
 
-/** Rejects with a message for the operator that does not contain the URL. */
+/** Finds the URL in the issuer's metadata if none is configured. Rejects with a message that does not contain the URL. */
 export async function fetchKeys(
   source: IssuerKeySource,
   isPlainTextAllowed: boolean,
@@ -49,7 +45,7 @@ export async function fetchKeys(
   }
 }
 
-/** OpenID Connect Discovery 1.0 section 4, then RFC 8414 section 3, which puts the issuer's path after the well-known path. */
+/** OpenID Connect Discovery 1.0 section 4, then RFC 8414 section 3, which puts the issuer's path last. */
 async function discoverKeyUrl(
   issuer: string,
   isPlainTextAllowed: boolean,
@@ -92,7 +88,7 @@ async function fetchText(url: string, signal: AbortSignal, fetch: KeyFetch): Pro
   return bodyText(response, signal, limits.keySetBytesMax, () => new Error(words));
 }
 
-/** The message of `fetch` is only `fetch failed`; the reason is in its cause. */
+/** The reason why `fetch` failed is in the error's cause. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown reason';
   if (error.name === 'TimeoutError') return 'it took too long';
@@ -106,25 +102,22 @@ function reasonOf(error: unknown): string {
 
 export interface KeySource {
   readonly keys: KeySet;
-  /** The keys have never been fetched, or not recently enough: a token of this issuer can be neither accepted nor rejected. */
+  /** The keys were never fetched, or not recently: a token can be neither accepted nor rejected. */
   readonly areUnknown?: boolean;
   /** Resolves when the keys are the newest available. */
   renew?(): Promise<void>;
 }
 
-/**
- * @param obstacle why tokens of some issuer cannot be verified, or a changed key file cannot be used; `''` once neither is so.
- * @param isInTheWay whether there is no key at all, of any issuer.
- */
+/** @param obstacle why tokens cannot be verified, or a changed file cannot be used; `''` if nothing is wrong. */
 export type KeyObstacleListener = (obstacle: string, isInTheWay: boolean) => void;
 
 export class TokenKeys {
   readonly #files: KeyFiles;
   readonly #issuers = new Map<string, IssuerKeys>();
   readonly #sources = new Map<string, KeySource>();
-  /** Called when a key is gone: tokens that it verified are no longer valid. */
+  /** A key is gone: tokens that it verified are no longer valid. */
   onLoss: () => void = () => {};
-  /** Called when the keys of an issuer become unavailable or a changed file cannot be used, and when that is over. */
+  /** What obstructs the verification of tokens may have changed. */
   onObstacle: KeyObstacleListener = () => {};
 
   constructor(
@@ -150,17 +143,16 @@ export class TokenKeys {
     }
   }
 
-  /** Whether no token can be valid, now or later. */
   get isEmpty(): boolean {
     return this.#files.keys.isEmpty && this.#issuers.size === 0;
   }
 
-  /** `undefined` for an issuer that is not configured. */
+  /** `undefined` if the issuer is not configured. */
   of(issuer: string): KeySource | undefined {
     return this.#sources.get(issuer);
   }
 
-  /** Resolves when the keys from files match their files, which they follow from then on. The issuers' keys are not waited for. */
+  /** Resolves when the keys match their files, which they follow from then on. Does not wait for issuers' keys. */
   async watch(logger: Logger): Promise<void> {
     for (const keys of this.#issuers.values()) void keys.watch(logger);
     await this.#files.watch(logger);

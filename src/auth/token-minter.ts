@@ -1,11 +1,10 @@
-// Mints access tokens with the configured private key, for the `token` command and the bootstrap build. Cold path.
+// Mints access tokens for the `token` command and the bootstrap build. Cold path.
 import { randomUUID, createPrivateKey, type KeyObject } from 'node:crypto';
 import { SignJWT } from 'jose/jwt/sign';
 import { type TokenOptions, ALGORITHMS, keyKind } from '../config/index.js';
 
 type MintingOptions = Pick<TokenOptions, 'privateKey' | 'issuers' | 'audience'>;
 
-/** The private key that mints tokens, and its algorithm. */
 interface MintingKey {
   readonly algorithm: string;
   readonly key: KeyObject;
@@ -29,12 +28,12 @@ export class TokenMinter {
     this.#audience = options.audience;
   }
 
-  /** `undefined` when no private key is configured. */
+  /** `undefined` if no private key is configured. */
   static create(options: MintingOptions): TokenMinter | undefined {
     return options.privateKey === undefined ? undefined : new TokenMinter(mintingKey(options.privateKey), options);
   }
 
-  /** @param expiresInMs from now, rounded down to whole seconds, in which tokens count. */
+  /** @param expiresInMs rounded down to whole seconds. */
   async mint(subject: string, expiresInMs: number): Promise<string> {
     const nowSeconds = Math.floor(Date.now() / 1_000);
     return new SignJWT()

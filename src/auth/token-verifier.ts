@@ -1,5 +1,5 @@
-// From an `authorization` header to a subject. Hot path: a token that was seen before costs one look-up and one look at
-// the clock, and no promise. Only verified tokens are remembered, until they expire.
+// From an `authorization` header to a subject. Hot path: a token that was seen before costs one look-up and one look at the
+// clock, and no promise. Only verified tokens are remembered.
 import type { JWTPayload } from 'jose';
 import { decodeProtectedHeader } from 'jose/decode/protected_header';
 import * as errors from 'jose/errors';
@@ -9,22 +9,19 @@ import { type RoleClaims, type TokenOptions, roles, type Role } from '../config/
 import { bearerToken, limits, KIB, MIB, type Logger, RecentMap } from '../shared/index.js';
 import { TokenKeys, type KeyMeans, type KeyObstacleListener } from './token-keys.js';
 
-// What a verified token says of its bearer beside the name: a role and teams, from claims that the operator names. A claim counts
-// only if it is a string or a list of strings within bounds; otherwise it is treated as absent. Cold path: once per token.
-
-/** Values in a claim of roles or teams. Beyond that, the claim is ignored: no role, no team. */
+/** Beyond this, a claim of roles or teams is ignored. */
 export const CLAIM_VALUES_MAX = 256;
 
 interface Standing {
-  /** The highest role that the token names; `undefined` when it names none. */
+  /** The highest role in the token. */
   readonly role: Role | undefined;
-  /** Without duplicates. */
   readonly teams: readonly string[];
 }
 
-/** Claims whose value is a space-separated list (RFC 8693 section 4.2, and the non-standard `scp`). */
+/** Claims that are lists separated by spaces (RFC 8693 section 4.2, and the non-standard `scp`). */
 const SPACE_SEPARATED = new Set(['scope', 'scp']);
 
+/** A claim counts only if it is a string or a list of strings within bounds. */
 export function roleAndTeamsOf(payload: object, { role, teams, roleNames }: RoleClaims): Standing {
   const named = new Set(textsAt(payload, role));
   return Object.freeze({
@@ -41,7 +38,7 @@ function textsAt(payload: object, path: readonly string[]): readonly string[] {
   return Array.isArray(value) ? boundedTexts(value) : [];
 }
 
-/** Own members only: inherited properties are not claims. */
+/** Inherited properties are not claims. */
 function valueAt(payload: object, path: readonly string[]): unknown {
   let value: unknown = payload;
   for (const step of path) {
@@ -53,7 +50,7 @@ function valueAt(payload: object, path: readonly string[]): unknown {
   return value;
 }
 
-/** All values or none: using part of a malformed list would be a guess. */
+/** All values or none: a part of an invalid list would be a guess. */
 function boundedTexts(values: readonly unknown[]): readonly string[] {
   if (values.length > CLAIM_VALUES_MAX) return [];
   const texts = values.filter((value) => typeof value === 'string');
@@ -71,20 +68,20 @@ export type Verified =
   /** `standing` (role and teams) is present only where the options ask for it. */
   { readonly kind: 'subject'; readonly subject: string; readonly standing?: Standing } | Refused;
 
-/** `unavailable`: the keys of its issuer could not be fetched, so the token can be neither accepted nor rejected. */
+/** `unavailable`: the issuer's keys could not be fetched, so the token can be neither accepted nor rejected. */
 export type RefusalReason = 'missing' | 'invalid' | 'expired' | 'unavailable';
 
 /**
- * What is wrong with an invalid token: for the log, never for the caller. `form`: it is not a JWT; `key`: there is no
- * key to verify it with; `not-yet`: it is not valid yet; `claims`: a claim is missing or has the wrong type.
+ * What is wrong with an invalid token, for the log only. `form`: it is not a JWT; `key`: no key can verify it; `claims`: a claim
+ * is missing or of the wrong type.
  */
 export type TokenFault = 'form' | 'key' | 'algorithm' | 'signature' | 'issuer' | 'audience' | 'not-yet' | 'claims';
 
-/** Beyond these, a token is verified on each request. */
+/** Beyond these, a token is verified for each request. */
 export const tokenBounds = {
   entriesMax: limits.cacheEntriesMax as number,
   bytesMax: 64 * MIB,
-  /** Characters of an `authorization` header. */
+  /** Of an `authorization` header. */
   keyCharsMax: 8 * KIB,
   /** Verifications in progress that later requests with the same token can join. */
   sharedMax: 10_000,
@@ -92,7 +89,7 @@ export const tokenBounds = {
 
 interface Verification {
   readonly verified: Verified;
-  /** When the token expires, a whole second, as jose counts; `0` for a refusal, which is not remembered. */
+  /** `0` for a refusal, which is not remembered. */
   readonly expiresAtMs: number;
 }
 
@@ -103,20 +100,17 @@ interface Remembered {
   readonly authorization: string;
 }
 
-/** Approximate memory of a remembered token beside its text. */
+/** Approximate memory of a remembered token besides its text. */
 const REMEMBERED_BYTES = 300;
 
-/**
- * Enough of the signature to tell tokens apart. Hashing a whole token would cost a twentieth of a call; comparing it
- * with an identical one costs next to nothing.
- */
+/** Enough of the signature to tell tokens apart. Hashing a whole token would cost a twentieth of a call. */
 const END_CHARS = 32;
 
 const MISSING: Refused = Object.freeze({ kind: 'refused', reason: 'missing' });
 const EXPIRED: Refused = Object.freeze({ kind: 'refused', reason: 'expired' });
 const UNAVAILABLE: Refused = Object.freeze({ kind: 'refused', reason: 'unavailable' });
 
-/** A fault that the checks around jose find. */
+/** A fault found by the checks around jose. */
 class Unverified extends Error {
   readonly fault: TokenFault;
 
@@ -129,21 +123,21 @@ class Unverified extends Error {
 class Unavailable extends Error {}
 
 export class TokenVerifier {
-  /** Tokens checked, by result; `remembered`: found in memory, verified earlier. */
+  /** Tokens checked, by result; `remembered`: verified earlier. */
   readonly counts = { remembered: 0, verified: 0, missing: 0, invalid: 0, expired: 0, unavailable: 0 };
   readonly #keys: TokenKeys;
   readonly #audience: string;
-  /** In seconds, the unit of times in tokens. */
+  /** Seconds, as in tokens. */
   readonly #leeway: number;
   readonly #roleClaims: RoleClaims | undefined;
   readonly #nowMs: () => number;
   readonly #bounds: typeof tokenBounds;
-  /** Verified tokens, by the end of the header value. */
+  /** By the end of the header value. */
   readonly #remembered: RecentMap<Remembered>;
-  /** Whole header value, in canonical spelling → the verification under way for it. */
+  /** Verifications in progress, by the whole header value in canonical spelling. */
   readonly #verifying = new Map<string, Promise<Verified>>();
 
-  /** Incremented when a key is withdrawn, so that a verification begun before is not remembered. */
+  /** Grows when a key is withdrawn, so that a verification from before is not remembered. */
   #generation = 0;
 
   constructor(
@@ -166,7 +160,7 @@ export class TokenVerifier {
     };
   }
 
-  /** Resolves when the keys from files match their files, which they follow from then on. */
+  /** Resolves when the keys match their files, which they follow from then on. */
   watchKeys(logger: Logger, onObstacle: KeyObstacleListener = () => {}): Promise<void> {
     this.#keys.onObstacle = onObstacle;
     return this.#keys.watch(logger);
@@ -176,10 +170,7 @@ export class TokenVerifier {
     this.#keys.close();
   }
 
-  /**
-   * @param authorization the header's value, `''` when it is absent.
-   * Never throws or rejects. The same token gives the same frozen object for as long as it is remembered.
-   */
+  /** Never throws or rejects. A remembered token gives the same frozen object. @param authorization `''` if absent. */
   verify(authorization: string): Verified | Promise<Verified> {
     const known = this.#recall(authorization);
     if (known !== undefined) return known;
@@ -187,12 +178,11 @@ export class TokenVerifier {
     if (token === '') return this.#refused(MISSING);
     if (this.#keys.isEmpty) return this.#refused(invalid('key'));
     if (!isCanonical(token)) return this.#refused(invalid('form'));
-    // One token is remembered once, however its scheme is written and however many spaces follow it.
+    // One token is remembered once, however its scheme is spelled and however many spaces follow it.
     const spelling = `Bearer ${token}`;
     return this.#recall(spelling) ?? this.#verifying.get(spelling) ?? this.#verifyAnew(spelling, token);
   }
 
-  /** Counts a refusal that needed no signature verification. */
   #refused(refused: Refused): Refused {
     this.counts[refused.reason] += 1;
     return refused;
@@ -229,7 +219,7 @@ export class TokenVerifier {
       const { sub, exp } = payload;
       if (typeof sub !== 'string' || sub === '' || exp === undefined) throw new Unverified('claims');
       const expiresAtMs = Math.ceil(exp) * 1_000;
-      // The leeway is for the beginning of a token: the library would also prolong it.
+      // The leeway is for the beginning of a token. The library would also extend its life.
       if (this.#nowMs() >= expiresAtMs) return { verified: EXPIRED, expiresAtMs: 0 };
       const standing = this.#roleClaims && roleAndTeamsOf(payload, this.#roleClaims);
       const verified = Object.freeze({ kind: 'subject' as const, subject: sub, ...(standing && { standing }) });
@@ -240,7 +230,7 @@ export class TokenVerifier {
     }
   }
 
-  /** Rejects when the token is not valid. Tries each of its issuer's keys that the token's header allows. */
+  /** Tries each of the issuer's keys that the token's header allows. Rejects if the token is not valid. */
   async #verifiedPayload(token: string): Promise<JWTPayload> {
     const { alg = '', kid } = decodeProtectedHeader(token);
     const { iss } = decodeJwt(token);
@@ -263,7 +253,7 @@ export class TokenVerifier {
           if (!(error instanceof errors.JWSSignatureVerificationFailed)) throw error;
         }
       }
-      // The issuer may have a newer key. That would have a new id, so nothing is fetched if keys fit the token's `kid`.
+      // The issuer may have a newer key. It would have a new id, so nothing is fetched if keys fit the token's `kid`.
       if (candidates.length === 0 || kid === undefined) await source.renew?.();
       if (source.keys !== keys) continue;
       if (source.areUnknown === true) throw new Unavailable();
@@ -294,7 +284,7 @@ function faultOf(error: unknown): TokenFault {
 
 const FAULTS_OF_CLAIMS: Readonly<Record<string, TokenFault>> = { aud: 'audience', nbf: 'not-yet' };
 
-/** The memory of a remembered token and its map entry. */
+/** The memory of a remembered token with its map entry. */
 function bytesOf({ authorization, verified }: Remembered): number {
   const texts = [verified.subject, ...(verified.standing?.teams ?? [])];
   const chars = texts.reduce((sum, { length }) => sum + length, authorization.length);
@@ -302,8 +292,8 @@ function bytesOf({ authorization, verified }: Remembered): number {
 }
 
 /**
- * Whether the token is written as RFC 7515 requires: three parts of base64url without spare bits. Decoders ignore white
- * space and the padding bits of the last character, so that one token would have any number of spellings.
+ * Whether the token is three parts of base64url without spare bits (RFC 7515). Decoders ignore white space and padding bits, so
+ * one token would have any number of spellings.
  */
 function isCanonical(token: string): boolean {
   const parts = token.split('.', 4);

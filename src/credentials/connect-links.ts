@@ -1,5 +1,5 @@
-// Links to the pages of the control plane where a user lets the gateway use a backend on the user's behalf. Each link contains a ticket for
-// one user and one backend. Cold path: made when a caller is told that consent is missing.
+// Links to the page of the control plane where a user lets the gateway use a backend. Each contains a ticket for one user and
+// one backend. Cold path.
 import { type SecretKeys, openValue, sealValue } from './secrets/secret-keys.js';
 import type { UserAuth, UpstreamTarget } from '../user-config/index.js';
 import { randomBytes } from 'node:crypto';
@@ -20,7 +20,7 @@ export class ConnectLinks {
     this.#keys = keys;
   }
 
-  /** @returns `undefined` if there are no links, or this one would be too long. */
+  /** @returns `undefined` if there are no links, or if this one would be too long. */
   linkTo({ name, target }: NamedBackend, auth: UserAuth, subject: string): string | undefined {
     if (this.#connectUrl === undefined) return undefined;
     const { origin, path } = target;
@@ -29,11 +29,9 @@ export class ConnectLinks {
   }
 }
 
-// The ticket in a connect link says for which user a browser comes to the control plane, and for which backend. It is made by
-// the plane that received a request without a consent, and sealed, so that nobody else can make or read one. Cold path.
-
+/** Says for which user and backend a browser comes. It is sealed, so that only the gateway can make or read it. */
 export interface ConnectTicket<Auth> {
-  /** The control plane lets each ticket begin one consent. */
+  /** Each ticket begins only one consent. */
   readonly id: string;
   readonly subject: string;
   readonly backendName: string;

@@ -1,5 +1,5 @@
-// The credentials that one upstream session sends for its backend's `auth`: headers that are added to those of its requests. Only sessions
-// of a backend with `auth` have them. Warm path: nothing waits while the credentials are known.
+// The headers that one upstream session adds to its requests because of its backend's `auth`. Warm path: nothing waits while
+// the credentials are known.
 import type { BackendAuth } from '../user-config/index.js';
 import { type RequestMetadata, type UpstreamFault, upstreamFault } from '../http-client/index.js';
 import type { NamedBackend } from './connect-links.js';
@@ -7,7 +7,7 @@ import { OAuthSource, type OAuthSourceMeans } from './oauth-source.js';
 import type { CredentialRead } from './token.js';
 import { userGrantKey } from './user-tokens.js';
 
-/** Where the headers come from. `metadata` is that of the request that will have the headers. */
+/** @param metadata of the request that gets the headers. */
 interface CredentialSource {
   read(metadata: RequestMetadata): CredentialRead | Promise<CredentialRead>;
   /** The headers as last read; empty if they could not be obtained. */
@@ -16,7 +16,6 @@ interface CredentialSource {
   refuse(headers: readonly string[]): boolean;
 }
 
-/** A request's headers and the credentials, alone and joined. */
 interface JoinedHeaders {
   readonly headers: readonly string[];
   readonly credentials: readonly string[];
@@ -27,10 +26,9 @@ const NO_HEADERS: readonly string[] = [];
 
 export class Credentials {
   readonly #source: CredentialSource;
-  /** The last result of `addTo`. */
   #joined: JoinedHeaders | undefined;
 
-  /** @returns `undefined` for a backend without `auth`. */
+  /** `undefined` for a backend without `auth`. */
   static of(
     auth: BackendAuth | undefined,
     backend: NamedBackend,
@@ -40,7 +38,7 @@ export class Credentials {
     return auth && new Credentials(sourceOf(auth, backend, subject, means));
   }
 
-  /** Credentials that never change. @param headers name, value, …  @returns `undefined` for none. */
+  /** Credentials that never change; `undefined` for none. @param headers name, value, … */
   static ofHeaders(headers: readonly string[]): Credentials | undefined {
     const current = (): readonly string[] => headers;
     return headers.length === 0 ? undefined : new Credentials({ read: current, current, refuse: () => false });
@@ -50,15 +48,15 @@ export class Credentials {
     this.#source = source;
   }
 
-  /** Brings the credentials up to date; synchronous if they are known. @returns the fault if they cannot be obtained now. */
+  /** Updates the credentials, synchronously if they are known. @returns the fault if they cannot be obtained now. */
   refresh(metadata: RequestMetadata): UpstreamFault | undefined | Promise<UpstreamFault | undefined> {
     const read = this.#source.read(metadata);
     return read instanceof Promise ? read.then(faultOf) : faultOf(read);
   }
 
   /**
-   * A request's own headers, followed by the credentials as last refreshed and by the caller's headers for this backend. Returns the same
-   * array as long as nothing changes, unless the caller has headers of its own.
+   * The given headers, the credentials as last refreshed, and the caller's headers for this backend. Returns the same array
+   * while nothing changes, unless the caller has headers.
    */
   addTo(headers: readonly string[], metadata: RequestMetadata): readonly string[] {
     const credentials = this.#source.current(metadata);
@@ -85,7 +83,7 @@ function sourceOf(
   const { target } = backend;
   const { origin } = target;
   const { secrets, users } = means;
-  // After a refusal there are no other secrets to try.
+  // There are no other secrets to try.
   if (auth.type === 'headers')
     return new SubjectSource(
       () => secrets.headersOf(auth, origin),
@@ -103,7 +101,7 @@ function sourceOf(
   );
 }
 
-/** A source of headers that do not depend on the request: configured secrets, or the access token of the user's grant. */
+/** Headers that do not depend on the request: configured secrets, or the access token of the user's grant. */
 class SubjectSource implements CredentialSource {
   readonly #read: () => CredentialRead | Promise<CredentialRead>;
   readonly refuse: CredentialSource['refuse'];
@@ -120,7 +118,7 @@ class SubjectSource implements CredentialSource {
   }
 
   current(): readonly string[] {
-    // A session that another process has opened may send a message here before anything has called `read`.
+    // A session that another process has opened may send something before `read` is called.
     if (this.#headers === undefined) void this.read();
     return this.#headers ?? NO_HEADERS;
   }

@@ -1,30 +1,28 @@
-// Corrects what authorization servers answer at their token and registration endpoints, for all requests there: consents, sign-ins, client
-// credentials, token exchange, refreshes and registrations. The OAuth library is as strict as the standard, and servers in use are not: an
-// answer that can mean only one thing is rewritten to what the standard says before the library reads it. Cold path.
+// Corrects the answers of authorization servers at their token and registration endpoints. The OAuth library is as strict as
+// the standard, and many servers are not: an answer that can mean only one thing is rewritten as the standard has it, before
+// the library reads it. Cold path.
 import { isObject } from '../shared/index.js';
 
-/** `sign-in`: a token answer whose ID token is read, too. */
+/** `sign-in`: a token answer whose ID token is read. */
 type OAuthAnswerKind = 'token' | 'sign-in' | 'registration';
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** A deviation from the standard that is corrected. */
 interface Forgiven {
   readonly why: string;
   readonly kinds: readonly OAuthAnswerKind[];
-  /** Returns the members as they should be. */
   readonly correct: (body: Body) => Body;
-  /** An example: what a server sent, and how it is corrected. */
+  /** An example: what a server sent, and its correction. */
   readonly sent: Body;
   readonly corrected: Body;
 }
 
 const TOKENS: readonly OAuthAnswerKind[] = ['token', 'sign-in'];
 const ANY: readonly OAuthAnswerKind[] = [...TOKENS, 'registration'];
-/** Token types that mean `bearer`. The library accepts that itself, in any case of letters. */
+/** Token types that mean `bearer`, in lower case. */
 const BEARER_BY_OTHER_NAMES: ReadonlySet<unknown> = new Set([undefined, '', 'user', 'bot']);
 
-/** In the order in which they are corrected. The library decides on everything else. */
+/** In the order in which they are applied. */
 export const forgiven: readonly Forgiven[] = [
   {
     why: 'optional members are null or empty where the standard leaves them out',
@@ -69,8 +67,8 @@ const STATUS = { token: 200, 'sign-in': 200, registration: 201 } as const;
 const GIVEN = { token: 'access_token', 'sign-in': 'access_token', registration: 'client_id' } as const;
 
 /**
- * @returns the answer as the standard has it. A success that gives what was asked for has the status of its kind, a success that names an
- * error instead is a refusal, and a JSON object has the content type of JSON.
+ * The answer as the standard has it: a success gets the status of its kind, a success that names an error becomes a refusal,
+ * and a JSON object gets the content type of JSON.
  */
 export async function oauthAnswer(response: Response, kind: OAuthAnswerKind): Promise<Response> {
   const text = await response.text();
@@ -92,10 +90,7 @@ const OAUTH_ERRORS: ReadonlySet<string> = new Set([
   'UnsupportedOperationError',
 ]);
 
-/**
- * The part of an authorization server's error that may be repeated: ` (code)`, or `''` if it named no code.
- * @returns `undefined` for an error that is not about a server's answer.
- */
+/** ` (code)` of an authorization server's error, `''` if it has none; `undefined` for an error that is not about an answer. */
 export function errorCodeText(error: unknown): string | undefined {
   const { error: code, name } = error as { readonly error?: unknown; readonly name?: string };
   if (typeof code === 'string' && /^[a-z_]{1,40}$/.test(code)) return ` (${code})`;

@@ -1,5 +1,5 @@
-// Where one upstream session gets its access token, as its backend's `auth` says: with the secret of the gateway's client and, for a token
-// exchange, with the caller's token. Synchronous while a token is valid. Warm path.
+// Where an upstream session gets its access token: with the secret of the gateway's client and, for a token exchange, with the
+// caller's token. Synchronous while a token is valid. Warm path.
 import type { UpstreamOptions } from '../config/index.js';
 import { SecretKeys } from './secrets/secret-keys.js';
 import { Secrets, type StoredSecrets } from './secrets.js';
@@ -17,7 +17,6 @@ import { MIB } from '../shared/index.js';
 export interface OAuthSourceMeans {
   readonly secrets: Secrets;
   readonly tokens: Tokens;
-  /** Tokens from users' grants. */
   readonly users: UserTokens;
   readonly mode: UpstreamOptions['mode'];
 }
@@ -28,7 +27,6 @@ interface CredentialParts extends OAuthMeans {
   readonly userGrants?: UserGrants | undefined;
 }
 
-/** Makes what gets the credentials for all backends of one process. */
 export function createCredentials(
   {
     mode,
@@ -55,7 +53,7 @@ export class OAuthSource {
   readonly #subject: string;
   readonly #means: OAuthSourceMeans;
   #token: Token | undefined;
-  /** The secret and the caller's token that `#token` was obtained with. */
+  /** What `#token` was obtained with. */
   #clientSecret = '';
   #callerToken = '';
 
@@ -81,7 +79,7 @@ export class OAuthSource {
     return typeof secret === 'string' ? this.#read(secret, callerToken) : secret;
   }
 
-  /** The headers as last known for this caller. */
+  /** As last known for this caller. */
   current({ callerToken }: RequestMetadata): readonly string[] {
     const isSame = callerToken === '' || callerToken === this.#callerToken;
     const token = isSame ? this.#token : this.#find(this.#clientSecret, callerToken);
@@ -106,25 +104,18 @@ export class OAuthSource {
   }
 }
 
-// The access tokens that a process caches, for all backends and callers. Their count and bytes are limited: beyond that, the subject with
-// the most loses its oldest token. A session keeps the token that it uses even then. Cold path: once per session and credential.
-
-/** Access tokens that a process caches. Beyond that, the subject with the most loses its oldest token; sessions keep theirs. */
+/** Access tokens that a process caches. Beyond that, the subject with the most loses its oldest; sessions keep theirs. */
 export const TOKENS_KNOWN_MAX = 16_384;
-/** Cached access tokens that one subject was the first to need. Beyond that, the subject loses its oldest token. */
+/** Cached tokens that one subject was the first to need. Beyond that, the subject loses its oldest. */
 export const TOKENS_PER_SUBJECT_MAX = 512;
-/**
- * Bytes of the cached access tokens, and of the callers' tokens that they were exchanged for. Beyond that, the subject with the most loses
- * its oldest token; sessions keep theirs.
- */
+/** Bytes of the cached tokens and the callers' tokens. Beyond that, the subject with the most loses its oldest. */
 export const TOKENS_BYTES_MAX = 64 * MIB;
-/** Bytes of the cached access tokens that one subject was the first to need. Beyond that, the subject loses its oldest token. */
+/** Bytes of the cached tokens that one subject was the first to need. Beyond that, the subject loses its oldest. */
 export const TOKENS_BYTES_PER_SUBJECT_MAX = 8 * MIB;
 
-/** Fixed memory of one token: its key and its objects. */
+/** Memory of a token's key and objects. */
 const OWN_BYTES = 1_024;
 
-/** A token counts for the subject that needed it first. */
 const BOUNDS = {
   entriesMax: TOKENS_KNOWN_MAX,
   entriesPerSubjectMax: TOKENS_PER_SUBJECT_MAX,
@@ -132,6 +123,7 @@ const BOUNDS = {
   bytesPerSubjectMax: TOKENS_BYTES_PER_SUBJECT_MAX,
 };
 
+/** Caches the tokens for all backends and callers of a process. Cold path: used once per session and credential. */
 export class Tokens {
   readonly #means: OAuthMeans;
   readonly #clock: ClockAndRandom;
@@ -143,8 +135,8 @@ export class Tokens {
   }
 
   /**
-   * @param origin of the backend that will receive the token: a token for one backend is never sent to another.
-   * @param subject whose token is exchanged, or who needs a token: one that is not from an exchange is shared by all subjects.
+   * @param origin of the backend that gets the token: no other backend gets the same token.
+   * @param subject only a token from an exchange belongs to its subject; all subjects share any other.
    */
   find(subject: string, origin: string, request: OAuthTokenRequest): Token {
     const key = keyOf(request.auth.type === 'token-exchange' ? subject : '', origin, request);
@@ -171,13 +163,13 @@ export class Tokens {
     return this.#known.count;
   }
 
-  /** Approximate memory of all tokens, in bytes. */
+  /** Approximate memory of all tokens. */
   get bytes(): number {
     return this.#known.bytes;
   }
 }
 
-/** The key of a token in the cache: a hash, which reveals no secret. */
+/** A hash, which reveals no secret. */
 function keyOf(subject: string, origin: string, { auth, clientSecret, callerToken }: OAuthTokenRequest): string {
   const { type, token_endpoint: endpoint, client_id: client, scope, resource, audience } = auth;
   const parts = [type, endpoint, client, auth.client_authentication ?? 'basic', scope, resource, audience];

@@ -1,6 +1,5 @@
-// Secrets that backends require. A file in the operator's directory of secrets (systemd credentials or Kubernetes secrets, for example) is
-// read when first needed and again after a change, so that a new secret takes effect within a second; a secret in the store is as current
-// as the store. Warm path: one map look-up per request, only for backends with secrets.
+// Secrets that backends require. Files in the operator's directory of secrets are read when first needed, and again within a
+// second after a change. Secrets in the store are as current as the store. Warm path: one map look-up per request.
 import { join } from 'node:path';
 import { type FileRead, WatchedFile, upstreamFault, type UpstreamFault } from '../http-client/index.js';
 import { limits, RecentMap } from '../shared/index.js';
@@ -11,17 +10,17 @@ import { SecretKeys } from './secrets/secret-keys.js';
 import { SECRET_PREFIX } from './secrets/secret-records.js';
 import { unsealSecret, type Secret } from './secrets/sealed-secret.js';
 
-/** A secret's file, or the file of the hosts that the secret may be sent to, as last read. */
+/** The file of a secret, or of the hosts that the secret may be sent to. */
 type SecretFile = WatchedFile<FileRead>;
 
 interface AuthHeaders {
-  /** The secrets that the headers were made from. */
+  /** The secrets in the headers. */
   readonly texts: readonly string[];
-  /** Name, value, …: the same array as long as the secrets are the same. */
+  /** Name, value, …: the same array while the secrets are the same. */
   readonly headers: readonly string[];
 }
 
-/** A secret's text, or the fault if it cannot be obtained. */
+/** A secret, or why it cannot be obtained. */
 type SecretText = string | UpstreamFault;
 
 export class Secrets {
@@ -35,10 +34,7 @@ export class Secrets {
   );
   readonly #headers = new WeakMap<HeadersAuth, AuthHeaders>();
 
-  /**
-   * @param directory of the secret files; without it every reference to a file fails.
-   * @param stored the secrets of the store; without them every reference to the store fails.
-   */
+  /** @param directory `undefined`: references to files fail. @param stored `undefined`: references to the store fail. */
   constructor(directory: string | undefined, nowMs: () => number, stored?: Pick<StoredSecrets, 'read'>) {
     this.#directory = directory;
     this.#nowMs = nowMs;
@@ -47,8 +43,7 @@ export class Secrets {
 
   /**
    * Synchronous, unless the store has to be queried.
-   * @param origin of the backend: a secret that lists its permitted origins goes nowhere else.
-   * @returns the headers: name, value, …; or the fault if one of their secrets cannot be obtained.
+   * @param origin of the backend. @returns the headers (name, value, …), or why a secret cannot be obtained.
    */
   headersOf(
     auth: HeadersAuth,
@@ -79,7 +74,7 @@ export class Secrets {
     return headers;
   }
 
-  /** @param origins all origins that the secret will be sent to, or a token that is obtained with it. */
+  /** @param origins where the secret is sent, or a token that is obtained with it. */
   textOf(reference: SecretReference, ...origins: readonly string[]): SecretText | Promise<SecretText> {
     if ('file' in reference) return this.#textOfFile(reference.file, origins);
     const { secret: name } = reference;
@@ -102,7 +97,7 @@ export class Secrets {
 
   #mayGoTo(directory: string, file: string, origin: string): boolean {
     const { text = '', isAbsent } = this.#read(directory, file + HOSTS_FILE_SUFFIX);
-    // A hosts file that exists but cannot be read withholds its secret from every origin.
+    // A hosts file that cannot be read withholds its secret from every origin.
     return isAbsent || text.split(/\s+/).includes(origin.slice(origin.indexOf('//') + 2));
   }
 
@@ -136,15 +131,12 @@ function checkedSecret(read: FileRead): FileRead {
   return { ...read, text: undefined, fault };
 }
 
-// The secrets in the store, for requests: opened once, and again when the stored bytes change. Warm path: two map look-ups for
-// backends that need a secret.
-
-/** Secrets that a process caches. Beyond that, the least recently used are read again when needed. */
+/** Secrets that a process caches. Beyond that, the least recently used are read again. */
 const SECRETS_KNOWN_MAX = 1_024;
 
 export type StoredSecretRead =
   | { readonly kind: 'found'; readonly secret: Secret }
-  /** The reason is for the log; it names no secret. */
+  /** The reason is for the log, and names no secret. */
   | { readonly kind: 'failed'; readonly reason: string };
 
 interface OpenedSecret {
@@ -154,6 +146,7 @@ interface OpenedSecret {
 
 const MISSING: StoredSecretRead = Object.freeze({ kind: 'failed', reason: 'is not in the store' });
 
+/** The secrets in the store, opened once and again when the stored bytes change. Warm path: two map look-ups. */
 export class StoredSecrets {
   readonly #store: Pick<Store, 'readRecord'>;
   readonly #keys: SecretKeys;
@@ -163,7 +156,7 @@ export class StoredSecrets {
     ({ value }) => value.length,
   );
 
-  /** @returns `undefined` without a key: nothing could be opened. */
+  /** `undefined` without a key. */
   static of(store: Pick<Store, 'readRecord'>, keys: readonly string[]): StoredSecrets | undefined {
     return keys.length === 0 ? undefined : new StoredSecrets(store, new SecretKeys(keys));
   }

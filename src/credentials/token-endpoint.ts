@@ -1,5 +1,5 @@
-// Requests an access token from an authorization server: with the client's own credentials (RFC 6749, section 4.4), in exchange for the
-// caller's token (RFC 8693), or with a refresh token. The result is a token, or a fault that contains no URL and no secret. Cold path.
+// Requests access tokens from authorization servers: with the client's own credentials (RFC 6749, section 4.4), in exchange
+// for the caller's token (RFC 8693), or with a refresh token. Faults contain no URL and no secret. Cold path.
 import type { ClientAuthentication } from './secrets/user-grants.js';
 import { limits } from '../shared/index.js';
 import { isSecretValue } from '../config/index.js';
@@ -14,16 +14,15 @@ import {
 } from '../http-client/index.js';
 import { oauthAnswer } from './oauth-answer.js';
 
-/** Lifetime assumed for an access token that states none. */
+/** Assumed for an access token that states no lifetime. */
 const TOKEN_LIFETIME_MS_ASSUMED = 300_000;
-/** Longest time that an access token is used, whatever lifetime it states. After that, another token is requested. */
+/** After this time, another token is requested, whatever lifetime the token states. */
 const TOKEN_KEPT_MS_MAX = 86_400_000;
 
 export interface OAuthMeans {
   readonly http: HttpUpstream;
 }
 
-/** Carries the fault of a failed request to the authorization server through the OAuth library. */
 class OAuthFetchError extends Error {
   override readonly name = 'OAuthFetchError';
   readonly fault: UpstreamFault;
@@ -37,12 +36,12 @@ class OAuthFetchError extends Error {
 export interface OAuthTokenRequest {
   readonly auth: OAuthAuth;
   readonly clientSecret: string;
-  /** The caller's token that is to be exchanged; `''` where none is exchanged. */
+  /** The caller's token to exchange; `''` if none is exchanged. */
   readonly callerToken: string;
 }
 
 export interface IssuedToken {
-  /** The header: name and value. */
+  /** Name and value. */
   readonly headers: readonly string[];
   readonly lifetimeMs: number;
 }
@@ -50,7 +49,7 @@ export interface IssuedToken {
 const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token';
 
-/** Never rejects. @param subject whose share of connections the request counts against. */
+/** Never rejects. @param subject whose quota of connections the request uses. */
 export async function requestToken(
   means: OAuthMeans,
   subject: string,
@@ -74,7 +73,6 @@ export interface TokenAnswer {
 }
 
 interface TokenServer {
-  /** Absent if only the token endpoint is known. */
   readonly issuer?: string;
   readonly endpoint: string;
 }
@@ -85,7 +83,7 @@ interface TokenClient {
   readonly secret?: string | undefined;
 }
 
-/** Rejects with an error for `tokenFaultOf`. Whether plain HTTP is allowed was decided before: see `OAuthSource` and `UserTokens`. */
+/** Rejects with an error for `tokenFaultOf`. The caller has checked whether plain HTTP is allowed. */
 export async function askForToken(
   { http }: OAuthMeans,
   subject: string,
@@ -94,7 +92,7 @@ export async function askForToken(
   grantType: string,
   parameters: Readonly<Record<string, string>>,
 ): Promise<TokenAnswer> {
-  // Imported lazily: the library is large, and few backends need it.
+  // Imported lazily, because the library is large and few backends need it.
   const oauth = await import('oauth4webapi');
   const [server, named] = [{ issuer, token_endpoint: endpoint }, { client_id: client.id }];
   const authentication = await clientAuth(client.authentication, client.secret);
@@ -105,7 +103,7 @@ export async function askForToken(
   return oauth.processGenericTokenEndpointResponse(server, named, await oauthAnswer(answer, 'token'));
 }
 
-/** The `fetch` for the OAuth library: each request has a deadline, and its response a size limit. */
+/** For the OAuth library. */
 function tokenFetch(http: HttpUpstream, subject: string) {
   return async (url: string, request: FetchedRequest): Promise<Response> => {
     const signal = AbortSignal.timeout(limits.tokenFetchMsMax);
@@ -116,7 +114,7 @@ function tokenFetch(http: HttpUpstream, subject: string) {
   };
 }
 
-/** The client authentication in the library's form. */
+/** In the library's form. */
 export async function clientAuth(authentication: ClientAuthentication, secret = '') {
   const oauth = await import('oauth4webapi');
   switch (authentication) {
@@ -148,7 +146,7 @@ export function issuedToken({
   token_type: type,
   expires_in: seconds,
 }: TokenAnswer): IssuedToken | UpstreamFault {
-  // The library also accepts tokens that the gateway cannot use, such as tokens bound to a key.
+  // The library also accepts tokens that the gateway cannot use, such as those bound to a key.
   if (type !== 'bearer' || !isSecretValue(token) || token.length > limits.tokenBytesMax)
     return tokenUnavailable('(its token is not a valid bearer token)');
   const lifetimeMs = seconds === undefined ? TOKEN_LIFETIME_MS_ASSUMED : seconds * 1_000;
@@ -159,11 +157,11 @@ export function issuedToken({
   };
 }
 
-/** The fault for an error of `askForToken`. Of the library's errors only the code is used: their causes contain the server's answer. */
+/** Of the library's errors only the code is used: their causes contain the server's answer. */
 export function tokenFaultOf(error: unknown): UpstreamFault {
   if (error instanceof OAuthFetchError) {
     const { fault } = error;
-    // The other share fault, `backend-share-used`, would wrongly blame the backend.
+    // The other fault of this kind, `backend-share-used`, would wrongly blame the backend.
     if (isShareFault(fault)) return upstreamFault('connections-share-used', true);
     return fault.kind === 'address-refused' || fault.kind === 'address-not-allowed'
       ? fault

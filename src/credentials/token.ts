@@ -1,26 +1,26 @@
-// The life cycle of one access token. It is fetched when first needed and again before it expires, by one request at a time. While it is
-// valid, no request waits. Warm path: one comparison of times per request.
+// The life of one access token, which is fetched when needed and again before it expires, by one request at a time. No request
+// waits while it is valid. Warm path: one comparison of times per request.
 //
 //   none ── read ──> fetching ── issued ──> good ── most of its life is over, and read ──> good, being renewed
 //   fetching ── fault ──> failed ── read, the delay is over ──> fetching         good ── expired ──> none
-//   good ── refused, and read ──> fetching ── fault ──> good, being renewed: another caller's path may still take it
+//   good ── rejected, and read ──> fetching ── fault ──> good, being renewed: another caller may still succeed with it
 import { Backoff, limits } from '../shared/index.js';
 import { isShareFault, type UpstreamFault } from '../http-client/index.js';
 import type { IssuedToken } from './token-endpoint.js';
 
-/** Least time between two replacements of an access token that a backend refused. If it refuses sooner, its 401 is passed on. */
+/** Least time between two replacements of an access token that a backend rejects. Until then, its 401 is passed on. */
 export const TOKEN_RENEWAL_GAP_MS = 10_000;
 
-/** Until when an access token is used, and when it is renewed: in milliseconds, on the clock of `issuedAtMs`. */
+/** On the clock of `issuedAtMs`. */
 interface TokenLife {
   readonly goodUntilMs: number;
   readonly renewAtMs: number;
 }
 
-/** A token is renewed at a random point between these fractions of its life, so that many processes do not renew at once. */
+/** A token is renewed at a random time between these fractions of its life, so that many processes do not renew at once. */
 const RENEWAL_FROM = 0.7;
 const RENEWAL_UNTIL = 0.85;
-/** A token is not used in the last second of its life, because servers count lifetimes in whole seconds. */
+/** Servers count lifetimes in whole seconds, so a token is not used in its last second. */
 const MARGIN_MS = 1_000;
 
 /** @param random from 0 up to 1. */
@@ -30,7 +30,7 @@ export function tokenLife(issuedAtMs: number, lifetimeMs: number, random: number
   return { goodUntilMs: issuedAtMs + lifeMs, renewAtMs: issuedAtMs + lifeMs * part };
 }
 
-/** Headers: name, value, …; or the fault if they cannot be obtained. */
+/** Headers (name, value, …), or why they cannot be obtained. */
 export type CredentialRead = readonly string[] | UpstreamFault;
 
 export interface ClockAndRandom {
@@ -46,16 +46,15 @@ export class Token {
   #goodUntilMs = 0;
   #renewAtMs = 0;
   #fetching: Promise<CredentialRead> | undefined;
-  /** The subject whose share of connections the fetch in progress counts against. */
+  /** Whose quota of connections the fetch uses. */
   #fetchingFor = '';
-  /** The fault of the last fetch; `undefined` when it succeeded. */
+  /** Of the last fetch; `undefined` if it succeeded. */
   #fault: UpstreamFault | undefined;
   #retryAtMs = 0;
-  /** `undefined` before the first failure. */
   #backoff: Backoff | undefined;
-  /** From this time on, the token may be replaced if the backend rejects it. */
+  /** From then on, a rejected token may be replaced. */
   #replaceableAtMs = 0;
-  /** Whether the backend has rejected the token and there is no new one yet. */
+  /** Whether the backend has rejected the token, and there is no newer one. */
   #isRefused = false;
 
   constructor(fetch: (subject: string) => Promise<IssuedToken | UpstreamFault>, clock: ClockAndRandom) {
@@ -63,11 +62,11 @@ export class Token {
     this.#clock = clock;
   }
 
-  /** Returns the same array as long as the token is the same. @param subject on whose behalf a fetch is made, if needed. */
+  /** Returns the same array while the token is the same. @param subject for whom a fetch is made, if needed. */
   read(subject: string): CredentialRead | Promise<CredentialRead> {
     const nowMs = this.#clock.nowMs();
     const good = this.#goodAt(nowMs);
-    // If the token was rejected, the request waits for another token, unless the last fetch has failed.
+    // If the token was rejected, the request waits for another one, unless the last fetch has failed.
     if (good !== undefined && (!this.#isRefused || this.#fault !== undefined)) {
       if ((this.#isRefused || nowMs >= this.#renewAtMs) && nowMs >= this.#retryAtMs) void this.#start(subject);
       return good;
@@ -76,15 +75,15 @@ export class Token {
     return this.#wait(this.#start(subject), subject);
   }
 
-  /** The headers with the last token; `undefined` if there was none. */
+  /** With the last token; `undefined` if there was none. */
   get headers(): readonly string[] | undefined {
     return this.#headers;
   }
 
   /**
-   * The backend has rejected the token. If no other token can be obtained, this one stays in use: perhaps only one path rejects it.
-   * @returns whether to try again, because another token is known or may be fetched. This is limited in rate: a backend that rejects every
-   *   token must not cause a fetch for each request.
+   * The backend has rejected the token, which stays in use if no other can be obtained.
+   * @returns whether to try again with another token. Limited in rate, so that a backend that rejects every token does not
+   *   cause a fetch for each request.
    */
   refuse(headers: readonly string[]): boolean {
     if (this.#headers !== headers) return this.#headers !== undefined || this.#fetching !== undefined;
@@ -113,12 +112,12 @@ export class Token {
     const isForAnother = subject !== this.#fetchingFor;
     const read = await fetching;
     if (!('kind' in read)) return read;
-    // Another subject's exhausted share is no reason to fail this subject.
+    // Another subject's used-up quota is no reason to fail this subject.
     if (isForAnother && isShareFault(read)) return this.read(subject);
     return this.#goodAt(this.#clock.nowMs()) ?? read;
   }
 
-  /** @param requestedAtMs counts as the time of issue, which may be any time before the response arrived. */
+  /** @param requestedAtMs counts as the time of issue. */
   #settle(outcome: IssuedToken | UpstreamFault, requestedAtMs: number): CredentialRead {
     this.#fetching = undefined;
     if ('kind' in outcome) {
@@ -139,7 +138,7 @@ export class Token {
   #fail(fault: UpstreamFault): void {
     const nowMs = this.#clock.nowMs();
     if (isShareFault(fault)) {
-      // A share fault says nothing about the authorization server, so it is not kept. A renewal that no request waits for is postponed.
+      // Says nothing about the authorization server, so the fault is not kept. A renewal that no request waits for must wait.
       if (this.#goodAt(nowMs) !== undefined) this.#retryAtMs = nowMs + limits.retryDelayMsMin;
       return;
     }

@@ -1,9 +1,9 @@
-// The access tokens of users' grants, which are read from the store and renewed before they expire. Only one process at a time renews a
-// grant: many servers accept a refresh token once, and treat its second use as theft. While a token is valid, no request waits. Warm path:
-// one look-up in the store's cache per request.
+// The access tokens of users' grants, read from the store and renewed before they expire. Only one process at a time renews a
+// grant, because many servers treat the second use of a refresh token as theft. No request waits while a token is valid.
+// Warm path: one look-up in the store's cache per request.
 //
-//   stored ── most of its life is over, or the backend does not take it ──> leased (one process) ── renewed ──> stored
-//   leased ── the server is not there ──> stored, tried again after a delay      leased ── invalid_grant ──> removed: consent again
+//   stored ── most of its life is over, or the backend rejects it ──> leased (one process) ── renewed ──> stored
+//   leased ── the server does not respond ──> stored, retried later      leased ── invalid_grant ──> removed: consent again
 import { randomUUID } from 'node:crypto';
 import {
   GRANTS_KNOWN_MAX,
@@ -32,11 +32,11 @@ import {
   type TokenAnswer,
 } from './token-endpoint.js';
 
-/** Time that one process has to renew a user's grant, while others wait. After that, another process tries. */
+/** Time that one process has to renew a grant. After that, another process may try. */
 const GRANT_LEASE_MS = 25_000;
-/** Interval between checks of the store while another process renews a grant. */
+/** Interval at which the store is read while another process renews a grant. */
 export const GRANT_POLL_MS = 100;
-/** Time in which storing a renewed grant is retried. After that, the grant is lost, and the user is asked for consent again. */
+/** Time in which storing a renewed grant is retried. After that, the grant is lost, and the user must consent again. */
 const GRANT_SAVE_MS_MAX = 10_000;
 
 export interface UserTokensMeans extends OAuthMeans {
@@ -44,23 +44,22 @@ export interface UserTokensMeans extends OAuthMeans {
   readonly secrets: Secrets;
   readonly mode: UpstreamOptions['mode'];
   readonly links: ConnectLinks;
-  /** `undefined` when no key is configured. */
+  /** `undefined` if no key is configured. */
   readonly grants: UserGrants | undefined;
 }
 
-/** The grant that a backend's `auth` needs of one subject. */
+/** The grant of one subject that a backend's `auth` requires. */
 export interface WantedGrant {
-  /** The key of its record in the store. */
+  /** Of the record in the store. */
   readonly key: string;
   readonly subject: string;
-  /** The backend's origin. */
+  /** Of the backend. */
   readonly origin: string;
   readonly auth: UserAuth;
-  /** The fault while there is no grant. */
+  /** For as long as there is no grant. */
   readonly consent: UpstreamFault;
 }
 
-/** A grant's access token in the form of request headers, with its life. */
 interface GrantToken {
   readonly headers: readonly string[];
   readonly goodUntilMs: number;
@@ -68,28 +67,27 @@ interface GrantToken {
   isRefused: boolean;
 }
 
-/** What is known of the renewals of one grant. */
 interface Renewals {
   readonly backoff: Backoff;
-  /** The fault of the last attempt; `undefined` when it succeeded. */
+  /** Of the last attempt; `undefined` if it succeeded. */
   fault: UpstreamFault | undefined;
   retryAtMs: number;
-  /** From this time on, a token that the backend rejects may be replaced. */
+  /** From then on, a token that the backend rejects may be replaced. */
   replaceableAtMs: number;
 }
 
 export class UserTokens {
   readonly #means: UserTokensMeans;
   readonly #clock: ClockAndRandom;
-  /** This process's id in leases. */
+  /** Identifies this process in leases. */
   readonly #self = randomUUID();
   readonly #tokens = new WeakMap<UserGrant, GrantToken>();
   readonly #byHeaders = new WeakMap<readonly string[], GrantToken>();
   readonly #renewals = new RecentMap<Renewals>(GRANTS_KNOWN_MAX, GRANTS_KNOWN_MAX, () => 1);
-  /** Renewals under way, by the grant's key. */
+  /** Renewals in progress, by the grant's key. */
   readonly #underWay = new Map<string, Promise<CredentialRead>>();
 
-  /** @param clock the wall clock: its times are stored and used by other processes. */
+  /** @param clock the wall clock, because other processes use its times. */
   constructor(means: UserTokensMeans, clock: ClockAndRandom) {
     this.#means = means;
     this.#clock = clock;
@@ -99,7 +97,7 @@ export class UserTokens {
     return this.#means.links;
   }
 
-  /** Returns the same array of headers as long as the token is the same. */
+  /** Returns the same array while the token is the same. */
   read(wanted: WantedGrant): CredentialRead | Promise<CredentialRead> {
     const { grants } = this.#means;
     if (grants === undefined) return upstreamFault('secret-keys-missing', true);
@@ -109,7 +107,7 @@ export class UserTokens {
       : this.#judge(grants, wanted, read);
   }
 
-  /** The backend has rejected these headers. @returns whether to try again: with another token, or to learn that there is none. */
+  /** The backend has rejected these headers. @returns whether another attempt may have another result. */
   refuse({ key }: WantedGrant, headers: readonly string[]): boolean {
     const token = this.#byHeaders.get(headers);
     if (token === undefined) return false;
@@ -139,7 +137,7 @@ export class UserTokens {
     return mustAwaitRenewal ? renewed : token.headers;
   }
 
-  /** Runs one renewal of a grant at a time in this process; the lease ensures the same across processes. */
+  /** One renewal of a grant at a time in this process; the lease ensures the same for all processes. */
   #renew(grants: UserGrants, wanted: WantedGrant, seen: FoundGrant): Promise<CredentialRead> {
     const { key } = wanted;
     const underWay = this.#underWay.get(key);
@@ -156,7 +154,7 @@ export class UserTokens {
     const leased = await this.#lease(grants, key, seen);
     if (leased.kind === 'missing') return consent;
     if (leased.kind === 'failed') return this.#fail(key, tokenUnavailable(`(${leased.reason})`));
-    // Another process has renewed it, or the user has granted consent again.
+    // Another process has renewed the grant, or the user has consented again.
     if (leased.grant.lease?.by !== this.#self) return this.#tokenOf(leased.grant).headers;
     const { grant } = leased;
     const secret = await this.#secretOf(wanted, grant);
@@ -171,7 +169,7 @@ export class UserTokens {
     return this.#fail(key, renewed);
   }
 
-  /** @returns the grant with this process's lease, or as another process has renewed it. Rejects if the store fails. */
+  /** @returns the grant with this process's lease, or as renewed by another process. Rejects if the store fails. */
   async #lease(grants: UserGrants, key: string, seen: FoundGrant): Promise<GrantRead> {
     const giveUpAtMs = this.#clock.nowMs() + GRANT_LEASE_MS;
     for (let found = seen; ;) {
@@ -190,7 +188,7 @@ export class UserTokens {
     }
   }
 
-  /** Stores the renewed grant. The server issues it only once, so a store that fails is tried again for a while. */
+  /** The server issues the grant only once, so a failing store is tried again for a while. */
   async #store(
     grants: UserGrants,
     { key, consent }: WantedGrant,
@@ -205,7 +203,7 @@ export class UserTokens {
         const stored = await grants.replace(key, bytes, next);
         if (stored !== undefined) return this.#succeed(key, stored.grant);
         const read = await grants.read(key);
-        // The user has disconnected or granted consent again meanwhile, or an earlier write succeeded without its confirmation.
+        // Meanwhile the user has disconnected or consented again, or an earlier write has succeeded unconfirmed.
         if (read.kind === 'missing') return consent;
         if (read.kind === 'found') return this.#succeed(key, read.grant);
       } catch (error) {
@@ -239,7 +237,7 @@ export class UserTokens {
     return fault;
   }
 
-  /** Keeps the token, rejected or not, for the grant's new record, which has only a lease more. */
+  /** The new record differs only in its lease, so it keeps the token, rejected or not. */
   #keepToken(before: UserGrant, leased: FoundGrant): FoundGrant {
     this.#tokens.set(leased.grant, this.#tokenOf(before));
     return leased;
@@ -275,36 +273,32 @@ export class UserTokens {
   }
 }
 
-/** Whether only a new consent helps: also if the server no longer knows a client that the gateway registered itself. */
+/** Whether only a new consent helps. That is so, too, if the server has forgotten a client that the gateway registered. */
 function isGrantOver({ kind, detail }: UpstreamFault, auth: UserAuth): boolean {
   if (kind !== 'token-refused') return false;
   return detail === '(invalid_grant)' || (detail === '(invalid_client)' && auth.client_id === undefined);
 }
 
-// Requests the next token of a user's grant from an authorization server (RFC 6749, section 6). The result is a token, or a fault that
-// contains no URL and no secret. Cold path.
-
-/** The parts of a grant that a renewal changes. */
+/** What a renewal changes in a grant. */
 interface RenewedGrant {
   readonly accessToken: string;
   readonly refreshToken: string | undefined;
   readonly expiresAtMs: number;
 }
 
-/** The key of a user's grant in the store. Other members of the backend's `auth` do not change it. */
+/** The key of a grant in the store. Other members of `auth` do not change it. */
 export function userGrantKey(auth: UserAuth, { origin, path }: UpstreamTarget, subject: string): string {
   return grantKeyOf({ subject, origin, path, asked: [auth.issuer, auth.client_id, auth.scope, auth.resource] });
 }
 
-/** How a configured client authenticates with its secret. */
 export function authenticationOf(auth: UserAuth): ClientAuthentication {
   return auth.client_secret === undefined ? 'none' : (auth.client_authentication ?? 'basic');
 }
 
 /**
- * The secret of a client; `''` for none, or the fault if it cannot be obtained.
- * @param reference where the secret is; `undefined` for a client that the gateway registered itself.
- * @param endpoint that the secret is sent to. @param origin of the backend, to which the token obtained with it is sent.
+ * The client's secret, `''` for none; or the fault if it cannot be obtained.
+ * @param reference `undefined` for a client that the gateway registered itself.
+ * @param endpoint to which the secret is sent. @param origin of the backend.
  */
 export async function secretOfClient(
   secrets: Secrets,
@@ -316,7 +310,7 @@ export async function secretOfClient(
   return reference === undefined ? secret : secrets.textOf(reference, new URL(endpoint).origin, origin);
 }
 
-/** @param secret of the client; `''` if it has none. */
+/** Requests the grant's next token (RFC 6749, section 6). @param secret `''` for none. */
 export async function refreshGrant(
   means: OAuthMeans,
   { subject, issuer, tokenEndpoint: endpoint, client, resource, refreshToken = '' }: UserGrant,
@@ -333,7 +327,7 @@ export async function refreshGrant(
   }
 }
 
-/** @param nowMs wall-clock time of the request. */
+/** @param nowMs wall clock at the time of the request. */
 export function renewedGrant(answer: TokenAnswer, nowMs: number): RenewedGrant | UpstreamFault {
   const issued = issuedToken(answer);
   if ('kind' in issued) return issued;

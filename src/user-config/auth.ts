@@ -1,71 +1,67 @@
-// The credentials that a backend requires, as configs and registered servers describe them: headers or tokens whose secrets are kept
-// elsewhere and only named here. Plain data, JSON-ready.
+// The credentials that a backend requires: headers or tokens. Secrets are kept elsewhere, and only named here.
 import { isHttpToken, isOwnHeader, limits } from '../shared/index.js';
 import { isSecretName, SECRET_NAME_RULE } from '../config/index.js';
 
-/** A reference to a secret: the name of its file in `--secrets-directory`, or its name in the store. */
+/** The name of a file in `--secrets-directory`, or of a secret in the store. */
 export type SecretReference = { readonly file: string } | { readonly secret: string };
 
 export interface HeadersAuth {
   readonly type: 'headers';
-  /** Header name → the secret that is its value. */
+  /** By header name. */
   readonly headers: Readonly<Record<string, SecretReference>>;
 }
 
-/** How to request an access token from an authorization server. */
+/** How to request an access token. */
 interface OAuthClient {
   readonly token_endpoint: string;
   readonly client_id: string;
   readonly client_secret: SecretReference;
-  /** How the client authenticates there; default `basic`. */
+  /** `basic` by default. */
   readonly client_authentication?: 'basic' | 'post' | undefined;
   readonly scope?: string | undefined;
-  /** The resource (RFC 8707; `false`: none) and the audience (as in RFC 8693) that the token is for. */
+  /** What the token is for: a resource (RFC 8707; `false`: none) and an audience (RFC 8693). */
   readonly resource?: string | false | undefined;
   readonly audience?: string | undefined;
 }
 
-/** One token for all callers, obtained with the gateway's own client credentials. */
+/** One token for all callers. */
 interface ClientCredentialsAuth extends OAuthClient {
   readonly type: 'oauth2-client-credentials';
 }
 
-/** The caller's own token, exchanged for one that is meant for the backend (RFC 8693). */
+/** The caller's token, exchanged for one for the backend (RFC 8693). */
 interface TokenExchangeAuth extends OAuthClient {
   readonly type: 'token-exchange';
 }
 
 export type OAuthAuth = ClientCredentialsAuth | TokenExchangeAuth;
 
-/**
- * Each user's grant for the backend (authorization code with PKCE). The authorization server is the one that the backend names, unless
- * `issuer` names one.
- */
+/** A grant of each user (authorization code with PKCE), by default at the authorization server that the backend names. */
 export interface UserAuth {
   readonly type: 'oauth2-user';
   readonly issuer?: string | undefined;
-  /** Requires `issuer`; without a client id the gateway registers itself there (RFC 7591). */
+  /** Requires `issuer`. By default, the gateway registers itself there (RFC 7591). */
   readonly client_id?: string | undefined;
   readonly client_secret?: SecretReference | undefined;
   readonly client_authentication?: 'basic' | 'post' | undefined;
-  /** The scope requested; by default the one that the backend names. */
+  /** By default what the backend names. */
   readonly scope?: string | undefined;
-  /** By default the one that the backend names. `false`: none, for authorization servers that refuse the parameter. */
+  /** By default what the backend names; `false`: none, for authorization servers that refuse the parameter. */
   readonly resource?: string | false | undefined;
 }
 
 export type BackendAuth = HeadersAuth | OAuthAuth | UserAuth;
 
-/** Lower-case names of the headers that the credentials set. */
+/** In lower case. */
 export function headersSetBy(auth: BackendAuth | undefined): readonly string[] {
   if (auth === undefined) return [];
   return auth.type === 'headers' ? Object.keys(auth.headers).map((name) => name.toLowerCase()) : ['authorization'];
 }
 
-/** HTTP allows header names that begin with other characters, but no server uses them. */
+/** HTTP allows other characters first, but no server uses them. */
 const FIRST_LETTER = /^[A-Za-z]/;
 
-/** The fault as text that starts with the member's name, as in `.headers must …`; `undefined` when there is none. */
+/** What is wrong, beginning with the member's name, as in `.headers must …`; `undefined` if nothing is. */
 export function authFault(auth: BackendAuth): string | undefined {
   if (auth.type === 'headers') return headersFault(auth);
   return auth.type === 'oauth2-user' ? userFault(auth) : clientFault(auth);
@@ -79,7 +75,7 @@ function userFault({ issuer, client_id: client, client_secret: secret, ...reques
   }
   if (issuer !== undefined && (!isEndpoint(issuer) || new URL(issuer).search !== ''))
     return '.issuer must be an http or https URL without credentials, query and fragment';
-  // A client id and secret are valid at one authorization server only, so the backend must not choose the server they are sent to.
+  // Client id and secret belong to one authorization server, so the backend must not choose where they are sent.
   if (client !== undefined && issuer === undefined) return '.client_id must have an issuer beside it';
   if (secret === undefined) return undefined;
   if (client === undefined) return '.client_secret must have a client_id beside it';

@@ -1,18 +1,18 @@
-// Checks a user config before it is stored: reports what the dataplane would refuse, and what it would accept silently but not act on. For
-// people who write configs. Cold path.
+// Checks a user config before it is stored: finds what the dataplane would refuse, and what it would accept and ignore. Cold
+// path.
 import type { ConfigIssue } from './known-members.js';
 import { oddNames } from './curation-schema.js';
 import { readUserConfig, type BackendConfig } from './user-config-schema.js';
 
-/** Errors, and warnings, that `config check` and `config put` report for one user config. Beyond that, the others are only counted. */
+/** Errors, and warnings, that are reported for one config. */
 export const CONFIG_CHECK_ISSUES_MAX = 100;
 
 export interface UserConfigCheck {
-  /** The dataplane refuses the config, or would not do what these members are meant to do. */
+  /** What the dataplane would refuse or ignore. */
   readonly errors: readonly ConfigIssue[];
   /** Valid, but perhaps not what was meant. */
   readonly warnings: readonly ConfigIssue[];
-  /** How many errors and warnings were left out. */
+  /** Errors and warnings beyond the bounds. */
   readonly untoldCount: number;
 }
 

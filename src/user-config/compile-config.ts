@@ -1,4 +1,4 @@
-// Compiles a checked user config to the form used for look-ups during requests. Runs once when a config's bytes change.
+// Compiles a checked user config for look-ups during requests, once for each change of its bytes.
 import { isHttpToken, isOwnHeader } from '../shared/index.js';
 import type { UpstreamOptions } from '../config/index.js';
 import { headersSetBy, type BackendAuth } from './auth.js';
@@ -36,7 +36,7 @@ function compileVirtualHost(
     const backend = compileBackend(name, namesInUris.get(name)!, config, upstreamMode);
     backends.set(name, backend);
     for (const header of backend.passthroughHeaders) passthroughHeaders.add(header);
-    // The header is sent only to the authorization server that exchanges the token.
+    // Sent only to the authorization server that exchanges the token.
     if (backend.auth?.type === 'token-exchange') passthroughHeaders.add('authorization');
   }
   const backendsByNameLength = byLength(backends.values(), 'name');
@@ -47,7 +47,7 @@ function compileVirtualHost(
   return { id, exposure, backends, ...lookUps, passthroughHeaders };
 }
 
-/** Sorting is stable: backends with equally long names or prefixes stay in the config's order. */
+/** Stable: backends with equally long names or prefixes stay in the config's order. */
 function byLength(backends: Iterable<CompiledBackend>, member: 'name' | 'prefix'): CompiledBackend[] {
   return [...backends].sort((a, b) => Buffer.byteLength(b[member]) - Buffer.byteLength(a[member]));
 }
@@ -83,7 +83,7 @@ function curationOf({ tools, prompts }: BackendConfig): Curation {
   return { tools: curatedItems(curatedEntries(tools)), prompts: curatedItems(curatedEntries(prompts)) };
 }
 
-/** An empty list allows all, unless `exposes` leaves out the kind. */
+/** An empty list allows all, unless `exposes` lacks the kind. */
 function allowList(
   { exposes }: BackendConfig,
   kind: keyof AllowedNames,
@@ -107,7 +107,7 @@ function toLowerCase(name: string): string {
   return name.toLowerCase();
 }
 
-/** @param auth credentials whose headers are never copied from the caller. */
+/** @param auth its headers are never copied from the caller. */
 function copiedHeaders(names: readonly string[], auth: BackendAuth | undefined): ReadonlySet<string> {
   const own = new Set(headersSetBy(auth));
   const copied = names.filter(isHttpToken).map(toLowerCase);

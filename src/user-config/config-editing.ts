@@ -1,15 +1,14 @@
-// Adds virtual hosts to the bytes of a user config and removes them. Everything else keeps its bytes: parsing and
-// rewriting what others wrote would change numbers, escapes and duplicate members. Beside a config, the control plane keeps a record of
-// which virtual hosts in it are its own: whoever else writes the config leaves these as they are.
+// Adds and removes virtual hosts in the bytes of a user config. Everything else keeps its bytes: rewriting it would change numbers,
+// escapes and duplicate members. Beside the config, a record says which virtual hosts the control plane has published, which
+// other writers leave alone.
 import * as z from 'zod';
 import { stringValue, JsonScanner, jsonKind } from '../bytes/index.js';
 import type { RecordKey } from '../store/index.js';
 import { decodeUserConfig } from './user-config-schema.js';
 
-/** A user config that can be edited. */
 export interface EditableConfig {
   readonly bytes: Buffer;
-  /** Byte range of the value of `virtual_hosts`. */
+  /** Range of the value of `virtual_hosts`. */
   readonly start: number;
   readonly end: number;
   readonly virtualHosts: readonly VirtualHostMember[];
@@ -17,9 +16,8 @@ export interface EditableConfig {
 
 interface VirtualHostMember {
   readonly id: string;
-  /** The member: key, colon and value. */
+  /** With key and colon. */
   readonly member: Buffer;
-  /** The value alone. */
   readonly value: Buffer;
 }
 
@@ -28,7 +26,7 @@ export const EMPTY_CONFIG = Buffer.from('{"virtual_hosts":{}}');
 
 const scanner = new JsonScanner();
 
-/** @returns what is wrong with the config, if it cannot be edited. Mostly the dataplane cannot read such a config either. */
+/** @returns why the config cannot be edited. Mostly the dataplane cannot read it either. */
 export function readConfig(bytes: Buffer): EditableConfig | string {
   const decoding = decodeUserConfig(bytes);
   if (!decoding.ok) return decoding.issues;
@@ -47,10 +45,7 @@ export function readConfig(bytes: Buffer): EditableConfig | string {
   return { bytes, start: scanner.start(node), end: scanner.end(node), virtualHosts };
 }
 
-/**
- * @param removed ids of virtual hosts.
- * @param added virtual hosts as JSON, by id; an id that exists must be among the removed.
- */
+/** @param removed ids. @param added JSON by id; an id that exists must be among the removed. */
 export function editConfig(
   config: EditableConfig,
   removed: ReadonlySet<string>,
@@ -87,20 +82,20 @@ const CLOSE = Buffer.from('}');
 
 const publicationShape = z.object({
   subject: z.string(),
-  /** Ids of the control plane's virtual hosts. */
+  /** Ids. */
   virtualHosts: z.array(z.string()),
-  /** Whether the control plane created the config: then it deletes the config once nothing is left in it. */
+  /** Whether the control plane created the config: then it deletes the config when nothing is left in it. */
   isConfigOurs: z.boolean(),
 });
 
-/** Written in one swap with the user config, so that the two always match. */
+/** Changes in one swap with the user config. */
 export type PublicationRecord = Readonly<z.infer<typeof publicationShape>>;
 
 export function publicationKey(subject: string): RecordKey {
   return { space: 'publications', key: subject };
 }
 
-/** `undefined` for a record that the control plane has not written. */
+/** `undefined` if the control plane has not written this. */
 export function readPublication(record: Buffer): PublicationRecord | undefined {
   try {
     return publicationShape.parse(JSON.parse(record.toString()));
@@ -109,10 +104,7 @@ export function readPublication(record: Buffer): PublicationRecord | undefined {
   }
 }
 
-/**
- * @param published ids of the control plane's virtual hosts in the stored config.
- * @returns the new config, with those of the published virtual hosts that it lacks; and the ids of these (`kept`).
- */
+/** @param published ids. @returns the new config with those published virtual hosts that it lacks, and their ids. */
 export function keepPublished(
   stored: Buffer,
   config: Buffer,

@@ -1,5 +1,5 @@
-// Serializes a compiled user config to pass it from the thread that compiled it to the event loop: one line of JSON per row, each small, so
-// that the event loop can assemble a large config a few rows at a time. Cold path.
+// A compiled user config as small lines of JSON, in which it goes from the thread that compiled it to the event loop, to be
+// assembled in slices. Cold path.
 import type { BackendAuth } from './auth.js';
 import type {
   AllowedNames,
@@ -19,7 +19,7 @@ import {
   type GrowingItems,
 } from './curation.js';
 
-/** Rows after a virtual host belong to it, and rows after a backend belong to that backend. */
+/** What follows a virtual host or a backend belongs to it. */
 type ConfigRow =
   | readonly ['virtual host', id: string, exposure: Exposure]
   | readonly [
@@ -38,12 +38,12 @@ type ConfigRow =
   | readonly ['passthrough', ...string[]]
   | readonly ['allowed', keyof AllowedNames, ...string[]]
   | readonly ['curated', keyof Curation, CuratedEntry]
-  /** Indexes of the next backends in the order by length, of names or of prefixes that differ from the names. */
+  /** Indexes of the next backends by length of name, or of prefix if that order differs. */
   | readonly ['order' | 'prefix order', ...number[]];
 
 type BackendRow = Extract<ConfigRow, readonly ['backend', ...unknown[]]>;
 
-/** Bounds of one row: this many values, or this many characters and one more value. */
+/** Bounds of one row. It ends with the value that reaches one of them. */
 const VALUES_MAX = 256;
 const CHARS_MAX = 4_096;
 
@@ -93,7 +93,6 @@ function* toRows<Value>(values: Iterable<Value>): Generator<Value[]> {
   if (row.length > 0) yield row;
 }
 
-/** A virtual host that is still being assembled. */
 interface UnfinishedVirtualHost extends CompiledVirtualHost {
   readonly backends: Map<string, CompiledBackend>;
   readonly backendsByNameLength: CompiledBackend[];
@@ -104,7 +103,6 @@ interface UnfinishedVirtualHost extends CompiledVirtualHost {
 
 const NOTHING_RESTRICTED = { tools: undefined, prompts: undefined, resources: undefined };
 
-/** Assembles a config from its rows. */
 export class ConfigReader {
   readonly #rows: Buffer;
   #at = 0;
@@ -119,7 +117,7 @@ export class ConfigReader {
     this.#rows = rows;
   }
 
-  /** @returns false when there are no more rows. */
+  /** @returns false if there are no more rows. */
   readRow(): boolean {
     if (this.#at >= this.#rows.length) return false;
     const next = this.#rows.indexOf(LINE_FEED, this.#at);
@@ -129,7 +127,7 @@ export class ConfigReader {
     return true;
   }
 
-  /** The config, complete once all rows have been read. */
+  /** Complete once all rows were read. */
   get config(): CompiledUserConfig {
     return { virtualHosts: this.#virtualHosts };
   }
@@ -167,7 +165,7 @@ export class ConfigReader {
   #addToPrefixOrder(backend: CompiledBackend): void {
     const host = this.#virtualHost;
     if (host === undefined) return;
-    // Without rows of its own, this order is the same array as the order by name.
+    // Without rows of its own, this order is that by name.
     if (host.backendsByPrefixLength === host.backendsByNameLength) host.backendsByPrefixLength = [];
     host.backendsByPrefixLength.push(backend);
   }

@@ -1,4 +1,4 @@
-// The entry point, called by piscina, of the thread in which large user configs are decoded and compiled.
+// Entry of the thread that decodes and compiles large user configs; piscina calls it.
 import { move, transferableSymbol, valueSymbol } from 'piscina';
 import type { UpstreamOptions } from '../config/index.js';
 import { compileUserConfig } from './compile-config.js';
@@ -6,12 +6,11 @@ import { encodeConfig } from './config-rows.js';
 import { decodeUserConfig } from './user-config-schema.js';
 
 export interface ConfigTask {
-  /** As stored. */
   readonly value: Uint8Array;
   readonly upstreamMode: UpstreamOptions['mode'];
 }
 
-/** A compiled config, encoded for `ConfigReader`, with warnings about it (`oddities`), or why it was rejected (`issues`). */
+/** Rows for `ConfigReader`, with warnings (`oddities`); or why the config is invalid (`issues`). */
 export type ConfigOutcome = { readonly rows: Uint8Array; readonly oddities: string } | { readonly issues: string };
 
 export default function compile({ value, upstreamMode }: ConfigTask): unknown {

@@ -1,5 +1,5 @@
-// The schema of the members `prefix`, `tools` and `prompts` of a backend, and the names that result from them. Everything wrong in them is
-// reported: a misspelt member would show what was meant to be hidden. Cold path.
+// The schema of a backend's `prefix`, `tools` and `prompts`, and the names that result. Unknown members are faults: a misspelt
+// one would show what was meant to be hidden. Cold path.
 import * as z from 'zod';
 import { limits } from '../shared/index.js';
 import { type ConfigIssue, namedMembers } from './known-members.js';
@@ -26,7 +26,7 @@ function itemSchema<Value extends z.ZodType>(value: Value) {
 
 const toolsSchema = namedMembers(
   text,
-  // The parser has already changed such a number to another one.
+  // The JSON parser has already changed such a number.
   itemSchema(
     z.unknown().refine((value) => !hasUnsafeNumber(value), 'has a number that is too large to be represented exactly'),
   ),
@@ -41,13 +41,12 @@ export const curationMembers = {
   prompts: promptsSchema.check(({ value, issues }) => void issues.push(...faultsOf(value))).optional(),
 };
 
-/** The schema for a backend that is described elsewhere: it has only the curation. */
+/** For a backend that is described elsewhere. */
 export const curationSchema = z.strictObject(curationMembers, 'must be an object');
 
-/** The curation of a backend. */
 export type CuratedBackend = z.infer<typeof curationSchema>;
 
-/** The prefix of a backend's tool and prompt names, with its `-`. @param prefix as in the config. */
+/** The prefix of a backend's tool and prompt names, with `-`. @param prefix in the config. */
 export function namePrefix(backendName: string, prefix: string | undefined): string {
   return prefix === '' ? '' : `${prefix ?? backendName}-`;
 }
@@ -56,7 +55,7 @@ export function curatedEntries(members: CuratedMembers | undefined): readonly Cu
   return members === undefined ? [] : Array.from(members, ([bareName, item]) => entryOf(bareName, item));
 }
 
-/** Issues for backends of one virtual host that have the same prefix. */
+/** Finds backends of one virtual host with the same prefix. */
 export function samePrefixes(backends: ReadonlyMap<string, CuratedBackend>): z.core.$ZodRawIssue[] {
   const owners = new Map<string, string>();
   const issues: z.core.$ZodRawIssue[] = [];
@@ -65,7 +64,7 @@ export function samePrefixes(backends: ReadonlyMap<string, CuratedBackend>): z.c
     const other = owners.get(ownPrefix);
     if (other === undefined) owners.set(ownPrefix, backend);
     else {
-      // At least one of the two has this prefix from its config: report that one.
+      // Reports the one whose prefix the config sets.
       const path = [prefix === undefined ? other : backend, 'prefix'];
       issues.push({
         code: 'custom',
@@ -78,7 +77,7 @@ export function samePrefixes(backends: ReadonlyMap<string, CuratedBackend>): z.c
   return issues;
 }
 
-/** An issue for each prefix, and each name within a backend, that is there twice: with the path of the later one. */
+/** Finds prefixes, and names within a backend, that are there twice. The path is that of the later one. */
 export function duplicateIssuesOf(backends: ReadonlyMap<string, CuratedBackend>): ConfigIssue[] {
   const issues = samePrefixes(backends);
   for (const [backend, curated] of backends) {
@@ -91,7 +90,7 @@ export function duplicateIssuesOf(backends: ReadonlyMap<string, CuratedBackend>)
   return issues.map(({ path = [], message = '' }) => ({ path, message }));
 }
 
-/** Issues for names that not every client accepts, as far as the config mentions them; the backend's other names are unknown here. */
+/** Finds names in the config that not every client accepts. */
 export function oddNames(backendName: string, { prefix, ...kinds }: CuratedBackend): ConfigIssue[] {
   const ownPrefix = namePrefix(backendName, prefix);
   const issues: ConfigIssue[] = [];
@@ -106,12 +105,12 @@ export function oddNames(backendName: string, { prefix, ...kinds }: CuratedBacke
   return issues;
 }
 
-/** The function names allowed by the model interfaces to which most clients pass tools on. */
+/** The function names that most models accept. */
 const CLIENTS_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const ODD_NAME =
   'makes a name that not every client accepts: with its prefix, a name should match [A-Za-z0-9_-]{1,64}, as OpenAI and others require';
 
-/** Bare names of the items whose name an earlier item already has. */
+/** Bare names of items whose name an earlier item has. */
 export function repeatedNames(members: CuratedMembers): string[] {
   const names = new Set<string>();
   const repeated: string[] = [];

@@ -1,38 +1,34 @@
-// How a backend's tools or prompts are shown under other names, with other descriptions and fewer arguments: what a config says about them,
-// and the look-ups that requests and lists need. Items without an entry keep every byte.
+// How a backend's tools or prompts are shown under other names, with other descriptions and fewer arguments.
 
-/** A config's entry for one tool or prompt. Plain data, JSON-ready. */
+/** A config's entry for one tool or prompt. JSON-ready. */
 export interface CuratedEntry {
-  /** The name at the backend. */
+  /** At the backend. */
   readonly bareName: string;
-  /** The name that callers use, without the prefix. */
+  /** What callers use, without the prefix. */
   readonly name: string;
-  /** Neither listed nor callable. */
   readonly isHidden: boolean;
   readonly title?: string;
   readonly description?: string;
-  /** Arguments that callers neither see nor may give. */
   readonly hiddenArguments: readonly string[];
-  /** Arguments that callers neither see nor may give, with the fixed value of each, as JSON. */
+  /** Names, with values as JSON. */
   readonly fixedArguments: readonly (readonly [name: string, value: string])[];
 }
 
 export interface CuratedItem {
   readonly entry: CuratedEntry;
-  /** The arguments that callers neither see nor give, normalized with `caseFolded`. */
+  /** What callers neither see nor may give, normalized with `caseFolded`. */
   readonly closedArguments: ReadonlySet<string>;
-  /** Length of the longest closed name: a longer one cannot match, since normalizing shortens no name. */
+  /** Length of the longest of these names. */
   readonly closedCharsMax: number;
-  /** The members added to the arguments, as `"v":7,"w":8`; `''` for none. */
+  /** To be added to the arguments, as in `"v":7,"w":8`. */
   readonly fixedMembers: string;
 }
 
-/** The curated tools, or prompts, of one backend. */
 interface CuratedItems {
   readonly byBareName: ReadonlyMap<string, CuratedItem>;
-  /** The items by the name that callers use. */
+  /** By the name that callers use. */
   readonly byName: ReadonlyMap<string, CuratedItem>;
-  /** Bare names, normalized with `caseFolded`, of items that are hidden or have arguments that callers do not give. */
+  /** Bare names, normalized with `caseFolded`, of items that are hidden or have withheld arguments. */
   readonly guardedNames: ReadonlySet<string>;
 }
 
@@ -42,10 +38,8 @@ export interface Curation {
   readonly prompts: CuratedItems | undefined;
 }
 
-/** The curation of most backends. */
 export const NO_CURATION: Curation = Object.freeze({ tools: undefined, prompts: undefined });
 
-/** @param entries with distinct bare names and distinct names. */
 export function curatedItems(entries: readonly CuratedEntry[] | undefined): CuratedItems | undefined {
   if (entries === undefined || entries.length === 0) return undefined;
   const items = createGrowingItems();
@@ -67,7 +61,7 @@ export function addEntry({ byBareName, byName, guardedNames }: GrowingItems, ent
   const item = curatedItem(entry);
   if (entry.isHidden || item.closedArguments.size > 0) guardedNames.add(caseFolded(entry.bareName));
   byBareName.set(entry.bareName, item);
-  // A hidden item's name is not reserved: another item may have it.
+  // Another item may have a hidden item's name.
   if (!entry.isHidden) byName.set(entry.name, item);
 }
 
@@ -75,12 +69,11 @@ export function entriesOf(items: CuratedItems | undefined): readonly CuratedEntr
   return items === undefined ? [] : Array.from(items.byBareName.values(), ({ entry }) => entry);
 }
 
-/** Whether the curation withholds something of the backend from callers. */
 export function hidesAnything({ tools, prompts }: Curation): boolean {
   return (tools?.guardedNames.size ?? 0) + (prompts?.guardedNames.size ?? 0) > 0;
 }
 
-/** The bare name of the item that callers know by this name; `undefined` if they know none. */
+/** @param name as callers know it. @returns `undefined` if they know none of this name. */
 export function bareNameOf(items: CuratedItems, name: string): string | undefined {
   const { byBareName, byName } = items;
   const item = byName.get(name);
@@ -88,7 +81,7 @@ export function bareNameOf(items: CuratedItems, name: string): string | undefine
   return byBareName.has(name) || isGuarded(items, name) ? undefined : name;
 }
 
-/** @returns `hidden`; or `taken` if callers cannot have the item, as an entry gives its name to another, or guards a similar name. */
+/** @returns `taken` if an entry gives the name to another item, or guards a similar name. */
 export function callersNameOf(items: CuratedItems, bareName: string): { readonly name: string } | 'hidden' | 'taken' {
   const { byBareName, byName } = items;
   const item = byBareName.get(bareName);
@@ -96,17 +89,17 @@ export function callersNameOf(items: CuratedItems, bareName: string): { readonly
   return byName.has(bareName) || isGuarded(items, bareName) ? 'taken' : { name: bareName };
 }
 
-/** Whether a backend might mistake a name without an entry for a guarded one. */
+/** Whether a backend might mistake the name for a guarded one. */
 function isGuarded({ guardedNames }: CuratedItems, name: string): boolean {
   return guardedNames.size > 0 && guardedNames.has(caseFolded(name));
 }
 
 /**
- * Normalizes names that some backend may treat as the same: a backend that ignores case would otherwise let a caller give a fixed argument,
- * or call a hidden tool, under another spelling.
+ * Normalizes names that a backend may treat as the same: if it ignores case, a caller could otherwise give a fixed argument or
+ * call a hidden tool under another spelling. Shortens no name.
  */
 export function caseFolded(name: string): string {
-  // Upper case first: letters with two lower-case forms, such as `ſ` and `s`, then become the same.
+  // Letters with two lower-case forms, such as `ſ` and `s`, have one upper-case form.
   return name.toUpperCase().toLowerCase();
 }
 

@@ -1,11 +1,11 @@
-// The JSON Schema of user configs, for editors and other programs: generated from the schema with which the dataplane checks configs, so
-// that the two cannot diverge. What zod's schema cannot express in JSON Schema is added here. Cold path.
+// The JSON Schema of user configs, for editors: generated from the schema that checks configs, with additions that zod cannot
+// express. Cold path.
 import * as z from 'zod';
 import { userConfigSchema } from './user-config-schema.js';
 
 type JsonSchema = Record<string, unknown>;
 
-/** The meaning of each member, and patterns for its values, by the path of member names: `*` stands for any name. */
+/** What each member means, and patterns for its values, by path. `*` stands for any name. */
 export const memberMeanings: Readonly<Record<string, JsonSchema>> = {
   '': {
     title: 'User config of Switchyard',
@@ -68,7 +68,7 @@ function convert(schema: z.ZodType): JsonSchema {
     io: 'input',
     unrepresentable: 'any',
     override({ zodSchema, jsonSchema }) {
-      // A map is an object in JSON, and appears here as the output of a preprocessing pipe (known-members.ts).
+      // A map is an object in JSON. Here it is the output of a preprocessing pipe (known-members.ts).
       const map = zodSchema instanceof z.ZodPipe ? zodSchema.out : undefined;
       if (map instanceof z.ZodMap) Object.assign(jsonSchema, convertMap(map));
     },
@@ -81,7 +81,6 @@ function convertMap(map: z.ZodMap): JsonSchema {
   return { type: 'object', propertyNames: name, additionalProperties: value };
 }
 
-/** Adds the meanings to the schema. @param path the path of member names. */
 function addMeanings(schema: JsonSchema, path: readonly string[]): void {
   Object.assign(schema, memberMeanings[path.join('.')]);
   for (const [name, member] of Object.entries(schema['properties'] ?? {}))

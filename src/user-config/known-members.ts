@@ -1,18 +1,15 @@
-// Derives from its schema which members a user config may have, and where, to find unknown members. Most objects allow them, for the use of
-// other programs, but a member that resembles a known one was probably meant to be that: an allow-list under a misspelt name would
-// restrict nothing. Cold path.
+// Finds unknown members of a user config. Most objects allow them, for other programs, but one that resembles a known member was
+// probably meant to be that: a misspelt allow-list would restrict nothing. Cold path.
 import * as z from 'zod';
 import { closestName } from '../config/index.js';
 import { limits } from '../shared/index.js';
 
-// Reads objects whose member names are chosen by the config as maps, so that `__proto__` is a name like any other.
-
-/** A `JSON.stringify` replacer that turns such maps back into objects. */
+/** A replacer for `JSON.stringify`. */
 export function mapsAsObjects(_key: string, value: unknown): unknown {
   return value instanceof Map ? Object.fromEntries(value) : value;
 }
 
-/** A schema that reads an object's members as a map. */
+/** Reads an object whose member names the config chooses as a map, so that `__proto__` is a name like any other. */
 export function namedMembers<Member extends z.ZodType>(name: z.ZodType<string, string>, member: Member) {
   return z.preprocess(
     (value) =>
@@ -21,20 +18,18 @@ export function namedMembers<Member extends z.ZodType>(name: z.ZodType<string, s
   );
 }
 
-// Faults and oddities of a user config, by member, and how they are described: never with a value.
-
-/** Faults of one user config that are reported. Beyond that, the others are only counted. */
+/** Faults of one config that are reported. */
 const USER_CONFIG_ISSUES_MAX = 10;
 
 export interface ConfigIssue {
   readonly path: readonly PropertyKey[];
-  /** Continues the member's name: `must be a string`. */
+  /** Follows the member's name: `must be a string`. Never has a value. */
   readonly message: string;
-  /** The known member that an unknown one was probably meant to be. */
+  /** What an unknown member was probably meant to be. */
   readonly meant?: string;
 }
 
-/** One line for a log, or for the response to the config's author; only the first few issues, `''` for none. */
+/** In one line, the first few; `''` for none. */
 export function describeIssues(issues: readonly ConfigIssue[]): string {
   const shown = issues.slice(0, USER_CONFIG_ISSUES_MAX).map(describeIssue);
   const omitted = issues.length - shown.length;
@@ -46,16 +41,16 @@ export function describeIssue({ path, message }: ConfigIssue): string {
   return member === '' ? message : `${member}: ${message}`;
 }
 
-/** How many different unknown names of one config are compared with known ones: a config may have very many, and comparing takes time. */
+/** Unknown names of one config that are compared with known ones, which takes time. */
 const NAMES_JUDGED_MAX = 100;
 
-/** The members allowed in one place; `undefined` stands for a place where no named member can be. */
+/** The members that are allowed in one object of a config. */
 interface Level {
-  /** The known members by name, each with the level inside it. */
+  /** Known members, each with the level inside. */
   readonly members: ReadonlyMap<string, Level | undefined>;
-  /** The level of each value, in an object keyed by names of the config or in a list. */
+  /** The level inside each value of a list or map. */
   readonly each: Level | undefined;
-  /** Whether unknown members are let through here. */
+  /** Whether unknown members are allowed. */
   readonly isOpen: boolean;
 }
 
@@ -63,7 +58,7 @@ const NOTHING_KNOWN: Level['members'] = new Map();
 
 export class KnownMembers {
   readonly #root: Level | undefined;
-  /** Names in open levels only: in other levels, an unknown member makes the whole config invalid. */
+  /** Only these may be misspelt unnoticed: elsewhere, unknown members are faults. */
   readonly #openNames = new Set<string>();
   readonly #allNames = new Set<string>();
 
@@ -98,15 +93,11 @@ export class KnownMembers {
     return issues;
   }
 
-  /** The issue for a member that is refused because it is unknown. */
   describeUnknown(name: string): Omit<ConfigIssue, 'path'> {
     return unknownMember(closestName(name, this.#allNames));
   }
 
-  /**
-   * For required members that are missing: names the unknown member beside each that was probably meant to be it, as one fault for both.
-   * @param faults with messages that say what the missing member must be.
-   */
+  /** Where a required member is missing, names the unknown member beside it that was probably meant. @param faults of zod. */
   explainMissing(value: unknown, faults: readonly ConfigIssue[]): ConfigIssue[] {
     let judged = 0;
     return faults.map(({ path, message }) => {
@@ -140,12 +131,10 @@ export class KnownMembers {
   }
 }
 
-/** The level inside a member. */
 function levelIn(level: Level, name: string): Level | undefined {
   return level.members.get(name) ?? level.each;
 }
 
-/** What is at this path of a config; `undefined` when nothing is. */
 export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   let inner = value;
   for (const name of path) {
@@ -159,7 +148,7 @@ function each(level: Level | undefined): Level | undefined {
   return level === undefined ? undefined : { members: new Map(), each: level, isOpen: false };
 }
 
-/** The level for a place that allows one of several shapes. */
+/** The level of a value that may have one of several shapes. */
 function anyOf(levels: readonly (Level | undefined)[]): Level | undefined {
   const known = levels.filter((level) => level !== undefined);
   const [first] = known;

@@ -1,5 +1,5 @@
-// Finds the backend that a name belongs to (specification 2.5). The prefix is the backend's key followed by `-`, or for tools and prompts the
-// prefix that the config sets instead; both halves may contain `-`, and the longest matching prefix wins. Hot path.
+// Finds the backend that a name belongs to (specification 2.5). Its prefix is the backend's name and `-`, unless the config sets
+// another. Both parts of a name may contain `-`: the longest prefix that matches wins. Hot path.
 import type { ListKind } from '../mcp/index.js';
 import type { CompiledBackend, CompiledVirtualHost, AllowedNames } from './compiled-config.js';
 import {
@@ -12,24 +12,23 @@ import {
   type CuratedEntry,
 } from './curation.js';
 
-// Encodes a backend's name for the URIs of its resources, before the `+`: name and `+` begin the URI as part of its scheme (RFC 3986, 3.1).
-// Different names have different encodings.
+// The URIs of a backend's resources begin with its encoded name and `+`, as part of the scheme (RFC 3986, 3.1). Different names
+// have different encodings.
 
 const BYTE_AS_IS = /^[A-Za-z0-9-]$/;
 const LOWER_CASE_AS_IS = /^[a-z0-9-]$/;
 const FIRST_AS_IS = /^[A-Za-z]/;
-/** Precedes names that do not begin with a letter. Unambiguous, because otherwise a `.` is always followed by two hexadecimal digits. */
+/** For names that do not begin with a letter. Unambiguous, because otherwise two hexadecimal digits follow each `.`. */
 const NO_LETTER = 'x.-';
 
-/** A name in URIs, and whether another name of the same virtual host differs from it only in case. */
 export interface UriName {
   readonly uriName: string;
   readonly hasTwin: boolean;
 }
 
 /**
- * The encoded names of a virtual host's backends. Schemes and hosts are case-insensitive, and many clients convert them to lower case: so
- * where names differ only in case, their capitals are encoded as bytes.
+ * Many clients convert schemes and hosts to lower case. So capitals are encoded as bytes in names that differ only in case
+ * from another one.
  */
 export function uriNames(backendNames: Iterable<string>): ReadonlyMap<string, UriName> {
   const countByLowerCase = new Map<string, number>();
@@ -47,7 +46,7 @@ export function uriNames(backendNames: Iterable<string>): ReadonlyMap<string, Ur
   );
 }
 
-/** Letters, digits and `-` stay as they are; each other UTF-8 byte of the name becomes a `.` and two hexadecimal digits. */
+/** Letters, digits and `-` stay. Every other byte of UTF-8 becomes a `.` and two hexadecimal digits. */
 export function uriName(backendName: string, asIs = BYTE_AS_IS): string {
   const bytes = Array.from(Buffer.from(backendName), (byte) => {
     const character = String.fromCharCode(byte);
@@ -59,15 +58,15 @@ export function uriName(backendName: string, asIs = BYTE_AS_IS): string {
 
 export interface NameRoute {
   readonly backend: CompiledBackend;
-  /** The name as the backend knows it. */
+  /** As the backend knows it. */
   readonly bareName: string;
-  /** The prefix before it in the caller's name; `undefined` when the rest of the caller's name is not the bare name. */
+  /** What precedes the bare name in the caller's name; `undefined` if the rest is not the bare name. */
   readonly prefix: string | undefined;
-  /** The curation of this item, if it has an entry. */
+  /** Its entry in the config. */
   readonly curated: CuratedItem | undefined;
 }
 
-/** @returns `undefined` when no backend's prefix matches, or the backend's config excludes the name. */
+/** @returns `undefined` if no prefix matches, or if the config excludes the name. */
 export function routeName(
   virtualHost: CompiledVirtualHost,
   kind: 'tools' | 'prompts',
@@ -85,9 +84,7 @@ export function routeName(
   return { backend, bareName, prefix: bareName === name ? prefix : undefined, curated: items?.byName.get(name) };
 }
 
-/**
- * Routes a tool by the backend's own name for it, which need not be the callers'. @returns `undefined` for a tool that callers cannot have.
- */
+/** @param bareName the backend's name for the tool. @returns `undefined` if callers cannot have it. */
 export function routeBareTool(backend: CompiledBackend, bareName: string): NameRoute | undefined {
   const { curation, allowedNames } = backend;
   const items = curation.tools;
@@ -96,7 +93,7 @@ export function routeBareTool(backend: CompiledBackend, bareName: string): NameR
   return { backend, bareName, prefix: '', curated: items?.byBareName.get(bareName) };
 }
 
-/** Routes the id of a task, which begins with the backend's own name. */
+/** Ids of tasks begin with the backend's name. */
 export function routeTask(virtualHost: CompiledVirtualHost, fullId: string): NameRoute | undefined {
   const backend = backendNamedIn(virtualHost.backendsByNameLength, fullId);
   if (backend === undefined || !mayHaveTasks(backend)) return undefined;
@@ -105,10 +102,8 @@ export function routeTask(virtualHost: CompiledVirtualHost, fullId: string): Nam
 }
 
 /**
- * Whether a request for the merged name would reach this backend: with a backend `a-b`, the tool `b-c` of `a` cannot be reached, because
- * `a-b-c` means `c` of `a-b`.
- * @param rivals of the backend.
- * @param name as callers use it, without the prefix.
+ * Whether a request for the merged name reaches this backend: if there is a backend `a-b`, the tool `b-c` of `a` does not.
+ * @param rivals of the backend. @param name as callers use it, without the prefix.
  */
 export function isReachable(rivals: readonly RuledBackend[], { prefix }: RuledBackend, name: string): boolean {
   return rivals.length === 0 || backendOf(rivals, `${prefix}${name}`) === undefined;
@@ -118,12 +113,12 @@ type Rivals = ReadonlyMap<string, readonly RuledBackend[]>;
 
 const rivalsByRules = new WeakMap<ListRules, Rivals>();
 
-/** The backends whose prefixes begin with this backend's prefix (usually none). Computed once for all backends of the rules. */
+/** The backends whose prefixes begin with this one's; usually none. Computed once for all backends of the rules. */
 export function rivalsOf(rules: ListRules, { prefix }: RuledBackend): readonly RuledBackend[] {
   return rivalsIn(rivalsByRules, rules, (backend) => backend.prefix).get(prefix) ?? NO_RIVALS;
 }
 
-/** `isReachable` for the id of a task at the backend. */
+/** `isReachable` for a task. */
 export function isTaskReachable(rules: ListRules, { name }: RuledBackend, taskId: string): boolean {
   const rivals = rivalsIn(taskRivalsByRules, rules, (backend) => `${backend.name}-`).get(`${name}-`) ?? NO_RIVALS;
   return rivals.length === 0 || backendNamedIn(rivals, `${name}-${taskId}`) === undefined;
@@ -153,25 +148,23 @@ function findRivals({ backendsByNameLength }: ListRules, prefixOf: (backend: Rul
   return rivals;
 }
 
-/** @param name the name of an item whose key is not its name; `undefined` when it has none. */
+/** @param name `undefined` if the item has none beside its key. */
 export function isAllowed(backend: RuledBackend, kind: ListKind, key: string, name: string | undefined): boolean {
   if (kind.allowedAs === undefined) return mayHaveTasks(backend);
   const allowed = backend.allowedNames[kind.allowedAs];
   return allowed === undefined || allowed.has(key) || (name !== undefined && allowed.has(name));
 }
 
-/** The first backend whose prefix matches. */
 function backendOf<Backend extends RuledBackend>(backends: readonly Backend[], fullName: string): Backend | undefined {
   for (const backend of backends) {
     const { prefix } = backend;
-    // Checks the `-` at the end of the prefix first, which rules out most backends.
+    // The `-` is checked first: that rules out most backends.
     if (prefix === '' || (fullName.charCodeAt(prefix.length - 1) === HYPHEN && fullName.startsWith(prefix)))
       return backend;
   }
   return undefined;
 }
 
-/** The first backend whose name, followed by `-`, begins the full name. */
 function backendNamedIn<Backend extends RuledBackend>(
   backends: readonly Backend[],
   fullName: string,
@@ -184,25 +177,22 @@ function backendNamedIn<Backend extends RuledBackend>(
 
 const HYPHEN = 0x2d;
 
-// The parts of a virtual host that decide which items its merged lists contain, and their serialized form for another thread.
+// What decides which items the merged lists of a virtual host contain, also as text for another thread.
 
 export type RuledBackend = Pick<CompiledBackend, 'name' | 'prefix' | 'uriName' | 'allowedNames' | 'curation'>;
 
-/** Satisfied by a compiled virtual host. */
+/** A compiled virtual host is one of these. */
 export interface ListRules {
   /** Longest name first: the first that matches wins. */
   readonly backendsByNameLength: readonly RuledBackend[];
 }
 
-/**
- * Whether callers may have tasks at this backend. Calls create tasks, and the allow-list has already admitted or refused the call; the
- * backend itself checks whose task it is. Where no tool may be called, there are no tasks.
- */
+/** Whether callers may have tasks here: tasks come from calls, so not if no tool may be called. */
 export function mayHaveTasks({ allowedNames: { tools } }: Pick<RuledBackend, 'allowedNames'>): boolean {
   return tools?.size !== 0;
 }
 
-/** Whether the config withholds anything of this backend from callers; if so, whatever the config cannot judge is not let through. */
+/** Whether the config withholds anything of this backend: then nothing passes that the config cannot judge. */
 export function isLimited({
   allowedNames: { tools, prompts, resources },
   curation,
@@ -221,7 +211,7 @@ interface EncodedBackend {
   readonly curatedPrompts: readonly CuratedEntry[];
 }
 
-/** Encoded as text, because a string of any length is transferred in one step, but a set is cloned name by name. */
+/** A string is transferred to a thread in one step, but a set is cloned name by name. */
 export function encodeRules({ backendsByNameLength }: ListRules): string {
   return JSON.stringify(
     backendsByNameLength.map(

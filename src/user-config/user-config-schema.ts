@@ -1,5 +1,4 @@
-// The schema of user configs (specification "User config" and specification 2.7), and the messages for its faults. Whatever is keyed by names of
-// the config is read as a map, not an object, so that `__proto__` is a name like any other. Cold path.
+// The schema of user configs (specification "User config" and specification 2.7), and the messages for its faults. Cold path.
 import { isUtf8 } from 'node:buffer';
 import * as z from 'zod';
 import { authFault, type BackendAuth } from './auth.js';
@@ -10,7 +9,6 @@ import { describeIssues, type ConfigIssue, KnownMembers, valueAt, namedMembers }
 const text = z.string('must be a string');
 const textList = z.array(text, 'must be a list of strings').default([]);
 
-/** The values that a backend's `exposes` may contain. */
 const EXPOSED = ['tools', 'prompts', 'resources'] as const;
 
 const secretSchema = z.union(
@@ -18,7 +16,6 @@ const secretSchema = z.union(
   'must name a secret, as {"secret": …} or {"file": …}',
 );
 
-/** Everything wrong in `auth` is reported, and unknown members are refused, so that nothing in it can be misunderstood. */
 const AUTH_TYPES = 'must be headers, oauth2-client-credentials, token-exchange or oauth2-user';
 const clientAuthentication = z.enum(['basic', 'post'], 'must be basic or post').optional();
 const resourceSchema = z.union([z.literal(false), text], 'must be a text, or false').optional();
@@ -79,7 +76,7 @@ const backendSchema = z.object(
 );
 
 const virtualHostSchema = z.object(
-  // A backend with an empty name could not be distinguished from a tool whose name begins with `-`.
+  // An empty name could not be told from a tool whose name begins with `-`.
   {
     backends: namedMembers(z.string().min(1, 'a backend name must not be empty'), backendSchema).check(
       ({ value, issues }) => void issues.push(...samePrefixes(value)),
@@ -99,19 +96,18 @@ export type UserConfig = z.infer<typeof userConfigSchema>;
 
 const knownMembers = new KnownMembers(userConfigSchema);
 
-/** A parsed config, and everything wrong with it or odd about it. */
 interface ParsedUserConfig {
-  /** `undefined` when the config has a fault. */
+  /** `undefined` if the config has a fault. */
   readonly config: UserConfig | undefined;
   readonly faults: readonly ConfigIssue[];
-  /** Members that nothing reads but that look as if they were meant to have an effect. */
+  /** Members that have no effect but look as if they should. */
   readonly oddities: readonly ConfigIssue[];
 }
 
 type UserConfigDecoding =
-  /** `oddities`: odd members, and names that not every client accepts, as text without values. */
+  /** `oddities`: suspicious members, and names that not every client accepts, without values. */
   | { readonly ok: true; readonly config: UserConfig; readonly oddities?: string }
-  /** Names the members at fault, never a value: the text is shown to the config's author, and logged. */
+  /** Names the members at fault, without values, because the text is shown and logged. */
   | { readonly ok: false; readonly issues: string };
 
 export function decodeUserConfig(bytes: Buffer): UserConfigDecoding {
@@ -139,7 +135,7 @@ export function readUserConfig(bytes: Buffer): ParsedUserConfig {
   try {
     value = JSON.parse(bytes.toString('utf8'));
   } catch {
-    // The parser's message would quote a part of the config.
+    // The parser's message would quote the config.
     return refuse('not JSON');
   }
   try {
@@ -148,13 +144,13 @@ export function readUserConfig(bytes: Buffer): ParsedUserConfig {
     if (parsed.success) return { config: parsed.data, faults: [], oddities };
     return describeFaults(value, parsed.error.issues, oddities);
   } catch (error) {
-    // So many members are at fault that zod exceeds the maximum number of arguments of a call.
+    // zod was given more faults than a call may have arguments.
     if (error instanceof RangeError) return refuse('too many invalid members to list');
     throw error;
   }
 }
 
-/** Missing members come first: each says which unknown member was probably meant to be it, which is then not reported again. */
+/** Missing members come first. An unknown member that was probably meant to be one is not reported again. */
 function describeFaults(
   value: unknown,
   issues: readonly z.core.$ZodIssue[],
@@ -178,7 +174,7 @@ function isAboutMissing(value: unknown, { code, path }: z.core.$ZodIssue): boole
   return path.length > 0 && /^invalid_(?:type|union)$/.test(code) && valueAt(value, path) === undefined;
 }
 
-/** zod reports all unknown members of an object in one issue, with the path of the object only: makes an issue for each. */
+/** zod reports all unknown members of an object in one issue: makes an issue for each. */
 function faultsOf(issue: z.core.$ZodIssue): readonly ConfigIssue[] {
   if (issue.code !== 'unrecognized_keys') return [{ path: issue.path, message: issue.message }];
   return issue.keys.map((name) => ({ path: [...issue.path, name], ...knownMembers.describeUnknown(name) }));

@@ -1,5 +1,5 @@
-// A worker's compiled user configs. A compiled config is reused while the stored bytes are the same and it stays in the cache, so that
-// another identity of a compiled virtual host means that its config may have changed. Hot path.
+// A worker's compiled user configs. Each is reused while its bytes are the same and it is cached, so another identity of a
+// compiled virtual host means that its config may have changed. Hot path.
 import type { UpstreamOptions } from '../config/index.js';
 import { limits, KIB, RecentMap } from '../shared/index.js';
 import { compileUserConfig } from './compile-config.js';
@@ -10,13 +10,10 @@ import { TaskThread } from './task-thread.js';
 import { decodeUserConfig } from './user-config-schema.js';
 import type { Store } from '../store/index.js';
 
-/**
- * The state of a virtual host, for work that outlasts the request that started it. `gone`: the subject may no longer use it. `unknown`: it
- * cannot be read now.
- */
+/** `gone`: the subject may no longer use the virtual host. `unknown`: that cannot be found out now. */
 export type CurrentHost = CompiledVirtualHost | 'gone' | 'unknown';
 
-/** Never throws or rejects. */
+/** For work that outlasts its request. Never throws or rejects. */
 export type ReadHost = (subject: string, virtualHostId: string) => CurrentHost | Promise<CurrentHost>;
 
 export function hostReader(configs: Pick<UserConfigs, 'read'>): ReadHost {
@@ -31,33 +28,33 @@ function hostIn(read: Awaited<ReturnType<UserConfigs['read']>>, virtualHostId: s
   return (read.kind === 'found' ? read.config.virtualHosts.get(virtualHostId) : undefined) ?? 'gone';
 }
 
-// Tells which of two compiled configs was read from the store later. A request carries the config that it was admitted with, which may be
-// older than what other requests have brought since, because the request or the reading of the config took long.
+// Tells which of two compiled configs was read later. A request carries the config that it was admitted with, which may be older
+// than what other requests have brought since.
 
 const configNumbers = new WeakMap<CompiledVirtualHost, number>();
 let lastConfigNumber = 0;
 
-/** The number for a config whose bytes have just been read. */
+/** For a config whose bytes have just been read. */
 export function nextConfigNumber(): number {
   lastConfigNumber += 1;
   return lastConfigNumber;
 }
 
-/** Numbers a config with the number that was taken when its bytes were read. */
+/** @param number taken when the config's bytes were read. */
 export function numberConfig(config: CompiledUserConfig, number: number): void {
   for (const virtualHost of config.virtualHosts.values()) configNumbers.set(virtualHost, number);
 }
 
-/** Whether the bytes of `one` were read before those of `other`; false when that is not known. */
+/** Whether `one` was read before `other`; false if that is not known. */
 export function isOlderConfig(one: CompiledVirtualHost, other: CompiledVirtualHost): boolean {
   const number = configNumbers.get(one);
   return number !== undefined && number < (configNumbers.get(other) ?? 0);
 }
 
-// Compiles the stored bytes of a user config. A small config is compiled at once; a large one, whose parsing would block the event loop for
-// up to a second, is compiled in a thread and assembled here a few rows per turn. Cold path: once when a config's bytes change.
+// Compiles a small config at once, a large one in a thread, because it would block the event loop for up to a second. What the
+// thread returns is assembled in slices.
 
-/** A user config that is parsed on the event loop, in up to 8 ms. A larger one is parsed in a thread, and its first request waits. */
+/** A config of this size is compiled on the event loop, in up to 8 ms. */
 export const CONFIG_INLINE_BYTES_MAX = 32 * KIB;
 
 class ConfigCompiler {
@@ -68,9 +65,9 @@ class ConfigCompiler {
     this.#upstreamMode = upstreamMode;
   }
 
-  /** @returns a promise for a large config; it rejects when nothing was found out about the config, for example because the thread died. */
+  /** Rejects if nothing was found out about a large config, for example because the thread died. */
   compile(value: Buffer): UserConfigRead | Promise<UserConfigRead> {
-    // A config that is too large is refused before it is parsed.
+    // A config that is too large is refused unparsed.
     const isLarge = value.length > CONFIG_INLINE_BYTES_MAX && value.length <= limits.userConfigBytesMax;
     if (isLarge) return this.#compileLarge(value);
     const decoding = decodeUserConfig(value);
@@ -110,7 +107,7 @@ async function assemble(reader: ConfigReader): Promise<CompiledUserConfig> {
   return reader.config;
 }
 
-/** Compiled user configs that are cached, per worker. Beyond that, the least recently used is dropped, and compiled again when needed. */
+/** Configs that a worker caches. Beyond that, the least recently used is compiled again when needed. */
 const USER_CONFIG_CACHE_ENTRIES_MAX = 50_000;
 
 interface Compiled {
@@ -118,7 +115,7 @@ interface Compiled {
   readonly read: UserConfigRead;
 }
 
-/** A large config that is being compiled, shared by all reads meanwhile. */
+/** Shared by all reads meanwhile. */
 interface Compiling {
   readonly value: Buffer;
   readonly read: Promise<UserConfigRead>;
@@ -130,7 +127,7 @@ export class UserConfigs {
   readonly #store: Pick<Store, 'read' | 'forget'>;
   readonly #compiler: ConfigCompiler;
   readonly #onOddities: (subject: string, oddities: string) => void;
-  /** The newest compilation of each subject. */
+  /** The latest of each subject. */
   readonly #compiling = new Map<string, Compiling>();
   readonly #compiled = new RecentMap<Compiled>(
     USER_CONFIG_CACHE_ENTRIES_MAX,
@@ -138,7 +135,7 @@ export class UserConfigs {
     ({ value }) => value.length,
   );
 
-  /** @param onOddities called for each compiled config that has members that look misspelt, or names that not every client accepts. */
+  /** @param onOddities told of members that look misspelt, and names that not every client accepts. */
   constructor(
     store: Pick<Store, 'read' | 'forget'>,
     upstreamMode: UpstreamOptions['mode'],
@@ -150,9 +147,8 @@ export class UserConfigs {
   }
 
   /**
-   * The config of a subject. Returns without a promise whenever the store does, except for a large config not compiled yet. Never throws or
-   * rejects.
-   * @param stored for the call that follows a wait for the store.
+   * Synchronous if the store is, except for a large config that is not compiled yet. Never throws or rejects.
+   * @param stored set once the store has answered.
    */
   read(subject: string, stored = this.#store.read(subject)): UserConfigRead | Promise<UserConfigRead> {
     if (stored instanceof Promise) return stored.then((settled) => this.read(subject, settled));
@@ -165,7 +161,7 @@ export class UserConfigs {
     return known.read;
   }
 
-  /** Makes the next read see everything written before this call. Compiled configs are kept: they are reused only if the bytes match. */
+  /** The next read sees everything written before this call. Compiled configs stay, for use with the same bytes. */
   forget(subject: string): void {
     this.#store.forget(subject);
   }
@@ -176,7 +172,7 @@ export class UserConfigs {
 
   #compile(subject: string, value: Buffer): UserConfigRead | Promise<UserConfigRead> {
     if (value.length === 0) return missing;
-    // Configs that cannot be decoded are cached too, so that they are not parsed again for every request.
+    // Invalid configs are cached, too, so that they are not parsed for every request.
     const pending = this.#compiling.get(subject);
     if (pending?.value.equals(value) === true) return pending.read;
     const number = nextConfigNumber();
@@ -199,7 +195,7 @@ export class UserConfigs {
   #awaitCompilation(subject: string, value: Buffer, compiled: Promise<UserConfigRead>): Promise<UserConfigRead> {
     const read = compiled.then(
       (settled) => {
-        // A config written meanwhile is newer, and must not be replaced.
+        // A config that was written meanwhile must not be replaced.
         if (this.#settle(subject, read)) this.#remember(subject, value, settled);
         return settled;
       },
@@ -212,7 +208,7 @@ export class UserConfigs {
     return read;
   }
 
-  /** Returns false when a newer config is being compiled. */
+  /** False if a newer config is being compiled. */
   #settle(subject: string, read: Promise<UserConfigRead>): boolean {
     return this.#compiling.get(subject)?.read === read && this.#compiling.delete(subject);
   }

@@ -1,9 +1,9 @@
-// A secret as stored: sealed under one of the operator's keys. Its name and allowed origins are sealed with it, so that
-// whoever can write to the store can neither rename it nor have it sent elsewhere. Cold path.
+// A secret as stored, sealed with one of the operator's keys. Name and allowed origins are sealed with it, so that whoever can
+// write to the store can neither rename it nor have it sent elsewhere. Cold path.
 import { joinedParts, seal, sealParts, unseal } from '../../shared/index.js';
 import type { SecretKey, SecretKeys } from './secret-keys.js';
 
-/** The origins that a secret may be sent to, as in `https://api.example.com`, or `any`. */
+/** Origins that a secret may be sent to, as in `https://api.example.com`. */
 export type SecretOrigins = readonly string[] | 'any';
 
 export interface Secret {
@@ -11,7 +11,7 @@ export interface Secret {
   readonly origins: SecretOrigins;
 }
 
-/** The stored record. All but the value in `sealed` can be read without a key. */
+/** The stored record. Only `sealed` cannot be read without a key. */
 interface SealedSecret {
   readonly keyId: string;
   readonly origins: SecretOrigins;
@@ -24,7 +24,7 @@ interface SealedSecret {
 type Unsealed =
   { readonly kind: 'found'; readonly secret: Secret } | { readonly kind: 'failed'; readonly reason: string };
 
-/** Format and version of the record, which are sealed with it. */
+/** Sealed with the record. */
 const FORMAT = 'switchyard secret 1';
 
 export function sealSecret({ id, bytes }: SecretKey, name: string, secret: Secret, updatedAt: string): Buffer {
@@ -40,7 +40,7 @@ export function sealSecret({ id, bytes }: SecretKey, name: string, secret: Secre
   return Buffer.from(JSON.stringify(record));
 }
 
-/** The reason for a failure names no secret. */
+/** The reason of a failure names no secret. */
 export function unsealSecret(keys: SecretKeys, name: string, bytes: Buffer): Unsealed {
   const record = readSealed(bytes);
   if (record === undefined) return failed('its record in the store is not an encrypted secret');
@@ -57,7 +57,7 @@ export function unsealSecret(keys: SecretKeys, name: string, bytes: Buffer): Uns
   return { kind: 'found', secret: { value: opened.toString('latin1'), origins: record.origins } };
 }
 
-/** `undefined` for anything but the record of a secret. Nothing in it can be trusted before it is unsealed. */
+/** `undefined` for anything else. Nothing in the record can be trusted before it is unsealed. */
 export function readSealed(bytes: Buffer): SealedSecret | undefined {
   let value: unknown;
   try {

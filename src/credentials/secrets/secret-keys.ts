@@ -1,10 +1,7 @@
-// The keys that seal secrets in the store. The first key seals, and every key opens: an operator puts a new key in front of
-// the old key, and removes the old key once everything is sealed again. Cold path.
+// The operator's keys, and texts sealed with them, for records in the store and for what browsers keep. The first key seals,
+// and every key opens: an operator puts a new key first, and removes the old one once everything is resealed. Cold path.
 import { createHash } from 'node:crypto';
 import { seal, SEAL_BYTES, unseal } from '../../shared/index.js';
-
-// Sealed texts of the gateway, for records in the store and for what browsers keep: nobody there can read or change them. A text
-// is sealed with one of the operator's keys, after the key's id, for one use: it cannot be opened for another use.
 
 type OpenedText =
   | { readonly kind: 'opened'; readonly text: string; readonly keyId: string }
@@ -13,12 +10,12 @@ type OpenedText =
 const FORMAT = 'switchyard sealed 1';
 const KEY_ID_BYTES = 16;
 
-/** @param use what the text is for: a record's key, or a fixed text. */
+/** @param use what the text is for; it can be opened only for the same use. */
 export function sealText({ id, bytes }: SecretKey, use: string, text: string): Buffer {
   return Buffer.concat([Buffer.from(id, 'latin1'), seal(bytes, associatedData(use, id), Buffer.from(text))]);
 }
 
-/** The reason for a failure reveals nothing of the text. */
+/** The reason of a failure reveals nothing of the text. */
 export function openText(keys: SecretKeys, use: string, bytes: Buffer): OpenedText {
   if (bytes.length < KEY_ID_BYTES + SEAL_BYTES) return { kind: 'failed', reason: 'it is nothing that was sealed' };
   const keyId = bytes.toString('latin1', 0, KEY_ID_BYTES);
@@ -35,12 +32,12 @@ export function openText(keys: SecretKeys, use: string, bytes: Buffer): OpenedTe
     : { kind: 'opened', text: opened.toString('utf8'), keyId };
 }
 
-/** A value as text for a URL or a cookie: sealed with the first key, which must exist. */
+/** A value as text for a URL or cookie. Throws if there is no key. */
 export function sealValue({ sealing }: SecretKeys, use: string, value: unknown): string {
   return sealText(sealing, use, JSON.stringify(value)).toString('base64url');
 }
 
-/** Not validated: only the gateway can have sealed it. @returns `undefined` for any other text. */
+/** Not validated, because only the gateway can have sealed it. @returns `undefined` for any other text. */
 export function openValue<Value>(keys: SecretKeys, use: string, text: string): Value | undefined {
   const opened = openText(keys, use, Buffer.from(text, 'base64url'));
   return opened.kind === 'opened' ? (JSON.parse(opened.text) as Value) : undefined;
@@ -60,10 +57,10 @@ const ID_CHARS = 16;
 
 export class SecretKeys {
   readonly #byId: ReadonlyMap<string, SecretKey>;
-  /** The key that seals; `undefined` if there is no key. */
+  /** The key that seals. */
   readonly first: SecretKey | undefined;
 
-  /** @param keys from the options: 32 bytes each, in base64. */
+  /** @param keys 32 bytes each, in base64. */
   constructor(keys: readonly string[]) {
     const all = keys.map((text) => {
       const bytes = Buffer.from(text, 'base64');

@@ -1,10 +1,9 @@
-// The operator's access to the secrets in the store: to set, list, delete and seal them again, but not to show them. Cold path.
+// Sets, lists, deletes and reseals the secrets in the store for operators; does not show them. Cold path.
 import { type RecordKey, type RecordStore, walkRecords, retrySwap } from '../../store/index.js';
 import { openText, sealText, type SecretKey, type SecretKeys } from './secret-keys.js';
 import { CLIENT_PREFIX, GRANT_PREFIX } from './user-grants.js';
 import { readSealed, sealSecret, unsealSecret, type Secret, type SecretOrigins } from './sealed-secret.js';
 
-/** Prefix of the keys of all secrets in the store. */
 export const SECRET_PREFIX = 'secrets/';
 
 interface ListedSecret {
@@ -12,14 +11,14 @@ interface ListedSecret {
   readonly origins: SecretOrigins;
   readonly updatedAt: string;
   readonly keyId: string;
-  /** Whether one of the keys opens it, and it is unchanged since it was sealed. */
+  /** Whether a key opens it, and it is unchanged since it was sealed. */
   readonly isUsable: boolean;
 }
 
 interface Rotation {
-  /** Names of the secrets that were sealed again. */
+  /** Names. */
   readonly resealed: readonly string[];
-  /** Name, and why it could not be sealed again. */
+  /** With the reasons. */
   readonly failed: readonly (readonly [name: string, reason: string])[];
 }
 
@@ -34,7 +33,6 @@ export class SecretRecords {
     this.#now = now;
   }
 
-  /** Replaces any secret of this name. */
   async set(name: string, secret: Secret, key: SecretKey): Promise<void> {
     const updatedAt = this.#now().toISOString();
     await retrySwap(async () => {
@@ -53,7 +51,6 @@ export class SecretRecords {
     });
   }
 
-  /** What may be shown of a secret. */
   async describe(name: string): Promise<Pick<ListedSecret, 'origins' | 'updatedAt' | 'keyId'> | undefined> {
     const sealed = await this.#records.read(recordKey(name));
     if (sealed === undefined) return undefined;
@@ -71,7 +68,7 @@ export class SecretRecords {
     return secrets;
   }
 
-  /** Seals again every secret that is not sealed with this key. A secret that is set meanwhile stays as set, and counts as failed. */
+  /** Reseals every secret that is sealed with another key. A secret that is changed meanwhile counts as failed. */
   async rotate(key: SecretKey): Promise<Rotation> {
     const resealed: string[] = [];
     const failed: [string, string][] = [];
@@ -101,15 +98,15 @@ function recordKey(name: string): RecordKey {
 
 interface Resealing {
   readonly resealed: number;
-  /** Records that no key opens, or that kept changing meanwhile. */
+  /** Records that no key opens, or that kept changing. */
   readonly failed: number;
 }
 
 const RESEAL_TRIES_MAX = 3;
 
 /**
- * Seals with this key the users' grants and the gateway's clients that are sealed with another key, so that the old key can be removed.
- * Consents in progress are left out: they expire within minutes.
+ * Reseals users' grants and the gateway's clients, so that their old key can be removed. Consents in progress are left out,
+ * because they expire soon.
  */
 export async function resealGrants(records: RecordStore, keys: SecretKeys, key: SecretKey): Promise<Resealing> {
   const counts = { resealed: 0, failed: 0 };

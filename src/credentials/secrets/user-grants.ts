@@ -1,54 +1,49 @@
-// Users' grants: their access and refresh tokens for backends, sealed in the store by subject and backend. A grant is opened once,
-// and again when the stored bytes change. Warm path: two map look-ups for backends that need a grant.
+// Users' grants for backends, sealed in the store by subject and backend. A grant is opened once, and again when the stored
+// bytes change. Warm path: two map look-ups.
 import { createHash } from 'node:crypto';
 import { RecentMap, MIB } from '../../shared/index.js';
 import type { Store, StoreRead } from '../../store/index.js';
 import { type SecretKey, type SecretKeys, openText, sealText } from './secret-keys.js';
 
-/** Users' grants that a process caches. Beyond that, the others are read and unsealed again when needed. */
+/** Grants that a process caches. Beyond that, the others are read and unsealed again. */
 export const GRANTS_KNOWN_MAX = 8_192;
 
-/** Bytes of the users' grants that a process caches. Beyond that, the others are read and unsealed again when needed. */
+/** Bytes of the grants that a process caches. */
 const GRANTS_KNOWN_BYTES_MAX = 32 * MIB;
 
-/** Prefix of the keys of all grants in the store. */
 export const GRANT_PREFIX = 'grants/';
-/** Prefix of the keys of all clients that the gateway has registered itself. */
+/** For clients that the gateway has registered itself. */
 export const CLIENT_PREFIX = 'clients/';
 
-/** How the client authenticates to the token endpoint; `none`: it has no secret. */
+/** `none`: the client has no secret. */
 export type ClientAuthentication = 'basic' | 'post' | 'none';
 
-/** The gateway as a client of an authorization server. */
 export interface GrantClient {
   readonly id: string;
-  /** The client's secret, if the gateway registered the client itself; any other client's secret is where the backend's `auth` says. */
+  /** Only of a client that the gateway registered itself. */
   readonly secret?: string | undefined;
-  /** Where that other secret is, for a revocation, which has no `auth` of a backend. */
+  /** Where another client's secret is; needed for a revocation. */
   readonly reference?: { readonly file: string } | { readonly secret: string } | undefined;
   readonly authentication: ClientAuthentication;
 }
 
-/** One process's right to renew the grant. */
 interface GrantLease {
-  /** The process's own id. */
+  /** The process. */
   readonly by: string;
   readonly untilMs: number;
 }
 
-/** Times are wall clock, ms: several machines share them. */
+/** Times are wall clock, ms, because several machines share them. */
 export interface UserGrant {
   readonly subject: string;
-  /** The backend's name when it was granted, for people. */
+  /** The backend's name at that time, for people. */
   readonly backendName: string;
-  /** Origin and path. */
   readonly backendUrl: string;
   readonly issuer: string;
   readonly tokenEndpoint: string;
-  /** `undefined` if the authorization server names no such endpoint. */
   readonly revocationEndpoint?: string | undefined;
   readonly client: GrantClient;
-  /** `''` if none was asked for. */
+  /** `''`: none was requested. */
   readonly resource: string;
   readonly scope: string;
   readonly accessToken: string;
@@ -62,14 +57,14 @@ export interface UserGrant {
 export interface FoundGrant {
   readonly kind: 'found';
   readonly grant: UserGrant;
-  /** The grant as stored, for the swap that changes it. */
+  /** As stored: what a swap expects to find. */
   readonly bytes: Buffer;
 }
 
 export type GrantRead =
   FoundGrant | { readonly kind: 'missing' } | { readonly kind: 'failed'; readonly reason: string };
 
-/** What identifies a grant: its subject, its backend, and what the backend's `auth` asks for. Contains no secret. */
+/** Contains no secret. */
 export interface GrantIdentity {
   readonly subject: string;
   readonly origin: string;
@@ -82,12 +77,12 @@ export function grantKeyOf({ subject, origin, path, asked }: GrantIdentity): str
   return `${grantsOf(subject)}${keyHashOf(['backend', origin, path, ...asked.map((member) => member ?? null)])}`;
 }
 
-/** Prefix of the keys of all grants of a subject. */
+/** Prefix of the keys of a subject's grants. */
 export function grantsOf(subject: string): string {
   return `${GRANT_PREFIX}${keyHashOf(['subject', subject])}/`;
 }
 
-/** A hash for use in a record's key. */
+/** For use in a record's key. */
 export function keyHashOf(parts: readonly (string | false | null)[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
 }
@@ -101,11 +96,11 @@ export class UserGrants {
   readonly #opened = new RecentMap<GrantRead & { readonly bytes: Buffer }>(
     GRANTS_KNOWN_MAX,
     GRANTS_KNOWN_BYTES_MAX,
-    // Besides the bytes, there is the opened text, with up to two bytes per character.
+    // The opened text may need two bytes per character.
     ({ bytes }) => 3 * bytes.length,
   );
 
-  /** @returns `undefined` without a key: nothing could be sealed. */
+  /** `undefined` without a key. */
   static of(store: Pick<Store, 'readRecord' | 'swapRecord'>, keys: SecretKeys): UserGrants | undefined {
     return keys.first === undefined ? undefined : new UserGrants(store, keys, keys.first);
   }
@@ -122,10 +117,7 @@ export class UserGrants {
     return read instanceof Promise ? read.then((late) => this.#open(key, late)) : this.#open(key, read);
   }
 
-  /**
-   * Stores a grant in place of what was read, which may be nothing. Rejects if the store fails.
-   * @returns what is stored now; `undefined` if the record has changed meanwhile: then nothing is done.
-   */
+  /** Rejects if the store fails. @returns what is stored now; `undefined`, and does nothing, if the record has changed. */
   async replace(key: string, seen: Buffer | undefined, grant: UserGrant): Promise<FoundGrant | undefined> {
     const bytes = sealText(this.#key, key, JSON.stringify(grant));
     if (!(await this.#store.swapRecord(key, seen, bytes))) return undefined;
@@ -134,17 +126,16 @@ export class UserGrants {
     return found;
   }
 
-  /** @returns false if the record has changed meanwhile: then nothing is done. */
+  /** @returns false, and does nothing, if the record has changed. */
   async remove(key: string, seen: Buffer): Promise<boolean> {
     return this.#store.swapRecord(key, seen, undefined);
   }
 
-  /** @param bytes as stored. */
   open(key: string, bytes: Buffer): GrantRead & { readonly bytes: Buffer } {
     const known = this.#opened.get(key);
     if (known !== undefined && (known.bytes === bytes || known.bytes.equals(bytes))) return known;
     const opened = openText(this.#keys, key, bytes);
-    // Not validated: only the gateway can have sealed it.
+    // Not validated, because only the gateway can have sealed it.
     const read: GrantRead & { readonly bytes: Buffer } =
       opened.kind === 'failed'
         ? { ...opened, bytes }
