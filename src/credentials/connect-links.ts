@@ -24,47 +24,47 @@ export class ConnectLinks {
   linkTo({ name, target }: NamedBackend, auth: UserAuth, subject: string): string | undefined {
     if (this.#connectUrl === undefined) return undefined;
     const { origin, path } = target;
-    const ticket = sealTicket<UserAuth>(this.#keys, { subject, backendName: name, origin, path, auth }, Date.now());
+    const ticket = sealTicket(this.#keys, { subject, backendName: name, origin, path, auth }, Date.now());
     return ticket && `${this.#connectUrl}/connect/${encodeURIComponent(name)}?ticket=${ticket}`;
   }
 }
 
 /** Says for which user and backend a browser comes. It is sealed, so that only the gateway can make or read it. */
-export interface ConnectTicket<Auth> {
+export interface ConnectTicket {
   /** Each ticket begins only one consent. */
   readonly id: string;
   readonly subject: string;
   readonly backendName: string;
   readonly origin: string;
   readonly path: string;
-  readonly auth: Auth;
+  readonly auth: UserAuth;
   /** Wall clock, ms. */
   readonly expiresAtMs: number;
 }
 
-type OpenedTicket<Auth> =
-  | { readonly kind: 'opened'; readonly ticket: ConnectTicket<Auth> }
+type OpenedTicket =
+  | { readonly kind: 'opened'; readonly ticket: ConnectTicket }
   | { readonly kind: 'failed'; readonly reason: 'forged' | 'expired' };
 
 const SEAL_USE = 'connect ticket';
 const ID_BYTES = 16;
 
 /** @returns `undefined` without a key, or if the ticket would be too long for a URL. */
-export function sealTicket<Auth>(
+export function sealTicket(
   keys: SecretKeys,
-  contents: Omit<ConnectTicket<Auth>, 'id' | 'expiresAtMs'>,
+  contents: Omit<ConnectTicket, 'id' | 'expiresAtMs'>,
   nowMs: number,
 ): string | undefined {
   if (keys.first === undefined) return undefined;
   const id = randomBytes(ID_BYTES).toString('base64url');
-  const ticket: ConnectTicket<Auth> = { ...contents, id, expiresAtMs: nowMs + limits.personMsMax };
+  const ticket: ConnectTicket = { ...contents, id, expiresAtMs: nowMs + limits.personMsMax };
   const text = sealValue(keys, SEAL_USE, ticket);
   return text.length <= limits.connectTicketCharsMax ? text : undefined;
 }
 
-export function openTicket<Auth>(keys: SecretKeys, text: string, nowMs: number): OpenedTicket<Auth> {
+export function openTicket(keys: SecretKeys, text: string, nowMs: number): OpenedTicket {
   const isShort = text.length <= limits.connectTicketCharsMax;
-  const ticket = isShort ? openValue<ConnectTicket<Auth>>(keys, SEAL_USE, text) : undefined;
+  const ticket = isShort ? openValue<ConnectTicket>(keys, SEAL_USE, text) : undefined;
   if (ticket === undefined) return { kind: 'failed', reason: 'forged' };
   return nowMs < ticket.expiresAtMs ? { kind: 'opened', ticket } : { kind: 'failed', reason: 'expired' };
 }

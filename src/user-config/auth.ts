@@ -1,55 +1,65 @@
 // The credentials that a backend requires: headers or tokens. Secrets are kept elsewhere, and only named here.
+import * as z from 'zod';
 import { isHttpToken, isOwnHeader, limits } from '../shared/index.js';
 import { isSecretName, SECRET_NAME_RULE } from '../config/index.js';
 
+const text = z.string('must be a string');
+const secretSchema = z.union(
+  [z.strictObject({ file: text }), z.strictObject({ secret: text })],
+  'must name a secret, as {"secret": …} or {"file": …}',
+);
+const clientAuthentication = z.enum(['basic', 'post'], 'must be basic or post').optional();
+/** RFC 8707; `false`: none, for authorization servers that refuse the parameter. */
+const resourceSchema = z.union([z.literal(false), text], 'must be a text, or false').optional();
+const oauthClient = {
+  token_endpoint: text,
+  client_id: text,
+  client_secret: secretSchema,
+  client_authentication: clientAuthentication,
+  scope: text.optional(),
+  resource: resourceSchema,
+  /** As in RFC 8693. */
+  audience: text.optional(),
+};
+
+const headersSchema = z.strictObject({
+  type: z.literal('headers'),
+  headers: z.record(z.string(), secretSchema, 'must be an object'),
+});
+const clientCredentialsSchema = z.strictObject({ type: z.literal('oauth2-client-credentials'), ...oauthClient });
+/** The caller's token is exchanged for one for the backend (RFC 8693). */
+const tokenExchangeSchema = z.strictObject({ type: z.literal('token-exchange'), ...oauthClient });
+/** A grant of each user (authorization code with PKCE). Without `client_id`, the gateway registers itself (RFC 7591). */
+const userSchema = z.strictObject({
+  type: z.literal('oauth2-user'),
+  issuer: text.optional(),
+  client_id: text.optional(),
+  client_secret: secretSchema.optional(),
+  client_authentication: clientAuthentication,
+  scope: text.optional(),
+  resource: resourceSchema,
+});
+
+/** Reports everything wrong, and refuses unknown members, so that nothing can be misunderstood. */
+export const authSchema = z
+  .discriminatedUnion('type', [headersSchema, clientCredentialsSchema, tokenExchangeSchema, userSchema], {
+    error: ({ code, input }) =>
+      code === 'invalid_union' && typeof input === 'object' && input !== null
+        ? 'must be headers, oauth2-client-credentials, token-exchange or oauth2-user'
+        : 'must be an object',
+  })
+  .check(({ value, issues }) => {
+    const fault = authFault(value);
+    if (fault === undefined) return;
+    const [, member = '', message = ''] = /^\.(\w+):? (.*)$/s.exec(fault) ?? [];
+    issues.push({ code: 'custom', message, path: [member], input: value });
+  });
+
 /** The name of a file in `--secrets-directory`, or of a secret in the store. */
-export type SecretReference = { readonly file: string } | { readonly secret: string };
-
-export interface HeadersAuth {
-  readonly type: 'headers';
-  /** By header name. */
-  readonly headers: Readonly<Record<string, SecretReference>>;
-}
-
-/** How to request an access token. */
-interface OAuthClient {
-  readonly token_endpoint: string;
-  readonly client_id: string;
-  readonly client_secret: SecretReference;
-  /** `basic` by default. */
-  readonly client_authentication?: 'basic' | 'post' | undefined;
-  readonly scope?: string | undefined;
-  /** What the token is for: a resource (RFC 8707; `false`: none) and an audience (RFC 8693). */
-  readonly resource?: string | false | undefined;
-  readonly audience?: string | undefined;
-}
-
-/** One token for all callers. */
-interface ClientCredentialsAuth extends OAuthClient {
-  readonly type: 'oauth2-client-credentials';
-}
-
-/** The caller's token, exchanged for one for the backend (RFC 8693). */
-interface TokenExchangeAuth extends OAuthClient {
-  readonly type: 'token-exchange';
-}
-
-export type OAuthAuth = ClientCredentialsAuth | TokenExchangeAuth;
-
-/** A grant of each user (authorization code with PKCE), by default at the authorization server that the backend names. */
-export interface UserAuth {
-  readonly type: 'oauth2-user';
-  readonly issuer?: string | undefined;
-  /** Requires `issuer`. By default, the gateway registers itself there (RFC 7591). */
-  readonly client_id?: string | undefined;
-  readonly client_secret?: SecretReference | undefined;
-  readonly client_authentication?: 'basic' | 'post' | undefined;
-  /** By default what the backend names. */
-  readonly scope?: string | undefined;
-  /** By default what the backend names; `false`: none, for authorization servers that refuse the parameter. */
-  readonly resource?: string | false | undefined;
-}
-
+export type SecretReference = Readonly<z.infer<typeof secretSchema>>;
+export type HeadersAuth = Readonly<z.infer<typeof headersSchema>>;
+export type OAuthAuth = Readonly<z.infer<typeof clientCredentialsSchema> | z.infer<typeof tokenExchangeSchema>>;
+export type UserAuth = Readonly<z.infer<typeof userSchema>>;
 export type BackendAuth = HeadersAuth | OAuthAuth | UserAuth;
 
 /** In lower case. */

@@ -2,7 +2,7 @@
 // path.
 import type { ConfigIssue } from './known-members.js';
 import { oddNames } from './curation-schema.js';
-import { readUserConfig, type BackendConfig } from './user-config-schema.js';
+import { issuesOfBackends, readUserConfig, type BackendConfig } from './user-config-schema.js';
 
 /** Errors, and warnings, that are reported for one config. */
 export const CONFIG_CHECK_ISSUES_MAX = 100;
@@ -19,15 +19,7 @@ export interface UserConfigCheck {
 export function checkUserConfig(bytes: Buffer): UserConfigCheck {
   const { config, faults, oddities } = readUserConfig(bytes);
   const errors = [...faults, ...oddities];
-  const warnings: ConfigIssue[] = [];
-  for (const [host, { backends }] of config?.virtual_hosts ?? []) {
-    for (const [name, backend] of backends) {
-      const path = ['virtual_hosts', host, 'backends', name];
-      for (const { path: member, ...warning } of warningsOf(name, backend)) {
-        warnings.push({ ...warning, path: [...path, ...member] });
-      }
-    }
-  }
+  const warnings = config === undefined ? [] : issuesOfBackends(config, warningsOf);
   const shown = {
     errors: errors.slice(0, CONFIG_CHECK_ISSUES_MAX),
     warnings: warnings.slice(0, CONFIG_CHECK_ISSUES_MAX),
@@ -35,8 +27,6 @@ export function checkUserConfig(bytes: Buffer): UserConfigCheck {
   const shownCount = shown.errors.length + shown.warnings.length;
   return { ...shown, untoldCount: errors.length + warnings.length - shownCount };
 }
-
-const LISTS = ['allowed_tool_names', 'allowed_prompt_names', 'allowed_resource_names'] as const;
 
 function warningsOf(name: string, backend: BackendConfig): ConfigIssue[] {
   const warnings = oddNames(name, backend);
@@ -52,16 +42,15 @@ function warningsOf(name: string, backend: BackendConfig): ConfigIssue[] {
   }
   if (exposes?.length === 0)
     warnings.push({ path: ['exposes'], message: 'is empty: nothing of this backend is exposed' });
-  for (const list of LISTS) {
-    const kind = KINDS[list];
+  for (const [kind, list] of ALLOW_LISTS) {
     if (backend[list].length > 0 && exposes?.includes(kind) === false)
       warnings.push({ path: [list], message: `has no effect, because exposes does not have ${kind}` });
   }
   return warnings;
 }
 
-const KINDS = {
-  allowed_tool_names: 'tools',
-  allowed_prompt_names: 'prompts',
-  allowed_resource_names: 'resources',
-} as const;
+const ALLOW_LISTS = [
+  ['tools', 'allowed_tool_names'],
+  ['prompts', 'allowed_prompt_names'],
+  ['resources', 'allowed_resource_names'],
+] as const;

@@ -1,7 +1,7 @@
 // The schema of user configs (specification "User config" and specification 2.7), and the messages for its faults. Cold path.
 import { isUtf8 } from 'node:buffer';
 import * as z from 'zod';
-import { authFault, type BackendAuth } from './auth.js';
+import { authSchema } from './auth.js';
 import { limits } from '../shared/index.js';
 import { curationMembers, oddNames, samePrefixes } from './curation-schema.js';
 import { describeIssues, type ConfigIssue, KnownMembers, valueAt, namedMembers } from './known-members.js';
@@ -10,52 +10,6 @@ const text = z.string('must be a string');
 const textList = z.array(text, 'must be a list of strings').default([]);
 
 const EXPOSED = ['tools', 'prompts', 'resources'] as const;
-
-const secretSchema = z.union(
-  [z.strictObject({ file: text }), z.strictObject({ secret: text })],
-  'must name a secret, as {"secret": …} or {"file": …}',
-);
-
-const AUTH_TYPES = 'must be headers, oauth2-client-credentials, token-exchange or oauth2-user';
-const clientAuthentication = z.enum(['basic', 'post'], 'must be basic or post').optional();
-const resourceSchema = z.union([z.literal(false), text], 'must be a text, or false').optional();
-const oauthClient = {
-  token_endpoint: text,
-  client_id: text,
-  client_secret: secretSchema,
-  client_authentication: clientAuthentication,
-  scope: text.optional(),
-  resource: resourceSchema,
-  audience: text.optional(),
-};
-const authSchema = z
-  .discriminatedUnion(
-    'type',
-    [
-      z.strictObject({ type: z.literal('headers'), headers: z.record(z.string(), secretSchema, 'must be an object') }),
-      z.strictObject({ type: z.literal('oauth2-client-credentials'), ...oauthClient }),
-      z.strictObject({ type: z.literal('token-exchange'), ...oauthClient }),
-      z.strictObject({
-        type: z.literal('oauth2-user'),
-        issuer: text.optional(),
-        client_id: text.optional(),
-        client_secret: secretSchema.optional(),
-        client_authentication: clientAuthentication,
-        scope: text.optional(),
-        resource: resourceSchema,
-      }),
-    ],
-    {
-      error: ({ code, input }) =>
-        code === 'invalid_union' && typeof input === 'object' && input !== null ? AUTH_TYPES : 'must be an object',
-    },
-  )
-  .check(({ value, issues }) => {
-    const fault = authFault(value satisfies BackendAuth);
-    if (fault === undefined) return;
-    const [, member = '', message = ''] = /^\.(\w+):? (.*)$/s.exec(fault) ?? [];
-    issues.push({ code: 'custom', message, path: [member], input: value });
-  });
 
 const backendSchema = z.object(
   {
@@ -113,15 +67,19 @@ type UserConfigDecoding =
 export function decodeUserConfig(bytes: Buffer): UserConfigDecoding {
   const { config, faults, oddities } = readUserConfig(bytes);
   if (config === undefined) return { ok: false, issues: describeIssues(faults) };
-  const reported = [...oddities, ...findOddNames(config)];
+  const reported = [...oddities, ...issuesOfBackends(config, oddNames)];
   return { ok: true, config, ...(reported.length > 0 && { oddities: describeIssues(reported) }) };
 }
 
-function findOddNames({ virtual_hosts: hosts }: UserConfig): ConfigIssue[] {
+/** The issues of all backends, with their whole paths. */
+export function issuesOfBackends(
+  { virtual_hosts: hosts }: UserConfig,
+  issuesOf: (name: string, backend: BackendConfig) => readonly ConfigIssue[],
+): ConfigIssue[] {
   const issues: ConfigIssue[] = [];
   for (const [id, { backends }] of hosts) {
     for (const [name, backend] of backends) {
-      for (const { path, message } of oddNames(name, backend))
+      for (const { path, message } of issuesOf(name, backend))
         issues.push({ path: ['virtual_hosts', id, 'backends', name, ...path], message });
     }
   }

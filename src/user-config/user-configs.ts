@@ -57,37 +57,6 @@ export function isOlderConfig(one: CompiledVirtualHost, other: CompiledVirtualHo
 /** A config of this size is compiled on the event loop, in up to 8 ms. */
 export const CONFIG_INLINE_BYTES_MAX = 32 * KIB;
 
-class ConfigCompiler {
-  readonly #upstreamMode: UpstreamOptions['mode'];
-  readonly #thread = new TaskThread<ConfigTask, ConfigOutcome>(new URL('./config-thread.js', import.meta.url));
-
-  constructor(upstreamMode: UpstreamOptions['mode']) {
-    this.#upstreamMode = upstreamMode;
-  }
-
-  /** Rejects if nothing was found out about a large config, for example because the thread died. */
-  compile(value: Buffer): UserConfigRead | Promise<UserConfigRead> {
-    // A config that is too large is refused unparsed.
-    const isLarge = value.length > CONFIG_INLINE_BYTES_MAX && value.length <= limits.userConfigBytesMax;
-    if (isLarge) return this.#compileLarge(value);
-    const decoding = decodeUserConfig(value);
-    if (!decoding.ok) return undecodable(decoding.issues);
-    return found(compileUserConfig(decoding.config, this.#upstreamMode), decoding.oddities);
-  }
-
-  async close(): Promise<void> {
-    await this.#thread.close();
-  }
-
-  async #compileLarge(value: Buffer): Promise<UserConfigRead> {
-    const outcome = await this.#thread.run({ value, upstreamMode: this.#upstreamMode });
-    if ('issues' in outcome) return undecodable(outcome.issues);
-    const { buffer, byteOffset, byteLength } = outcome.rows;
-    const config = await assemble(new ConfigReader(Buffer.from(buffer, byteOffset, byteLength)));
-    return found(config, outcome.oddities);
-  }
-}
-
 function found(config: CompiledUserConfig, oddities = ''): UserConfigRead {
   return { kind: 'found', config, ...(oddities !== '' && { oddities }) };
 }
@@ -125,7 +94,8 @@ const missing: UserConfigRead = Object.freeze({ kind: 'missing' });
 
 export class UserConfigs {
   readonly #store: Pick<Store, 'read' | 'forget'>;
-  readonly #compiler: ConfigCompiler;
+  readonly #upstreamMode: UpstreamOptions['mode'];
+  readonly #thread = new TaskThread<ConfigTask, ConfigOutcome>(new URL('./config-thread.js', import.meta.url));
   readonly #onOddities: (subject: string, oddities: string) => void;
   /** The latest of each subject. */
   readonly #compiling = new Map<string, Compiling>();
@@ -143,7 +113,7 @@ export class UserConfigs {
   ) {
     this.#store = store;
     this.#onOddities = onOddities;
-    this.#compiler = new ConfigCompiler(upstreamMode);
+    this.#upstreamMode = upstreamMode;
   }
 
   /**
@@ -167,7 +137,7 @@ export class UserConfigs {
   }
 
   async close(): Promise<void> {
-    await this.#compiler.close();
+    await this.#thread.close();
   }
 
   #compile(subject: string, value: Buffer): UserConfigRead | Promise<UserConfigRead> {
@@ -176,15 +146,26 @@ export class UserConfigs {
     const pending = this.#compiling.get(subject);
     if (pending?.value.equals(value) === true) return pending.read;
     const number = nextConfigNumber();
-    const read = this.#compiler.compile(value);
-    if (read instanceof Promise)
-      return this.#awaitCompilation(
-        subject,
-        value,
-        read.then((late) => withNumber(late, number)),
-      );
-    this.#remember(subject, value, withNumber(read, number));
+    // A config that is too large is refused unparsed.
+    if (value.length > CONFIG_INLINE_BYTES_MAX && value.length <= limits.userConfigBytesMax) {
+      const compiled = this.#compileInThread(value).then((late) => withNumber(late, number));
+      return this.#awaitCompilation(subject, value, compiled);
+    }
+    const decoding = decodeUserConfig(value);
+    const read = decoding.ok
+      ? withNumber(found(compileUserConfig(decoding.config, this.#upstreamMode), decoding.oddities), number)
+      : undecodable(decoding.issues);
+    this.#remember(subject, value, read);
     return read;
+  }
+
+  /** Rejects if nothing was found out about the config, for example because the thread died. */
+  async #compileInThread(value: Buffer): Promise<UserConfigRead> {
+    const outcome = await this.#thread.run({ value, upstreamMode: this.#upstreamMode });
+    if ('issues' in outcome) return undecodable(outcome.issues);
+    const { buffer, byteOffset, byteLength } = outcome.rows;
+    const config = await assemble(new ConfigReader(Buffer.from(buffer, byteOffset, byteLength)));
+    return found(config, outcome.oddities);
   }
 
   #remember(subject: string, value: Buffer, read: UserConfigRead): void {

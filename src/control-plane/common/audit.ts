@@ -21,16 +21,13 @@ interface AuditedRequest {
   readonly unpublished: number;
 }
 
-/** How subjects are logged. The audit list always has them in plain text. */
-type AuditSubjects = 'hash' | 'plain';
-
 export class AuditTrail {
   readonly #logger: Logger;
-  readonly #subjects: AuditSubjects;
+  readonly #subjects: 'hash' | 'plain';
   readonly #stored: Pick<AuditRecords, 'append'> | undefined;
 
-  /** @param stored the audit list; `undefined` if none is kept. */
-  constructor(logger: Logger, subjects: AuditSubjects, stored?: Pick<AuditRecords, 'append'>) {
+  /** @param subjects how they are logged. @param stored the audit list, which always has them in plain text. */
+  constructor(logger: Logger, subjects: 'hash' | 'plain', stored?: Pick<AuditRecords, 'append'>) {
     this.#stored = stored;
     // Audit lines are written at any log level but `silent`.
     this.#logger = logger.level === 'silent' ? logger : logger.child({}, { level: 'info' });

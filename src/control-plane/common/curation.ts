@@ -29,7 +29,9 @@ export function curationFault(written: WrittenCuration): string | undefined {
   if (crowded !== undefined) return `${crowded}: must be at most ${ITEMS_MAX}`;
   const reading = curationSchema.safeParse(written);
   if (!reading.success) return describeIssues(reading.error.issues.map(({ path, message }) => ({ path, message })));
-  if (isTooLarge(reading.data)) return 'is too large for one tool or prompt';
+  const entries = [...curatedEntries(reading.data.tools), ...curatedEntries(reading.data.prompts)];
+  if (entries.some((entry) => JSON.stringify(entry).length > limits.curatedItemCharsMax / 2))
+    return 'is too large for one tool or prompt';
   const bytes = Buffer.byteLength(JSON.stringify(written));
   if (bytes <= limits.curationBytesMax) return undefined;
   return `must be shorter: it has ${bytes} bytes as JSON, at most ${limits.curationBytesMax} are allowed`;
@@ -44,11 +46,6 @@ export function readCuration(written: WrittenCuration | undefined): CuratedBacke
     parsed.set(written, curation);
   }
   return curation;
-}
-
-function isTooLarge({ tools, prompts }: CuratedBackend): boolean {
-  const entries = [...curatedEntries(tools), ...curatedEntries(prompts)];
-  return entries.some((entry) => JSON.stringify(entry).length > limits.curatedItemCharsMax / 2);
 }
 
 /** Only what the named tools and prompts need: the rest would fill user configs, and could clash with names in use. */

@@ -43,7 +43,9 @@ export function refuseUnowned(noun: string, thing: Ownership & { readonly name: 
 
 /** @param named the team that the caller names, `null` for none; `undefined`: the caller's only team, if there is just one. */
 export function ownershipOfNew(caller: Principal | undefined, named: string | null | undefined): Ownership {
-  const team = named === undefined ? onlyTeamOf(caller) : (named ?? undefined);
+  const [onlyTeam, ...otherTeams] = caller?.teams ?? [];
+  const defaultTeam = otherTeams.length === 0 ? onlyTeam : undefined;
+  const team = named === undefined ? defaultTeam : (named ?? undefined);
   return { ...(caller !== undefined && { owner: caller.subject }), ...(team !== undefined && { team }) };
 }
 
@@ -71,13 +73,8 @@ export function refuseForeignTeam(
 ): void {
   if (named === undefined || named === null || named === before) return;
   if (isAdmin(caller) || caller?.teams.includes(named) === true) return;
-  throw new ControlPlaneFault('not-owned', FOREIGN_TEAM);
+  const message = 'team must be one of yours: giving it to another team requires the role admin';
+  throw new ControlPlaneFault('not-owned', message);
 }
-
-const FOREIGN_TEAM = 'team must be one of yours: giving it to another team requires the role admin';
 
 const UNREADABLE_CHARS = /[\p{Cc}\p{Surrogate}]/u;
-
-function onlyTeamOf(caller: Principal | undefined): string | undefined {
-  return caller?.teams.length === 1 ? caller.teams[0] : undefined;
-}

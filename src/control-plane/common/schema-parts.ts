@@ -28,13 +28,8 @@ export function patchSchemaOf(input: ObjectSchema): JsonSchema {
 /** Keywords that bound a value beyond its type. */
 const BOUNDS: ReadonlySet<string> = new Set(['minLength', 'maxLength', 'pattern', 'minItems', 'maxItems']);
 
-/** The schema without bounds. */
-export function shapeOf(schema: JsonSchema): JsonSchema {
-  return withoutBounds(schema) as JsonSchema;
-}
-
-/** @param areNames whether the keys of the value are names of members instead of keywords. */
-function withoutBounds(value: unknown, areNames = false): unknown {
+/** A schema without bounds. @param areNames whether the keys of the value are names of members instead of keywords. */
+export function withoutBounds(value: unknown, areNames = false): unknown {
   if (Array.isArray(value)) return value.map((item) => withoutBounds(item));
   if (typeof value !== 'object' || value === null) return value;
   const kept = Object.entries(value).filter(([name]) => areNames || !BOUNDS.has(name));

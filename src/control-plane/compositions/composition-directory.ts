@@ -3,15 +3,6 @@ import { NamedMirror } from '../mirror/named-mirror.js';
 import { isPattern } from './tool-patterns.js';
 import { COMPOSITIONS, type StoredComposition } from './composition.js';
 
-/** What one maker's compositions add up to. */
-interface MakerUsage {
-  readonly compositions: number;
-  /** Size of the records. */
-  readonly storedBytes: number;
-  /** Size in user configs: a composition counts once for each subject. */
-  readonly publishedBytes: number;
-}
-
 type Index = Map<string, Set<StoredComposition>>;
 
 export class CompositionDirectory extends NamedMirror<StoredComposition> {
@@ -50,8 +41,11 @@ export class CompositionDirectory extends NamedMirror<StoredComposition> {
     return compositions.some(({ servers }) => servers.some(({ tools }) => tools.some(isPattern)));
   }
 
-  /** @param except id of a composition that is not counted. */
-  usageOf(maker: string, except?: string): MakerUsage {
+  /**
+   * What one maker's compositions add up to; `publishedBytes` are in user configs, once for each subject.
+   * @param except id of a composition that is not counted.
+   */
+  usageOf(maker: string, except?: string) {
     const usage = { compositions: 0, storedBytes: 0, publishedBytes: 0 };
     for (const composition of this.#byMaker.get(maker) ?? []) {
       const { id, subjects, hostBytes = 0 } = composition;

@@ -67,19 +67,12 @@ export async function exchangeCode(
   return oauth.processAuthorizationCodeResponse(server, named, read, idToken);
 }
 
-/** What is known of an error of the exchange. Only the error code of the response is repeated. */
-interface OAuthErrorReport {
-  readonly isDenied: boolean;
-  readonly isClientUnknown: boolean;
-  /** ` (code)`, `''` if there was no code; `undefined` if the error is not about a response. */
-  readonly words: string | undefined;
-}
-
-export function describeError(error: unknown): OAuthErrorReport {
+/** What is known of an error of the exchange. @returns `codeText`, which is as in `errorCodeText`. */
+export function describeError(error: unknown) {
   const { error: code } = error as { readonly error?: unknown };
   return {
     isDenied: code === 'access_denied',
     isClientUnknown: code === 'invalid_client',
-    words: errorCodeText(error),
+    codeText: errorCodeText(error),
   };
 }

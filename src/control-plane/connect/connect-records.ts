@@ -10,7 +10,6 @@ import {
 } from '../../credentials/index.js';
 import { limits } from '../../shared/index.js';
 import { type RecordStore, retrySwap, type RecordKey } from '../../store/index.js';
-import type { UserAuth } from '../../user-config/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import type { DiscoveredAuthorization } from './discovery.js';
 
@@ -18,7 +17,7 @@ import type { DiscoveredAuthorization } from './discovery.js';
 export const CONNECTS_SWEPT_MAX = 32;
 
 /** Begun with a ticket, and has what was discovered and what is needed to complete it. */
-export interface PendingConsent extends ConnectTicket<UserAuth>, DiscoveredAuthorization {
+export interface PendingConsent extends ConnectTicket, DiscoveredAuthorization {
   /** Part of `state`, which the authorization server sends back. */
   readonly nonce: string;
   /** Hash of a secret of the browser that began the consent. */

@@ -22,7 +22,6 @@ import {
 } from '../../credentials/index.js';
 import { limits, type Logger } from '../../shared/index.js';
 import { type RecordStore, retrySwap } from '../../store/index.js';
-import type { UserAuth } from '../../user-config/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { authorizationUrl, createVerifier, describeError, exchangeCode } from './code-flow.js';
 import { ConnectFetch, unusableResponse, type ConnectFetchMeans } from './connect-fetch.js';
@@ -82,10 +81,8 @@ interface ConnectOptions extends ConnectFetchMeans {
   readonly logger: Logger;
 }
 
-type Ticket = ConnectTicket<UserAuth>;
-
 export interface ConsentPreview extends DiscoveredAuthorization {
-  readonly ticket: Ticket;
+  readonly ticket: ConnectTicket;
 }
 
 export const CALLBACK_PATH = '/connect/callback';
@@ -186,8 +183,8 @@ export class Connect {
     return outcome;
   }
 
-  #openTicketFor(server: string, text: string): Ticket {
-    const reading = openTicket<UserAuth>(this.#options.keys, text, Date.now());
+  #openTicketFor(server: string, text: string): ConnectTicket {
+    const reading = openTicket(this.#options.keys, text, Date.now());
     if (reading.kind === 'failed') {
       const isOld = reading.reason === 'expired';
       throw new ControlPlaneFault(
@@ -200,7 +197,7 @@ export class Connect {
     return reading.ticket;
   }
 
-  #fetchFor({ subject }: Ticket): ConnectFetch {
+  #fetchFor({ subject }: ConnectTicket): ConnectFetch {
     return new ConnectFetch(this.#options, subject);
   }
 
@@ -214,7 +211,7 @@ export class Connect {
 
   async #clientFor(
     fetch: ConnectFetch,
-    { auth, ...target }: Ticket,
+    { auth, ...target }: ConnectTicket,
     found: DiscoveredAuthorization,
   ): Promise<GrantClient> {
     const { client_id: id, client_secret: reference } = auth;
@@ -282,12 +279,12 @@ export class Connect {
   }
 
   async #faultOf(error: unknown, { auth, origin, path, client }: PendingConsent): Promise<unknown> {
-    const { isDenied, isClientUnknown, words } = describeError(error);
+    const { isDenied, isClientUnknown, codeText } = describeError(error);
     if (isDenied)
       return new ControlPlaneFault('consent-refused', 'You did not give your consent: nothing was connected.');
     if (isClientUnknown && auth.client_id === undefined) await this.#clients.forget({ origin, path }, client);
-    if (words === undefined) return error;
-    return unusableResponse(`The authorization server did not respond as expected${words}: nothing was connected.`);
+    if (codeText === undefined) return error;
+    return unusableResponse(`The authorization server did not respond as expected${codeText}: nothing was connected.`);
   }
 }
 

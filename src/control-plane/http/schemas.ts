@@ -6,9 +6,9 @@ import {
   countSchema,
   exactObject,
   orNull,
-  shapeOf,
   textSchema,
   timeSchema,
+  withoutBounds,
   type JsonSchema,
   anyObject,
 } from '../common/schema-parts.js';
@@ -181,5 +181,5 @@ export const schemas = {
 export type SchemaName = keyof typeof schemas;
 
 export const shapes = Object.fromEntries(
-  Object.entries(schemas).map(([name, schema]) => [name, shapeOf(schema)]),
+  Object.entries(schemas).map(([name, schema]) => [name, withoutBounds(schema)]),
 ) as Readonly<Record<SchemaName, JsonSchema>>;

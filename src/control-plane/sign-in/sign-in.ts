@@ -113,19 +113,6 @@ interface SignInMeans extends ConnectFetchMeans {
   readonly logger: Logger;
 }
 
-interface BegunSignIn {
-  /** At the issuer. */
-  readonly url: string;
-  /** For the browser to keep. */
-  readonly sealed: string;
-}
-
-interface SignedIn {
-  readonly token: string;
-  /** Ends the session at the issuer; `undefined` if the issuer has no such endpoint. */
-  readonly signOutUrl: string | undefined;
-}
-
 const SIGN_IN_CALLBACK_PATH = '/ui/sign-in/callback';
 
 const RANDOM_BYTES = 32;
@@ -153,8 +140,11 @@ export class SignIn {
     return this.#options.consoleUrl.startsWith('https:');
   }
 
-  /** Rejects with a `ControlPlaneFault`, as does `end`. @param address IP address of the browser. */
-  async begin(address: string): Promise<BegunSignIn> {
+  /**
+   * Rejects with a `ControlPlaneFault`, as does `end`.
+   * @param address IP address of the browser. @returns the URL at the issuer, and what the browser must keep.
+   */
+  async begin(address: string) {
     return this.#withRoom(address, async () => {
       const { authorization_endpoint: endpoint } = await fetchIssuerMetadata(this.#fetch(), this.#options.issuer);
       const verifier = await createVerifier();
@@ -167,8 +157,9 @@ export class SignIn {
   /**
    * @param query of the callback URL. @param sealed from the browser.
    * @param onTaken called once the sign-in is known to be this browser's: it then ends, successful or not.
+   * @returns `signOutUrl`, which ends the session at the issuer, is `undefined` if the issuer has no such endpoint.
    */
-  async end(query: string, sealed: string, address: string, onTaken: () => void): Promise<SignedIn> {
+  async end(query: string, sealed: string, address: string, onTaken: () => void) {
     if (query.length > limits.signInAnswerCharsMax)
       throw new ControlPlaneFault('sign-in-unreadable', 'The response of the issuer is too long: sign in again.');
     return this.#withRoom(address, async () => {
@@ -198,17 +189,17 @@ export class SignIn {
   }
 
   #exchangeFault(error: unknown): ControlPlaneFault {
-    const { isDenied, isClientUnknown, words } = describeError(error);
+    const { isDenied, isClientUnknown, codeText } = describeError(error);
     if (isDenied)
       return new ControlPlaneFault('sign-in-refused', `You are not signed in: it was refused at ${this.issuerHost}.`, {
         cause: error,
       });
-    if (words === undefined) return issuerFault(error, this.#issuer);
+    if (codeText === undefined) return issuerFault(error, this.#issuer);
     this.#means.logger.warn({ err: error }, 'the issuer for signing in to the console did not respond as expected');
     const advice = isClientUnknown
       ? ': the operator has to check --sign-in-client-id and --sign-in-client-secret-file'
       : '';
-    return failed(`The issuer ${this.issuerHost} did not sign you in${words}${advice}.`, error);
+    return failed(`The issuer ${this.issuerHost} did not sign you in${codeText}${advice}.`, error);
   }
 
   /** Throws if this interface would refuse the token. The message tells the operator what to configure. */

@@ -96,19 +96,13 @@ function recordKey(name: string): RecordKey {
   return { space: 'records', key: SECRET_PREFIX + name };
 }
 
-interface Resealing {
-  readonly resealed: number;
-  /** Records that no key opens, or that kept changing. */
-  readonly failed: number;
-}
-
 const RESEAL_TRIES_MAX = 3;
 
 /**
  * Reseals users' grants and the gateway's clients, so that their old key can be removed. Consents in progress are left out,
- * because they expire soon.
+ * because they expire soon. @returns numbers of records; those have `failed` that no key opens, or that kept changing.
  */
-export async function resealGrants(records: RecordStore, keys: SecretKeys, key: SecretKey): Promise<Resealing> {
+export async function resealGrants(records: RecordStore, keys: SecretKeys, key: SecretKey) {
   const counts = { resealed: 0, failed: 0 };
   for (const prefix of [GRANT_PREFIX, CLIENT_PREFIX]) {
     for await (const found of walkRecords(records, prefix)) {

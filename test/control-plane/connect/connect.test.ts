@@ -129,7 +129,7 @@ function connectIn(mode: 'tls-only' | 'plain-text-or-tls', names = new Names(), 
 const connect = connectIn('plain-text-or-tls');
 
 function ticket(subject: string, auth: Partial<UserAuth> = {}, nowMs = Date.now()): string {
-  const said = { subject, backendName: 'b', origin, path: '/mcp', auth: { type: 'oauth2-user', ...auth } };
+  const said = { subject, backendName: 'b', origin, path: '/mcp', auth: { type: 'oauth2-user' as const, ...auth } };
   return sealTicket(keys, said, nowMs) ?? '';
 }
 
@@ -156,7 +156,7 @@ t.test('a link is valid for ten minutes, and its length is bounded', async (t) =
     '400 This link is not valid.',
   );
   const path = `/${'x'.repeat(limits.connectTicketCharsMax)}`;
-  const long = { subject: 'alice', backendName: 'b', origin, path, auth: {} };
+  const long = { subject: 'alice', backendName: 'b', origin, path, auth: { type: 'oauth2-user' } } as const;
   t.equal(sealTicket(keys, long, Date.now()), undefined);
 });
 
@@ -280,7 +280,13 @@ t.test(
       Object.assign(said, changes);
       users += 1;
       const subject = `visitor-${users}`;
-      const sealed = { subject, backendName: 'b', origin: at, path: '/mcp', auth: { type: 'oauth2-user', ...auth } };
+      const sealed = {
+        subject,
+        backendName: 'b',
+        origin: at,
+        path: '/mcp',
+        auth: { type: 'oauth2-user' as const, ...auth },
+      };
       const words = await faultOf(
         (async (): Promise<void> => {
           const address = new URL(await guarded.begin('b', sealTicket(keys, sealed, Date.now()) ?? '', BROWSER));
@@ -365,7 +371,7 @@ t.test('what is forgiven of token answers and of registrations is forgiven in a 
   for (const [index, { why, sent: answerSaid, kinds }] of forgiven.entries()) {
     // At a path of its own the gateway registers itself anew.
     const path = `/forgiven-${index}`;
-    const auth = { type: 'oauth2-user' };
+    const auth = { type: 'oauth2-user' } as const;
     registered = { status: 200, body: kinds.includes('registration') ? answerSaid : { client_id: 'c' } };
     tokenAnswer = kinds.includes('token') ? answerSaid : { access_token: 't' };
     const sealed = sealTicket(keys, { subject: `heidi-${index}`, backendName: 'b', origin, path, auth }, Date.now());
@@ -384,7 +390,7 @@ t.test('what is forgiven of token answers and of registrations is forgiven in a 
 t.test('a registration that fails is told by its own reason', async (t) => {
   t.teardown(() => (registered = { status: 201 }));
   const wordsOf = async (path: string): Promise<string> => {
-    const auth = { type: 'oauth2-user' };
+    const auth = { type: 'oauth2-user' } as const;
     const sealed = sealTicket(keys, { subject: 'ivan', backendName: 'b', origin, path, auth }, Date.now());
     return faultOf(connect.begin('b', sealed ?? '', BROWSER));
   };
@@ -465,7 +471,13 @@ t.test('as directly: scopes are asked for and registered, so that tokens can be 
     if (typeof expected === 'string') throw new Error(expected);
     const registeredScope = wishes.at(-1)?.['scope'];
     // At a path of its own the gateway registers itself anew.
-    const sealed = { subject: `mallory-${index}`, backendName: 'b', origin, path: `/scopes-${index}`, auth: {} };
+    const sealed = {
+      subject: `mallory-${index}`,
+      backendName: 'b',
+      origin,
+      path: `/scopes-${index}`,
+      auth: { type: 'oauth2-user' },
+    } as const;
     const address = new URL(await connect.begin('b', sealTicket(keys, sealed, Date.now()) ?? '', BROWSER));
     for (const name of ['scope', 'prompt', 'code_challenge_method'])
       t.equal(address.searchParams.get(name), expected.get(name), `${name}: ${of}`);

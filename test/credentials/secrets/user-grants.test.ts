@@ -130,7 +130,8 @@ t.test('a grant’s record is under its subject, and its key tells neither who n
 });
 
 t.test('a ticket says what was sealed in it, until it expires, with the keys of any plane', async (t) => {
-  const said = { subject: 'alice', backendName: 'b', origin: 'https://b.example', path: '/mcp', auth: { type: 'x' } };
+  const auth = { type: 'oauth2-user' } as const;
+  const said = { subject: 'alice', backendName: 'b', origin: 'https://b.example', path: '/mcp', auth };
   const nowMs = 1_000;
   const text = sealTicket(keys, said, nowMs) ?? '';
   t.match(text, /^[\w-]+$/, 'fit for a URL');
