@@ -47,22 +47,23 @@ const cases: Readonly<Record<string, Values>> = {
     dataplane: { ...hosts('gateway.example'), autoscaling: { enabled: true }, drain: { timeoutSeconds: 600 } },
     controlPlane: { ...hosts('control.example'), options: { 'connect-url': 'https://control.example' } },
   },
-  'client certificates, users of Redis, large numbers': {
+  'client certificates, users of Redis, large numbers, IPv6': {
     image,
+    listenOn: '[::]',
     redis: { address: 'redis.example', port: 6380, mode: 'mtls' },
     dataplane: { redis: { username: 'dataplane' }, options: { 'max-body-bytes': 104_857_600, 'access-log': false } },
     controlPlane: { redis: { username: 'control-plane' } },
   },
 };
 
-function render(values: Values, ...words: string[]): { readonly status: number | null; readonly output: string } {
-  const all = ['template', 'sw', chart, '--namespace', 'tools', '--values', '-', ...words];
-  const { status, stdout, stderr } = spawnSync(HELM, all, { input: JSON.stringify(values), encoding: 'utf8' });
+function render(values: Values, release = 'sw'): { readonly status: number | null; readonly output: string } {
+  const words = ['template', release, chart, '--namespace', 'tools', '--values', '-'];
+  const { status, stdout, stderr } = spawnSync(HELM, words, { input: JSON.stringify(values), encoding: 'utf8' });
   return { status, output: status === 0 ? stdout : stderr };
 }
 
-function manifestsOf(values: Values): Manifest[] {
-  const { status, output } = render(values);
+function manifestsOf(values: Values, release?: string): Manifest[] {
+  const { status, output } = render(values, release);
   if (status !== 0) throw new Error(output);
   return parseAllDocuments(output).map((document) => document.toJS() as Manifest);
 }
@@ -105,8 +106,8 @@ else {
           (container?.ports ?? []).map(({ name = '', containerPort }) => [name, containerPort] as const),
         );
         const { SWITCHYARD_ADDRESS: address = '', SWITCHYARD_ADMIN_ADDRESS: adminAddress } = data;
-        t.equal(ports['http'], Number(address.split(':')[1]));
-        t.equal(ports['admin'], adminAddress === '' ? undefined : Number(adminAddress?.split(':')[1]));
+        t.equal(ports['http'], Number(address.split(':').at(-1)));
+        t.equal(ports['admin'], adminAddress === '' ? undefined : Number(adminAddress?.split(':').at(-1)));
         const mounted = (container?.volumeMounts ?? []).map(({ mountPath }) => mountPath);
         for (const value of Object.values(data).filter((each) => each.startsWith(MOUNTED)))
           t.ok(mounted.includes(dirname(value)), value);
@@ -153,15 +154,18 @@ else {
 
   t.test('two releases in one namespace do not share a pod', async (t) => {
     const selectorOf = (release: string) => {
-      const { stdout } = spawnSync(HELM, ['template', release, chart, '--values', '-'], {
-        input: JSON.stringify(plain),
-        encoding: 'utf8',
-      });
-      const manifests = parseAllDocuments(stdout).map((document) => document.toJS() as Manifest);
-      const { spec } = manifests.find(({ kind }) => kind === 'Service') as unknown as IService;
+      const { spec } = manifestsOf(plain, release).find(({ kind }) => kind === 'Service') as unknown as IService;
       return spec?.selector;
     };
     t.notSame(selectorOf('one'), selectorOf('other'));
+  });
+
+  t.test('releases with long names have names of their own, which a cluster accepts', async (t) => {
+    const names = ['a', 'b'].map((last) =>
+      manifestsOf(plain, `${'x'.repeat(52)}${last}`).map(({ metadata }) => metadata.name),
+    );
+    t.ok(names.flat().every((name) => name.length <= 63));
+    t.equal(new Set(names.map(([name]) => name)).size, 2);
   });
 
   t.test('wrong and missing values are told', async (t) => {
@@ -174,6 +178,10 @@ else {
       [{ ...plain, dataplane: { options: { address: '0.0.0.0:1' } } }, /options/],
       [{ ...plain, dataplane: { options: { ACCESS_LOG: true } } }, /ACCESS_LOG/],
       [{ ...plain, controlPlane: { ingress: { enabled: true } } }, /control-plane: an ingress needs hosts/],
+      [
+        { ...plain, dataplane: { autoscaling: { enabled: true, minReplicas: 13 } } },
+        /autoscaling: minReplicas is greater than maxReplicas/,
+      ],
     ];
     for (const [values, words] of wrong) {
       const { status, output } = render(values);

@@ -1,6 +1,7 @@
-{{- /* The name of everything of the dataplane. */ -}}
+{{- /* The name of everything of the dataplane; that of the control plane is 14 characters longer, of at most 63. */ -}}
 {{- define "switchyard.name" -}}
-{{- if contains .Chart.Name .Release.Name }}{{ .Release.Name | trunc 40 | trimSuffix "-" }}{{ else }}{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 40 | trimSuffix "-" }}{{ end -}}
+{{- $name := contains .Chart.Name .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name .Chart.Name) -}}
+{{- if gt (len $name) 49 }}{{ printf "%s-%s" (trunc 40 $name | trimSuffix "-") (sha256sum $name | trunc 8) }}{{ else }}{{ $name }}{{ end -}}
 {{- end }}
 
 {{- /* Labels that select pods. Takes a list: the root, and the name of the component. */ -}}
