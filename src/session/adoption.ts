@@ -44,7 +44,6 @@ export class Adoption {
   }
 
   #lookUp(sessionId: string, caller: Caller): Found | Promise<Found> {
-    // It is here, but belongs to another caller.
     if (this.#sessions.has(sessionId)) return refusals.sessionUnknown;
     const owner = { subject: caller.subject, virtualHostId: caller.virtualHost.id };
     const key = JSON.stringify([sessionId, owner.virtualHostId, owner.subject]);

@@ -30,7 +30,6 @@ const SESSION_LISTENERS_MAX = 64;
 
 interface RecordedSession {
   readonly identity: SessionIdentity;
-  /** @param listeners processes that have the session. */
   record(listeners: readonly string[] | undefined): SessionRecord;
   /**
    * Takes over what another process has changed.
@@ -140,14 +139,12 @@ export class DirectoryEntry implements SessionWatcher {
     this.#goOn();
   }
 
-  /** The first request since the session was last considered for renewal. */
   onUsed(): void {
     // Tells other machines at once that the session is in use again; regular renewals tell them as long as it is.
     if (this.use === 'quiet') this.renew();
     this.use = 'used';
   }
 
-  /** Called once in each round of renewals. */
   onRenewalRound(isBusy: boolean): void {
     if (isBusy || this.use === 'used') {
       this.renew();
@@ -214,7 +211,6 @@ export class DirectoryEntry implements SessionWatcher {
     return outcome === 'removed' || (outcome === 'failed' && !isRenewedElsewhere) ? 'over' : 'elsewhere';
   }
 
-  /** Another process has changed the record, or may have. */
   onChangedElsewhere(): void {
     this.wasShared = true;
     this.#isOutdated = this.isStale = true;
@@ -222,7 +218,6 @@ export class DirectoryEntry implements SessionWatcher {
     if (this.#isDirty) this.#goOn();
   }
 
-  /** Sends a message to the other processes that have the session, as far as they are known. */
   sendToPeers(bytes: Buffer): void {
     const { identity } = this.#session;
     this.#directory.sendToPeers(identity.id, identity, this.#listeners, bytes);
@@ -272,7 +267,6 @@ export class DirectoryEntry implements SessionWatcher {
     this.#writeUnderWay = write.then((outcome) => this.#onWritten(outcome, record));
   }
 
-  /** For the next record, including this process; `undefined` if there are none. */
   #nextListeners(): readonly string[] | undefined {
     const { listener } = this.#directory;
     if (this.isListed || listener === undefined) return this.#listeners.length === 0 ? undefined : this.#listeners;
@@ -344,7 +338,6 @@ export class DirectoryEntry implements SessionWatcher {
     if (this.#directory.isShared) this.#base = upstreams;
   }
 
-  /** @returns whether the state was one of `from`. */
   #transition(from: readonly State[], to: State): boolean {
     if (!from.includes(this.#state)) return false;
     this.#state = to;

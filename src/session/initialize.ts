@@ -44,7 +44,6 @@ interface InitializeParams {
 
 const scanner = new JsonScanner();
 
-/** `clientInfo.name` is the deepest member that is read. */
 const PARAMS_DEPTH = 2;
 const NOT_READY = upstreamFault('not-ready');
 const NO_ANSWER = upstreamFault('answer-timeout');
@@ -87,7 +86,6 @@ function tooLong(name: string, node: number, bytesMax: number): string | undefin
   return `${name} must not be longer than ${bytesMax} bytes`;
 }
 
-/** @param node as returned by `findMember`. */
 function kindFault(name: string, node: number, kind: 'string' | 'object'): string | undefined {
   if (node === MEMBER_AMBIGUOUS) return `${name} must be given once`;
   if (node !== MEMBER_ABSENT && scanner.kind(node) === jsonKind[kind]) return undefined;
@@ -141,7 +139,6 @@ export function openUpstreams(
   });
 }
 
-/** What the available backends declare, merged. */
 interface MergedDeclarations {
   /** Bits of `capability`. */
   readonly capabilities: number;
@@ -222,7 +219,6 @@ function extrasOf(upstreams: Upstreams, { name }: CompiledBackend): readonly Ext
   return upstreams.used(name)?.named ?? [];
 }
 
-/** `capabilities.experimental` as JSON; `''` for none. */
 function experimentalJson(upstreams: Upstreams, { backends }: CompiledVirtualHost): string {
   const byName = new Map<string, string | undefined>();
   for (const backend of backends.values()) {

@@ -42,7 +42,6 @@ export class PendingRequest extends RequestInFlight {
 }
 
 interface OpeningPlan extends PendingRequestPlan {
-  /** The virtual host by the config that the session has applied. */
   readonly virtualHost: CompiledVirtualHost;
   /** Some of the virtual host's; all when absent. */
   readonly backends?: CompiledVirtualHost['backends'];

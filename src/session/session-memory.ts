@@ -13,7 +13,6 @@ export const UPSTREAM_SESSION_BYTES_EACH = 1_664;
 /** V8 takes two bytes for each character as soon as one of them is outside Latin-1. */
 const CHAR_BYTES = 2;
 
-/** The estimate for a new session with all its backends open. */
 export function estimatedSessionBytes(virtualHost: CompiledVirtualHost, introduction: ClientIntroduction): number {
   const upstreamBytes = virtualHost.backends.size * UPSTREAM_SESSION_BYTES_EACH;
   return SESSION_BYTES_EACH + introductionBytes(introduction) + upstreamBytes;
@@ -54,7 +53,6 @@ export class SessionMemory implements MessageBudget {
     this.#account.sessionBytes.give(bytes);
   }
 
-  /** The session has ended: what comes later does not count. */
   dropAll(): void {
     this.drop(this.#keptBytes);
     this.#isOver = true;

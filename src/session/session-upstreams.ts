@@ -23,7 +23,6 @@ import type { SessionStream } from '../streams/index.js';
 
 export interface SessionIdentity extends SessionOwner {
   readonly id: string;
-  /** The version of MCP that it was opened with. */
   readonly protocolVersion: string;
   /** The era of the requests that are served in it. A modern session is a lease, whose id no client knows. */
   readonly era: Era;
@@ -82,7 +81,6 @@ class ListChangeReporter {
     this.#report(bits);
   }
 
-  /** @param before the backend as configured until now. */
   onReconfigured(upstream: UpstreamSession, before: CompiledBackend): void {
     const [old, now] = [rulesOf(before), rulesOf(upstream.backend)];
     const bits = listChanges.reduce((all, { bit }, at) => (old[at] === now[at] ? all : all | bit), 0);
@@ -178,12 +176,10 @@ export class SessionUpstreams {
     return upstream;
   }
 
-  /** The upstream session with this backend, in any state, if it was ever used. */
   used(backendName: string): UpstreamSession | undefined {
     return this.#byBackend.get(backendName);
   }
 
-  /** The upstream session with this backend if it is open. */
   open(backendName: string): UpstreamSession | undefined {
     const upstream = this.#byBackend.get(backendName);
     return upstream?.state === 'open' ? upstream : undefined;
@@ -249,7 +245,6 @@ export class SessionUpstreams {
     });
   }
 
-  /** What another process needs to continue the upstream sessions. */
   recorded(): UpstreamRecord[] {
     return [...this.#byBackend.values()].flatMap((upstream) => upstreamRecordOf(upstream) ?? []);
   }

@@ -54,7 +54,6 @@ export type ForwardRequest = (
   onGone: (refusal: Refusal | undefined) => void,
 ) => void;
 
-/** What all sessions of a relay share, beside what their upstream sessions share. */
 export interface SessionContext {
   readonly slow: SlowRequests;
   readonly answers: AnswerOptions;
@@ -71,7 +70,6 @@ export class Session {
   #subscriptions: Subscriptions | undefined;
   #streamKeeper: StreamKeeper | undefined;
   readonly #sessionContext: SessionContext;
-  /** Created for the client's first GET, or when the GET is expected. */
   #unsolicited: UnsolicitedMessages | undefined;
   /** For a lease: the streams of its clients that listen, each in a session of its own. Changed only by `setListeningStreams`. */
   listeningStreams: ReadonlySet<SessionStream> | undefined = undefined;
@@ -84,12 +82,10 @@ export class Session {
   entry: DirectoryEntry | undefined = undefined;
   /** Bits of `capability`: the list changes that the client wants to be told of; all, unless it says which. */
   wantedChanges: number = LIST_CHANGES;
-  /** Another process continues the session. */
   isRetired = false;
   /** For operators: by the deadline wheel's clock, not exact to the millisecond. */
   readonly beganAtMs: number;
   usedAtMs: number;
-  /** For a lease that another process owns: forwards a request to that process. */
   forwardToOwner: ForwardRequest | undefined = undefined;
   /** Called once, when the session ends in this process. */
   onEnd: (() => void) | undefined = undefined;
@@ -130,7 +126,6 @@ export class Session {
     sendOwnRequest(this.#context, upstream, 'logging/setLevel', membersOf(this.#logLevel), metadata);
   }
 
-  /** Forwards a cancellation of a request that is not in flight here to the process that this one replaced. */
   forwardCancellation(request: ExchangeRequest): void {
     // A large body cannot be forwarded: its memory is reused after the exchange.
     if (request.body.length < limits.countedFromBytes)
@@ -149,7 +144,6 @@ export class Session {
     return this.listeningStreams !== undefined;
   }
 
-  /** The params of the client's last `logging/setLevel`, as JSON. */
   get logLevel(): Buffer | undefined {
     return this.#logLevel;
   }
@@ -159,7 +153,6 @@ export class Session {
     this.#onChanged();
   }
 
-  /** Large messages that are still being parsed. */
   get scansInProgress(): ScansInProgress {
     return (this.#scansInProgress ??= new ScansInProgress());
   }
@@ -223,7 +216,6 @@ export class Session {
     return upstream.declares(ANY_TASK_CAPABILITY) ? this.backendRequests.taskOwnership(upstream) : undefined;
   }
 
-  /** The virtual host by the config applied last. */
   get virtualHost(): CompiledVirtualHost | undefined {
     return this.upstreams.virtualHost;
   }
@@ -239,13 +231,11 @@ export class Session {
     return this.identity.subject === subject && this.identity.virtualHostId === virtualHostId;
   }
 
-  /** Something that the record contains has changed. */
   #onChanged(): void {
     // A session that is being restored has no entry yet, so it is not written half restored.
     this.entry?.onChanged();
   }
 
-  /** What another process needs to continue the session. */
   record(listeners: readonly string[] | undefined): SessionRecord {
     const subscriptions = this.#subscriptions?.recorded() ?? {};
     const { protocolVersion, introduction } = this.identity;
@@ -270,7 +260,6 @@ export class Session {
     this.#takeOver(record, virtualHost, undefined, false);
   }
 
-  /** For `DirectoryEntry`: takes over what another process has changed. */
   merge(record: SessionRecord, base: readonly UpstreamRecord[], isChanged: boolean): void {
     if (!isChanged) this.#logLevel = record.logLevel;
     this.#takeOver(record, this.virtualHost, base, !isChanged);
@@ -344,7 +333,6 @@ export class Session {
     return (this.#unsolicited = new UnsolicitedMessages(this.#context, this, this.#memory, adapter));
   }
 
-  /** Whether the client has shown that it is ready, here or possibly to another process. */
   get isReady(): boolean {
     return this.#isInitialized || this.entry?.wasShared === true;
   }
@@ -356,14 +344,12 @@ export class Session {
     this.#unsolicited?.stream.onReady();
   }
 
-  /** The client has sent `notifications/initialized`. A client that accepts requests is about to open its stream. */
   onInitialized(request: ExchangeRequest): void {
     this.onReady();
     const heard = this.#unsolicited === undefined && this.acceptsRequests ? this.startListening() : undefined;
     if (heard instanceof UnsolicitedMessages) heard.expect(request);
   }
 
-  /** Whether the client accepts any kind of request from backends. */
   get acceptsRequests(): boolean {
     return this.identity.introduction.capabilities.length > '{}'.length && this.backendRequests.acceptsRequests;
   }

@@ -100,7 +100,6 @@ interface SessionPlan {
   readonly virtualHost: CompiledVirtualHost;
   readonly protocolVersion: string;
   readonly introduction: ClientIntroduction;
-  /** For a session that another process opened. */
   readonly adopted?: { readonly id: string } & FoundSession;
   /** For a lease (modern/leases.ts), which has no record: how long it may be idle. */
   readonly leasedForMs?: number;
@@ -166,7 +165,6 @@ export class Sessions {
     return this.#sessions.values();
   }
 
-  /** Whoever it belongs to. */
   has(id: string): boolean {
     return this.#sessions.has(id);
   }
@@ -181,7 +179,6 @@ export class Sessions {
     return session;
   }
 
-  /** In this process only. */
   noteUse(session: Session): void {
     session.idleDeadline?.restart();
     session.usedAtMs = this.#context.deadlines.recentMs;
@@ -238,7 +235,6 @@ export class Sessions {
     if (this.#sessions.delete(session.identity.id)) session.account.sessions.give(1);
   }
 
-  /** Ends every stream that belongs to no request, for good. */
   endStreams(): void {
     for (const session of this.#sessions.values()) session.endStream();
   }

@@ -18,7 +18,6 @@ export class Subscriptions {
   /** The backends' own URIs, by the backends' names. */
   readonly #uris = new Map<string, Set<string>>();
   #count = 0;
-  /** Characters of all URIs together. */
   #charCount = 0;
 
   constructor(memory: MessageBudget, onChanged: () => void = () => undefined) {
@@ -94,7 +93,6 @@ export class Subscriptions {
     this.#uris.delete(backendName);
   }
 
-  /** The subscribed URIs, as the backend writes them. */
   of(backendName: string): readonly string[] {
     return [...(this.#uris.get(backendName) ?? [])];
   }
@@ -112,7 +110,6 @@ export class Subscriptions {
     if (allowListHash(before) !== allowListHash(upstream.backend)) this.endUngranted(context, upstream, metadata);
   }
 
-  /** Ends subscriptions that no entry of the current allow-list grants by URI or template. */
   endUngranted(context: UpstreamContext, upstream: UpstreamSession, metadata: RequestMetadata): void {
     const { backend } = upstream;
     this.#eachInTurns(

@@ -48,7 +48,6 @@ const UNASKED = capability.logging | LIST_CHANGES | capability.resourcesSubscrib
 class BackendListener implements BackendStreamPlan, ModernListeningPlan {
   /** `undefined` until the upstream session is open. */
   stream: BackendStream | ModernListening | undefined;
-  /** From the client's latest GET. */
   metadata: RequestMetadata;
   readonly #owner: UnsolicitedMessages;
   readonly #upstream: UpstreamSession;
@@ -211,7 +210,6 @@ export class UnsolicitedMessages {
     this.#listenToAll(exchange.request);
   }
 
-  /** For a lease: listens to the backends that it has opened. */
   listenToOpen(request: ExchangeRequest): void {
     for (const upstream of this.#session.upstreams.allOpen())
       this.onOpened(upstream, metadataFor(upstream.backend, request));
@@ -227,12 +225,10 @@ export class UnsolicitedMessages {
     if (virtualHost === undefined) return;
     visitBackends(identity.subject, virtualHost.backends, {
       visit: (backend) => {
-        // The session may have ended since, or have applied another config.
         if (this.#isOver || !this.#session.hasConfig(virtualHost)) return;
         const metadata = metadataFor(backend, request);
         const upstream = this.#session.upstreams.of(backend);
         if (upstream.state === 'open') this.onOpened(upstream, metadata);
-        // `onOpened` is called when it is open.
         else
           upstream.whenOpen(metadata, (fault) => {
             if (fault !== undefined) this.#reopen(upstream, metadata);
@@ -242,7 +238,6 @@ export class UnsolicitedMessages {
     });
   }
 
-  /** An upstream session is open. */
   onOpened(upstream: UpstreamSession, metadata: RequestMetadata): void {
     if (this.#isOver || !(this.#isLease ? this.#isHeardInLease(upstream) : this.stream.isOpenOrExpected)) return;
     const known = this.#listeners?.get(upstream);
@@ -324,7 +319,6 @@ export class UnsolicitedMessages {
     if (isListening) this.onOpened(upstream, listener.metadata);
   }
 
-  /** An upstream session was lost or closed. */
   onDropped(upstream: UpstreamSession): void {
     const listener = this.#listeners?.get(upstream);
     const isClosed = upstream.state === 'closed';
@@ -362,7 +356,6 @@ export class UnsolicitedMessages {
     this.#listeners = undefined;
   }
 
-  /** On which the client gets the backend's requests. */
   #streamFor(upstream: UpstreamSession): AskingStream {
     return (this.#isLease ? this.#session.inFlight.soleAskable(upstream) : undefined) ?? this.stream;
   }

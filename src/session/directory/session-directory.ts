@@ -73,9 +73,7 @@ export interface SessionWatcher {
 /** What the process that ends a session knows of its record. */
 export interface KnownRecord {
   readonly version: number;
-  /** Whether another machine may still have the session. */
   readonly wasShared: boolean;
-  /** None if the record is not shared. */
   readonly listeners: readonly string[];
 }
 
@@ -89,16 +87,12 @@ export class SessionDirectory {
   readonly #sessions: SealedSessions;
   readonly #options: SessionDirectoryOptions;
   readonly #log = new RepeatedLog();
-  /** By subject. */
   readonly #waiting = new FairQueue<() => void>();
-  /** By subject. */
   readonly #writesUnderWay = new Quota();
   readonly #peerMessagesUnderWay = new Quota(PEER_MESSAGES_UNDER_WAY_MAX, PEER_MESSAGES_UNDER_WAY_PER_SUBJECT_MAX);
-  /** By record key, like the members below. */
   readonly #watchers = new Map<string, SessionWatcher>();
   /** Sessions that have ended but whose records may still exist. */
   readonly #ending = new Set<string>();
-  /** To be tried again. */
   readonly #failedRemovals = new Map<string, Removal>();
   #isRemovingAgain = false;
   /** Reads in progress; empty unless other machines can change records. */
@@ -221,7 +215,6 @@ export class SessionDirectory {
     if (this.#failedRemovals.size > 0) void this.#removeAgain();
   }
 
-  /** @returns whether the record is gone, and the processes that have the session were told. */
   async #tryRemove({ keys, owner, known }: Removal): Promise<boolean> {
     const removed = await this.#remove(keys.record, known.wasShared, Infinity, {
       version: known.version,
@@ -371,7 +364,6 @@ export class SessionDirectory {
   }
 }
 
-/** The key as a string, for maps and sets. */
 function nameOf(key: Buffer): string {
   return key.toString('latin1');
 }

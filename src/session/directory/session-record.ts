@@ -19,14 +19,11 @@ const FORM = 'switchyard session record 2';
 
 const LENGTH_BYTES = 4;
 
-/** Cached, because a session's record is used in several steps. */
 const recentKeys = new RecentMap<SessionKeys>(SESSION_KEYS_KEPT, Infinity, () => 0);
 
 /** Two halves of one hash of a session id: neither reveals the other, or the id. */
 export interface SessionKeys {
-  /** It is stored under this key. */
   readonly record: Buffer;
-  /** It is encrypted with this key. */
   readonly seal: Buffer;
 }
 
@@ -59,7 +56,6 @@ function associatedData({ subject, virtualHostId }: SessionOwner): Buffer {
 }
 
 export interface SessionRecord {
-  /** Used with the client. */
   readonly protocolVersion: string;
   /** The client's `clientInfo` from `initialize`: JSON, every byte as sent. */
   readonly clientInfo: Buffer;
@@ -79,7 +75,6 @@ export interface SessionRecord {
 
 export interface UpstreamRecord {
   readonly backendName: string;
-  /** Where it was opened. */
   readonly origin: string;
   readonly path: string;
   /** `''` when the backend gave none. */
