@@ -21,32 +21,31 @@ import type { RelayedRequestPlan } from './era-rules.js';
 import { isTargetMethod, readTarget } from './targets.js';
 import { DetachedCall } from './detached-call.js';
 
-/** Time that a call goes on, and holds a connection, after its caller has gone. After that, the backend is notified, and the call ends. */
+/**
+ * Time that a call goes on, and occupies a connection, after its caller has gone. After that, the backend is notified, and the call ends.
+ */
 export const DETACHED_CALL_MS_MAX = 300_000;
 /**
- * Time that an answer waits for one more report of the call's progress, if reports come on the backend's own stream: the answer may
- * have overtaken the last report. After that, the answer is given; a later report goes on the session's stream.
+ * Time that an answer waits for one more progress report, if reports come on the backend's own stream: the answer may have overtaken the
+ * last one. After that, the answer is sent; a later report goes on the session's stream.
  */
 export const LATE_PROGRESS_WAIT_MS = 50;
 
 export abstract class AnsweredRequest extends RequestInFlight implements StreamOwner {
   readonly id: IdSpan;
   protected readonly plan: RelayedRequestPlan;
-  /** The exchange that receives messages and the answer: the caller's, or that of a retry. */
   protected exchange: Exchange;
-  /** The request at its backend, if it was sent. */
   protected request: RpcRequest | undefined;
   protected isDone = false;
-  /** Notifications of the backend since the client was asked for input; `undefined` while a caller takes them. */
-  #notificationsKept: Buffer[] | undefined;
-  /** Whether reports of progress come on the backend's own stream, beside the answer. */
+  /** Received since the client was asked for input; `undefined` while a caller waits. */
+  #bufferedNotifications: Buffer[] | undefined;
+  /** Progress reports come on the backend's own stream, beside the answer. */
   protected hasSeparateProgress = false;
-  #giveAnswer: (() => void) | undefined;
-  /** The `ambiguousTokenKey`, and the token that was sent to the backend when it was computed. */
+  #sendAnswer: (() => void) | undefined;
   #tokenKey: { readonly sent: Buffer | undefined; readonly key: string } | undefined;
   /** Opened for the first event, or while the answer is slow to come. */
   #stream: CallerStream | undefined;
-  /** Made once the caller, or its first connection, is gone. */
+  /** Created once the caller, or its first connection, is gone. */
   #detached: DetachedCall | undefined;
 
   constructor(plan: RelayedRequestPlan) {
@@ -56,25 +55,24 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     this.id = plan.id;
   }
 
-  /** The answer may have overtaken the last report, so it is held back until one more has come, or for a moment. */
-  protected holdAnswer(give: () => void): void {
+  /** Delays the answer until one more report has come, or for a moment. */
+  protected delayAnswer(send: () => void): void {
     this.request = undefined;
-    this.#giveAnswer = give;
-    this.plan.context.deadlines.after(LATE_PROGRESS_WAIT_MS, () => this.giveHeldAnswer());
+    this.#sendAnswer = send;
+    this.plan.context.deadlines.after(LATE_PROGRESS_WAIT_MS, () => this.sendDelayedAnswer());
   }
 
-  protected giveHeldAnswer(): void {
-    const give = this.#giveAnswer;
-    this.#giveAnswer = undefined;
-    if (!this.isDone) give?.();
+  protected sendDelayedAnswer(): void {
+    const send = this.#sendAnswer;
+    this.#sendAnswer = undefined;
+    if (!this.isDone) send?.();
   }
 
-  /** Whether the caller takes no more of its stream for now. */
+  /** Whether the caller reads too slowly to be sent more. */
   protected get isBlocked(): boolean {
     return this.#stream?.isBlocked === true;
   }
 
-  /** @param request the request as the backend has it now, after a first or second try. */
   protected noteSent(request: RpcRequest): void {
     this.request = request;
     this.#detached?.onSent(request);
@@ -95,7 +93,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     this.#openStream().prime();
   }
 
-  /** A message for the caller; for `BackendRequests` too. */
+  /** Sends the caller a message; `BackendRequests` uses it, too. */
   tell(parts: readonly Buffer[], onLost?: () => void): void {
     if (!this.isDone) this.#emit(joined(parts), onLost);
   }
@@ -107,16 +105,16 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     if (this.#isEventDue) (this.#stream ?? this.#openStream()).finish([message]);
     else answer(exchange, message);
     this.#stream = undefined;
-    this.goOn(meanwhile);
-    this.#notificationsKept = [];
+    this.continueWith(meanwhile);
+    this.#bufferedNotifications = [];
   }
 
-  /** @param exchange receives everything from now on, and first the notifications that came while there was no caller. */
-  goOn(exchange: Exchange): void {
+  /** @param exchange receives everything from now on, and first the notifications that came while no caller waited. */
+  continueWith(exchange: Exchange): void {
     this.exchange = exchange;
     exchange.onAbort = () => this.onCallerGone();
-    const notifications = this.#notificationsKept ?? [];
-    this.#notificationsKept = undefined;
+    const notifications = this.#bufferedNotifications ?? [];
+    this.#bufferedNotifications = undefined;
     for (const bytes of notifications) this.onMessage(bytes, readBackendMessage(bytes)!);
     this.request?.resume();
   }
@@ -124,8 +122,8 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   abstract onMessage(bytes: Buffer, message: BackendMessage): void;
 
   /** Keeps a notification while no caller waits: the newest, up to 16 KiB. @returns false while a caller waits. */
-  protected tryKeep(bytes: Buffer, { method }: BackendMessage): boolean {
-    const kept = this.#notificationsKept;
+  protected tryBuffer(bytes: Buffer, { method }: BackendMessage): boolean {
+    const kept = this.#bufferedNotifications;
     // A list that has changed must not be served for as long as a client takes to answer.
     if (kept === undefined || method.endsWith('/list_changed')) return false;
     if (bytes.length < limits.countedFromBytes) kept.push(copied(bytes));
@@ -134,7 +132,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     return true;
   }
 
-  /** For `HeldCall`: a call that the config no longer allows is not continued. */
+  /** For `HeldCall`: why the config no longer allows the call, if it does not. */
   obstacleFor(
     virtualHost: CompiledVirtualHost,
     exchange: Exchange,
@@ -163,8 +161,8 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   }
 
   /**
-   * In the legacy era, disconnecting is not a cancellation (S12): the call goes on unheard, and its answer is dropped unless a stream
-   * keeps it. It goes on for a limited time, because it holds a connection to the backend.
+   * In the legacy era, a disconnect is no cancellation (S12): the call goes on, and its answer is dropped unless a stream keeps it. The
+   * time is limited, because the call occupies a connection to the backend.
    */
   protected onCallerGone(): void {
     if (this.isDone) {
@@ -176,7 +174,6 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     else this.#stream.detach();
   }
 
-  /** For `CallerStream`. */
   onCallerDetached(): void {
     const timeMs = this.plan.session.streamKeeper?.resumptionTimeMs ?? DETACHED_CALL_MS_MAX;
     this.#noteGone().begin(timeMs, this.request);
@@ -190,7 +187,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     this.request?.resume();
   }
 
-  /** The request's body stays in memory, but its count ended with the caller's first connection: `DetachedCall` counts it again. */
+  /** The request's body stays in memory, although its count ended with the caller's first connection: `DetachedCall` counts it again. */
   #noteGone(): DetachedCall {
     if (this.#detached !== undefined) return this.#detached;
     const { session, context } = this.plan;
@@ -198,7 +195,6 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     return (this.#detached = new DetachedCall(session.account, length, context.deadlines, () => this.giveUp()));
   }
 
-  /** For `RpcRequest`. */
   onRationRead(spentMs: number): void {
     this.#detached?.onRationRead(spentMs);
   }
@@ -207,7 +203,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     return this.#detached?.isUnheard === true && this.plan.message.method === 'tasks/result' ? this.task : undefined;
   }
 
-  /** The id of the task that the request is about, as the caller has written it. */
+  /** As the caller has written it. */
   protected get task(): string {
     const { exchange, message } = this.plan;
     return exchange.request.body.toString('utf8', message.nameStart, message.nameEnd);
@@ -226,7 +222,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     return this.#tokenKey.key;
   }
 
-  /** Progress is relayed under the caller's own token only; a caller that gave none asked for none. */
+  /** A caller that gave no token wants no progress. */
   protected isOwnProgress(bytes: Buffer, message: BackendMessage): boolean {
     const { message: call, exchange, rules } = this.plan;
     const { progressTokenStart: start, progressTokenEnd: end } = message;
@@ -236,7 +232,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     return isSameId(bytes, start, end, exchange.request.body, call.progressTokenStart, call.progressTokenEnd);
   }
 
-  /** Only for a client that takes events. */
+  /** Only for a client that accepts events. */
   #openStream(): CallerStream {
     return (this.#stream = new CallerStream(this, this.exchange, this.plan.session.streamKeeper, this.callersId));
   }
@@ -251,26 +247,26 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   }
 
   /**
-   * Gives the answer to the current exchange.
+   * Answers the current exchange.
    * @param parts what the caller gets in place of the message.
    * @param status HTTP status, used if no event was sent before.
-   * @param isPassing whether the message is valid only until this returns.
+   * @param isVolatile whether the message is valid only until this returns.
    */
   protected answerCaller(
     message: Buffer,
     parts: readonly Buffer[] | undefined,
     status: number,
-    isPassing: boolean,
+    isVolatile: boolean,
   ): void {
     this.#detached?.close();
     const exchange = this.exchange;
     this.plan.session.finish(this);
     const isPlain = status === 200 && !this.#isEventDue;
-    if (isPlain && isPassing) answerVolatile(exchange, message);
+    if (isPlain && isVolatile) answerVolatile(exchange, message);
     else if (isPlain && parts !== undefined && message.length <= limits.readAtOnceBytesMax)
       answerJoined(exchange, parts);
     else if (isPlain && parts !== undefined) answerInParts(exchange, parts);
-    else this.#finishOtherwise(exchange, parts ?? [isPassing ? copied(message) : message], status);
+    else this.#finishOtherwise(exchange, parts ?? [isVolatile ? copied(message) : message], status);
     this.plan.rules.onOver?.();
   }
 
@@ -279,7 +275,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     else answerWithStatus(exchange, joined(parts), status);
   }
 
-  /** Whether the answer is sent as the last event of a stream, which is open already or is opened so that the client can resume it. */
+  /** Whether the answer is the last event of a stream, which is open already or is opened so that the client can resume it. */
   get #isEventDue(): boolean {
     if (this.#stream !== undefined) return true;
     const { session } = this.plan;

@@ -1,5 +1,5 @@
-// A call whose caller is gone: what the caller has sent still counts in its share, the answer is read slowly, and after a while the
-// call is given up, because it holds a connection to the backend. The caller may come back before that. Cold path.
+// A call whose caller is gone, but may come back: what it has sent still counts in its share, the answer is read slowly, and after a while
+// the call is given up, because it occupies a connection to the backend. Cold path.
 import {
   type Account,
   type Deadline,
@@ -11,20 +11,18 @@ import {
 import { limits, KIB } from '../shared/index.js';
 import type { RpcRequest } from '../upstream/index.js';
 
-// Reads responses whose clients have disconnected: their calls continue (S12), so the responses are read to the end, but only one slice at
-// a time, with subjects taking turns, and for a small part of the event loop's time. A client that requests endless streams from its own
-// backend and disconnects slows down nobody.
+// The responses are read to the end (S12), one slice at a time, with subjects taking turns, in a small part of the event loop's time. So a
+// client that requests endless streams from its own backend and disconnects slows down nobody.
 
 /** Rest after reading a detached call, as a multiple of the time that reading took: these get at most a fifth of the event loop. */
 export const DETACHED_READ_REST_FACTOR = 4;
 /** Longest rest between reads of calls whose callers have gone. */
 export const DETACHED_READ_REST_MS_MAX = 1_000;
 
-/** One slice is read in each turn. */
 export const detachedReadRules: TurnSchedulerRules = {
   untimedMax: 0,
   turnMs: 0,
-  // Each is a request in flight, whose number is bounded already.
+  // Limited already, as requests in flight.
   waiting: [Infinity, Infinity],
   rest: { factor: DETACHED_READ_REST_FACTOR, msMax: DETACHED_READ_REST_MS_MAX },
 };
@@ -39,7 +37,6 @@ export class DetachedCall {
   readonly #deadlines: DeadlineWheel;
   readonly #onTimeUp: () => void;
   readonly #requestBytes: number;
-  /** Set while no caller hears the call. */
   #deadline: Deadline | undefined;
   #request: RpcRequest | undefined;
   #queueEntry: FairQueueEntry<() => void> | undefined;
@@ -49,7 +46,7 @@ export class DetachedCall {
     this.#request?.resume();
   };
 
-  /** @param requestBytes still in memory, though their count in the share ended with the connection that they came on. */
+  /** @param requestBytes still in memory, although their count ended with the connection that they came on. */
   constructor(account: Account, requestBytes: number, deadlines: DeadlineWheel, onTimeUp: () => void) {
     this.#account = account;
     this.#deadlines = deadlines;
@@ -62,14 +59,13 @@ export class DetachedCall {
     return this.#deadline !== undefined;
   }
 
-  /** From now on no caller hears the call. @param request the call at its backend, if it was sent. */
+  /** @param request the call at its backend, if it was sent. */
   begin(timeMs: number, request: RpcRequest | undefined): void {
     if (this.isUnheard) return;
     this.#deadline = this.#deadlines.after(timeMs, this.#onTimeUp);
     if (request !== undefined) this.onSent(request);
   }
 
-  /** The call was sent, perhaps once more. */
   onSent(request: RpcRequest): void {
     if (!this.isUnheard) return;
     this.#request = request;
@@ -77,13 +73,11 @@ export class DetachedCall {
     if (request.isPaused) this.#wait();
   }
 
-  /** The whole ration was read. */
   onRationRead(spentMs: number): void {
     detachedReads.noteSpent(spentMs);
     this.#wait();
   }
 
-  /** The caller is back. */
   end(): void {
     this.#deadline?.cancel();
     this.#deadline = undefined;
@@ -93,7 +87,6 @@ export class DetachedCall {
     this.#request = undefined;
   }
 
-  /** The call was answered, or given up. */
   close(): void {
     this.end();
     this.#account.requestBytes.give(this.#requestBytes);
@@ -102,7 +95,7 @@ export class DetachedCall {
   #wait(): void {
     if (this.#queueEntry !== undefined) return;
     const entry = detachedReads.wait(this.#account.subject, this.#onTurn);
-    // Without room in the queue, the response is read on at once.
+    // If the queue is full, the response is read on at once.
     if (entry instanceof FairQueueEntry) this.#queueEntry = entry;
     else this.#onTurn();
   }

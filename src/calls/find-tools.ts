@@ -1,5 +1,5 @@
-// `find_tools`: searches the tools of a virtual host. All tools are read as for a list, and kept as a catalogue in the list thread,
-// which also does the search, for the next query of the same subject.
+// `find_tools`: searches the tools of a virtual host. All tools are read as for a list, and kept as a catalogue in the list thread, which
+// searches it, for the subject's next query.
 import { listKinds, type ClientMessage } from '../mcp/index.js';
 import { limits, rpcErrors } from '../shared/index.js';
 import { hashOfIntroduction, type UpstreamContext } from '../upstream/index.js';
@@ -20,7 +20,7 @@ interface ToolQuery {
   readonly count: number;
 }
 
-/** @param message its tape, if any, must be the latest scan. @returns the arguments, or for the model what is wrong with them. */
+/** @param message its tape, if any, must be the latest scan. @returns what is wrong with the arguments, as a text for the model. */
 export function readToolQuery(body: Buffer, message: ClientMessage): ToolQuery | string {
   const args = argumentsIn(body, message);
   if (args.length > limits.findToolsArgumentsBytesMax)
@@ -37,7 +37,7 @@ export function readToolQuery(body: Buffer, message: ClientMessage): ToolQuery |
 
 const WRONG_ARGUMENTS = `${FIND_TOOLS} takes query, a text of 1 to ${limits.toolQueryCharsMax} characters, and limit, a whole number from 1 to ${limits.foundToolsMax}, and nothing else`;
 
-/** Answers with the result of a failed tool: a text for the model. */
+/** Answers with the result of a failed tool. @param text for the model. */
 export function answerToolError(exchange: Exchange, message: ClientMessage, text: string, rules: EraRules): void {
   exchange.watcher?.onOutcome('tool-error', '', -1);
   const content = JSON.stringify([{ type: 'text', text }]);
@@ -51,7 +51,7 @@ export function findTools(context: UpstreamContext, merger: ListMerger, plan: Fi
   if (key === undefined) return findInLists(context, merger, plan);
   search(merger, plan, key, (isAnswered) => {
     if (isAnswered) return;
-    // The list thread has died meanwhile, and its replacement does not have the catalogue.
+    // The list thread has died meanwhile, and the catalogue with it.
     merger.catalogues.remove(identity);
     if (plan.session.hasConfig(plan.virtualHost)) findInLists(context, merger, plan);
     else fail(plan);
@@ -86,7 +86,7 @@ function findInLists(context: UpstreamContext, merger: ListMerger, plan: FindToo
       search(merger, plan, made.key, (isAnswered) => {
         if (!isAnswered) fail(plan);
       });
-      // Queued after the search, which the thread handles first.
+      // Queued after the search, which comes first.
       if (!isKept) merger.dropCatalogue(subject, made.key);
     });
   });

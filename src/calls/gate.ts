@@ -1,6 +1,6 @@
-// The check between the opening of an upstream session and a request for a prompt, a resource, a completion or a task: the backend
-// must have declared the capability, and its allow-list of resources must grant the URI. What is not granted is answered like
-// what does not exist. Tools have no gate.
+// The check, once the upstream session is open, of a request for a prompt, a resource, a completion or a task: the backend must have
+// declared the capability, and its allow-list of resources must grant the URI. What is not granted is answered like what does not exist.
+// Tools need no check.
 import { listKinds, type ListKind } from '../mcp/index.js';
 import { rpcErrors, type RpcError } from '../shared/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
@@ -13,14 +13,14 @@ export interface GateRules {
   readonly method: string;
   /** A bit of `capability`. */
   readonly capability: number;
-  /** The backend's URI that must be granted, if it is for a resource. */
+  /** If the request is for a resource: the backend's URI, which must be granted. */
   readonly uri: string | undefined;
-  /** The error for what does not exist, or is not granted. */
+  /** For what does not exist, or is not granted. */
   readonly unknown: RpcError;
 }
 
 /**
- * Why a request that has passed the gate may not continue when it is made again, perhaps under another config.
+ * Why a request that has passed the check may not continue when it is made again, perhaps under another config.
  * @param passed hash of the allow-list of resources under which it passed.
  */
 export function obstacleToRetry(
@@ -33,7 +33,7 @@ export function obstacleToRetry(
   return grant === 'granted' || allowListHash(backend) === passed ? undefined : rpcErrors.allowListChanged;
 }
 
-/** Called once; with `undefined` when the request may be sent, and `nothing` when the backend would have an empty result. */
+/** Called once: with `undefined` when the request may be sent, with `nothing` when the result is empty. */
 type GateHandler = (obstacle: RpcError | UpstreamFault | 'nothing' | undefined) => void;
 
 export class Gate {
@@ -51,12 +51,12 @@ export class Gate {
     this.#rules = rules;
   }
 
-  /** @param upstream must be open. @param done may be called from within. */
-  pass(upstream: UpstreamSession, metadata: RequestMetadata, done: GateHandler): void {
+  /** @param upstream must be open. @param done may be called synchronously. */
+  check(upstream: UpstreamSession, metadata: RequestMetadata, done: GateHandler): void {
     const { capability, method, unknown } = this.#rules;
     if (((upstream.record?.capabilities ?? 0) & capability) === 0) {
       const isUndeclared = this.#session.upstreams.declares(capability) === 'no';
-      // Clients ask wherever any backend completes, and give completions up for the whole session after an error.
+      // Clients ask for completions wherever any backend has them, and stop asking in the whole session after an error.
       const obstacle = method === 'completion/complete' ? 'nothing' : unknown;
       done(isUndeclared ? rpcErrors.methodNotFound(method) : obstacle);
       return;
@@ -75,7 +75,7 @@ export class Gate {
     }
   }
 
-  /** A subscription may always be ended, even if the resource has left the backend's list. */
+  /** A subscription may always be ended, even if the resource has left the list. */
   #isUnsubscribing({ backend }: UpstreamSession): boolean {
     const { method, uri } = this.#rules;
     return (
@@ -83,7 +83,6 @@ export class Gate {
     );
   }
 
-  /** Stops looking, because nobody waits any more; `done` may still be called. */
   abort(): void {
     this.#isAborted = true;
     this.#reader?.abort();

@@ -1,5 +1,5 @@
-// Reads the arguments of a large call that must be sent as headers, too (N03, M13): in slices, before the call is sent, from the pieces
-// in which it will be sent, without joining them. Cold path: only for large calls to tools with such parameters.
+// Reads the arguments of a large call that headers must repeat (N03, M13): in slices, before the call is sent, from the pieces in which it
+// will be sent. Cold path: only for large calls to tools with such parameters.
 import { Buffer } from 'node:buffer';
 import {
   ESCAPE_BYTES_MAX,
@@ -22,7 +22,7 @@ import {
 } from '../messages/index.js';
 import type { RelayedRequestPlan } from './era-rules.js';
 
-/** The parameters for which a call must be read before it goes out; `undefined` if it need not be, or is small enough to read at once. */
+/** The parameters for which a call must be read before it is sent; `undefined` if it need not be, or is small enough to be read at once. */
 export function argumentsToRead({
   outgoing,
   message,
@@ -31,13 +31,13 @@ export function argumentsToRead({
 }: RelayedRequestPlan): readonly MirroredParam[] | undefined {
   const isSmall = outgoing.body.length + (outgoing.putIn?.length ?? 0) <= limits.readAtOnceBytesMax;
   if (isSmall) return undefined;
-  // Legacy clients send no such headers, and legacy backends look at none.
+  // Legacy clients send no such headers, and legacy backends expect none.
   return upstream.isModern || message.envelope !== undefined
     ? upstream.mirroredBy(message.method, bareName)
     : undefined;
 }
 
-/** @param done called once, never from within. */
+/** @param done called once, never synchronously. */
 export function readArguments(
   { outgoing, session }: RelayedRequestPlan,
   known: readonly MirroredParam[],
@@ -52,7 +52,7 @@ export function readArguments(
     return stringValue(token, 0, token.length);
   };
   let isRoot = true;
-  // Records only the values that lead to the parameters, and not the members of other arguments.
+  // Records only values on the path to the parameters.
   const wants = (keyStart: number, keyEnd: number): boolean => {
     if (!isRoot) return keyStart !== -1 && paths.mayLead(keyStart, keyEnd, keyText);
     isRoot = false;
@@ -87,7 +87,7 @@ function valueOf(tape: JsonScanner, parts: readonly Buffer[], node: number): Mir
   return scalarText(token, 0, token.length, kind);
 }
 
-/** Whether the value was put in by the gateway: in arguments, only the values that the config fixes are. */
+/** Whether the gateway has put the value in: in arguments, only those that the config fixes. */
 function isPutIn(
   tape: JsonScanner,
   node: number,

@@ -1,4 +1,4 @@
-// A request for a list: asks all backends at once, and has their answers merged into one list for the caller (specification 2.5).
+// A request for a list: asks all backends at once, and merges their answers into one list for the caller (specification 2.5).
 import type { IdSpan, UpstreamContext } from '../upstream/index.js';
 import { encodeEvent, keepAliveComment } from '../bytes/index.js';
 import type { ListKind } from '../mcp/index.js';
@@ -34,13 +34,14 @@ export interface ListPlan {
 export class ListInFlight extends RequestInFlight {
   readonly id: IdSpan;
   readonly isCancellable = false;
-  /** The requests to the backends for this list. */
   readonly readers: ListPages[] = [];
   readonly #exchange: Exchange;
   readonly #rules: EraRules;
-  #isStreaming = false;
+  /** An event stream is open: the answer must be sent as an event. Changed only here. */
+  isStreaming = false;
   #isMerging = false;
-  #isEnded = false;
+  /** The caller has been told that the session has ended. Changed only here. */
+  isEnded = false;
 
   constructor(id: IdSpan, exchange: Exchange, rules: EraRules) {
     super();
@@ -50,11 +51,6 @@ export class ListInFlight extends RequestInFlight {
     if (!rules.hasSession) exchange.onAbort = () => this.#abortReaders();
   }
 
-  /** Whether an event stream is open: the answer must then be sent as an event. */
-  get isStreaming(): boolean {
-    return this.#isStreaming;
-  }
-
   /**
    * All backends have answered.
    * @param ttlMs how long the merged list may be cached; absent for the result of a search in it.
@@ -62,21 +58,21 @@ export class ListInFlight extends RequestInFlight {
    */
   onMerging(ttlMs?: number): AnswerFrame {
     this.#isMerging = true;
-    return answerFrame(this.#exchange, this.id, this.#isStreaming, this.#rules.resultExtras(ttlMs));
+    return answerFrame(this.#exchange, this.id, this.isStreaming, this.#rules.resultExtras(ttlMs));
   }
 
-  /** Opens the stream without an event id, as it cannot be resumed: a client that loses the list requests it again. */
+  /** Without an event id, as the stream cannot be resumed: a client that loses the list requests it again. */
   override onSlow(): void {
     const exchange = this.#exchange;
-    if (this.#isStreaming || this.#isMerging || exchange.request.acceptedTypes === 'json' || exchange.isAborted) return;
-    this.#isStreaming = true;
+    if (this.isStreaming || this.#isMerging || exchange.request.acceptedTypes === 'json' || exchange.isAborted) return;
+    this.isStreaming = true;
     exchange.openStream();
     // Some HTTP servers send the head only with the first bytes of the body.
     exchange.write(keepAliveComment);
   }
 
   fail(error: RpcError): void {
-    if (!this.#isStreaming) {
+    if (!this.isStreaming) {
       answerOwnError(this.#exchange, this.id, error, this.#rules);
       return;
     }
@@ -85,12 +81,7 @@ export class ListInFlight extends RequestInFlight {
   }
 
   cancel(): void {
-    // The list is answered all the same, and soon.
-  }
-
-  /** Whether the caller has been told that the session has ended. */
-  get isEnded(): boolean {
-    return this.#isEnded;
+    // The list is answered soon anyway.
   }
 
   override get mayEndLater(): true {
@@ -98,12 +89,12 @@ export class ListInFlight extends RequestInFlight {
   }
 
   endWithSession(): void {
-    this.#isEnded = true;
+    this.isEnded = true;
     this.fail(rpcErrors.listSessionEnded);
     this.#abortReaders();
   }
 
-  /** Backends might never finish an answer that nobody reads, so their connections are freed. */
+  /** Frees the connections: backends might never finish an answer that nobody reads. */
   #abortReaders(): void {
     for (const reader of this.readers) reader.abort();
   }
@@ -112,13 +103,13 @@ export class ListInFlight extends RequestInFlight {
 interface ReadLists {
   readonly parts: readonly BackendPages<ReadPage>[];
   readonly unavailable: readonly UnavailableBackend[];
-  /** How long the lists may be cached together; 0 where a backend is missing. */
+  /** How long the merged list may be cached; 0 if a backend is missing. */
   readonly ttlMs: number;
 }
 
 /**
- * `done` is called once: when each backend has answered or failed and the list is merged. Nothing is merged for a caller that is gone
- * by then or whose session has ended (`unheard`), nor where no backend declares such lists (`undeclared`).
+ * @param done called once, when each backend has answered or failed and the list is merged. Nothing is merged for a caller that is gone by
+ * then or whose session has ended (`unheard`), nor where no backend declares such lists (`undeclared`).
  */
 export function readAndMergeLists(
   context: UpstreamContext,
@@ -137,7 +128,7 @@ export function readAndMergeLists(
   });
 }
 
-/** Like `readAndMergeLists`, without merging: the receiver of the lists must merge their pages, or drop them. */
+/** Like `readAndMergeLists`, without merging: the receiver must merge the pages, or drop them. */
 export function readLists(
   context: UpstreamContext,
   merger: ListMerger,
@@ -159,7 +150,7 @@ export function readLists(
       done('unheard');
       return;
     }
-    // An unavailable backend may have such a list; the caller is told which backends are unavailable.
+    // An unavailable backend may have such a list, and the caller is told that it is unavailable.
     if (unavailable.length === 0 && kind.name !== 'tools' && session.upstreams.declares(kind.capability) === 'no') {
       done('undeclared');
       return;

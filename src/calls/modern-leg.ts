@@ -1,7 +1,7 @@
-// A session's request on its way to a backend of MCP 2026-07-28: its headers, what of the session goes into its bytes, and answers that
-// are not final yet. If the backend answers with questions, these are put to the client as if a legacy backend had asked them
-// (backend-requests.ts), and the request is made again with the client's answers and the backend's `requestState`. A modern client's call
-// that came through `call_tool` gets only its headers here. Warm path: modern backends only.
+// Adapts a session's request to a backend of MCP 2026-07-28: its headers, its envelope, and answers that are not final yet. If the backend
+// answers with questions, these are put to the client as if a legacy backend had asked them (backend-requests.ts), and the request is sent
+// again with the client's answers and the backend's `requestState`. A modern client's call that came through `call_tool` gets only its
+// headers here. Warm path: modern backends only.
 import { Buffer } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
 import {
@@ -30,49 +30,41 @@ import { mayAskForInput } from './targets.js';
 
 const NO_PARAMS: readonly string[] = [];
 
-/** The HTTP status with which backends refuse requests whose headers do not agree with their body. */
+/** Backends refuse requests with this HTTP status if headers and body differ. */
 const HEADERS_REFUSED = 400;
 
 /** Pause after an answer that asks nothing but wants the request repeated; each counts as one of the `inputRoundsMax`. */
 const INPUT_PAUSE_MS = 250;
 
-/** The relayed request of which this is a leg. */
 export interface ModernLegOwner extends AskingStream {
-  /** The answer is the final one. */
   onFinalAnswer(bytes: Buffer, message: BackendMessage): void;
-  /** The client has answered everything: the request is to be made again. */
-  onInput(): void;
-  /** The request will not be made again. @param error `undefined` if the backend's answer is invalid. */
+  onInputObtained(): void;
+  /** The request will not be sent again. @param error `undefined` if the backend's answer is invalid. */
   onNoInput(error: RpcError | undefined): void;
 }
 
-/** What goes into the request when it is made again. */
 interface InputRound {
   /** A new id (N07), as JSON. */
   readonly id: Buffer;
-  /** Members to put into its params, as JSON. */
+  /** To put into its params, as JSON. */
   readonly members: Buffer;
 }
 
 export class ModernLeg {
   readonly #plan: RelayedRequestPlan;
   readonly #owner: ModernLegOwner;
-  /** Scans in progress: of an answer for its result type, and of the backend's questions. */
-  #reading: Scan | undefined;
-  #inputReading: Scan | undefined;
-  /** How often the backend has asked for more. */
+  #resultScan: Scan | undefined;
+  #inputScan: Scan | undefined;
   #roundCount = 0;
-  /** What the request is made with now; `undefined` the first time. */
   #round: InputRound | undefined;
   #isAsking = false;
   #pause: Deadline | undefined;
-  /** Bytes taken from the subject's share for the client's answers to a backend's questions, until they are sent to the backend. */
+  /** Counted in the subject's share: the client's answers, until they are sent to the backend. */
   #countedBytes = 0;
-  /** The parameter headers that were sent. */
   #sentParams = NO_PARAMS;
-  /** For a large call: the parameters with headers that were known when it was sent. */
+  /** For a large call: the parameters with headers, as known when it was sent. */
   #sentKnown: readonly MirroredParam[] | undefined;
-  /** The reading of the backend's tools after it has refused the headers. */
+  /** Reads the backend's tools again after it has refused the headers. */
   #refresh: ListPages | undefined;
   #isRefreshed = false;
   #isOver = false;
@@ -82,12 +74,11 @@ export class ModernLeg {
     this.#owner = owner;
   }
 
-  /** Whether the backend has begun with the request, so that it must not be begun again elsewhere. */
+  /** The backend has begun with the request: it must not be begun again elsewhere. */
   get isBegun(): boolean {
     return this.#round !== undefined;
   }
 
-  /** The id under which the request goes out now. */
   sentId(callers: IdSpan): IdSpan {
     const id = this.#round?.id;
     return id === undefined ? callers : { bytes: id, start: 0, end: id.length };
@@ -111,7 +102,7 @@ export class ModernLeg {
     return withModernHead(changed, modernHead(call.method, bareName, params));
   }
 
-  /** Whether the client is modern: the answer itself asks it for input, and only the headers of its call are made here. */
+  /** For a modern client, only the headers of its call are made here: it answers the questions itself. */
   get #hasEnvelope(): boolean {
     return this.#plan.message.envelope !== undefined;
   }
@@ -128,26 +119,26 @@ export class ModernLeg {
     const toRead = argumentsToRead(this.#plan);
     if (toRead !== undefined) return JSON.stringify(toRead) !== JSON.stringify(this.#sentKnown);
     const params = this.#paramsOf();
-    // The headers cannot be sent: the next try answers the caller with the reason.
+    // The headers cannot be sent: the next try tells the caller why.
     if (params === undefined || upstream.mirrors?.isTooLarge(bareName) === true) return true;
     return params.join('\n') !== this.#sentParams.join('\n');
   }
 
-  /** Takes an answer of the backend, and calls the owner when it is clear what kind of answer it is. @param status of HTTP. */
+  /** Calls the owner when it is clear what kind of answer it is. @param status of HTTP. */
   onAnswer(bytes: Buffer, message: BackendMessage, status: number): void {
     const { upstream, message: call } = this.#plan;
     if (message.isError && status === HEADERS_REFUSED && this.#tryRefresh(bytes, message)) return;
     if (message.isError || this.#hasEnvelope) return this.#owner.onFinalAnswer(bytes, message);
     const result = bytes.subarray(message.bodyStart, message.bodyEnd);
-    this.#reading = readResultType(upstream.subject, result, (type) => {
-      this.#reading = undefined;
+    this.#resultScan = readResultType(upstream.subject, result, (type) => {
+      this.#resultScan = undefined;
       if (type === 'complete') this.#owner.onFinalAnswer(bytes, message);
       else if (type === 'input_required' && mayAskForInput(call.method)) this.#beginRound(result);
       else this.#owner.onNoInput(undefined);
     });
   }
 
-  /** A backend that has refused the headers with this status has not begun with the request: it goes out once more, with others (N04). */
+  /** A backend that has refused the headers has not begun with the request: it is sent once more, with new headers (N04). */
   #tryRefresh(bytes: Buffer, message: BackendMessage): boolean {
     const { context, merger, upstream, bareName, metadata, message: call } = this.#plan;
     if (this.#isRefreshed || call.method !== 'tools/call') return false;
@@ -157,7 +148,7 @@ export class ModernLeg {
     this.#refresh = new ListPages(context, merger, listKinds.tools, upstream, metadata, (pages) => {
       merger.dropPages(upstream.subject, pages);
       if (this.#isOver) return;
-      if (this.#isRefreshUseful) this.#owner.onInput();
+      if (this.#isRefreshUseful) this.#owner.onInputObtained();
       else this.#owner.onFinalAnswer(bytes, message);
     });
     this.#refresh.start();
@@ -166,23 +157,23 @@ export class ModernLeg {
 
   /** @param result of type `input_required`; it must stay valid. */
   #beginRound(result: Buffer): void {
-    this.#giveBytes();
+    this.#releaseBytes();
     if (this.#roundCount >= limits.inputRoundsMax) {
       this.#owner.onNoInput(rpcErrors.tooManyInputRounds);
       return;
     }
     this.#roundCount += 1;
-    this.#inputReading = readInputRequired(this.#plan.upstream.subject, result, (input) => {
-      this.#inputReading = undefined;
+    this.#inputScan = readInputRequired(this.#plan.upstream.subject, result, (input) => {
+      this.#inputScan = undefined;
       if (input === undefined) this.#owner.onNoInput(undefined);
-      else if (input.requests.length === 0) this.#waitAndGoOn(input);
+      else if (input.requests.length === 0) this.#sendAgainLater(input);
       else this.#ask(input);
     });
   }
 
-  /** The backend asks for nothing, but wants the request to be made again. */
-  #waitAndGoOn({ requestState }: InputRequired): void {
-    this.#pause = this.#plan.context.deadlines.after(INPUT_PAUSE_MS, () => this.#goOn([], requestState));
+  /** The backend asks nothing, but wants the request again. */
+  #sendAgainLater({ requestState }: InputRequired): void {
+    this.#pause = this.#plan.context.deadlines.after(INPUT_PAUSE_MS, () => this.#sendAgain([], requestState));
   }
 
   #ask({ requests, requestState }: InputRequired): void {
@@ -201,17 +192,17 @@ export class ModernLeg {
           if (this.#isOver) return;
           if (!Buffer.isBuffer(answer))
             return this.#owner.onNoInput(rpcErrors.inputNotObtained(request.method, answer.message));
-          this.#takeBytes(answer);
+          this.#countBytes(answer);
           answers[index] = Buffer.concat([request.key, COLON, answer]);
           openCount -= 1;
-          if (openCount === 0) this.#goOn(answers, requestState);
+          if (openCount === 0) this.#sendAgain(answers, requestState);
         },
       );
       if (error !== undefined) return this.#owner.onNoInput(rpcErrors.inputNotObtained(request.method, error.message));
     }
   }
 
-  #goOn(answers: readonly Buffer[], requestState: Buffer | undefined): void {
+  #sendAgain(answers: readonly Buffer[], requestState: Buffer | undefined): void {
     if (this.#isOver) return;
     this.#isAsking = false;
     const parts: Buffer[] = [];
@@ -219,34 +210,34 @@ export class ModernLeg {
     if (answers.length > 0) parts.push(CLOSE);
     if (requestState !== undefined) parts.push(...(answers.length > 0 ? [COMMA] : []), STATE, requestState);
     this.#round = { id: this.#plan.context.ids.next(), members: Buffer.concat(parts) };
-    this.#owner.onInput();
+    this.#owner.onInputObtained();
   }
 
-  /** Counts an answer that is kept: the exchange that brought it, and with it its count in the share, is over at once. */
-  #takeBytes({ length }: Buffer): void {
+  /** Counts an answer that is kept: its count in the share ends with the exchange that brought it. */
+  #countBytes({ length }: Buffer): void {
     if (length < limits.countedFromBytes) return;
     this.#plan.session.account.requestBytes.take(length);
     this.#countedBytes += length;
   }
 
-  #giveBytes(): void {
+  #releaseBytes(): void {
     this.#plan.session.account.requestBytes.give(this.#countedBytes);
     this.#countedBytes = 0;
   }
 
-  /** From now on the client's answers go to another process, which knows nothing of the request. */
+  /** The client's answers go to another process from now on. */
   onRetired(): void {
     if (this.#isAsking) this.#owner.onNoInput(rpcErrors.inputCutShort);
   }
 
-  /** Nobody waits for the request any more. The owner withdraws what the client has yet to answer. */
+  /** Nobody waits for the request any more. The owner withdraws the open questions. */
   end(): void {
     this.#isOver = true;
     this.#refresh?.abort();
-    this.#reading?.cancel();
-    this.#inputReading?.cancel();
+    this.#resultScan?.cancel();
+    this.#inputScan?.cancel();
     this.#pause?.cancel();
-    this.#giveBytes();
+    this.#releaseBytes();
   }
 }
 
@@ -256,13 +247,13 @@ const COMMA = Buffer.from(',');
 const COLON = Buffer.from(':');
 const CLOSE = Buffer.from('}');
 
-/** Legacy clients want an `elicitationId` with each URL, which modern backends do not give. */
+/** Legacy clients want an `elicitationId` with each URL; modern backends give none. */
 function paramsOf({ method, mode, params, hasElicitationId }: InputRequest): Buffer {
   if (method !== 'elicitation/create' || mode !== 'url' || hasElicitationId) return params;
   return Buffer.concat([Buffer.from(`{"elicitationId":"${randomUUID()}",`), params.subarray(1)]);
 }
 
-/** The upstream session's envelope, with the log level that the client has set for its session. */
+/** With the log level that the client has set for its session. */
 function envelopeIn({ logLevel }: Session, { envelope }: UpstreamSession): Buffer {
   const level = logLevel === undefined ? undefined : readStringMember(logLevel, 'level');
   if (level === undefined) return envelope;

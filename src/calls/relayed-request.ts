@@ -1,6 +1,6 @@
 // One request for a single backend, such as `tools/call`: relayed byte for byte both ways, except for names, ids, URIs and what the config
-// or an era changes. A legacy caller that disconnects does not end the request (S12), a cancellation does (C16). This is the backend's
-// side; the caller's side is `answered-request.ts`. Hot path: one object per call, nothing awaited.
+// or an era changes. This is the backend's side; the caller's side is `answered-request.ts`. Hot path: one object per call, nothing
+// awaited.
 import { randomUUID } from 'node:crypto';
 import {
   capability,
@@ -43,10 +43,7 @@ export const CANCELLED_ANSWER_MS_MAX = 5_000;
  */
 const TASK_RESULT_SILENCE_MS_MAX = 3_600_000;
 
-/**
- * Tells an exchange's watcher how a backend's answer came out.
- * @param sentAtMs when the request went to the backend, on `performance`'s clock.
- */
+/** @param sentAtMs when the request went to the backend, on `performance`'s clock. */
 function reportOutcome(
   watcher: ExchangeWatcher,
   method: string,
@@ -76,8 +73,8 @@ export function failureOf(fault: UpstreamFault, { session, upstream, rules }: Re
 }
 
 /**
- * The backend needs its user's consent first. Where a URL to give it is known, a client that supports it gets an elicitation in URL
- * mode (2025-11-25), any other client the URL in the error message.
+ * The backend needs its user's consent first. If the URL for that is known, a client that supports it gets an elicitation in URL mode
+ * (2025-11-25), any other client the URL in the error message.
  */
 function consentMissing(backendName: string, url: string | undefined, isElicited: boolean): RpcError {
   if (url === undefined) return rpcErrors.consentWithoutUrl(backendName);
@@ -91,31 +88,27 @@ const SESSION_ENDED = upstreamFault('session-ended');
 
 export class RelayedRequest extends AnsweredRequest implements RequestHandler, ModernLegOwner {
   readonly isCancellable = true;
-  /** For `RpcRequest`. */
   readonly readsInPlace = true;
-  /** The upstream session that the request was sent in, to tell a loss of it from a loss of its successor. */
+  /** The upstream session that the request was sent in: its loss must be told from the loss of its successor. */
   #sentIn: UpstreamSessionRecord | undefined;
-  /** Set only if a watcher wants to know how long the backend took. */
   #sentAtMs = 0;
   #isSecondTry = false;
-  /** The era for which the backend refused the first try: the second try must be of the other one. */
+  /** The backend refused the first try in this era: the second must be of the other one. */
   #refusedEra: Era | undefined;
-  /** Made for a modern backend, when the request is sent to it. */
   #modern: ModernLeg | undefined;
-  /** Whether the client has yet to answer something that the backend has asked. */
+  /** The client has yet to answer something that the backend has asked. */
   #isAsking = false;
-  /** The same for a question on the backend's own stream, which does not say to which call it belongs. */
+  /** The same for a question on the backend's own stream, which may belong to any call. */
   #isExcused = false;
-  /** The reading of a large call's arguments, before the call is sent. */
-  #reading: Scan | undefined;
+  #argumentScan: Scan | undefined;
   #cancelDeadline: Deadline | undefined;
 
   start(): void {
-    // If two requests wait for one task, the backend may put its questions to either: the one without a caller is given up.
+    // If two requests wait for one task, the backend may put its questions to either: one without a caller is given up.
     if (this.plan.message.method === 'tasks/result') this.plan.session.inFlight.giveUpAbandoned(this.task);
     this.plan.session.inFlight.begin(this);
     this.exchange.onAbort = () => this.onCallerGone();
-    // A large message takes a while to be read, and its caller may be gone by then.
+    // A large message takes a while to be parsed; its caller may be gone by then.
     if (this.exchange.isAborted) this.onCallerGone();
     if (this.isDone) return;
     if (this.plan.upstream.isReady) this.#onOpen(undefined);
@@ -123,29 +116,28 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   }
 
   /**
-   * Passes the caller's own notice on to the one backend that runs the request, and stops waiting soon.
-   * @param exchange the notice's own exchange.
+   * Forwards the caller's own notification to the backend that runs the request, and stops waiting soon.
+   * @param exchange that of the notification.
    */
   cancel(exchange: Exchange, notice: ClientMessage): void {
     if (this.isDone) return;
     if (this.request === undefined) {
-      // Not sent yet: there is nothing to cancel there.
       this.#refuse(rpcErrors.cancelled);
       return;
     }
     const { upstream } = this.plan;
     const { body } = exchange.request;
     const metadata = metadataFor(upstream.backend, exchange.request);
-    // A large notice is not passed on, because bytes that wait to be sent count in no share.
+    // A large notification is not forwarded, because bytes that wait to be sent count in no share.
     if (body.length < limits.countedFromBytes)
       upstream.send(withEdit({ body }, bareTaskEdit(body, notice, upstream.backend)), metadata);
     else upstream.cancel(this.#sentId, 'cancelled by the client', metadata);
-    // A backend without sessions cannot tell whose request the notice means. It understands only that the connection is closed.
+    // A backend without sessions cannot tell whose request is meant. It understands only that the connection is closed.
     if (this.#sentIn?.sessionId === '') {
       this.#endCancelled();
       return;
     }
-    // A backend need not answer what was cancelled, and many never end the stream either.
+    // A backend need not answer, and many never end the stream either.
     this.#cancelDeadline ??= this.plan.context.deadlines.after(CANCELLED_ANSWER_MS_MAX, () => this.#endCancelled());
   }
 
@@ -158,7 +150,6 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     return true;
   }
 
-  /** The session has ended during the call. */
   endWithSession(): void {
     this.request?.abort();
     this.#fail(SESSION_ENDED);
@@ -168,11 +159,11 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     if (this.#modern === undefined) {
       if (this.hasSeparateProgress && bytes.length <= limits.readAtOnceBytesMax) {
         const kept = isInPlace ? Buffer.from(bytes) : bytes;
-        this.holdAnswer(() => this.onFinalAnswer(kept, message));
+        this.delayAnswer(() => this.onFinalAnswer(kept, message));
       } else this.onFinalAnswer(bytes, message, isInPlace);
       return;
     }
-    // The bytes may be needed until the client has answered what they ask, so they are copied.
+    // Copied, as they may be needed until the client has answered.
     const kept = isInPlace ? Buffer.from(bytes) : bytes;
     this.#modern.onAnswer(kept, message, this.request?.status ?? 0);
   }
@@ -182,7 +173,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     if (!message.isError) this.plan.onSettled?.(true);
     const { session, upstream, uriPlaces, rules } = this.plan;
     const { uriName } = upstream.backend;
-    // The era that the request was sent in: other requests may have found out since that the backend speaks another one.
+    // Other requests may have found out since that the backend speaks another era.
     const era = this.#sentIn?.era ?? 'legacy';
     const adapted = rules.adaptedAnswer?.(bytes, message, this.plan, era);
     if (typeof adapted === 'string') return this.#finish(resultMessage(this.callersId, adapted));
@@ -193,10 +184,10 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     const parts = callersParts(bytes, message, this.callersId, uriName, uriPlaces, taskPlaces, tasks, more);
     if (parts === 'task-unreachable') this.#fail(upstreamFault(parts));
     else {
-      // Without a watcher, answers are not searched for tool errors.
+      // Without a watcher, nobody needs to know of tool errors.
       const { watcher } = this.exchange;
       if (watcher !== undefined) reportOutcome(watcher, this.plan.message.method, bytes, message, this.#sentAtMs);
-      // Joining parts copies them: only a message without parts still lies in the memory that it was read into.
+      // Joining parts copies them: only without parts is the message still in the memory that it was read into.
       this.#finish(bytes, parts, adapted?.status, isInPlace && parts === undefined);
     }
     // The memory of a small body is not reused.
@@ -204,7 +195,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
       this.plan.exchange.releaseBody();
   }
 
-  onInput(): void {
+  onInputObtained(): void {
     this.#isSecondTry = false;
     this.#refusedEra = undefined;
     this.plan.upstream.whenReady(this.plan.metadata, (fault) => this.#onOpen(fault));
@@ -220,7 +211,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     if (message.kind === 'request' && !this.#isAnswerable) return;
     if (message.kind === 'request') session.backendRequests.ask(this, upstream, metadata, bytes, message);
     else if (message.method === 'notifications/cancelled') session.backendRequests.withdraw(upstream, bytes, message);
-    else if (!this.tryKeep(bytes, message)) {
+    else if (!this.tryBuffer(bytes, message)) {
       upstream.noteListChange(message.method);
       const isProgress = message.method === 'notifications/progress';
       const isOwnProgress = isProgress && this.isOwnProgress(bytes, message);
@@ -235,7 +226,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     }
   }
 
-  /** Relays progress whose token is the sent number as a string, with the number. Not where several calls share a stream. */
+  /** A backend may return a number token as a string: relays such progress with the number. Not where several calls share a stream. */
   #tryRepairToken(bytes: Buffer, { progressTokenStart: start, progressTokenEnd: end }: BackendMessage): boolean {
     const { message: call, exchange, rules, upstream } = this.plan;
     if (start === -1 || call.progressTokenStart === -1 || upstream.backend.transport === 'SSE') return false;
@@ -250,12 +241,12 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     return true;
   }
 
-  /** Whether the backend can be answered: only in the legacy upstream session that the request was sent in, if that is not lost since. */
+  /** The backend can be answered only in the legacy upstream session that the request was sent in, unless that is lost. */
   get #isAnswerable(): boolean {
     return this.#sentIn?.era === 'legacy' && this.plan.upstream.record?.sessionId === this.#sentIn.sessionId;
   }
 
-  /** As in `AskingStream`. */
+  /** As in `AskingStream`, like `onUnoffered` and `withdraw`. */
   ask(id: Buffer, parts: readonly Buffer[], onLost: (error?: RpcError) => void): void {
     const { rules } = this.plan;
     if (rules.hasSession) return this.tell(parts, onLost);
@@ -263,19 +254,17 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     if (error !== undefined) onLost(error);
   }
 
-  /** As in `AskingStream`. */
   onUnoffered(method: string, mode: string): void {
     this.plan.rules.onUnoffered(method, mode);
   }
 
-  /** As in `AskingStream`. */
   withdraw(id: Buffer, parts: readonly Buffer[]): void {
     const { rules } = this.plan;
     if (rules.hasSession) this.tell(parts);
     else rules.withdraw(id);
   }
 
-  /** While the backend waits for the client, where a person may have to decide, its silence does not count. */
+  /** The backend's silence does not count while it waits for the client, where a person may have to decide. */
   onAsking(isAsking: boolean): void {
     this.#isAsking = isAsking;
     this.#countSilence();
@@ -302,14 +291,14 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     if (upstream !== this.plan.upstream || !this.isOwnProgress(bytes, message)) return false;
     this.#countSilence();
     this.hasSeparateProgress = upstream.backend.transport !== 'SSE';
-    if (this.tryKeep(bytes, message)) return true;
-    // The backend's own stream is not paused for one caller: progress that the caller cannot take now is dropped, later progress says more.
+    if (this.tryBuffer(bytes, message)) return true;
+    // The backend's own stream is not paused for one caller: progress that it cannot take now is dropped, as later progress says more.
     if (this.isBlocked) return true;
     const parts =
       rules.sentToken === undefined ? clientsNotification(session, upstream, bytes, message, true) : undefined;
     if (parts !== undefined) this.tell(parts);
     else if (rules.sentToken !== undefined && !this.isDone) this.emitProgress(bytes, message);
-    this.giveHeldAnswer();
+    this.sendDelayedAnswer();
     return true;
   }
 
@@ -317,12 +306,12 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     return upstream !== this.plan.upstream;
   }
 
-  /** Counts the backend's silence from now on, or not at all while the client is asked. */
+  /** Counts the backend's silence from now on, unless it waits for the client. */
   #countSilence(): void {
     this.request?.excuseSilence(this.#isAsking || this.#isExcused);
   }
 
-  /** Subjects take turns, because hundreds of requests may fail at once, as when their backend goes away. */
+  /** In turns of the subjects: hundreds of requests may fail at once when their backend goes away. */
   onFault(fault: UpstreamFault): void {
     wakeScheduler.run(this.plan.session.identity.subject, () => this.#onFault(fault));
   }
@@ -333,8 +322,8 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     this.request = undefined;
     const isLost = upstream.tryMarkLost(fault, this.#sentIn);
     const mayTryAgain = !this.#isSecondTry && this.#cancelDeadline === undefined;
-    // The request was refused, so it was not executed: it is tried once more, in a new upstream session (R04) or with other
-    // credentials, unless it was cancelled.
+    // The backend has not executed the request: it is tried once more, in a new upstream session (R04) or with other credentials, unless it
+    // was cancelled.
     if (mayTryAgain && (isLost || upstream.tryRenewCredentials(fault, metadata))) {
       this.#isSecondTry = true;
       this.#refusedEra = fault.kind === 'era-refused' ? this.#sentIn?.era : undefined;
@@ -354,10 +343,10 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     }
     const { gate, upstream, metadata } = this.plan;
     if (gate === undefined) this.#send();
-    else gate.pass(upstream, metadata, (obstacle) => this.#onPassed(obstacle));
+    else gate.check(upstream, metadata, (obstacle) => this.#onChecked(obstacle));
   }
 
-  #onPassed(obstacle: RpcError | UpstreamFault | 'nothing' | undefined): void {
+  #onChecked(obstacle: RpcError | UpstreamFault | 'nothing' | undefined): void {
     if (this.isDone) return;
     if (obstacle === undefined) this.#send();
     else if (obstacle === 'nothing') {
@@ -367,21 +356,20 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     else this.#fail(obstacle);
   }
 
-  /** @param read the arguments of a large call that its headers repeat. */
   #send(read?: ReadArguments): void {
     const { session, upstream, metadata, message, context } = this.plan;
     const { record } = upstream;
-    // The upstream session may have been lost while the request was at the gate.
+    // The upstream session may have been lost during the check.
     if (record === undefined || (this.#modern?.isBegun === true && record.era === 'legacy')) {
       this.#fail(upstreamFault('session-lost'));
       return;
     }
-    // If the backend speaks the refused era after all, it refused the request for another reason.
+    // If the backend speaks the refused era after all, it had another reason to refuse.
     if (record.era === this.#refusedEra) return this.#fail(upstreamFault('era-refused'));
     const toRead = upstream.mirrors && argumentsToRead(this.plan);
     if (toRead !== undefined && toRead !== read?.known) return this.#readFirst(toRead);
     // Only subscriptions have `onSettled`.
-    if (record.era === 'modern' && this.plan.onSettled !== undefined) return this.#settleHere(this.plan.onSettled);
+    if (record.era === 'modern' && this.plan.onSettled !== undefined) return this.#subscribeHere(this.plan.onSettled);
     this.#sentIn = record;
     if (this.exchange.watcher !== undefined) this.#sentAtMs = performance.now();
     const outgoing = this.#outgoing(record.era, read);
@@ -390,13 +378,13 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     const isLong = message.method === 'tasks/result';
     const silenceMs = isLong ? Math.max(callIdleTimeoutMs, TASK_RESULT_SILENCE_MS_MAX) : callIdleTimeoutMs;
     this.noteSent(upstream.request(outgoing, this.#sentId, metadata, silenceMs, true, this));
-    // Only what was asked in the upstream session in which the request goes out now excuses silence.
+    // Questions asked in an earlier upstream session do not excuse silence.
     this.#isExcused = session.awaitsClientAnswer(upstream);
     if (this.#isExcused) this.#countSilence();
   }
 
-  /** A modern backend keeps no subscriptions. The client's session keeps them, and listens at the backend for what they name. */
-  #settleHere(onSettled: (isDone: boolean) => void): void {
+  /** A modern backend keeps no subscriptions: the client's session keeps them, and listens for what they name. */
+  #subscribeHere(onSettled: (isDone: boolean) => void): void {
     const { upstream, message } = this.plan;
     if (!upstream.declares(capability.resourcesSubscribe))
       return this.#refuse(rpcErrors.methodNotFound(message.method));
@@ -405,16 +393,15 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     this.#finish(resultMessage(this.callersId, '{}'));
   }
 
-  /** Reads the arguments, then sends. `#send` reads them again if the tool's parameters with headers have changed meanwhile. */
+  /** Reads the arguments, then sends. They are read again if the tool's parameters with headers have changed meanwhile. */
   #readFirst(known: readonly MirroredParam[]): void {
-    this.#reading = readArguments(this.plan, known, (read) => {
-      this.#reading = undefined;
+    this.#argumentScan = readArguments(this.plan, known, (read) => {
+      this.#argumentScan = undefined;
       if ('code' in read) this.#refuse(read);
       else this.#send(read);
     });
   }
 
-  /** @param era of the upstream session. */
   #outgoing(era: Era, read: ReadArguments | undefined): OutgoingMessage | RpcError {
     const { rules, upstream, bareName, message, exchange } = this.plan;
     const adapted = rules.outgoing?.(this.plan.outgoing, upstream, bareName, read) ?? this.plan.outgoing;
@@ -422,7 +409,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     if (era === 'modern' && isNameTooLong(bareName)) return rpcErrors.nameTooLong;
     const { watcher } = exchange;
     const traced = watcher?.isTraced === true ? tracedMessage(watcher, this.plan, adapted, this.id) : adapted;
-    // A modern client's request has its envelope and headers already, except for a call from within `call_tool`, which lacks the headers.
+    // A modern client's request has its envelope and headers already, except that a call from within `call_tool` lacks headers.
     if (era === 'legacy' || (message.envelope !== undefined && exchange.request.isWrapped !== true)) {
       this.#modern?.end();
       this.#modern = undefined;
@@ -431,7 +418,6 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     return (this.#modern ??= new ModernLeg(this.plan, this)).outgoing(traced, read);
   }
 
-  /** The id under which the backend knows the request. */
   get #sentId(): IdSpan {
     const id = this.plan.rules.sentId?.(this.id) ?? this.id;
     return this.#modern?.sentId(id) ?? id;
@@ -459,20 +445,16 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     this.#finish(errorMessage(this.callersId, failureOf(fault, this.plan)));
   }
 
-  /**
-   * @param parts what the caller gets in place of the message.
-   * @param status HTTP status, used if no event was sent before.
-   * @param isPassing whether the message is valid only until this returns.
-   */
-  #finish(message: Buffer, parts?: readonly Buffer[], status = 200, isPassing = false): void {
+  /** @param parts,status,isVolatile as for `answerCaller`. */
+  #finish(message: Buffer, parts?: readonly Buffer[], status = 200, isVolatile = false): void {
     if (this.isDone) return;
     if (this.#isAsking) this.plan.session.backendRequests.onStreamEnded(this);
     this.isDone = true;
     this.plan.onSettled?.(false);
     this.plan.gate?.abort();
     this.#modern?.end();
-    this.#reading?.cancel();
+    this.#argumentScan?.cancel();
     this.#cancelDeadline?.cancel();
-    this.answerCaller(message, parts, status, isPassing);
+    this.answerCaller(message, parts, status, isVolatile);
   }
 }

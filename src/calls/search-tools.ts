@@ -55,7 +55,7 @@ export const SEARCH_TOOLS = JSON.stringify([
   },
 ]).slice(1, -1);
 
-/** Whether the request calls this tool, which no backend's tool can shadow, of a virtual host with exposure `search`. */
+/** Whether the request calls this tool of a virtual host with exposure `search`, where no backend's tool can shadow it. */
 export function isForSearchTool(
   body: Buffer,
   { kind, method, nameStart, nameEnd }: ClientMessage,

@@ -1,5 +1,5 @@
-// The target of a request, found by the name, the URI or the task id in it: the backend, the bytes that go there, and what must hold
-// before they are sent. What is not allowed is answered like what does not exist. Hot path.
+// The target of a request, found by the name, the URI or the task id in it: the backend, the bytes that go there, and what must hold before
+// they are sent. What is not allowed is answered like what does not exist. Hot path.
 import { capability, type ClientMessage, type Era, taskPlace, uriPlace } from '../mcp/index.js';
 import { stringValue } from '../bytes/index.js';
 import { limits, rpcErrors, type RpcError } from '../shared/index.js';
@@ -41,56 +41,53 @@ export type TargetMethod =
 export interface Target {
   readonly backend: CompiledBackend;
   readonly outgoing: OutgoingMessage;
-  /** What the request is about, as the backend calls it, if that is repeated in a header; `''` otherwise. */
+  /** What the request is about, as the backend calls it, if a header repeats it; else `''`. */
   readonly bareName: string;
-  /** `undefined` for tools, which have none. */
   readonly gate: GateRules | undefined;
-  /** Bits of `uriPlace`: where in the answer URIs are the backend's. */
+  /** Bits of `uriPlace`: where the answer has URIs of the backend. */
   readonly uriPlaces: number;
-  /** Bits of `taskPlace`: where in the answer ids of tasks are the backend's. */
+  /** Bits of `taskPlace`: where the answer has the backend's task ids. */
   readonly taskPlaces: number;
 }
 
-/** Why a request has no target. */
 export interface TargetError {
   readonly error: RpcError;
-  /** A bit of `capability`: if no backend declares it, the method itself does not exist. Tools need none. */
+  /** A bit of `capability`: if no backend declares it, the method itself does not exist. 0 for tools. */
   readonly capability: number;
-  /** No tool has the name. */
   readonly isUnknownTool?: boolean;
 }
 
 export interface TargetOutcome {
   readonly target: Target | TargetError;
-  /** For logs and traces: the bare name of a tool or prompt, or the caller's name for it if there is none; `''` for everything else. */
+  /**
+   * For logs and traces: the bare name of a tool or prompt, or the caller's name for it if nothing has that name; `''` for everything else.
+   */
   readonly name: string;
-  /** What kind of name `name` is. */
   readonly nameKind: NameKind;
 }
 
-/** Everything the relay has to know of a method, except where its params say what it is about (mcp/json-rpc.ts). */
+/** Everything the relay knows of a method, except where its params say what it is about (mcp/json-rpc.ts). */
 interface MethodRules {
-  /** The era of the clients that may use the method. */
   readonly eras: Era | 'both';
-  /** What a name in its params is the name of, and which allow-list decides about it: URIs have one of their own. */
+  /** What a name in its params names, and which allow-list applies: URIs have one of their own. */
   readonly names: 'tools' | 'prompts' | 'tasks';
-  /** The error text for a request without a name, URI or task id. */
+  /** For a request without a name, URI or task id. */
   readonly missing: string;
-  /** The error for a name, URI or task id that nothing has. */
+  /** For a name, URI or task id that nothing has. */
   readonly unknown: (text: string, isUri: boolean) => RpcError;
-  /** The capability without which the method does not exist; 0: it always exists. */
+  /** Without it, the method does not exist; 0: it always exists. */
   readonly capability: number;
-  /** Where in the method's answer URIs and ids of tasks are the backend's. */
+  /** Where the answer has URIs and task ids of the backend. */
   readonly uriPlaces: number;
   readonly taskPlaces: number;
   /**
-   * Whether `mcp-name` of a modern request repeats what it is about (M12): `may` where not all clients send it, though backends always
-   * get it. Independent of `loggedAs`: a URI is in headers but not in logs.
+   * Whether `mcp-name` of a modern request repeats what it is about (M12): `may` where not all clients send it, though backends always get
+   * it. Independent of `loggedAs`: a URI is in headers but not in logs.
    */
   readonly nameInHead: 'must' | 'may' | 'no';
-  /** What kind of name it is in logs and traces; `''`: they do not contain it. */
+  /** The kind of the name in logs and traces; `''`: it is not logged. */
   readonly loggedAs: NameKind;
-  /** Whether a backend may answer that input is required (M22): such requests can be made again with the input. */
+  /** Whether a backend may answer that input is required (M22), and the request is made again with the input. */
   readonly mayAskForInput: boolean;
 }
 
@@ -122,7 +119,7 @@ const RESOURCE: MethodRules = {
   uriPlaces: uriPlace.contents | uriPlace.error,
   loggedAs: '',
 };
-/** Needs `resources` only: many servers take subscriptions without declaring it. One that does not take them answers so itself. */
+/** Needs `resources` only: many servers take subscriptions without declaring it. Others answer for themselves. */
 const SUBSCRIPTION: MethodRules = {
   ...RESOURCE,
   eras: 'legacy',
@@ -160,7 +157,7 @@ const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
     mayAskForInput: false,
   },
   'tasks/get': TASK,
-  // The result is that of the call which has become the task.
+  // The result of the call that has become the task.
   'tasks/result': { ...TASK, eras: 'legacy', uriPlaces: uriPlace.content, taskPlaces: taskPlace.related },
   'tasks/cancel': { ...TASK, capability: capability.tasksCancel },
   // Only for tasks of MCP 2026-07-28.
@@ -183,10 +180,9 @@ function rulesOf(method: TargetMethod, { envelope }: ClientMessage): MethodRules
   return (envelope === undefined ? undefined : EXTENSION_METHODS[method]) ?? METHODS[method];
 }
 
-/** The rules by method name: one lookup per request. */
 const RULES: ReadonlyMap<string, MethodRules> = new Map(Object.entries(METHODS));
 
-/** The methods that go to no single backend, lists among them. */
+/** The methods that do not go to a single backend. */
 const OTHER_METHODS: ReadonlyMap<string, MethodRules['eras']> = new Map([
   ['initialize', 'legacy'],
   ['ping', 'legacy'],
@@ -200,10 +196,10 @@ const OTHER_METHODS: ReadonlyMap<string, MethodRules['eras']> = new Map([
   ['subscriptions/listen', 'modern'],
 ]);
 
-/** All methods, for tests that compare lists elsewhere with them. */
+/** For tests that compare lists elsewhere with it. */
 export const knownMethods: readonly string[] = [...RULES.keys(), ...OTHER_METHODS.keys()];
 
-/** Whether the gateway answers or relays the method for clients of this era; any other is unknown, unless a backend declares it. */
+/** Any other method is unknown, unless a backend declares it. */
 export function isMethodOf(era: Era, method: string): boolean {
   const eras = RULES.get(method)?.eras ?? OTHER_METHODS.get(method);
   return eras === era || eras === 'both';
@@ -227,25 +223,23 @@ export function isTaskMethod(method: string): boolean {
   return RULES.get(method)?.names === 'tasks';
 }
 
-/** The kind of the name that logs and traces contain for the method; `''` if none. */
 export function nameKindOf(method: string): NameKind {
-  return isTargetMethod(method) ? METHODS[method].loggedAs : '';
+  return RULES.get(method)?.loggedAs ?? '';
 }
 
-/** Whether `mcp-name` of a modern request repeats what it is about. */
 export function nameInHead(method: string): MethodRules['nameInHead'] {
   return isTargetOf('modern', method) ? METHODS[method].nameInHead : 'no';
 }
 
-/** How much longer than its bound a name's token may be: an escaped character may take six bytes, and there may be a prefix. */
+/** How much longer than its limit a name's token may be: an escaped character may take six bytes, and there may be a prefix. */
 const TOKEN_BYTES_TIMES = 8;
 
-/** Finds the backends whose MCP Apps use a tool name or `ui:` URI; their pages use those of their own server, without a prefix. */
+/** Finds the backends whose MCP Apps use a tool name or `ui:` URI. Their pages use those of their own server without a prefix. */
 interface AppNames {
   backendsOfApp(virtualHost: CompiledVirtualHost, name: string): readonly CompiledBackend[];
 }
 
-/** @param apps asked for names and `ui:` URIs that have no backend's prefix. */
+/** @param apps asked for names and `ui:` URIs without a backend's prefix. */
 export function readTarget(
   method: TargetMethod,
   virtualHost: CompiledVirtualHost,
@@ -262,7 +256,8 @@ export function readTarget(
     return noTarget(rules, rules.unknown(text, isUri), text, true);
   }
   const text = stringValue(body, nameStart, nameEnd);
-  const routed = isUri ? routeUri(virtualHost, text) : nameRoute(rules, virtualHost, text);
+  const { names } = rules;
+  const routed = isUri ? routeUri(virtualHost, text) : nameRoute(names, virtualHost, text);
   const byApps =
     routed === undefined && apps !== undefined
       ? routesByApps(rules, apps.backendsOfApp(virtualHost, text), text, isUri)
@@ -272,29 +267,21 @@ export function readTarget(
     return noTarget(rules, rpcErrors.sharedByApps(text, owners), text, true);
   }
   const route = routed ?? byApps[0];
-  // The bound for URIs in lists, where they have no prefix.
+  // The limit for URIs in lists, which have no prefix.
   if (route === undefined || ('bareUri' in route && route.bareUri.length > limits.uriBytesMax))
     return noTarget(rules, rules.unknown(text, isUri), text, true);
   const { backend } = route;
   const bare = 'bareUri' in route ? route.bareUri : route.bareName;
   const outgoing = outgoingTo(body, message, route);
   if ('code' in outgoing) return noTarget(rules, outgoing, bare);
-  const { nameInHead: inHead, loggedAs: nameKind, uriPlaces } = rules;
-  const gate = rules.names === 'tools' ? undefined : gateOf(method, rules, text, isUri ? bare : undefined);
-  // If the call does not ask for a task, a member `task` of its result is the tool's own.
+  const { nameInHead: inHead, loggedAs: nameKind, uriPlaces, capability } = rules;
+  const uri = isUri ? bare : undefined;
+  const gate = names === 'tools' ? undefined : { method, capability, uri, unknown: rules.unknown(text, isUri) };
+  // Unless the call asks for a task, a member `task` of its result is the tool's own.
   const created = gate === undefined && message.asksForTask ? taskPlace.created : 0;
   const taskPlaces = rules.taskPlaces | created;
   const target = { backend, outgoing, bareName: inHead === 'no' ? '' : bare, gate, uriPlaces, taskPlaces };
   return { target, name: nameKind === '' ? '' : bare, nameKind };
-}
-
-function gateOf(
-  method: TargetMethod,
-  { capability: needed, unknown }: MethodRules,
-  text: string,
-  uri: string | undefined,
-): GateRules {
-  return { method, capability: needed, uri, unknown: unknown(text, uri !== undefined) };
 }
 
 /** @param isUnknown whether nothing has the name. */
@@ -304,7 +291,7 @@ function noTarget(rules: MethodRules, error: RpcError, text: string, isUnknown =
   return { target: { error, capability, isUnknownTool }, name: nameKind === '' ? '' : text, nameKind };
 }
 
-function nameRoute({ names }: MethodRules, virtualHost: CompiledVirtualHost, text: string): NameRoute | undefined {
+function nameRoute(names: MethodRules['names'], virtualHost: CompiledVirtualHost, text: string): NameRoute | undefined {
   return names === 'tasks' ? routeTask(virtualHost, text) : routeName(virtualHost, names, text);
 }
 
@@ -328,7 +315,7 @@ function outgoingTo(body: Buffer, message: ClientMessage, route: NameRoute | Uri
   if ('bareUri' in route || route.curated === undefined) return task === undefined ? renamed : withEdit(renamed, task);
   const fixedArguments = curatedArguments(body, message, route.curated);
   if (fixedArguments !== undefined && 'code' in fixedArguments) return fixedArguments;
-  // Applied together with the name: any of the three places may lie between the two others.
+  // Applied together with the name, as the three may lie in any order.
   const edits = [fixedArguments, task].filter((edit) => edit !== undefined);
   return withEdits(renamed, edits);
 }

@@ -1,5 +1,5 @@
-// Curates the arguments in a request for a tool or prompt of which the config fixes or hides some: fixed arguments are inserted into the
-// request's bytes, and a request that contains a fixed or hidden ("closed") argument, in any letter case, is refused. Warm path.
+// Curates the arguments in a request for a tool or prompt of which the config fixes or hides some: fixed arguments are inserted, and a
+// request that contains a fixed or hidden ("closed") argument, in any letter case, is refused. Warm path.
 import {
   MEMBER_ABSENT,
   MEMBER_AMBIGUOUS,
@@ -14,15 +14,15 @@ import type { ClientMessage } from '../mcp/index.js';
 import { limits, rpcErrors, type RpcError } from '../shared/index.js';
 import { caseFolded, type CuratedItem } from '../user-config/index.js';
 
-/** The depth of arguments in a request: `{"params":{"arguments":{"v":…}}}`. Clients' messages are scanned to the same depth. */
+/** In a request: `{"params":{"arguments":{"v":…}}}`. Clients' messages are scanned to the same depth. */
 const ARGUMENT_DEPTH = 3;
-/** The depth of arguments in the context of a completion: `{"arguments":{"v":…}}`. */
+/** In the context of a completion: `{"arguments":{"v":…}}`. */
 const CONTEXT_DEPTH = 2;
 
 const ownTape = new JsonScanner();
 const contextTape = new JsonScanner();
 
-/** @returns the edit for the arguments, or why the request is refused; `undefined` when the arguments stay as they are. */
+/** @returns the edit for the arguments, or why the request is refused; `undefined` when nothing changes. */
 export function curatedArguments(
   body: Buffer,
   message: ClientMessage,
@@ -62,7 +62,7 @@ function curatedValues(
   return fixedMembers === '' ? undefined : insertMembers(tape, values, nameAt, fixedMembers);
 }
 
-/** Inserts members at that end of the object which is nearer to the name, since the bytes between both edits are copied. */
+/** At the end of the object that is nearer to the name, since the bytes between both edits are copied. */
 function insertMembers(tape: JsonScanner, object: number, nameAt: number, members: string): Edit {
   const isEmpty = tape.next(object) === object + 1;
   const isNameBehind = nameAt > tape.start(object);
@@ -70,7 +70,7 @@ function insertMembers(tape: JsonScanner, object: number, nameAt: number, member
   return { start: at, end: at, putIn: Buffer.from(isEmpty ? members : isNameBehind ? `,${members}` : `${members},`) };
 }
 
-/** Refuses the completion of a fixed or hidden argument. */
+/** Refuses the completion of a closed argument. */
 function closedCompletion(tape: JsonScanner, body: Buffer, params: number, item: CuratedItem): RpcError | undefined {
   const argument = findMember(tape, body, params, 'argument');
   if (argument === MEMBER_AMBIGUOUS) return rpcErrors.argumentsInvalid('completion/complete');
@@ -84,7 +84,7 @@ function closedCompletion(tape: JsonScanner, body: Buffer, params: number, item:
   return item.closedArguments.has(caseFolded(text)) ? rpcErrors.argumentNotAccepted(text) : undefined;
 }
 
-/** Curates the other arguments, which the client sends as the completion's `context`. They lie deeper than messages are scanned. */
+/** The other arguments, which the client sends as the completion's `context`, lie deeper than messages are scanned. */
 function curatedContext(
   tape: JsonScanner,
   body: Buffer,
@@ -111,13 +111,13 @@ function curatedContext(
   return { start: edit.start + start, end: edit.end + start, putIn: edit.putIn };
 }
 
-/** The message's tape; `undefined` if it cannot be had. A large message has its tape while it is handled; a small one is scanned again. */
+/** A large message has its tape while it is handled; a small one is scanned again. @returns `undefined` if neither is possible. */
 export function tapeOf(body: Buffer, { tape }: ClientMessage): JsonScanner | undefined {
   if (tape !== undefined) return tape;
   return body.length <= limits.readAtOnceBytesMax && ownTape.scan(body, ARGUMENT_DEPTH) ? ownTape : undefined;
 }
 
-/** Refuses closed arguments. Names that are short enough to be closed are decoded, and their number is bounded. */
+/** Names that are short enough to be closed are decoded, and their number is limited. */
 function refusalOfValues(tape: JsonScanner, body: Buffer, object: number, item: CuratedItem): RpcError | undefined {
   const subtreeEnd = tape.next(object);
   let examinedCount = 0;

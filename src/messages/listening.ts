@@ -1,12 +1,12 @@
-// What is read and written of a `subscriptions/listen`: its filter, in the request and in its acknowledgement (M25), and its id in the
-// notifications for it. Cold path.
+// The filter of a `subscriptions/listen`, in the request and in its acknowledgement (M25), and its id in the notifications for it. Cold
+// path.
 import { MEMBER_ABSENT, cutsOf, findMember, JsonScanner, jsonKind, partsOf } from '../bytes/index.js';
 import { type BackendMessage, type ClientMessage, capability } from '../mcp/index.js';
 import { isObject, limits } from '../shared/index.js';
 
 /**
- * For each kind of list change: `of`, the capability of a backend that has such lists; `member`, that of the filter; `bit`, the capability
- * of a backend that sends the notification; and `method`, the notification.
+ * For each kind of list: `of`, the capability of a backend that has such lists; `member`, the filter's member; `bit`, the capability of a
+ * backend that reports changes; and `method`, the notification.
  */
 export const listChanges = [
   {
@@ -33,9 +33,8 @@ export type ListChange = (typeof listChanges)[number];
 
 export interface ListenFilter {
   readonly changes: readonly ListChange[];
-  /** URIs of resources in the caller's form, without duplicates. */
+  /** As the caller writes them, without duplicates. */
   readonly uris: readonly string[];
-  /** Whether the filter names tasks. */
   readonly wantsTasks?: boolean;
 }
 
@@ -61,15 +60,15 @@ export function readListenFilter(body: Buffer, { paramsStart, paramsEnd }: Clien
   return { changes, uris: [...new Set(uris)].filter((uri) => uri !== ''), wantsTasks: taskIds.length > 0 };
 }
 
-/** The filter as a JSON object that has only the requested members. */
+/** As JSON, with the requested members only. */
 export function filterJson({ changes, uris }: ListenFilter): string {
   const members = changes.map(({ member }) => `"${member}":true`);
   if (uris.length > 0) members.push(`"resourceSubscriptions":${JSON.stringify(uris)}`);
   return `{${members.join()}}`;
 }
 
-// Puts into a notification for one listening client the id of the client's own `subscriptions/listen`, in `params._meta`, and removes any
-// other id there; all other bytes stay.
+// Puts the id of a client's `subscriptions/listen` into `params._meta` of a notification for it, and removes any other id there; all other
+// bytes stay.
 
 export const SUBSCRIPTION_ID_KEY = 'io.modelcontextprotocol/subscriptionId';
 
@@ -79,7 +78,7 @@ const END_BRACE = 0x7d;
 const scanner = new JsonScanner();
 
 /**
- * @param id the id of the client's request, as JSON.
+ * @param id of the client's request, as JSON.
  * @returns `undefined` for a message whose `_meta`, or the id in it, is ambiguous or malformed.
  */
 export function taggedNotification(bytes: Buffer, message: BackendMessage, id: string): Buffer | undefined {
@@ -99,10 +98,7 @@ export function taggedNotification(bytes: Buffer, message: BackendMessage, id: s
   return Buffer.concat(partsOf(bytes, [{ start, end, putIn: Buffer.from(id) }]));
 }
 
-/**
- * The notification without an id of a `subscriptions/listen`.
- * @returns `undefined` for a message whose `_meta`, or the id in it, is ambiguous or malformed.
- */
+/** Removes the id. @returns `undefined` as above. */
 export function untaggedNotification(bytes: Buffer, { paramsStart, paramsEnd }: BackendMessage): Buffer | undefined {
   if (paramsStart === -1) return bytes;
   const params = bytes.subarray(paramsStart, paramsEnd);
@@ -121,7 +117,7 @@ export function untaggedNotification(bytes: Buffer, { paramsStart, paramsEnd }: 
 
 const NO_BYTES = Buffer.alloc(0);
 
-/** The separator between a new first member and the object's other members; `''` when it has none. */
+/** The comma behind a new first member, if the object has others. */
 function commaIn(object: number): string {
   return scanner.next(object) > object + 1 ? ',' : '';
 }

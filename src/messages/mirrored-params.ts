@@ -1,5 +1,5 @@
-// The parameters of a call that the mirror repeats in headers: reads them from the arguments as they go to the backend, and compares them
-// with the headers of the caller's request (M13). Warm path: only for calls of tools with such parameters.
+// The parameters of a call that headers repeat: reads them from the arguments as they go to the backend, and compares them with the headers
+// of the caller's request (M13). Warm path: only for calls of tools with such parameters.
 import { Buffer } from 'node:buffer';
 import { jsonKind, JsonScanner, stringValue, ESCAPE_BYTES_MAX, partsOf } from '../bytes/index.js';
 import type { MirroredParam } from '../mcp/index.js';
@@ -7,40 +7,37 @@ import { headerIn, limits } from '../shared/index.js';
 import type { OutgoingMessage } from '../http-client/index.js';
 import { headText } from '../upstream/index.js';
 
-/** The path to the arguments in a message. */
 const ARGUMENTS_PATH: readonly string[] = ['params', 'arguments'];
 
-/** Returns the text of the key between the offsets, which exclude its quotes. */
+/** Decodes the key between the offsets, which exclude its quotes. */
 export type KeyText = (start: number, end: number) => string;
 
 /** A member on the path to parameters, or a parameter itself. */
 interface Step {
-  /** The index of the parameter; -1 where the member is none. */
+  /** The index of the parameter; -1 if it is none. */
   param: number;
   readonly members: Map<string, Step>;
 }
 
 /**
- * The paths to the mirrored parameters of one tool, from the message's root. One walk over the arguments finds all parameters, and reads
- * each key once: to search for each parameter among all keys would cost the product of what backends and callers choose.
+ * The paths to the mirrored parameters of one tool, from the message's root. One walk over the arguments finds all, and reads each key
+ * once: to search for each parameter among all keys would cost the product of what backends and callers choose.
  */
 export class MirroredPaths {
   static readonly #known = new WeakMap<readonly MirroredParam[], MirroredPaths>();
 
-  /** @returns the same object for the same array. */
   static of(params: readonly MirroredParam[]): MirroredPaths {
     let paths = MirroredPaths.#known.get(params);
     if (paths === undefined) MirroredPaths.#known.set(params, (paths = new MirroredPaths(params)));
     return paths;
   }
 
-  /** The depth of the deepest parameter. */
   readonly depth: number;
   readonly #root: Step = { param: -1, members: new Map() };
   readonly #paramCount: number;
-  /** The names of the members that contain further steps of a path. */
+  /** The names of members on the path to a parameter. */
   readonly #containers = new Set<string>();
-  /** The most bytes of a key that is a step of a path. */
+  /** The most bytes of any key on a path. */
   readonly #keyBytesMax: number;
 
   private constructor(params: readonly MirroredParam[]) {
@@ -63,7 +60,7 @@ export class MirroredPaths {
     this.#paramCount = params.length;
   }
 
-  /** Whether a container with this key may be on the path to a parameter. */
+  /** Whether an object with this key may be on the path to a parameter. */
   mayLead(keyStart: number, keyEnd: number, keyText: KeyText): boolean {
     return keyEnd - keyStart <= this.#keyBytesMax && this.#containers.has(keyText(keyStart, keyEnd));
   }
@@ -92,23 +89,22 @@ export class MirroredPaths {
 
 const scanner = new JsonScanner();
 const WHOLE_NUMBER = /^-?\d+$/;
-/** The values of a call, in the order of its tool's parameters; `undefined` for an absent value, and one that has no form in a header. */
+/** In the order of the tool's parameters; `undefined` for an absent value, and one that has no form in a header. */
 export type MirroredValues = readonly (string | typeof TOO_LONG | undefined)[];
 
 /** What was read from a large call. */
 export interface ReadArguments {
-  /** The tool's parameters, as known when the call was read. */
+  /** As known when the call was read. */
   readonly known: readonly MirroredParam[];
-  /** The values in the caller's message. */
   readonly own: MirroredValues;
-  /** The values that are sent, including those that the config fixes. */
+  /** As sent, including those that the config fixes. */
   readonly sent: MirroredValues;
 }
 
-/** Stands for a string that is too long for any header, and is not decoded, or for a number with too many digits. */
+/** A string that is too long for any header, and is not decoded, or a number with too many digits. */
 export const TOO_LONG = Symbol('too long');
 
-/** The values in a message. @returns `undefined` for a message that is too large to be parsed at once. */
+/** @returns `undefined` for a message that is too large to be parsed at once. */
 export function mirroredValuesIn(
   message: OutgoingMessage,
   params: readonly MirroredParam[],
@@ -168,12 +164,12 @@ const SENTINEL_END = '?=';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** A header's value, decoded if it has the form `=?base64?…?=`; `undefined` if that is not canonical base64 of UTF-8. */
+/** Decodes `=?base64?…?=`; `undefined` if that is not canonical base64 of UTF-8. */
 export function headerText(value: string): string | undefined {
   if (!value.startsWith(SENTINEL_START) || !value.endsWith(SENTINEL_END)) return value;
   const base64 = value.slice(SENTINEL_START.length, -SENTINEL_END.length);
   const bytes = Buffer.from(base64, 'base64');
-  // Decoding is lenient, but only one spelling of a value is accepted: an intermediary may not recognize another.
+  // Node's decoder is lenient, but an intermediary may not recognize another spelling of a value.
   if (bytes.toString('base64') !== base64) return undefined;
   try {
     return utf8.decode(bytes);
@@ -182,7 +178,7 @@ export function headerText(value: string): string | undefined {
   }
 }
 
-/** @returns what is wrong with the first header that differs from the arguments, as a text; `undefined` when all agree. */
+/** @returns in words what is wrong with the first header that differs from the arguments; `undefined` when all agree. */
 export function mirrorDisagreement(
   params: readonly MirroredParam[],
   values: MirroredValues,
@@ -200,11 +196,11 @@ export function mirrorDisagreement(
   return undefined;
 }
 
-/** Whether an argument and its header agree; a whole number may be written in several ways. */
+/** A whole number may be written in several ways. */
 function isSame(value: string, headerValue: string): boolean {
   if (value === headerValue) return true;
   const [, whole] = /^(-?\d+)(?:\.0+)?$/.exec(headerValue) ?? [];
-  // BigInt, because JavaScript numbers cannot tell large whole numbers apart.
+  // BigInt, because numbers cannot tell large whole numbers apart.
   return whole !== undefined && WHOLE_NUMBER.test(value) && BigInt(value) === BigInt(whole);
 }
 
@@ -212,7 +208,7 @@ function textOf(bytes: Buffer, node: number): MirroredValues[number] {
   return scalarText(bytes, scanner.start(node), scanner.end(node), scanner.kind(node));
 }
 
-/** A value as it is written in a header; `undefined` for a value that has no such form. */
+/** As in a header; `undefined` for a value that has no such form. */
 export function scalarText(bytes: Buffer, start: number, end: number, kind: number): MirroredValues[number] {
   if (kind === jsonKind.string) return stringValue(bytes, start, end);
   if (kind !== jsonKind.boolean && kind !== jsonKind.number) return undefined;

@@ -1,5 +1,5 @@
-// Converts a request for a backend of the modern era: adds the envelope to `_meta`, and the client's answers if the backend has asked for
-// input. No other bytes change. Warm path: only for such backends.
+// Converts a request for a modern backend: adds the envelope to `_meta`, and the client's answers if the backend has asked for input. No
+// other bytes change. Warm path: only for such backends.
 import { Buffer } from 'node:buffer';
 import { stringValue, JsonScanner, type Edit, partsOf } from '../bytes/index.js';
 import {
@@ -17,9 +17,9 @@ import { withEdits } from './rewriting.js';
 const NO_BYTES = Buffer.alloc(0);
 
 /**
- * A request with further edits. If they lie within the span that is replaced so far, the message is assembled and parsed again.
+ * Makes further edits. If they lie within the span that is replaced already, the message is assembled and parsed again.
  * @param editsOf finds the edits; `undefined` where they cannot be made.
- * @returns `undefined` also when the message would have to be parsed again, and is too large for that.
+ * @returns `undefined` also when the message is too large to be parsed again.
  */
 export function withEditsFor(
   outgoing: OutgoingMessage,
@@ -34,16 +34,15 @@ export function withEditsFor(
   if (body.length > limits.readAtOnceBytesMax) return undefined;
   const { putIn = NO_BYTES, requestId, trace, head } = outgoing;
   const whole = Buffer.concat(partsOf(body, [{ start: 0, end: 0, ...leftOut, putIn }]));
-  const reading = readClientMessage(whole);
-  if (typeof reading === 'string' || reading.kind === 'batch') return undefined;
-  const newEdits = editsOf(whole, reading);
+  const read = readClientMessage(whole);
+  if (typeof read === 'string' || read.kind === 'batch') return undefined;
+  const newEdits = editsOf(whole, read);
   return newEdits && withEdits({ body: whole, requestId, trace, head }, newEdits);
 }
 
 interface ModernAdditions {
-  /** Members of `_meta`, as JSON. */
   readonly envelope: Buffer;
-  /** For a request that is sent again because the backend has asked for input: its new id (N07), and the members to add to its params. */
+  /** For a request that is sent again with the client's answers: its new id (N07), and the members to add to its params. */
   readonly round: { readonly id: Buffer; readonly members: Buffer } | undefined;
 }
 
@@ -56,9 +55,9 @@ const CLOSE_BOTH = Buffer.from('}}');
 const BRACE = 0x7b;
 
 /**
- * @param outgoing the client's message with the changes made so far.
- * @returns `undefined` when a large message would have to be changed within the replaced span, or when the message itself has members that
- *   only the gateway may add, and that cannot be removed.
+ * @param outgoing the client's message as changed so far.
+ * @returns `undefined` when a large message would have to be changed within the replaced span, or when the message has members that only
+ * the gateway may add, and that cannot be removed.
  */
 export function modernMessage(
   outgoing: OutgoingMessage,
@@ -88,7 +87,7 @@ function editsOf(body: Buffer, message: ClientMessage, { envelope, round }: Mode
 }
 
 /**
- * The edit of `_meta` that adds the envelope, and removes the client's own members of the same names, with or without escapes.
+ * Adds the envelope to `_meta`, and removes the client's own members of the same names, with or without escapes.
  * @returns `undefined` when there may be such members and `_meta` is too large to be parsed at once.
  */
 function metaEdit(body: Buffer, start: number, end: number, envelope: Buffer): Edit | undefined {
@@ -107,9 +106,7 @@ function metaEdit(body: Buffer, start: number, end: number, envelope: Buffer): E
 }
 
 const ENVELOPE_PREFIX = Buffer.from('io.modelcontextprotocol/');
-/**
- * Whether the client's params have members that only the gateway may add: it answers the backend's questions for clients with a session.
- */
+/** Whether the client's params have members that only the gateway may add: it answers the backend's questions itself. */
 function hasRoundMembers(params: Buffer): boolean {
   const mayHave = params.includes(REQUEST_STATE) || params.includes(INPUT_RESPONSES);
   if (!mayHave && !params.includes(BACKSLASH)) return false;
@@ -136,7 +133,6 @@ function insertAt(offset: number, ...parts: readonly Buffer[]): Edit {
   return { start: offset, end: offset, putIn: Buffer.concat(parts) };
 }
 
-/** Whether the object that begins at `start` has no members. */
 function isEmpty(body: Buffer, start: number): boolean {
   let next = start + 1;
   while (body[next] === 0x20 || body[next] === 0x09 || body[next] === 0x0a || body[next] === 0x0d) next += 1;

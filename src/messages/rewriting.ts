@@ -14,24 +14,22 @@ import type { NameRoute } from '../user-config/index.js';
 import { callersTaskEdits, type TaskOwnership } from './task-ids.js';
 import { uriInsertion, uriPrefix, type UriRoute } from './uris.js';
 
-// Up: `<prefix>-<name>` becomes `<name>`, and a resource's URI becomes the backend's own (decisions 2.6). In a few requests, a task id or
-// curated arguments are changed as well.
+// Requests: `<prefix>-<name>` becomes `<name>`, and a resource's URI becomes the backend's own (decisions 2.6). In a few requests, a task
+// id or curated arguments change, too.
 
 const BACKSLASH = 0x5c;
 
-/** @returns the caller's message with the bare name; all other bytes stay. */
 export function bareNameBody(body: Buffer, message: ClientMessage, route: NameRoute): OutgoingMessage {
   const { nameStart, nameEnd } = message;
   const { prefix, bareName } = route;
   if (prefix === undefined || hasEscape(body, nameStart, nameEnd))
     return withString(body, nameStart, nameEnd, bareName);
   if (prefix === '') return { body };
-  // Without escapes, the token's bytes are the name in UTF-8, so the prefix follows the opening quote.
+  // Without escapes, the token's bytes are the name in UTF-8, with the prefix behind the opening quote.
   const start = nameStart + 1;
   return { body, leftOut: { start, end: start + Buffer.byteLength(prefix) } };
 }
 
-/** Like `bareNameBody`, for the URI of a resource. */
 export function bareUriBody(body: Buffer, message: ClientMessage, route: UriRoute): OutgoingMessage {
   const { nameStart, nameEnd } = message;
   if (hasEscape(body, nameStart, nameEnd)) return withString(body, nameStart, nameEnd, route.bareUri);
@@ -40,12 +38,12 @@ export function bareUriBody(body: Buffer, message: ClientMessage, route: UriRout
   return { body, leftOut: { start: start + route.cutStart, end: start + route.cutEnd } };
 }
 
-/** The message with one more edit, outside the bytes that are already replaced. The bytes between both are copied. */
+/** Makes one more edit, outside the bytes that are replaced already. The bytes between both are copied. */
 export function withEdit(message: OutgoingMessage, edit: Edit | undefined): OutgoingMessage {
   return edit === undefined ? message : withEdits(message, [edit]);
 }
 
-/** Like `withEdit`, for several edits in any order. All become one replaced span, within which no further edit may lie. */
+/** Makes edits in any order. All become one replaced span, within which no further edit may lie. */
 export function withEdits(message: OutgoingMessage, edits: readonly Edit[]): OutgoingMessage {
   if (edits.length === 0) return message;
   const { body, leftOut, putIn = NO_BYTES, requestId, trace, head } = message;
@@ -57,7 +55,6 @@ export function withEdits(message: OutgoingMessage, edits: readonly Edit[]): Out
   return { body, leftOut: { start, end }, putIn: replacementOf(body, ordered), requestId, trace, head };
 }
 
-/** The bytes that replace everything from the first edit to the last. */
 function replacementOf(body: Buffer, ordered: readonly Edit[]): Buffer {
   const from = ordered[0]!.start;
   let length = 0;
@@ -89,19 +86,18 @@ function hasEscape(body: Buffer, start: number, end: number): boolean {
   return false;
 }
 
-// Down: the answer gets the caller's own id, and resource URIs and task ids in the caller's form. All other bytes stay, and are not copied.
+// Answers: they get the caller's own id, and resource URIs and task ids in the caller's form. All other bytes stay, and are not copied.
 
 const NO_EDITS: readonly Edit[] = [];
 
 /**
- * @param id the caller's id.
  * @param uriName the backend's name in URIs.
  * @param places the bits of `uriPlace` where URIs are the backend's.
  * @param taskPlaces the bits of `taskPlace` where task ids are the backend's.
  * @param tasks `undefined` for a backend without tasks.
  * @param more further edits.
  * @returns the parts of the caller's answer; `undefined` when nothing changes; `task-unreachable` when the caller's form of a task id would
- *   be taken for that of another backend's task.
+ * be taken for that of another backend's task.
  */
 export function callersParts(
   bytes: Buffer,

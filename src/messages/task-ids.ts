@@ -1,6 +1,5 @@
-// Task ids as callers see them: `<backend>-<task id>`, like names. The backend's name is added in answers and removed from requests, in the
-// id of the task that a message is about and of the task that it belongs to; all other bytes stay. Tasks that the client runs for a backend
-// have the client's own ids, which pass unchanged.
+// Task ids as callers see them: `<backend>-<task id>`, like names. The backend's name is added in answers and removed from requests; all
+// other bytes stay. Tasks that the client runs for a backend have the client's own ids, which pass unchanged.
 import { findStringMember, stringValue, type Edit } from '../bytes/index.js';
 import {
   type BackendMessage,
@@ -12,17 +11,16 @@ import {
 } from '../mcp/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
 
-/** Distinguishes the tasks of one backend from those that the client runs for it. */
+/** Tells the tasks of one backend from those that the client runs for it. */
 export interface TaskOwnership {
   readonly backendName: string;
-  /** Whether the task is one that the client runs for the backend. */
   isClients(taskId: string): boolean;
-  /** Whether requests about the task reach the backend: false if the caller's form of the id begins with another backend's longer name. */
+  /** False if the caller's form of the id begins with another backend's longer name, so that requests would go there. */
   isReachable(taskId: string): boolean;
 }
 
 /**
- * The edits that bring a message's task ids into the caller's form.
+ * Brings a message's task ids into the caller's form.
  * @param places the bits of `taskPlace` where ids are the backend's.
  * @returns `undefined` when one of the ids would be taken for that of another backend's task.
  */
@@ -45,7 +43,6 @@ export function callersTaskEdits(
   return edits;
 }
 
-/** Whether the message names a task that it belongs to. */
 export function belongsToTask(bytes: Buffer, message: BackendMessage): boolean {
   const spans = message.taskIds ?? taskIds.find(bytes) ?? NO_SPANS;
   for (let row = 2; row < spans.length; row += NUMBERS_PER_PLACE) if (spans[row] === taskPlace.related) return true;
@@ -53,8 +50,7 @@ export function belongsToTask(bytes: Buffer, message: BackendMessage): boolean {
 }
 
 /**
- * The edit that brings the id of the task that a caller's message belongs to into the backend's form; `undefined` when the task is not that
- * backend's.
+ * Brings the id of the task that a caller's message belongs to into the backend's form; `undefined` when the task is not that backend's.
  * @param ownership `undefined` where the client cannot have given the backend any task id.
  */
 export function bareTaskEdit(
@@ -72,11 +68,11 @@ export function bareTaskEdit(
   const prefix = prefixOf(name);
   const idStart = start + 1 + prefix.length;
   if (prefix.compare(body, start + 1, idStart) === 0) return { start: start + 1, end: idStart, putIn: NO_BYTES };
-  // The caller has written a part of the backend's name with escapes.
+  // The caller has written part of the backend's name with escapes.
   return { start, end, putIn: Buffer.from(JSON.stringify(id.slice(name.length + 1))) };
 }
 
-/** The backend's name and `-`, as they are written in a JSON string. */
+/** As in a JSON string. */
 function prefixOf(backendName: string): Buffer {
   return Buffer.from(JSON.stringify(`${backendName}-`).slice(1, -1));
 }

@@ -1,5 +1,5 @@
-// Passes a request's trace to its backend: in a header, and also in `params._meta` if the client has a `traceparent` there. No other
-// byte of the message changes.
+// Passes a request's trace to its backend: in a header, and also in `params._meta` if the client has a `traceparent` there. No other byte
+// changes.
 import { Buffer } from 'node:buffer';
 import { findMember, JsonScanner, jsonKind } from '../bytes/index.js';
 import type { ClientMessage } from '../mcp/index.js';
@@ -10,22 +10,18 @@ import { withEdit } from './rewriting.js';
 import type { Exchange, ExchangeWatcher } from '../exchange/index.js';
 
 const KEY = Buffer.from('"traceparent"');
-/** The depth in `params` of the members of `_meta`. */
+/** Of the members of `_meta` in `params`. */
 const META_DEPTH = 2;
 
 const scanner = new JsonScanner();
 
-/** The parts of a relayed request that its trace depends on. */
 interface TracedPlan {
   readonly exchange: Exchange;
   readonly message: ClientMessage;
   readonly metadata: RequestMetadata;
 }
 
-/**
- * @param watcher traces requests, and gives the trace to pass, if there is one.
- * @returns the message to send; unchanged without a trace.
- */
+/** @param watcher gives the trace to pass, if there is one. */
 export function tracedMessage(
   watcher: ExchangeWatcher,
   { exchange, message, metadata }: TracedPlan,
@@ -48,7 +44,7 @@ function isFree({ body, leftOut }: OutgoingMessage, callersBody: Buffer, { start
   return body === callersBody && (leftOut === undefined || end <= leftOut.start || start >= leftOut.end);
 }
 
-/** The span of `params._meta.traceparent`, with its quotes. Params that are too large to be parsed at once are not searched. */
+/** The span with its quotes. Params that are too large to be parsed at once are not searched. */
 function traceparentIn(body: Buffer, { paramsStart, paramsEnd }: ClientMessage): ByteSpan | undefined {
   if (paramsStart === -1 || paramsEnd - paramsStart > limits.readAtOnceBytesMax) return undefined;
   const params = body.subarray(paramsStart, paramsEnd);

@@ -18,12 +18,12 @@ const VALUE_CHARACTER = /[A-Za-z0-9\-._~%]/;
 const IS_VALUE_CHARACTER = Array.from({ length: 128 }, (_, code) => VALUE_CHARACTER.test(String.fromCharCode(code)));
 
 /**
- * A path segment `.` or `..`, also behind an escaped separator, since servers decode the value of a variable. A server resolves it to
- * another path, which the template may not allow.
+ * A path segment `.` or `..`, also behind an escaped separator, since servers decode variables. It may lead to a path that the template
+ * does not allow.
  */
 const DOT_SEGMENT = /(?:^|[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?:[/\\?#]|%2f|%5c|%3f|%23|$)/i;
 
-/** The texts around the variables, one more than variables; `undefined` for a template of a higher level, or with too many variables. */
+/** The texts around the variables; `undefined` for a template of a higher level, or with too many variables. */
 function literalsOf(template: string): readonly string[] | undefined {
   // Because of the capturing group, every second part is a variable's name.
   const partsMax = 2 * TEMPLATE_VARIABLES_MAX + 1;
@@ -42,13 +42,13 @@ function literalsOf(template: string): readonly string[] | undefined {
 }
 
 /**
- * A URI that is matched against many templates of RFC 6570, level 1, where `{name}` stands for unreserved characters and percent-escapes;
+ * Matches one URI against many templates of RFC 6570, level 1, where `{name}` stands for unreserved characters and percent-escapes;
  * templates of higher levels match nothing. Neither is trusted: the time is linear in the length of either.
  */
 export class MatchedUri {
   readonly #uri: string;
   #hasDotSegment: boolean | undefined;
-  /** For each offset in the URI, the last offset at which a variable that begins there can end. */
+  /** For each offset: the last offset at which a variable that begins there can end. */
   #variableEnds: Uint32Array | undefined;
 
   constructor(uri: string) {
@@ -56,8 +56,8 @@ export class MatchedUri {
   }
 
   /**
-   * Each text between variables is matched at its first occurrence. A later one is never needed: if it led to a match, the text between
-   * both occurrences would be part of a variable, and could as well be part of the next variable.
+   * Each text between variables is matched at its first occurrence. A later one is never needed: what lies between both could as well be
+   * part of the next variable.
    */
   matches(template: string): boolean {
     const uri = this.#uri;
@@ -99,14 +99,14 @@ const UI = 'ui://';
 /** The backend that a caller's URI belongs to. */
 export interface UriRoute {
   readonly backend: CompiledBackend;
-  /** The URI as the backend knows it. */
+  /** As the backend writes it. */
   readonly bareUri: string;
-  /** The characters of the caller's URI that are not in the backend's: the backend's name. Everything before `cutEnd` is ASCII. */
+  /** The backend's name in the caller's URI. Everything before `cutEnd` is ASCII. */
   readonly cutStart: number;
   readonly cutEnd: number;
 }
 
-/** The bytes to insert into the URIs of one backend: into all but `ui:` URIs, and into `ui:` URIs. */
+/** The bytes to insert into the URIs of one backend: into `ui:` URIs, and into all others. */
 export interface UriPrefix {
   readonly plain: Buffer;
   readonly ui: Buffer;
@@ -120,16 +120,15 @@ export function uriPrefix(uriName: string): UriPrefix {
   return lastPrefix;
 }
 
-/** The last prefix: the next answer often needs the same. */
+/** The next answer often needs the same prefix. */
 let lastName = '';
 let lastPrefix: UriPrefix = { plain: Buffer.from('+'), ui: Buffer.from('/') };
 
-/** The caller's form of a backend's URI. */
 export function callersUri(uriName: string, uri: string): string {
   return uri.startsWith(UI) ? `${UI}${uriName}/${uri.slice(UI.length)}` : `${uriName}+${uri}`;
 }
 
-/** The insertion that brings a URI, the string token between the offsets with its quotes, into the caller's form. */
+/** Brings a URI into the caller's form. @param start,end of the string token, with its quotes. */
 export function uriInsertion(bytes: Buffer, start: number, end: number, prefix: UriPrefix): Insertion {
   const behindUi = endOfPrefix(bytes, start, end, UI);
   return behindUi === -1 ? { at: start + 1, putIn: prefix.plain } : { at: behindUi, putIn: prefix.ui };
@@ -141,18 +140,18 @@ export function routeUri(virtualHost: CompiledVirtualHost, uri: string): UriRout
   const nameEnd = uri.indexOf(cutStart === 0 ? '+' : '/', cutStart);
   if (nameEnd === -1) return undefined;
   const cutEnd = nameEnd + 1;
-  // `<backend>+ui://…` is accepted, too: a template may expand to it, and the client that expands the template does not know our form.
+  // `<backend>+ui://…` is accepted, too: a client may get it by expanding a template.
   const bareUri = uri.slice(0, cutStart) + uri.slice(cutEnd);
   const backend = findBackend(virtualHost, uri.slice(cutStart, nameEnd));
   return backend && { backend, bareUri, cutStart, cutEnd };
 }
 
 /**
- * Schemes and hosts are case-insensitive, and many clients write them in lower case, so a name that differs only in case is also found,
- * unless it could be another backend's.
+ * Many clients write schemes and hosts in lower case, so a name that differs only in case is also found, unless it could be another
+ * backend's.
  */
 function findBackend({ backendsByUriName }: CompiledVirtualHost, name: string): CompiledBackend | undefined {
-  // ASCII only: lower-casing turns some non-ASCII letters, which have more than one byte, into ASCII letters.
+  // ASCII only: some other letters become ASCII in lower case, and have more than one byte.
   if (Buffer.byteLength(name) !== name.length) return undefined;
   const backend = backendsByUriName.get(name);
   if (backend !== undefined) return backend;

@@ -1,6 +1,6 @@
 // Turns a call of `call_tool` into the call that it wraps, before anything else handles it: the bytes around the tool's own name and
-// arguments are overwritten with spaces. Nothing is moved or copied, so the arguments keep their bytes, and all other code sees an ordinary
-// call. Warm path: only where a virtual host has `"exposure": "search"`.
+// arguments are overwritten with spaces, so all other code sees an ordinary call. Warm path: only where a virtual host has `"exposure":
+// "search"`.
 import {
   MEMBER_ABSENT,
   MEMBER_AMBIGUOUS,
@@ -21,14 +21,14 @@ const NO_ARGUMENTS = Buffer.alloc(0);
 const scanner = new JsonScanner();
 
 /**
- * The arguments of a call, by which a retry is recognized as the same call. Cold path.
+ * The arguments of a call, by which a retry is recognized. Cold path.
  * @param message its tape, if it has one, must still be valid (`ClientMessage.tape`).
  * @returns `params.arguments` as received; empty if absent; all of `params` if the member is ambiguous.
  */
 export function argumentsIn(body: Buffer, { paramsStart, paramsEnd, tape }: ClientMessage): Buffer {
   if (paramsStart === -1) return NO_ARGUMENTS;
   const params = body.subarray(paramsStart, paramsEnd);
-  // A small message has no tape, so its params are scanned again.
+  // A small message has no tape.
   if (tape === undefined) scanner.scan(params, 1);
   const [read, bytes] = tape === undefined ? [scanner, params] : [tape, body];
   const node = findMember(read, bytes, tape === undefined ? 0 : findMember(tape, body, 0, 'params'), 'arguments');
@@ -36,7 +36,7 @@ export function argumentsIn(body: Buffer, { paramsStart, paramsEnd, tape }: Clie
   return node < 0 ? params : bytes.subarray(read.start(node), read.end(node));
 }
 
-/** The names of the two tools that replace all others on a virtual host with `"exposure": "search"`. */
+/** The two tools that replace all others on a virtual host with `"exposure": "search"`. */
 export const FIND_TOOLS = 'find_tools';
 export const CALL_TOOL = 'call_tool';
 
@@ -63,22 +63,22 @@ export function unwrapCall(
   const fault = tape === undefined ? WRONG : unwrapIn(tape, body);
   if (fault !== undefined) return done(fault);
   const isLarge = body.length > limits.readAtOnceBytesMax;
-  const finish = (reading: ReturnType<typeof readClientMessage>): void => {
-    if (typeof reading === 'string' || reading.kind === 'batch') return done(WRONG);
+  const finish = (call: ReturnType<typeof readClientMessage>): void => {
+    if (typeof call === 'string' || call.kind === 'batch') return done(WRONG);
     request.isWrapped = true;
-    // The mirror must repeat the name that the body has now, since code and other processes rely on the headers.
+    // The headers must repeat the name that the body has now: other code and other processes rely on them.
     const { mirror } = request;
     if (mirror.name !== '') {
-      const name = headText(stringValue(body, reading.nameStart, reading.nameEnd));
+      const name = headText(stringValue(body, call.nameStart, call.nameEnd));
       request.mirror = { ...mirror, name };
     }
-    done(reading);
+    done(call);
   };
   if (isLarge) readLargeClientMessage(subject, body, finish);
   else finish(readClientMessage(body));
 }
 
-/** Unwraps the call in place. @returns what is wrong, and then nothing was changed; `undefined` if the call was unwrapped. */
+/** @returns what is wrong, and then nothing was changed. */
 function unwrapIn(tape: JsonScanner, body: Buffer): string | undefined {
   const params = findMember(tape, body, 0, 'params');
   const outerName = findMember(tape, body, params, 'name');
@@ -97,7 +97,7 @@ function unwrapIn(tape: JsonScanner, body: Buffer): string | undefined {
   return undefined;
 }
 
-/** Overwrites a member with spaces, together with the comma between it and its neighbour. */
+/** Together with the comma between it and its neighbour. */
 function blankMember(tape: JsonScanner, body: Buffer, object: number, member: number): void {
   let start = tape.keyStart(member) - 1;
   let end = tape.end(member);

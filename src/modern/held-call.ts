@@ -1,6 +1,6 @@
 // One call of a modern client whose legacy backend has asked the client something in the middle of it. The client is answered that
-// input is required, and the call stays open at the backend until the client makes it again with the answers: that retry continues
-// the call. What a backend asks at about the same time goes into one round. Cold path: created when a backend asks.
+// input is required, and the call stays open at the backend until the client calls again with the answers (a retry). Questions that
+// come at about the same time go into one round. Cold path: created when a backend asks.
 //
 //   served ──the backend asks──> asking ──a moment later──> held ──the retry──> served
 //   asking ──the backend wants no answer any more──> served
@@ -29,19 +29,18 @@ import { inputRequiredResult } from './modern-results.js';
 import { newCallKey, type HeldCallAddress, type StateOrigin } from './request-state.js';
 
 /**
- * An exchange without a caller: for a call whose client has yet to answer what the backend has asked, and for subscriptions that the
- * gateway makes itself (listen-request.ts). Everything is dropped except the answer, which is handed to `onAnswer`.
+ * An exchange without a caller: for a call whose client has yet to answer the backend, and for subscriptions that the gateway makes itself
+ * (listen-request.ts). Everything but the answer is dropped.
  */
 export class AnswerOnlyExchange extends CallerlessExchange {
   override readonly isAborted: boolean;
   override readonly copiesSmallBodies: boolean = true;
   readonly #onAnswer: (status: number, message: Buffer | undefined) => void;
   #isOver = false;
-  /** The parts of an answer that is given in parts; `undefined` when it is too large. */
+  /** `undefined` when the answer is too large, or not given in parts. */
   #parts: Buffer[] | undefined = undefined;
 
   /**
-   * @param request the request that the call came with.
    * @param onAnswer called once, with the whole message; `undefined` when it is too large to be kept, or was broken off.
    * @param isAborted false where somebody waits for the answer, so that the call does not count as abandoned.
    */
@@ -75,7 +74,6 @@ export class AnswerOnlyExchange extends CallerlessExchange {
     this.#finish(200, this.#parts && Buffer.concat(this.#parts));
   }
 
-  /** No answer will come, or no more of it: calls `onAnswer` without a message. */
   override reset(): void {
     this.#finish(502, undefined);
   }
@@ -104,9 +102,8 @@ export interface CurrentCaller {
 
 export interface HeldCallMeans {
   readonly origin: StateOrigin;
-  /** The backend's name, for logs and metrics. */
   readonly backendName: string;
-  /** Hash of the backend's allow-list of resources under which the call was allowed. */
+  /** Hash of the allow-list of resources under which the call was allowed. */
   readonly allowList: string | undefined;
   readonly account: Account;
   readonly backendRequests: Pick<BackendRequests, 'onAnswer'>;
@@ -127,26 +124,26 @@ export class HeldCall {
   readonly key = newCallKey();
   readonly #calls: HeldCalls;
   readonly #plan: HeldCallMeans;
-  /** Bytes taken from the subject's share: for the request, for questions, and for an answer that is kept. */
+  /** Counted in the subject's share: the request, the questions, and an answer that is kept. */
   #keptBytes: number;
   #state: State = 'served';
-  #caller: CurrentCaller;
-  /** The questions that the client has not answered, by id. */
+  /** Changed only here. */
+  caller: CurrentCaller;
+  /** Not answered yet; by id. */
   readonly #questions = new Map<string, Question>();
   #questionBytes = 0;
   #questionCount = 0;
   #round = 0;
   #gathering: NodeJS.Timeout | undefined;
   #deadline: Deadline | undefined;
-  /** The backend's answer, as a whole message, and its HTTP status, if it came while no caller waited. */
+  /** The backend's answer and its HTTP status, if it came while no caller waited. */
   #answer: { readonly status: number; readonly message: Buffer } | undefined;
 
-  /** Called by `HeldCalls` only. */
   constructor(calls: HeldCalls, plan: HeldCallMeans) {
     this.#calls = calls;
     this.#plan = plan;
-    this.#caller = plan.caller;
-    // The request's body stays in memory, but its count in the share ends with the caller's first exchange.
+    this.caller = plan.caller;
+    // The request's body stays in memory, although its count ends with the caller's first exchange.
     const { length } = plan.caller.exchange.request.body;
     this.#keptBytes = length < limits.countedFromBytes ? 0 : length;
     plan.account.requestBytes.take(this.#keptBytes);
@@ -157,7 +154,7 @@ export class HeldCall {
   }
 
   /**
-   * Takes a question of the backend's into the next round.
+   * Takes a question into the next round.
    * @param id the gateway's, as JSON; the message has it already.
    * @returns why the client cannot be asked that.
    */
@@ -175,7 +172,7 @@ export class HeldCall {
     return undefined;
   }
 
-  /** The backend no longer wants an answer to this question. @param id the gateway's, as JSON. */
+  /** The backend no longer wants an answer. @param id the gateway's, as JSON. */
   withdraw(id: Buffer): void {
     this.#forgetQuestion(id.toString());
     if (this.#questions.size > 0 || !this.#transition('asking', 'served')) return;
@@ -199,23 +196,23 @@ export class HeldCall {
    * Continues the call with the client's retry. Only if `isHeldAt`.
    * @param answers results, by the names of the questions; unknown names are ignored.
    */
-  goOn(caller: CurrentCaller, answers: ReadonlyMap<string, Buffer>): void {
+  continueWith(caller: CurrentCaller, answers: ReadonlyMap<string, Buffer>): void {
     const { origin, backendName, request } = this.#plan;
     this.#deadline?.cancel();
-    this.#caller = caller;
+    this.caller = caller;
     caller.exchange.watcher?.onIdentified(origin.method, backendName, origin.name, nameKindOf(origin.method));
     if (this.#answer !== undefined) {
-      this.#giveAnswer(this.#answer.status, this.#answer.message);
+      this.#sendAnswer(this.#answer.status, this.#answer.message);
       this.#end();
       return;
     }
     this.#transition('held', 'served');
-    request.goOn(caller.exchange);
+    request.continueWith(caller.exchange);
     for (const question of [...this.#questions.values()]) {
       const result = answers.get(question.name);
       if (result !== undefined) this.#passAnswer(question, result);
     }
-    // Questions that are still unanswered, or were asked meanwhile, go into a new round at once.
+    // Unanswered and new questions go into a new round at once.
     if (this.#questions.size > 0 && this.#transition('served', 'asking')) this.#gather();
   }
 
@@ -224,27 +221,23 @@ export class HeldCall {
     if (this.#state !== 'answered') this.#end();
   }
 
-  get caller(): CurrentCaller {
-    return this.#caller;
-  }
-
   #gather(): void {
     this.#gathering = setTimeout(() => this.#endRound(), HELD_GATHER_MS);
   }
 
   #endRound(): void {
     const { origin, request } = this.#plan;
-    const current = this.#caller;
+    const current = this.caller;
     if (!this.#transition('asking', 'held')) return;
     this.#round += 1;
-    // The retry's exchange and body are no longer kept.
-    this.#caller = this.#plan.caller;
+    // The retry's exchange and body are not kept.
+    this.caller = this.#plan.caller;
     const inputRequests = [...this.#questions.values()].map(({ name, text }) => `"${name}":${text}`);
     const requestState = this.#calls.stateOf(origin, { call: this.key, round: this.#round });
     const result = inputRequiredResult(`{${inputRequests.join()}}`, requestState);
     current.exchange.watcher?.onOutcome('ok', '', -1);
     this.#deadline = this.#calls.deadlines.after(limits.personMsMax, () => this.#onTimeUp());
-    const { request: first } = this.#caller.exchange;
+    const { request: first } = this.caller.exchange;
     request.pauseWith(
       resultMessage(idSpanOf(current.exchange, current.message), result),
       new AnswerOnlyExchange(first, (...given) => this.#onAnswer(...given)),
@@ -258,13 +251,13 @@ export class HeldCall {
     const { requestBytes } = this.#plan.account;
     const kept = message !== undefined && requestBytes.tryTake(message.length) === undefined ? message : undefined;
     this.#keptBytes += kept?.length ?? 0;
-    const { exchange, message: call } = this.#caller;
+    const { exchange, message: call } = this.caller;
     this.#answer = { status, message: kept ?? errorMessage(idSpanOf(exchange, call), rpcErrors.answerTooLargeToHold) };
   }
 
-  #giveAnswer(status: number, message: Buffer): void {
-    const { exchange } = this.#caller;
-    const id = idSpanOf(this.#caller.exchange, this.#caller.message);
+  #sendAnswer(status: number, message: Buffer): void {
+    const { exchange } = this.caller;
+    const id = idSpanOf(this.caller.exchange, this.caller.message);
     const answered = readBackendMessage(message);
     if (answered === undefined) {
       answerError(exchange, id, rpcErrors.answerTooLargeToHold);
@@ -282,7 +275,7 @@ export class HeldCall {
     const body = Buffer.concat([ANSWER_HEAD, id, ANSWER_RESULT, result, ANSWER_TAIL]);
     const start = ANSWER_HEAD.length;
     const message = { idStart: start, idEnd: start + id.length, relatedTaskStart: -1, relatedTaskEnd: -1 };
-    this.#plan.backendRequests.onAnswer({ ...this.#caller.exchange.request, body }, message);
+    this.#plan.backendRequests.onAnswer({ ...this.caller.exchange.request, body }, message);
   }
 
   #forgetQuestion(id: string): void {
@@ -318,7 +311,6 @@ export class HeldCall {
     this.#calls.drop(this);
   }
 
-  /** The only method that sets the state. @returns whether the state was `from`. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;
@@ -326,7 +318,7 @@ export class HeldCall {
   }
 }
 
-/** A backend's request in the form of an input request; `undefined` if no modern client can be asked for it. */
+/** A backend's request as an input request; `undefined` if no modern client can be asked for it. */
 function inputRequestOf(bytes: Buffer): string | undefined {
   const message = readBackendMessage(bytes);
   if (message === undefined || !INPUT_METHODS.has(message.method)) return undefined;

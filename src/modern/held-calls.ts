@@ -1,5 +1,5 @@
-// The calls that are held open in this process (held-call.ts), and the routing of a retry to its call, whichever worker of this
-// gateway holds it. A call is found only by its `requestState`. Cold path.
+// The calls that are held open in this process (held-call.ts). A retry is routed by its `requestState` to its call, whichever worker of
+// this gateway holds it. Cold path.
 import { stringValue, jsonKind, type JsonScanner, readings } from '../bytes/index.js';
 import type { ClientMessage } from '../mcp/index.js';
 import { Quota, type DeadlineWheel } from '../fair/index.js';
@@ -24,7 +24,7 @@ export interface HeldCallsOptions {
   /** Shared by this gateway's workers. */
   readonly secret: Uint8Array;
   readonly slot: number;
-  /** Passes a request on to the worker of another slot; the exchange must still be answered when `onGone` is called. */
+  /** Forwards a request to the worker of another slot; the exchange must still be answered when `onGone` is called. */
   readonly forwardToSlot?: ((slot: number, ...request: Parameters<ForwardRequest>) => void) | undefined;
 }
 
@@ -34,7 +34,8 @@ export class HeldCalls {
   readonly #states: RequestStates;
   readonly #calls = new Map<string, HeldCall>();
   readonly #quota = new Quota(limits.heldCallsMax);
-  #isClosed = false;
+  /** This process holds no more calls, because no retry would reach it. Changed only here. */
+  isClosed = false;
 
   constructor(options: HeldCallsOptions) {
     this.deadlines = options.deadlines;
@@ -42,18 +43,13 @@ export class HeldCalls {
     this.#states = new RequestStates(options.secret);
   }
 
-  /** Whether this process holds no more calls, because no retry would reach it. */
-  get isClosed(): boolean {
-    return this.#isClosed;
-  }
-
   get count(): number {
     return this.#calls.size;
   }
 
-  /** @returns `undefined` when closed, or when there is no room for one more call of the subject's. */
+  /** @returns `undefined` when closed, or when the subject has too many. */
   tryHold(plan: HeldCallMeans): HeldCall | undefined {
-    if (this.#isClosed || !this.#quota.tryTake(plan.account.subject)) return undefined;
+    if (this.isClosed || !this.#quota.tryTake(plan.account.subject)) return undefined;
     const call = new HeldCall(this, plan);
     this.#calls.set(call.key, call);
     return call;
@@ -61,21 +57,20 @@ export class HeldCalls {
 
   /** No retry will reach this process any more: gives up the calls that wait for one, and tells their backends. */
   giveUpAll(): void {
-    this.#isClosed = true;
+    this.isClosed = true;
     for (const call of [...this.#calls.values()]) call.giveUpHeld();
   }
 
-  /** For `HeldCall`: the call is over. */
   drop(call: HeldCall): void {
     if (this.#calls.delete(call.key)) this.#quota.give(call.subject);
   }
 
-  /** For `HeldCall`: the `requestState` that leads a retry to the call. */
+  /** The `requestState` that leads a retry to the call. */
   stateOf(origin: StateOrigin, address: Omit<HeldCallAddress, 'slot'>): string {
     return this.#states.seal(origin, { slot: this.#options.slot, ...address });
   }
 
-  /** A state for a request without a held call: once its client has answered, any worker makes the call from the start. */
+  /** For a request without a held call: once its client has answered, any worker makes the call from the start. */
   stateToBeginAnew(origin: StateOrigin): string {
     return this.stateOf(origin, { call: newCallKey(), round: NOTHING_HELD });
   }
@@ -83,10 +78,10 @@ export class HeldCalls {
   /**
    * Continues the call that the request is a retry of.
    * @param message with an envelope.
-   * @returns whether the request is dealt with: `false` if it has no state of the gateway's (its state is a backend's, or invalid),
-   *   `anew` if it is to be served as if it had no state.
+   * @returns whether the request is dealt with: `false` if it has no state of the gateway's, `anew` if it is to be served as if it had no
+   * state.
    */
-  tryGoOn(caller: Caller, exchange: Exchange, message: ClientMessage): boolean | 'anew' {
+  tryContinue(caller: Caller, exchange: Exchange, message: ClientMessage): boolean | 'anew' {
     const { body } = exchange.request;
     const state = requestStateIn(body, message);
     if (state === undefined || !isStateShaped(state)) return false;
@@ -96,13 +91,13 @@ export class HeldCalls {
     if (address === undefined) return false;
     if (address === 'expired') this.#fail(exchange, message);
     else if (address.round === NOTHING_HELD) return this.#isAccepted(exchange, message) ? 'anew' : true;
-    else if (address.slot === this.#options.slot) this.#goOn(caller, exchange, message, address);
+    else if (address.slot === this.#options.slot) this.#continue(caller, exchange, message, address);
     else if (this.#options.forwardToSlot === undefined) this.#fail(exchange, message);
     else this.#options.forwardToSlot(address.slot, caller, exchange, () => this.#fail(exchange, message));
     return true;
   }
 
-  /** Whether the client's user has opened the addresses that the backend named; if not, answers the request with an error. */
+  /** Whether the client's user has opened the addresses that the backend named; if not, answers with an error. */
   #isAccepted(exchange: Exchange, message: ClientMessage): boolean {
     const { inputResponsesStart: start, inputResponsesEnd: end } = message.envelope!;
     const isDone = start !== -1 && hasOpenedUrls(exchange.request.body.subarray(start, end));
@@ -110,13 +105,18 @@ export class HeldCalls {
     return isDone;
   }
 
-  #goOn({ subject, virtualHost }: Caller, exchange: Exchange, message: ClientMessage, address: HeldCallAddress): void {
+  #continue(
+    { subject, virtualHost }: Caller,
+    exchange: Exchange,
+    message: ClientMessage,
+    address: HeldCallAddress,
+  ): void {
     const call = this.#calls.get(address.call);
     if (call?.isHeldAt(address) !== true) return this.#fail(exchange, message);
     const obstacle = call.obstacleFor(virtualHost, { exchange, message });
     if (obstacle !== undefined) return this.#refuse(exchange, message, obstacle);
     const { inputResponsesStart: start, inputResponsesEnd: end } = message.envelope!;
-    if (start === -1) return call.goOn({ exchange, message }, NO_ANSWERS);
+    if (start === -1) return call.continueWith({ exchange, message }, NO_ANSWERS);
     const bytes = exchange.request.body.subarray(start, end);
     readings.readNow(subject, bytes, 1, (tape) => {
       const answers = tape && answersIn(tape, bytes);
@@ -124,7 +124,7 @@ export class HeldCalls {
       if (!call.isHeldAt(address)) this.#fail(exchange, message);
       else if (answers === undefined)
         answerError(exchange, idSpanOf(exchange, message), rpcErrors.inputResponsesInvalid);
-      else if (!exchange.isAborted) call.goOn({ exchange, message }, answers);
+      else if (!exchange.isAborted) call.continueWith({ exchange, message }, answers);
     });
   }
 
@@ -138,7 +138,6 @@ export class HeldCalls {
   }
 }
 
-/** @param args of the request, if they are known already. */
 export function stateOriginOf(
   subject: string,
   virtualHostId: string,
@@ -152,7 +151,7 @@ export function stateOriginOf(
   return { subject, virtualHostId, method, name, argsHash: argumentsHash(args), headersHash: headers };
 }
 
-/** The request's state; `undefined` if it has none, or if the state is not a string or is longer than any of the gateway's. */
+/** `undefined` if there is none, or if it cannot be the gateway's: not a string, or too long. */
 function requestStateIn(body: Buffer, { envelope }: ClientMessage): string | undefined {
   if (envelope === undefined || envelope.requestStateStart === -1) return undefined;
   const { requestStateStart: start, requestStateEnd: end } = envelope;
@@ -175,6 +174,6 @@ function answersIn(tape: JsonScanner, bytes: Buffer): ReadonlyMap<string, Buffer
 /** The round in a state without a held call. */
 const NOTHING_HELD = 0;
 const QUOTE = 0x22;
-/** Longer than any state of the gateway's, even with every character written as an escape. */
+/** Longer than any state of the gateway's, even with every character escaped. */
 const STATE_BYTES_MAX = 1_024;
 const NO_ANSWERS: ReadonlyMap<string, Buffer> = new Map();

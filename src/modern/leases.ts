@@ -1,8 +1,7 @@
-// Leases: the sessions in which modern requests are served. Clients are never told their ids. Each is shared by all requests of one
-// subject to one virtual host that declare the same capabilities and have the same passthrough headers, which may be credentials.
-// Leases count among their subject's sessions. An idle lease ends in time, or when its subject has no room for another session, but
-// never for another subject. Only a part of a subject's leases may have the same headers, so that one program cannot keep another one
-// out. Hot path: two map lookups per request.
+// Leases: the sessions in which modern requests are served. Clients are never told their ids. Each is shared by all requests of one subject
+// to one virtual host that declare the same capabilities and have the same passthrough headers, which may be credentials. An idle lease
+// ends in time, or when its subject has no room for another session, but never for another subject. Only a part of a subject's leases may
+// have the same headers, so that one program cannot keep another one out. Hot path: two map lookups per request.
 import type { Account, Accounts } from '../fair/index.js';
 import { limits, refusals, type Refusal } from '../shared/index.js';
 import { MODERN_PROTOCOL_VERSION } from '../mcp/index.js';
@@ -15,20 +14,18 @@ import { type ForwardRequest, Session, type Sessions, LEASE_SHARE_OF_FREE } from
 
 interface Lease {
   readonly session: Session;
-  /** The hash of its headers. */
   readonly headers: string;
 }
 
-/** The leases of one subject. */
 interface SubjectLeases {
   readonly byKey: Map<string, Lease>;
-  /** The lease without headers that was asked for last: a program mostly asks for the same one again. */
+  /** The lease without headers that was used last: it is mostly the next one, too. */
   last: Session | undefined;
 }
 
-/** The workers of one gateway, each of which has leases of its own. */
+/** The workers of one gateway, each with leases of its own. */
 export interface LeaseOwners extends Pick<HeldCallsOptions, 'slot' | 'forwardToSlot'> {
-  /** The slot that owns what has this key. */
+  /** The slot that owns the lease with this key. */
   readonly ownerOf?: ((key: string) => number) | undefined;
 }
 
@@ -38,7 +35,7 @@ export class Leases {
   readonly #accounts: Accounts;
   readonly #idleTimeoutMs: number;
   readonly #bySubject = new Map<string, SubjectLeases>();
-  /** Streams of clients that listen, by subject and key of the lease in which their other requests are served. */
+  /** Of clients that listen, by subject and key of the lease in which their other requests are served. */
   readonly #listeners = new Map<string, Set<SessionStream>>();
 
   constructor(sessions: Sessions, accounts: Accounts, idleTimeoutMs: number, owners: LeaseOwners = { slot: 0 }) {
@@ -71,7 +68,7 @@ export class Leases {
     return lease;
   }
 
-  /** Passes a request on to the process that owns the lease for such requests; `undefined` if it is this one. */
+  /** Forwards a request to the process that owns the lease for such requests; `undefined` if it is this one. */
   forwarderToOwner(
     { subject, virtualHost }: Caller,
     capabilities: Buffer,
@@ -100,7 +97,6 @@ export class Leases {
     };
   }
 
-  /** @param headers their hash. */
   #begin(
     account: Account,
     virtualHost: Caller['virtualHost'],
@@ -115,11 +111,11 @@ export class Leases {
       account,
       virtualHost,
       protocolVersion: MODERN_PROTOCOL_VERSION,
-      // Several programs may share the lease, so the backend is told the name of none of them.
+      // Several programs may share the lease, so the backend is told no name.
       introduction: { clientInfo, capabilities },
       leasedForMs: this.#idleTimeoutMs,
     });
-    // Another refusal, because it must not advise DELETE: a modern client has no session id.
+    // The other refusal advises DELETE, but a modern client has no session id.
     if (!(lease instanceof Session)) return lease === refusals.subjectSessionsFull ? refusals.subjectLeasesFull : lease;
     lease.forwardToOwner = this.#forwarderToOwner(`${subject}\n${key}`);
     const listeners = this.#listeners.get(`${subject}\n${key}`);
@@ -137,14 +133,13 @@ export class Leases {
     return lease;
   }
 
-  /** `undefined` if this process is the owner. */
   #forwarderToOwner(key: string): ForwardRequest | undefined {
     const { slot, ownerOf, forwardToSlot } = this.#owners;
     const owner = ownerOf?.(key) ?? slot;
     return owner === slot || forwardToSlot === undefined ? undefined : (...request) => forwardToSlot(owner, ...request);
   }
 
-  /** Makes room for one more lease with these headers, by ending an idle one if need be. */
+  /** For one more lease with these headers; ends an idle one if need be. */
   #tryMakeRoom({ subject, sessions }: Account, headers: string): boolean {
     const leases = this.#bySubject.get(subject);
     if (leases === undefined) return true;
@@ -155,7 +150,7 @@ export class Leases {
     return leases.byKey.size < max || this.#tryEndIdle(subject);
   }
 
-  /** Ends one of the subject's idle leases: the least recently used one, among those with the headers that have the most leases. */
+  /** Ends the least recently used idle lease among those with the headers that have the most leases. */
   #tryEndIdle(subject: string): boolean {
     const leases = [...(this.#bySubject.get(subject)?.byKey.values() ?? [])];
     const counts = new Map<string, number>();
@@ -175,7 +170,6 @@ export class Leases {
   }
 }
 
-/** @param headers their hash. */
 function keyOf(virtualHostId: string, headers: string, capabilities: Buffer): string {
   return `${virtualHostId}\n${headers}\n${capabilities.toString('latin1')}`;
 }

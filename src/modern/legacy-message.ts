@@ -1,5 +1,5 @@
-// A modern client's request in the form that a legacy backend wants: with an id and a progress token of the gateway's, and without the
-// envelope, `requestState` and `inputResponses`. A server of both eras would take the envelope for a modern request, whatever its session.
+// A modern client's request in the form for a legacy backend: with an id and a progress token of the gateway's, and without the envelope,
+// `requestState` and `inputResponses`. A server of both eras would serve a request with an envelope as a modern one, whatever its session.
 import { addInOrder, type Edit } from '../bytes/index.js';
 import type { ClientMessage, ModernEnvelope } from '../mcp/index.js';
 import type { OutgoingMessage } from '../http-client/index.js';
@@ -58,13 +58,13 @@ function addMember(values: ByteRange[], start: number, end: number): void {
   if (start !== -1) addInOrder(values, { start, end });
 }
 
-/** Where the member whose value begins at `valueStart` begins, with its key. None of the envelope's keys has a quote in it. */
+/** Where the member with this value begins, with its key. None of the envelope's keys contains a quote. */
 function memberStart(body: Buffer, valueStart: number): number {
   const keyEnd = body.lastIndexOf(QUOTE, valueStart - 1);
   return body.lastIndexOf(QUOTE, keyEnd - 1);
 }
 
-/** Where the next member begins, after a member that ends at `end`; -1 after the last member. */
+/** Where the next member begins; -1 after the last one. */
 function nextMember(body: Buffer, end: number): number {
   const at = pastBlanks(body, end);
   return body[at] === COMMA ? pastBlanks(body, at + 1) : -1;
@@ -84,7 +84,7 @@ function pastBlanks(body: Buffer, from: number): number {
   return at;
 }
 
-/** Between the tokens of valid JSON, white space alone has bytes this low. */
+/** Between the tokens of valid JSON, only white space has bytes this low. */
 function isBlank(byte: number | undefined): boolean {
   return byte !== undefined && byte <= SPACE;
 }

@@ -1,6 +1,6 @@
-// One `subscriptions/listen` (M25): one stream to the caller, and behind it a session that nobody else uses, in which each backend
-// that can send notifications is listened to and gets subscriptions to its own resources. The caller hears what a client with a
-// session and an open GET would hear; a backend that becomes available later is heard from then on. Cold path.
+// One `subscriptions/listen` (M25): one stream to the caller, and behind it a session of its own, in which each backend that can send
+// notifications is listened to and gets subscriptions to its resources. The caller receives what a client with a session and an open GET
+// would receive, also from a backend that becomes available later. Cold path.
 //
 //   opening ── every backend has answered, or the patience is over ──> acknowledged
 //   opening, acknowledged ── the caller goes away, the session's stream ends, drain ──> over
@@ -34,10 +34,9 @@ interface ListenRequestPlan {
   readonly context: UpstreamContext;
   readonly dispatcher: Pick<Dispatcher, 'request'>;
   readonly caller: Caller;
-  /** Used by this request alone. */
   readonly session: Session;
   readonly exchange: Exchange;
-  /** The id of the caller's request, as JSON. */
+  /** Of the caller's request, as JSON. */
   readonly idJson: string;
   readonly filter: ListenFilter;
   /** Reports list changes in the lease of the caller's other requests to the stream. @returns a function that ends this. */
@@ -49,18 +48,14 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
   readonly isCancellable = false;
   readonly #plan: ListenRequestPlan;
   #state: State = 'opening';
-  /** The messages that backends send in the session. */
   #unsolicited: UnsolicitedMessages | undefined;
   #endListening: (() => void) | undefined;
   #patience: Deadline | undefined;
-  /** Backends that are not ready yet. */
   readonly #pendingBackends = new Set<CompiledBackend>();
-  /** URIs that have not been subscribed to yet. */
   readonly #urisLeft: string[];
   #askingCount = 0;
-  /** Whether `#awaitModernBackends` has run: modern backends have been sent the subscriptions, and are waited for once more. */
+  /** Modern backends have been sent the subscriptions, and are waited for once more. */
   #areModernAwaited = false;
-  /** URIs whose subscription the backend has accepted. */
   readonly #acceptedUris = new Set<string>();
 
   constructor(plan: ListenRequestPlan) {
@@ -100,7 +95,7 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
     this.#onProgress();
   }
 
-  /** Waits until the backend is listened to, so that nothing is lost that it says after the acknowledgement. */
+  /** Waits until the backend is listened to: nothing that it sends after the acknowledgement may be lost. */
   #awaitBackend(backend: CompiledBackend): void {
     const { session, exchange, caller } = this.#plan;
     if (!session.hasConfig(caller.virtualHost)) return this.#onReady(backend);
@@ -126,15 +121,15 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
     }
   }
 
-  /** Sent through the dispatcher like a legacy client's request: it finds the backend, and checks that the caller may have the URI. */
+  /** Sent through the dispatcher like a legacy client's request, which finds the backend and checks that the caller may have the URI. */
   #subscribe(uri: string, done: (isAccepted: boolean) => void): void {
     const { context, dispatcher, caller, session, exchange } = this.#plan;
     const params = JSON.stringify({ uri });
     const id = context.ids.next().toString();
     const body = Buffer.from(`{"jsonrpc":"2.0","id":${id},"method":"resources/subscribe","params":${params}}`);
     const onAnswer = (_status: number, answered: Buffer | undefined): void => {
-      const reading = answered && readBackendMessage(answered);
-      done(reading?.kind === 'response' && !reading.isError);
+      const response = answered && readBackendMessage(answered);
+      done(response?.kind === 'response' && !response.isError);
     };
     const message = readClientMessage(body);
     const silent = new AnswerOnlyExchange({ ...exchange.request, body }, onAnswer, false);
@@ -148,7 +143,7 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
     if (this.#pendingBackends.size === 0) this.#acknowledge();
   }
 
-  /** Modern backends have been sent all subscriptions by now: waits until each has acknowledged them. */
+  /** Modern backends have all subscriptions by now: waits until each has acknowledged them. */
   #awaitModernBackends(): void {
     this.#areModernAwaited = true;
     const { session, caller } = this.#plan;
@@ -175,13 +170,13 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
       `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":${filterJson(honoured)},"_meta":{"${SUBSCRIPTION_ID_KEY}":${this.#plan.idJson}}}}`,
     );
     this.#unsolicited?.open(exchange, undefined, encodeEvent(acknowledgement));
-    // A backend that is not open yet may have something to say later.
+    // A backend that is not open yet may send something later.
     const isAnyMissing = this.#pendingBackends.size > 0 || this.#isAnyUnknown;
     const isAnyHonoured = honoured.changes.length > 0 || honoured.uris.length > 0 || this.#askingCount > 0;
     if (!isAnyMissing && !isAnyHonoured) this.endWithSession();
   }
 
-  /** Whether some backend that is listened to reports changes of this kind. */
+  /** Whether any backend that is listened to reports changes of this kind. */
   #isReported({ bit, member }: ListChange): boolean {
     const { session, caller } = this.#plan;
     return [...caller.virtualHost.backends.values()].some((backend) => {
@@ -190,7 +185,6 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
     });
   }
 
-  /** The URIs that backends have declined, as the caller has them. */
   get #unhonouredUris(): ReadonlySet<string> {
     const { session, caller } = this.#plan;
     const uris = new Set<string>();
@@ -214,13 +208,13 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
     const { changes, uris } = this.#plan.filter;
     if (method === 'notifications/resources/updated') {
       const uri = paramsStart === -1 ? undefined : readStringMember(bytes.subarray(paramsStart, paramsEnd), 'uri');
-      // An update may be of a part of the resource that was subscribed to.
+      // A part of the subscribed resource may have changed.
       if (!uris.some((wanted) => uri?.startsWith(wanted))) return undefined;
     } else if (!changes.some((change) => change.method === method)) return undefined;
     return taggedNotification(bytes, message, this.#plan.idJson);
   }
 
-  /** The caller has stopped listening, or gets the result, which says that there is nothing more to hear. */
+  /** The caller has stopped listening, or gets the result, after which nothing more comes. */
   onEnding(): Buffer | undefined {
     const hasBegun = this.#state === 'acknowledged';
     this.#transition(this.#state, 'over');
@@ -238,14 +232,13 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
     this.#plan.onOver();
   }
 
-  /** Does nothing: a modern client cancels by closing the stream (M08). */
+  /** A modern client cancels by closing the stream (M08). */
   cancel(): void {}
 
   endWithSession(): void {
     this.#plan.session.endStream();
   }
 
-  /** The only method that sets the state. @returns whether the state was `from`. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;

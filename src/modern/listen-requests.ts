@@ -1,5 +1,5 @@
-// The open `subscriptions/listen` requests (listen-request.ts): limited per subject and in total, each in a session of its own; and who may
-// use the extension of tasks, which can be listened to. Cold path.
+// The open `subscriptions/listen` requests (listen-request.ts): limited per subject and in total. And who may use the extension of tasks,
+// to which clients can listen. Cold path.
 import { TASKS_EXTENSION, type ClientMessage, type ModernEnvelope, MODERN_PROTOCOL_VERSION } from '../mcp/index.js';
 import { type Accounts, Quota } from '../fair/index.js';
 import { limits, rpcErrors, isObject } from '../shared/index.js';
@@ -14,15 +14,13 @@ import type { Leases } from './leases.js';
 import { ListenRequest } from './listen-request.js';
 import { httpStatusOf } from './modern-results.js';
 
-// Tasks as MCP 2026-07-28 has them: the extension `io.modelcontextprotocol/tasks`, relayed where client and backend both declare it. A
-// call may become a task; the client asks for the task's state, answers its questions, and cancels it.
+// Tasks of MCP 2026-07-28: the extension `io.modelcontextprotocol/tasks`, relayed where client and backend both declare it.
 
-/** What a client must declare to use the extension. */
 export const TASKS_REQUIRED: Readonly<Record<string, unknown>> = Object.freeze({
   extensions: { [TASKS_EXTENSION]: {} },
 });
 
-/** Whether the request's client declares the extension. The envelope check has bounded the size of the capabilities. */
+/** The envelope check has limited the size of the capabilities. */
 export function declaresTasksExtension(body: Buffer, { capabilitiesStart, capabilitiesEnd }: ModernEnvelope): boolean {
   const capabilities: unknown = JSON.parse(body.toString('utf8', capabilitiesStart, capabilitiesEnd));
   const extensions = isObject(capabilities) ? capabilities['extensions'] : undefined;
@@ -48,7 +46,7 @@ export class ListenRequests {
     this.#parts = parts;
   }
 
-  /** Accepts no more `subscriptions/listen`, because this process is about to end. */
+  /** Accepts no more, because this process is about to end. */
   drain(): void {
     this.#isDraining = true;
   }
@@ -73,7 +71,7 @@ export class ListenRequests {
       : leases.forwarderToOwner(caller, capabilities, passthroughHeaders);
     if (forward === undefined) return this.#listen(caller, exchange, id, filter, capabilities);
     forward(caller, exchange, (refusal) => {
-      // Nobody would end what is opened for a caller that has left meanwhile.
+      // Nobody would end what is opened for a caller that has left.
       if (exchange.isAborted) exchange.reset();
       else if (refusal === undefined) this.#listen(caller, exchange, id, filter, capabilities);
       else refuseMessage(exchange, refusal, message);
@@ -88,13 +86,13 @@ export class ListenRequests {
     const session = sessions.create({
       account: accounts.of(subject),
       virtualHost,
-      // Backends that speak both eras are addressed in the caller's era.
+      // Backends of both eras are addressed in the caller's era.
       protocolVersion: MODERN_PROTOCOL_VERSION,
       // The client cannot be asked anything on such a stream.
       introduction: OWN_INTRODUCTION,
-      // A legacy session's stream carries the unrequested messages of backends of both eras.
+      // A legacy session's stream carries the unasked messages of backends of both eras.
       era: 'legacy',
-      // The session is in use for as long as its stream is open.
+      // It is in use for as long as its stream is open.
       leasedForMs: limits.sessionStreamMsMax,
     });
     if (!(session instanceof Session)) {
@@ -105,7 +103,7 @@ export class ListenRequests {
     session.applyConfig(virtualHost, exchange.request);
     configPoll?.add(session, exchange);
     const idJson = id.bytes.toString('utf8', id.start, id.end);
-    // The stream may be open for hours, and the request's body is not needed from here on.
+    // The stream may be open for hours, and the request's body is not needed any more.
     exchange.releaseBody();
     const onOver = (): void => {
       this.#open.give(subject);

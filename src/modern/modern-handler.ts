@@ -1,6 +1,6 @@
-// The handler of modern requests. Each request describes itself completely, so everything is checked before any backend is asked, in the
-// order in which faults are reported: version in header and body, envelope, version, the other headers, method. A request that passes
-// is served in a lease, by the code that serves sessions.
+// Handles modern requests. Each describes itself completely, so everything is checked before any backend is asked, in the order in which
+// faults are reported: version in header and body, envelope, version, the other headers, method. A request that passes is served in a
+// lease, by the code that serves sessions.
 import { ESCAPE_BYTES_MAX, isStringEqual, readStringMember, stringValue } from '../bytes/index.js';
 import {
   isMcpMethod,
@@ -47,10 +47,9 @@ import type { HeldCalls } from './held-calls.js';
 import type { Leases } from './leases.js';
 import { RESULT_META, httpStatusOf, MODERN_VERSIONS } from './modern-results.js';
 
-// `server/discover`: what the gateway has for this caller (M16). It opens every backend as `initialize` does, and answers when each
-// has opened or failed, or when the patience is over. Cold path: clients ask once, if at all.
+// `server/discover` (M16) opens every backend as `initialize` does. Cold path: clients ask once, if at all.
 
-/** The capabilities that a modern request can use: all but those of legacy tasks, which need a session. */
+/** All but those of legacy tasks, which need a session. */
 const USABLE_CAPABILITIES = ~TASK_CAPABILITIES;
 
 function discover(context: UpstreamContext, incoming: ServedRequest, eras: ServedEras): void {
@@ -74,7 +73,7 @@ function discoverResult(
     '"resultType":"complete"',
     `"supportedVersions":${JSON.stringify(supportedVersions(eras))}`,
     `"capabilities":${capabilitiesJson(capabilities & USABLE_CAPABILITIES, extensions)}`,
-    // Not cacheable: the result is as old as the upstream sessions, and differs between callers (M19, M30).
+    // Not cacheable: the result depends on the upstream sessions of now, and differs between callers (M19, M30).
     '"ttlMs":0,"cacheScope":"private"',
     `"_meta":${JSON.stringify({ ...RESULT_META, ...unavailableMeta(unavailable)._meta })}`,
   ];
@@ -104,7 +103,7 @@ export class ModernHandler {
 
   take(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
     exchange.watcher?.onIdentified(message.method, '', '');
-    // Nothing to do for a notification or response: closing the stream cancels (M08), and modern clients are sent no requests.
+    // Notifications and responses have no effect: closing the stream cancels (M08), and modern clients are sent no requests.
     if (message.kind !== 'request') accept(exchange);
     else {
       const error = exchange.isAborted ? rpcErrors.cancelled : errorOf(exchange, message, envelope);
@@ -114,8 +113,8 @@ export class ModernHandler {
   }
 
   /**
-   * No retry will reach this process: gives up the calls that wait for one, so that a call begun again is not executed twice at once.
-   * Further `subscriptions/listen` are refused.
+   * No retry will reach this process: gives up the calls that wait for one, so that no call that is made again runs twice at once. Further
+   * `subscriptions/listen` are refused.
    */
   drain(): void {
     this.#parts.listenRequests.drain();
@@ -140,7 +139,6 @@ export class ModernHandler {
     refuseAs(exchange, message, error);
   }
 
-  /** A call of `call_tool` is served as the call inside it. */
   #take(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
     const isSearched = caller.virtualHost.exposure === 'search';
     if (!isSearched || !isForSearchTool(exchange.request.body, message, CALL_TOOL))
@@ -157,7 +155,7 @@ export class ModernHandler {
 
   #serve(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
     const { context, leases, dispatcher, heldCalls, eras } = this.#parts;
-    const continued = mayAskForInput(message.method) && heldCalls.tryGoOn(caller, exchange, message);
+    const continued = mayAskForInput(message.method) && heldCalls.tryContinue(caller, exchange, message);
     if (continued === true) return;
     if (message.method === 'subscriptions/listen') {
       this.#parts.listenRequests.listen(caller, exchange, message, envelope);
@@ -170,7 +168,7 @@ export class ModernHandler {
       refuse(exchange, lease);
       return;
     }
-    // Another request may have brought a newer config while this one was read.
+    // Another request may have brought a newer config meanwhile.
     const virtualHost = lease.applyConfig(caller.virtualHost, exchange.request);
     const { logLevelStart, logLevelEnd } = envelope;
     if (logLevelStart !== -1)
@@ -189,7 +187,7 @@ export class ModernHandler {
   }
 }
 
-/** The HTTP status for faults of the envelope; elsewhere their error code, invalid params, is answered with 200. */
+/** For faults of the envelope; other invalid params are answered with 200. */
 const ENVELOPE_STATUS = 400;
 const ENVELOPE_MISSING =
   'io.modelcontextprotocol/protocolVersion and io.modelcontextprotocol/clientCapabilities are missing, but are required by the version in mcp-protocol-version';
@@ -217,20 +215,20 @@ function refuseAs(exchange: Exchange, message: ClientMessage, error: RpcError): 
   answerError(exchange, idSpanOf(exchange, message), error, status);
 }
 
-// Checks that the headers of a modern request agree with its body: an intermediary that routes, counts or refuses by them must not
-// see something other than the backend does (M10, M12). Hot path: a few comparisons per modern request.
+// Checks that the headers of a modern request agree with its body: an intermediary that routes, counts or refuses by them must not see
+// something other than the backend does (M10, M12). Hot path: a few comparisons per modern request.
 
 /** @returns the mismatch in words, if the version header is present and differs from the body: reported before any other fault. */
 function versionContradiction(body: Buffer, message: ClientMessage, mirror: MirrorHeaders): string | undefined {
   const { envelope } = message;
   if (envelope === undefined || mirror.protocolVersion === '') return undefined;
   const { protocolVersionStart: start, protocolVersionEnd: end } = envelope;
-  // A version that is not a string is reported by the envelope check, which says more.
+  // The envelope check reports a version that is not a string.
   if (body[start] !== QUOTE || isStringEqual(body, start, end, mirror.protocolVersion)) return undefined;
   return 'mcp-protocol-version differs from the body';
 }
 
-/** @returns the first mismatch in words, a missing header included. */
+/** @returns the first mismatch in words, which may be a missing header. */
 export function mirrorFault(body: Buffer, message: ClientMessage, mirror: MirrorHeaders): string | undefined {
   if (mirror.protocolVersion === '') return 'mcp-protocol-version is missing';
   if (mirror.method === '') return 'mcp-method is missing';
@@ -242,7 +240,7 @@ export function mirrorFault(body: Buffer, message: ClientMessage, mirror: Mirror
   const name = headerText(mirror.name);
   if (name === undefined) return 'mcp-name is not valid base64 of UTF-8';
   const { nameStart, nameEnd } = message;
-  // A value too long to be this name differs without being decoded.
+  // A value too long for this name differs without being decoded.
   const isSame =
     nameEnd - nameStart <= ESCAPE_BYTES_MAX * name.length + 2 && stringValue(body, nameStart, nameEnd) === name;
   return isSame ? undefined : 'mcp-name differs from the body';

@@ -1,13 +1,12 @@
-// The members that a modern result has beside its content: type, cache hints, `_meta`. Written in full into the gateway's own results, and
-// added to a backend's result where they are missing. And what is different about errors.
+// The members that a modern result has beside its content (type, cache hints, `_meta`), for the gateway's own results and for backends'
+// results that lack them. And what differs in errors.
 import { findMember, isKey, isStringEqual, JsonScanner, jsonKind, type Edit } from '../bytes/index.js';
 import { isObject, limits, PROGRAM_VERSION, rpcCodes, rpcErrors, type RpcError } from '../shared/index.js';
 import { type BackendMessage, type Era, MODERN_PROTOCOL_VERSION } from '../mcp/index.js';
 import { NO_EDITS } from '../calls/index.js';
 
-// A backend of 2025-11-25 whose user must first open an address in a browser answers with an error (-32042). Clients of MCP 2026-07-28 do
-// not know it (M27), so they get a result that asks for input (M22); once they have given it, the call is made from the start, as such a
-// backend expects. Cold path.
+// A legacy backend whose user must first open an address in a browser answers with an error (-32042). Modern clients do not know it (M27),
+// so they get a result that asks for input (M22); then the call is made from the start, as such a backend expects. Cold path.
 
 const URL_ELICITATION_CODE = String(rpcCodes.urlElicitationRequired);
 
@@ -35,13 +34,12 @@ function readElicitation(value: unknown): UrlElicitation | undefined {
   return { mode: 'url', message, url };
 }
 
-/** The result's `inputRequests`, as JSON. */
 export function inputRequestsOf(elicitations: readonly UrlElicitation[]): string {
   const asked = elicitations.map((params, index) => [String(index + 1), { method: 'elicitation/create', params }]);
   return JSON.stringify(Object.fromEntries(asked));
 }
 
-/** Whether, as the client says, its user has opened the addresses. @param responses JSON, `inputResponses`; accepted unread if large. */
+/** Whether the client says that its user has opened the addresses. @param responses `inputResponses`, JSON; accepted unread if large. */
 export function hasOpenedUrls(responses: Buffer): boolean {
   if (responses.length > limits.readAtOnceBytesMax) return true;
   const answers: unknown = JSON.parse(responses.toString());
@@ -60,21 +58,20 @@ export const RESULT_META: Readonly<Record<string, unknown>> = Object.freeze({
   'io.modelcontextprotocol/serverInfo': { name: 'switchyard', version: PROGRAM_VERSION },
 });
 
-/** @param inputRequests JSON. */
 export function inputRequiredResult(inputRequests: string, requestState: string): string {
   return `{"resultType":"input_required","inputRequests":${inputRequests},"requestState":"${requestState}","_meta":${JSON.stringify(RESULT_META)}}`;
 }
 
 export const RESULT_TYPE = '"resultType":"complete"';
 const FIRST_TYPE = Buffer.from('{"resultType":');
-/** How near the end `resultType` is looked for: there may be a `_meta` behind it in which the server names itself. */
+/** How near the end `resultType` is looked for: behind it there may be a `_meta` in which the server names itself. */
 const TAIL_BYTES = 512;
 const OPEN = Buffer.from('{');
 const COMMA = 0x2c;
 const REQUIRED_MEMBERS: readonly (readonly [name: string, member: string])[] = [['resultType', RESULT_TYPE]];
 /**
- * Only reads need cache hints: lists, which may be cached too, are the gateway's own results. A legacy backend gives none, so these forbid
- * caching (M19).
+ * Only reads need cache hints: lists, too, may be cached, but they are the gateway's own results. A legacy backend gives none, so these
+ * forbid caching (M19).
  */
 const REQUIRED_IN_READ: typeof REQUIRED_MEMBERS = [
   ...REQUIRED_MEMBERS,
@@ -87,10 +84,10 @@ const END_BRACE = 0x7d;
 const scanner = new JsonScanner();
 
 /**
- * Edits that make a backend's result one of 2026-07-28. Missing members are put before its own members (M18, M19, N06). In the result of
- * a read, any other `cacheScope` becomes `private`: no shared cache may keep the result, since allow-lists are per user (M30). In a legacy
- * backend's result, any other `resultType` becomes `complete`: the name means nothing in its revision, and the backend waits for no retry.
- * In a modern backend's result, the type stays, even an unknown one.
+ * Edits that make a backend's result a modern one. Missing members are added (M18, M19, N06). In the result of a read, any other
+ * `cacheScope` becomes `private`: no shared cache may keep the result, since allow-lists are per user (M30). In a legacy backend's result,
+ * any other `resultType` becomes `complete`: the name means nothing in its revision, and the backend waits for no retry. In a modern
+ * backend's result, the type stays, even an unknown one.
  */
 export function resultEdits(
   bytes: Buffer,
@@ -103,7 +100,7 @@ export function resultEdits(
   const isRead = method === 'resources/read';
   const scopes = isRead ? privateScopes(result, bodyStart) : NO_EDITS;
   if (era === 'modern' && hasTypeAtEitherEnd(result)) return scopes;
-  // Most results of calls, of which nothing more has to be read.
+  // For most results of calls, nothing more has to be read.
   if (!isRead && !mayContain(result, RESULT_TYPE_KEY)) return [membersBefore(result, bodyStart, RESULT_TYPE)];
   const edits = [...scopes];
   const needed = isRead && era === 'legacy' ? REQUIRED_IN_READ : REQUIRED_MEMBERS;
@@ -119,15 +116,14 @@ function membersBefore(result: Buffer, bodyStart: number, members: string): Edit
   return { start, end: start, putIn: Buffer.from(isEmpty(result) ? members : `${members},`) };
 }
 
-/** Replaces the value of the node by `putIn`, unless it is the same. */
 function putInPlace(edits: Edit[], result: Buffer, bodyStart: number, node: number, putIn: Buffer): void {
   const [start, end] = [scanner.start(node), scanner.end(node)];
   if (!result.subarray(start, end).equals(putIn)) edits.push({ start: bodyStart + start, end: bodyStart + end, putIn });
 }
 
 /**
- * Looks where nearly all servers write the type, as the first member or near the end, so that no more has to be read. The tail from the
- * key on, with a brace put before it, is a valid object only if the key is a member of the result itself.
+ * Looks where nearly all servers write the type, as the first member or near the end, so that no more has to be read. The tail from the key
+ * on, with a brace before it, is a valid object only if the key is a member of the result itself.
  */
 function hasTypeAtEitherEnd(result: Buffer): boolean {
   if (result.subarray(0, FIRST_TYPE.length).equals(FIRST_TYPE)) return true;
@@ -138,8 +134,8 @@ function hasTypeAtEitherEnd(result: Buffer): boolean {
 }
 
 /**
- * Puts the scope `private` in place of any other. In a result too large to be read at once, `"public"` scopes are found by their bytes,
- * which no JSON string can contain: only the first `SCOPES_CHANGED_MAX` of them, and also nested ones, which mean nothing.
+ * In a result too large to be read at once, `"public"` scopes are found by their bytes, which no JSON string can contain: only the first
+ * `SCOPES_CHANGED_MAX` of them, and also nested ones, which mean nothing.
  */
 function privateScopes(result: Buffer, bodyStart: number): readonly Edit[] {
   const edits: Edit[] = [];
@@ -162,13 +158,13 @@ const SCOPE_KEY = '"cacheScope"';
 const PRIVATE = Buffer.from('"private"');
 const PUBLIC_BEHIND = /^\s*:\s*"public"/;
 const PUBLIC_BYTES = '"public"'.length;
-/** Bytes that are searched behind the key. Servers write no white space there, people a little. */
+/** Bytes that are searched behind the key: there is little or no white space. */
 const SCOPE_LOOK_BYTES = 64;
 
 const RESULT_TYPE_KEY = Buffer.from('"resultType"');
 const COMPLETE = Buffer.from('"complete"');
 
-/** Whether a call has become a task, as its result says. A result too large to be read at once counts as none. */
+/** Whether the result says that the call has become a task. A result too large to be read at once counts as none. */
 export function isTaskHandle(bytes: Buffer, { bodyStart, bodyEnd, isError }: BackendMessage): boolean {
   const result = bytes.subarray(bodyStart, bodyEnd);
   if (isError || result.length > limits.readAtOnceBytesMax || !result.includes(RESULT_TYPE_KEY)) return false;
@@ -181,7 +177,7 @@ export function isTaskHandle(bytes: Buffer, { bodyStart, bodyEnd, isError }: Bac
   );
 }
 
-/** Replaces an error code that only the legacy era has with the modern one (M27). */
+/** Replaces a legacy error code with the modern one (M27). */
 export function modernErrorEdits(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessage): readonly Edit[] {
   const error = bytes.subarray(bodyStart, bodyEnd);
   if (error.length > limits.readAtOnceBytesMax || !scanner.scan(error, 1)) return NO_EDITS;
@@ -199,7 +195,7 @@ const MODERN_CODES: ReadonlyMap<string, Buffer> = new Map([
   [String(rpcCodes.urlElicitationRequired), Buffer.from(String(rpcCodes.internalError))],
 ]);
 
-/** A result too large to be read counts as having each member that it names: without them it means complete, and not cacheable. */
+/** A result too large to be read counts as having each member that it names: without them it is complete, and not cacheable. */
 function mayHaveMember(result: Buffer, name: string): boolean {
   if (result.length > limits.readAtOnceBytesMax) return result.includes(`"${name}"`);
   return nodesOf(result, name).length > 0;
@@ -212,7 +208,7 @@ function mayContain(result: Buffer, key: Buffer | string): boolean {
   return result.includes(key) || result.includes(ESCAPED);
 }
 
-/** The members of a small result with this name, written with escapes or without: clients read both alike. */
+/** The members of a small result with this name, written with escapes or without. */
 function nodesOf(result: Buffer, name: string): readonly number[] {
   const nodes: number[] = [];
   if (result.length > limits.readAtOnceBytesMax || !mayContain(result, `"${name}"`)) return nodes;
@@ -229,16 +225,12 @@ function isEmpty(object: Buffer): boolean {
   return object[at] === END_BRACE;
 }
 
-// What is different about errors in answers to modern requests: their HTTP statuses, and the code for a resource that is not found.
-// Cold path.
+// What differs in errors. Cold path.
 
-/** For `data.supported`: the versions to retry with. Legacy versions are not listed, because they cannot be requested this way. */
+/** For `data.supported`: the versions to retry with; legacy ones cannot be requested this way. */
 export const MODERN_VERSIONS: readonly string[] = [MODERN_PROTOCOL_VERSION];
 
-/**
- * The HTTP status for an error of the gateway's. An error that the same request would always get has a status of its own, for those who
- * see only HTTP.
- */
+/** For an error of the gateway's. One that the same request would always get has a status of its own, for those who see only HTTP. */
 export function httpStatusOf(code: number): number {
   switch (code) {
     case rpcCodes.methodNotFound:
@@ -253,15 +245,14 @@ export function httpStatusOf(code: number): number {
 }
 
 /**
- * The HTTP status for a backend's error. Errors about the request's form or the client's capabilities have a status of their own,
- * whether the gateway or the backend detects them (M13, M15). The caller can do nothing about a version that the backend does not
- * speak; this and all other errors are ordinary answers.
+ * For a backend's error. Errors about the request's form or the client's capabilities have a status of their own, whoever detects them
+ * (M13, M15). All others are ordinary answers, also an unsupported version, about which the caller can do nothing.
  */
 export function statusOfBackends(code: number): number {
   return code === rpcCodes.headerMismatch || code === rpcCodes.capabilityMissing ? 400 : 200;
 }
 
-/** The same error with the modern era's code where that differs: -32002 no longer exists. */
+/** With the modern code where that differs: -32002 no longer exists. */
 export function modernError(error: RpcError): RpcError {
   return error.code === rpcCodes.resourceNotFound ? { ...error, ...rpcErrors.modernResourceNotFound } : error;
 }

@@ -1,6 +1,5 @@
-// How serving a modern request differs from serving a legacy one. Several programs of one subject may share a session with a legacy
-// backend, and each program numbers its own requests, so the request goes there under an id and a progress token of the gateway's.
-// Hot path: one object per request.
+// How serving a modern request differs from serving a legacy one. Several programs may share a session with a legacy backend, and each
+// numbers its own requests, so the request goes there under an id and a progress token of the gateway's. Hot path: one object per request.
 import {
   errorCodeIn,
   isToolError,
@@ -55,15 +54,13 @@ import {
   statusOfBackends,
 } from './modern-results.js';
 
-// Checks the envelope of a modern request (M09, M24): the required members are present, and all are of the right kind and size. Hot
-// path: one byte per member.
+// Checks the envelope of a modern request (M09, M24). Hot path: one byte per member.
 
 const QUOTE = 0x22;
 const BRACE = 0x7b;
 /** Longer than any version or log level, even with quotes and escapes. */
 const WORD_BYTES_MAX = 128;
 
-/** @returns what is wrong with the envelope, in words. */
 export function envelopeFault(body: Buffer, envelope: ModernEnvelope): string | undefined {
   const { capabilitiesStart, capabilitiesEnd, clientInfoStart, clientInfoEnd } = envelope;
   if (body[envelope.protocolVersionStart] !== QUOTE) return `${PROTOCOL_VERSION_KEY} must be a string`;
@@ -79,7 +76,7 @@ export function envelopeFault(body: Buffer, envelope: ModernEnvelope): string | 
   return undefined;
 }
 
-/** The severity from which on the request wants logs; -1 if it wants none, or names no valid level. */
+/** The lowest severity of the logs that the request wants; -1 if it wants none, or names no valid level. */
 function logSeverityIn(body: Buffer, { logLevelStart, logLevelEnd }: ModernEnvelope): number {
   if (body[logLevelStart] !== QUOTE || logLevelEnd - logLevelStart > WORD_BYTES_MAX) return -1;
   return severityOf(stringValue(body, logLevelStart, logLevelEnd));
@@ -91,7 +88,7 @@ export function versionIn(body: Buffer, { protocolVersionStart, protocolVersionE
   return stringValue(body, protocolVersionStart, protocolVersionEnd);
 }
 
-/** The capability that a client must declare to be sent a request of this method. */
+/** The capability that a client must declare to be sent such a request. */
 const CAPABILITY_OF_METHOD: ReadonlyMap<string, string> = new Map([
   ['sampling/createMessage', 'sampling'],
   ['roots/list', 'roots'],
@@ -109,16 +106,15 @@ export class ModernRules implements EraRules {
   readonly #exchange: Exchange;
   readonly #message: ClientMessage;
   readonly #isAnew: boolean;
-  /** The arguments of a large message, located at once because its tape is valid only now. */
+  /** Of a large message, located at once because its tape is valid only now. */
   readonly #args: Buffer | undefined;
-  /** The id at a legacy backend, and the progress token if the caller gave one, as JSON. */
+  /** The request's id at a legacy backend, and its progress token there if the caller gave one, as JSON. */
   #ownId: Buffer | undefined;
-  /** Set once the backend has asked the client something. */
   #held: HeldCall | undefined;
-  /** What the backend asked for and was refused: capabilities, in the form in which a client declares them. */
+  /** Capabilities that the backend asked for and the client lacks, in the form in which a client declares them. */
   #missingCapabilities: Record<string, unknown> | undefined;
 
-  /** @param isAnew whether it is a retry with no held call: its `requestState` and `inputResponses` are for the gateway alone. */
+  /** @param isAnew whether it is a retry without a held call: its `requestState` and `inputResponses` are for the gateway alone. */
   constructor(parts: ModernRulesParts, exchange: Exchange, message: ClientMessage, isAnew = false) {
     this.#isAnew = isAnew;
     this.#parts = parts;
@@ -172,15 +168,15 @@ export class ModernRules implements EraRules {
   }
 
   /**
-   * Only the gateway gives a state for a legacy backend, so a state that does not open belongs to a call that has ended. And
-   * `mcp-param-*` headers must agree with the arguments, because intermediaries route by them (M13).
+   * A state for a legacy backend is always the gateway's, so one that does not open belongs to a call that has ended. And `mcp-param-*`
+   * headers must agree with the arguments, because intermediaries route by them (M13).
    */
   #obstacleAt(upstream: UpstreamSession, bareName: string, read?: ReadArguments): RpcError | undefined {
     const { isModern } = upstream;
     const { envelope } = this.#message;
     const isRetry =
       envelope !== undefined && (envelope.requestStateStart !== -1 || envelope.inputResponsesStart !== -1);
-    // A legacy backend has no use for a retry's members, and a call begun anew brings those of the gateway alone.
+    // A legacy backend cannot use a retry's members, and in a call begun anew they are for the gateway alone.
     if (isRetry && this.#isAnew === isModern) return rpcErrors.callOver;
     const { body, mirror, isWrapped } = this.#exchange.request;
     const known = isWrapped === true ? undefined : upstream.mirroredBy(this.#message.method, bareName);
@@ -217,7 +213,6 @@ export class ModernRules implements EraRules {
     return legacyMessage(message, this.#message, this.#ownId) ?? rpcErrors.notConverted;
   }
 
-  /** The caller that waits for the answer now: the first one, or that of a retry. */
   get #currentCaller(): CurrentCaller {
     return this.#held?.caller ?? { exchange: this.#exchange, message: this.#message };
   }
@@ -227,7 +222,7 @@ export class ModernRules implements EraRules {
     return bytes === undefined ? callers : { bytes, start: 0, end: bytes.length };
   }
 
-  /** The caller hears only logs of at least the level that it asked for (M06, M24); the request's progress is relayed separately. */
+  /** The caller gets only logs of at least the level that it asked for (M06, M24); progress is relayed separately. */
   isForCaller(bytes: Buffer, { method, paramsStart, paramsEnd }: BackendMessage): boolean {
     const { exchange, message } = this.#currentCaller;
     const { envelope } = message;
@@ -235,7 +230,7 @@ export class ModernRules implements EraRules {
     const wanted = logSeverityIn(exchange.request.body, envelope);
     if (wanted === -1) return false;
     const level = paramsStart === -1 ? undefined : readStringMember(bytes.subarray(paramsStart, paramsEnd), 'level');
-    // A legacy backend sends the same logs for all requests of its session, so each request filters them.
+    // A legacy backend sends the same logs for all requests of its session.
     return level === undefined || severityOf(level) >= wanted;
   }
 
@@ -279,7 +274,7 @@ export class ModernRules implements EraRules {
     };
   }
 
-  /** A call that succeeds without a refused capability keeps its result; a call that fails is answered with what was missing (M15). */
+  /** A call that succeeds without a missing capability keeps its result; one that fails is answered with what was missing (M15). */
   #replacementFor(
     bytes: Buffer,
     message: BackendMessage,
@@ -301,7 +296,7 @@ export class ModernRules implements EraRules {
     return inputRequiredResult(inputRequestsOf(elicitations), requestState);
   }
 
-  /** A modern call that became a task has the task as its whole result; a member `task` in a modern result is the tool's own. */
+  /** A modern call that became a task has the task as its whole result; a member `task` of a modern result is the tool's own. */
   #taskPlacesIn(places: number, bytes: Buffer, message: BackendMessage, upstream: UpstreamSession): number {
     const otherPlaces = places & ~taskPlace.created;
     if (this.#message.method !== 'tools/call' || !upstream.declares(capability.tasksExtension)) return otherPlaces;

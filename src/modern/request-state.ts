@@ -1,6 +1,6 @@
-// The `requestState` of calls that are held open here while a client of MCP 2026-07-28 answers what their backend has asked
-// (M23). It tells any worker of this gateway which worker holds the call. It is valid only for the same caller and request, for a few
-// minutes. Backends have states of their own, which pass unchanged: a state is the gateway's if its seal opens. Cold path.
+// The `requestState` of calls that are held open here while a modern client answers its backend (M23). It tells any worker of this gateway
+// which worker holds the call. It is valid only for the same caller and request, for a few minutes. Backends have states of their own,
+// which pass unchanged: a state is the gateway's if it can be decrypted. Cold path.
 import { createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { limits, seal, SEAL_BYTES, SEAL_KEY_BYTES, unseal } from '../shared/index.js';
 
@@ -15,28 +15,25 @@ const STATE = new RegExp(`^[\\w-]{${Math.ceil(((SEAL_BYTES + ADDRESS_BYTES) * 4)
 
 const HASHED_BYTES_MAX = 1_048_576;
 
-/** The request that a `requestState` was sealed for. With any other request, the state does not open. */
+/** The request of a `requestState`. With any other request, the state does not open. */
 export interface StateOrigin {
   readonly subject: string;
   readonly virtualHostId: string;
   readonly method: string;
-  /** The name of the tool or prompt, or the resource's URI, as the caller has it. */
+  /** Of the tool or prompt, or the resource's URI, as the caller has it. */
   readonly name: string;
-  /** Made by `argumentsHash`. */
   readonly argsHash: string;
   readonly headersHash: string;
 }
 
-/** Where a call is held. */
 export interface HeldCallAddress {
   readonly slot: number;
-  /** Made by `newCallKey`. */
   readonly call: string;
   /** How often the client has been asked. */
   readonly round: number;
 }
 
-/** Random, so that no two calls share a key, not even calls of successive workers in one slot. */
+/** Random, so that no two calls share a key, even over successive workers of one slot. */
 export function newCallKey(): string {
   return randomBytes(CALL_BYTES).toString('base64url');
 }
@@ -47,9 +44,9 @@ export function argumentsHash(args: Buffer): string {
 }
 
 /**
- * The hash of a caller's passthrough headers, which may be credentials: what was opened or held under some headers does not serve requests
- * with others, and only the hash of the headers is kept.
- * @param headers as `ExchangeRequest.passthroughHeaders`. @returns `''` for none.
+ * The hash of a caller's passthrough headers, which may be credentials: only the hash is kept, and what was opened or held under some
+ * headers does not serve requests with others.
+ * @returns `''` for none.
  */
 export function headersHash(headers: readonly string[]): string {
   return headers.length === 0 ? '' : createHash('sha256').update(JSON.stringify(headers)).digest('base64');
@@ -64,10 +61,7 @@ export class RequestStates {
   readonly #key: Buffer;
   readonly #nowMs: () => number;
 
-  /**
-   * @param secret shared by this gateway's workers, and unknown to anybody else.
-   * @param nowMs a clock that the workers share.
-   */
+  /** @param secret shared by this gateway's workers only. @param nowMs a clock that the workers share. */
   constructor(secret: Uint8Array, nowMs: () => number = Date.now) {
     this.#key = Buffer.from(hkdfSync('sha256', secret, '', FORM, SEAL_KEY_BYTES));
     this.#nowMs = nowMs;
@@ -83,8 +77,8 @@ export class RequestStates {
   }
 
   /**
-   * @returns `undefined` for a state that is not the gateway's, or belongs to another request; `expired` for a state that has run out.
-   * Whether a state was used already is known only to the worker that holds the call.
+   * @returns `undefined` for a state that is not the gateway's, or belongs to another request. Whether it was used already is known only to
+   * the worker that holds the call.
    */
   open(origin: StateOrigin, state: string): HeldCallAddress | 'expired' | undefined {
     if (!STATE.test(state)) return undefined;
@@ -102,7 +96,7 @@ export class RequestStates {
   }
 }
 
-/** JSON keeps the texts apart, so that no part of one can be taken for part of another. */
+/** JSON keeps the texts apart. */
 function associatedData({ subject, virtualHostId, method, name, argsHash, headersHash }: StateOrigin): Buffer {
   return Buffer.from(JSON.stringify([FORM, subject, virtualHostId, method, name, argsHash, headersHash]));
 }

@@ -23,7 +23,7 @@ import type { ReadHost } from '../user-config/index.js';
 import type { HeldCallsOptions, LeaseOwners } from '../modern/index.js';
 import { listsChangedBy, type ListMerger } from '../lists/index.js';
 
-/** The shares of a process, from its options. Each keeps a part for subjects that hold little. */
+/** Each share keeps a part for subjects that use little. */
 export function shareTable(options: ShareOptions): ShareTable {
   return {
     sessions: withReserve({ subjectMax: options.subjectSessionsMax, totalMax: options.sessionsMax }),
@@ -37,44 +37,41 @@ export function shareTable(options: ShareOptions): ShareTable {
 
 export interface RelayOptions {
   readonly http: HttpUpstream;
-  /** For the event streams of backends; defaults to `http`. */
+  /** For the event streams of backends; `http` by default. */
   readonly streams?: HttpUpstream;
-  /** For responses to backends' requests, and for notifications to backends during calls; defaults to `http`. */
+  /** For responses and notifications to backends during calls; `http` by default. */
   readonly replies?: HttpUpstream;
   readonly deadlines: DeadlineWheel;
-  /** What is already known about backends' endpoints; starts empty when not given. */
+  /** What is already known of backends' endpoints; nothing by default. */
   readonly endpoints?: BackendEndpoints;
   readonly upstream: UpstreamOptions;
   readonly answers: AnswerOptions;
   readonly eras: EraOptions;
-  /** Reads backends' secrets from the store; without it, a backend whose secret is in the store cannot be used. */
+  /** Without it, a backend whose secret is in the store cannot be used. */
   readonly storedSecrets?: Pick<StoredSecrets, 'read'> | undefined;
-  /** The grants of users; without them, a backend that needs a grant cannot be used. */
+  /** Without them, a backend that needs a user's grant cannot be used. */
   readonly userGrants?: UserGrants | undefined;
-  /** What each subject uses of this process. */
   readonly accounts: Accounts;
-  /** Memory for large answers, given when it is shared with other users of it; made from the accounts by default. */
+  /** For large answers; made from the accounts by default. */
   readonly answerMemory?: MessageMemory;
   readonly sessionIdleTimeoutMs: number;
-  /** Where session records are kept and those of other processes are found; without it, sessions end with this process. */
+  /** Without it, sessions end with this process. */
   readonly directory?: SessionDirectory | undefined;
-  /** Receives a cancellation of a request that is not in flight here: it may be in flight in the process that this one replaced. */
   readonly forwardCancellation?: SessionContext['forwardCancellation'];
-  /** Returns a new session id that this process owns. */
   mintSessionId(): string;
-  /** Whether a request without a session gets its own session, which ends with the request; otherwise it is refused. */
+  /** A request without a session gets one of its own, which ends with the request; otherwise it is refused. */
   readonly isSessionOptional?: boolean;
   readonly onBackendFault?: BackendFaultHandler;
   /** How a request finds the process that holds its call, or owns its lease; without it, there is no other process. */
   readonly siblings?: Omit<HeldCallsOptions, 'deadlines'> & LeaseOwners;
-  /** Reads the current config, to re-check streams that outlive a config; without it, they are not re-checked. */
+  /** Without it, streams keep the config that they began with. */
   readonly readHost?: ReadHost;
   readonly logger: Logger;
 }
 
-// Builds the one context that all upstream sessions of a relay share: connections, credentials, and who hears of changes and failures.
+// What all upstream sessions of a relay share: connections, credentials, and who hears of changes and failures.
 
-/** @param merger is notified of list changes. */
+/** @param merger is told of list changes. */
 export function createUpstreamContext(options: RelayOptions, merger: ListMerger): UpstreamContext {
   const { http, deadlines, upstream } = options;
   const nowMs = (): number => deadlines.nowMs();

@@ -1,5 +1,5 @@
-// The MCP multiplexer, where the downstream and the upstream side meet. It takes the exchange of an admitted caller and
-// passes it to the code for its method. It depends on no HTTP server and no token.
+// The MCP multiplexer: takes the exchange of an admitted caller and passes it to the code for its session and method. It depends on no
+// HTTP server and no token.
 import { randomBytes } from 'node:crypto';
 import {
   readClientMessage,
@@ -49,10 +49,13 @@ import { type RelayOptions, createUpstreamContext } from './relay-options.js';
 import { SlowRequests } from '../streams/index.js';
 import { OWN_INTRODUCTION, type LastFault, type OriginView, type UpstreamContext } from '../upstream/index.js';
 
-/** Time to notify backends when the stop itself sets no limit. After that, backends not notified by then are counted and logged. */
+/**
+ * Time to tell backends of the end of sessions, if the stop itself sets no limit. After that, backends not told by then are counted and
+ * logged.
+ */
 export const TERMINATION_NOTICES_MS_MAX = 4_000;
 
-/** A modern body, which needs no session, contains this word somewhere. */
+/** Every modern body contains this word. */
 const VERSION_WORD = Buffer.from('protocolVersion');
 const postOnly: Refusal = { ...refusals.methodNotAllowed, headers: ['allow', 'POST, OPTIONS'] };
 
@@ -68,7 +71,7 @@ export class Relay {
   readonly #adoption: Adoption | undefined;
   readonly #isSessionOptional: boolean;
   readonly #eras: ServedEras;
-  /** Serves the modern era; `undefined` where that era is not served. */
+  /** `undefined` where the modern era is not served. */
   readonly #modernHandler: ModernHandler | undefined;
   readonly #configPoll: ConfigPoll | undefined;
   #isDraining = false;
@@ -124,7 +127,6 @@ export class Relay {
     return handler;
   }
 
-  /** Drops all cached lists: those of the backends may have changed. */
   forgetLists(): void {
     this.#merger.forgetLists();
   }
@@ -137,12 +139,11 @@ export class Relay {
     return this.#sessions.all();
   }
 
-  /** For the admin views: which origins can be reached from this process. */
+  /** For the admin views, like `lastFaultOf`. */
   get origins(): readonly OriginView[] {
     return this.#context.endpoints.origins;
   }
 
-  /** For the admin views: the origin's last failure. */
   lastFaultOf(origin: string): LastFault | undefined {
     return this.#context.log.lastFaults.of(origin);
   }
@@ -151,11 +152,11 @@ export class Relay {
     return this.#context.nowMs();
   }
 
-  /** Takes a completely received request; the exchange gets exactly one answer, now or later. */
+  /** Takes a completely received request. The exchange gets exactly one answer, now or later. */
   handle(caller: Caller, exchange: Exchange): void {
     const { sessionId, method, mirror } = exchange.request;
     const { protocolVersion } = mirror;
-    // A version that no session can have.
+    // No session can have this version.
     const isSessionless = protocolVersion !== '' && !PROTOCOL_VERSIONS.has(protocolVersion);
     const isPost = method === 'POST';
     if (isPost && (sessionId === '' || isSessionless || this.#eras === 'modern'))
@@ -168,7 +169,7 @@ export class Relay {
   #findSession(caller: Caller, exchange: Exchange): void {
     const { sessionId, method, body } = exchange.request;
     const session = this.#sessions.find(sessionId, caller.subject, caller.virtualHost.id);
-    // A retired process uses even a stale session: the requests in flight here belong to that state.
+    // A retired process uses even a stale session: the requests in flight here belong to it.
     if (session !== undefined && (this.#isRetired || session.entry?.isStale !== true))
       this.#inSession(caller, session, exchange);
     else if (session === undefined && method === 'POST' && body.includes(VERSION_WORD)) {
@@ -178,7 +179,7 @@ export class Relay {
     } else this.#adopt(caller, session, exchange);
   }
 
-  /** @param stale this process's outdated copy of the session, if any: another process has changed the session since. */
+  /** @param stale this process's outdated copy of the session, if any: another process has changed it. */
   #adopt(caller: Caller, stale: Session | undefined, exchange: Exchange): void {
     const { sessionId } = exchange.request;
     if (this.#adoption === undefined || this.#isRetired) refuseMessage(exchange, refusals.sessionUnknown);
@@ -197,14 +198,14 @@ export class Relay {
     else this.#delete(session, exchange);
   }
 
-  /** Ends the streams that do not belong to a request, and opens no more: for a process that waits for its last answers. */
+  /** Ends the streams that belong to no request, and opens no more: for a process that waits for its last answers. */
   drain(): void {
     this.#isDraining = true;
     this.#modernHandler?.drain();
     this.#sessions.endStreams();
   }
 
-  /** As `drain`, for a process with a successor: from now on, the sessions that have a record are the successor's. */
+  /** As `drain`, for a process with a successor, which owns the sessions that have a record from now on. */
   retire(): void {
     this.drain();
     this.#isRetired = true;
@@ -213,7 +214,7 @@ export class Relay {
 
   /**
    * Ends every session, and answers all requests in flight at once.
-   * @param withinMs how long notifying the backends may take. Those not notified by then are counted and logged.
+   * @param withinMs for telling the backends.
    * @param isKept whether sessions that have a record continue without this process.
    */
   async stop(
@@ -222,7 +223,7 @@ export class Relay {
   ): Promise<TerminationCount> {
     const { deadlines, endpoints, oneWayRequests, replies } = this.#context;
     const endMs = deadlines.nowMs() + withinMs;
-    // With very many sessions, `releaseAll` uses up part of the time.
+    // With very many sessions, `releaseAll` takes a part of the time.
     const notices = new TerminationNotices(this.#sessions.releaseAll(isKept));
     const count = await notices.sendAll(deadlines, Math.max(0, endMs - deadlines.nowMs()));
     if (count.untold > 0) this.#logger.warn(count, 'not every backend could be notified of the end of its sessions');
@@ -239,8 +240,8 @@ export class Relay {
   }
 
   /**
-   * Takes a message that is outside any session, or whose header names a version that no session can have; every message where only the
-   * modern era is served.
+   * Takes a message without a session, or whose header names a version that no session can have; every message where only the modern era is
+   * served.
    */
   #onOutsideSession(caller: Caller, exchange: Exchange, message: ParsedClientMessage): void {
     if (this.#tryModern(caller, exchange, message)) return;
@@ -249,7 +250,7 @@ export class Relay {
     else refuseMessage(exchange, refusals.protocolVersionUnsupported, message);
   }
 
-  /** @returns whether the message was modern, or the modern era is the only one served here: then it has been dealt with. */
+  /** @returns whether the message has been dealt with: it was modern, or only the modern era is served here. */
   #tryModern(caller: Caller, exchange: Exchange, message: ParsedClientMessage): boolean {
     const handler = this.#modernHandler;
     if (handler === undefined) return false;
@@ -277,7 +278,7 @@ export class Relay {
     else refuseMessage(exchange, refusals.sessionMissing, message);
   }
 
-  /** A modern request where only the legacy era is served: the error lists the supported versions, as the revision requires (M11). */
+  /** The error lists the supported versions, as the revision requires (M11). */
   #refuseModern(exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
     exchange.watcher?.onIdentified(message.method, '', '');
     const error = rpcErrors.versionUnsupported(versionIn(exchange.request.body, envelope), [...PROTOCOL_VERSIONS]);
@@ -305,7 +306,7 @@ export class Relay {
     const end = (): void => void this.#sessions.end(session, exchange.request);
     exchange.onDone = end;
     this.#dispatcher.request(caller, session, exchange, message);
-    // If the caller goes away before the answer. If it goes away during the answer, the exchange ends, and `onDone` is called.
+    // Called if the caller goes away before the answer; during the answer, `onDone` is.
     const { onAbort } = exchange;
     exchange.onAbort = () => {
       onAbort?.();
@@ -316,7 +317,7 @@ export class Relay {
   #openStream(caller: Caller, session: Session, exchange: Exchange): void {
     exchange.watcher?.onIdentified('GET', '', '');
     if (this.#isDraining) {
-      // Ended at once, like the streams that were open: a client that reconnects reaches another process.
+      // Ended at once, like open streams: a client that reconnects reaches another process.
       exchange.openStream();
       exchange.end();
       return;
@@ -334,7 +335,7 @@ export class Relay {
     else this.#answerWhen(removed, exchange);
   }
 
-  /** Answers once the directory entry is removed, so that a later request to another machine gets a 404; after a timeout in any case. */
+  /** Answers once the record is removed, so that a later request to another machine gets a 404; after a timeout in any case. */
   #answerWhen(removed: Promise<void>, exchange: Exchange): void {
     let isDue = true;
     const answer = (): void => {

@@ -89,7 +89,7 @@ class Scene {
           this.exchange = meanwhile;
           answer(present, said);
         },
-        goOn: (next) => (this.exchange = next),
+        continueWith: (next) => (this.exchange = next),
         obstacleFor: () => this.obstacle,
         giveUp: () => (this.gaveUp += 1),
       },
@@ -101,7 +101,7 @@ class Scene {
   retry(body: Buffer, subject = 'alice'): RecordedExchange | undefined {
     const exchange = new RecordedExchange({ body });
     const message = readClientMessage(body) as ClientMessage;
-    return this.calls.tryGoOn({ subject, virtualHost }, exchange, message) ? exchange : undefined;
+    return this.calls.tryContinue({ subject, virtualHost }, exchange, message) ? exchange : undefined;
   }
 }
 
@@ -245,7 +245,11 @@ t.test('invalid answers use nothing up, and questions without an answer are aske
   }
   const gone = new RecordedExchange({ body: retryOf(3, round.requestState, { 1: {} }) });
   gone.isAborted = true;
-  scene.calls.tryGoOn({ subject: 'alice', virtualHost }, gone, readClientMessage(gone.request.body) as ClientMessage);
+  scene.calls.tryContinue(
+    { subject: 'alice', virtualHost },
+    gone,
+    readClientMessage(gone.request.body) as ClientMessage,
+  );
   t.equal(scene.passed.length, 0, 'a caller that is gone has not answered');
 
   const partial = scene.retry(retryOf(4, round.requestState, { 2: { action: 'cancel' }, other: {} }));

@@ -1,5 +1,5 @@
-// One member of a batch, as an exchange of its own. The exchange passes its answer to the batch as one whole message, and what
-// precedes the answer as whole events. The batch bounds and counts what its members send. Cold path.
+// The exchange of one member of a batch. It passes its answer to the batch as one whole message, and what precedes the answer as whole
+// events. The batch limits and counts what its members send. Cold path.
 //
 //   open ── respond ──> over
 //   open ── openStream ──> streaming ── end ──> over
@@ -22,13 +22,12 @@ export class BatchPart extends Exchange {
   readonly #index: number;
   #state: State = 'open';
   #isRefused = false;
-  /** The HTTP status that the answer would have outside a batch; 0 before there is an answer. */
+  /** The HTTP status of the answer outside a batch; 0 before there is an answer. */
   #status = 0;
-  /** Total size of the events passed to the batch. */
   #eventBytes = 0;
-  /** The request's id, kept for a message that is too large to be parsed again for it. */
+  /** Kept for a message that is too large to be parsed again for it. */
   #id: IdSpan | undefined;
-  /** The pieces so far of a message or an event that is not complete yet. */
+  /** Of a message or an event that is not complete yet. */
   #pieces: Buffer[] = [];
   #pieceBytes = 0;
 
@@ -78,7 +77,7 @@ export class BatchPart extends Exchange {
       this.#refuse();
       return true;
     }
-    // A copy, because the writer may reuse its memory.
+    // Copied, because the writer may reuse its memory.
     this.#pieces.push(Buffer.from(bytes));
     // Other members write to the same stream, so only whole events are passed on.
     if (this.#state === 'body' || !endsEvent(bytes)) return true;
@@ -96,7 +95,7 @@ export class BatchPart extends Exchange {
   reset(): void {
     if (this.isAborted) this.tellDone(0, 0, 'unheard');
     if (this.#state === 'over') return;
-    // Over before the batch notifies its members of the abort: this one caused it, and must not be notified.
+    // Over before the batch notifies its members: this one caused the reset, and must not be notified.
     this.#transition(this.#state, 'over');
     this.tellDone(this.#status, this.#eventBytes, 'cut');
     this.#batch.reset();
@@ -123,7 +122,7 @@ export class BatchPart extends Exchange {
     this.#batch.onOver();
   }
 
-  /** Replaces the answer with an error, because it is too large. To the code that produces it, the caller appears to be gone. */
+  /** Replaces an answer that is too large with an error. To the code that produces it, the caller appears to be gone. */
   #refuse(): void {
     this.#takePieces();
     this.#transition(this.#state, 'over');
@@ -133,7 +132,7 @@ export class BatchPart extends Exchange {
     this.onAbort?.();
   }
 
-  /** The answer begins. If the caller is gone, the exchange ends here. */
+  /** If the caller is gone, the exchange ends here. */
   #begin(status: number): void {
     this.#status = status;
     if (this.isAborted) this.tellDone(status, 0, 'unheard');
@@ -146,7 +145,7 @@ export class BatchPart extends Exchange {
     return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
   }
 
-  /** Turns the body of a refusal, which would refuse a whole POST, into an error for this one message. */
+  /** Turns the body of a refusal of a whole POST into an error for this one message. */
   #refusedMessage(body: string): Buffer {
     const refusal = JSON.parse(body) as { readonly jsonrpc?: string; readonly detail?: string };
     if (refusal.jsonrpc !== undefined) return Buffer.from(body);
@@ -161,7 +160,6 @@ export class BatchPart extends Exchange {
     return Buffer.from(JSON.stringify({ jsonrpc: '2.0', error }));
   }
 
-  /** The only writer of the state. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;

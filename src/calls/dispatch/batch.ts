@@ -7,10 +7,8 @@
 //   gathering, streaming, blocked ── a member's answer broke half-way ──> cut
 //
 // When every member is over, the gathered answers are sent as one array, or 202 when no member was a request; a stream is ended.
-// When the batch is cut, or the caller is gone, each member is notified, and nothing is kept any more.
-//
-// When the members are too large to be parsed in one turn of the event loop, the rest begin in later turns, in their order,
-// with the state that the session has by then.
+// When the batch is cut, or the caller is gone, each member is notified, and nothing is kept any more. Members too large to be parsed in
+// one turn of the event loop begin in later turns, in order.
 import { encodeEvent } from '../../bytes/index.js';
 import { type ClientBatch, BATCH_PROTOCOL_VERSIONS } from '../../mcp/index.js';
 import { limits, refusals, type Refusal } from '../../shared/index.js';
@@ -53,24 +51,20 @@ function refusalOf(session: Session, exchange: Exchange, { members }: ClientBatc
   return isTooLarge ? refusals.batchTooLarge : undefined;
 }
 
-/** What a batch needs to know about the session that it came in. */
 type BatchSession = Pick<Session, 'identity' | 'isEnded' | 'virtualHost' | 'scansInProgress'>;
 
 type State = 'gathering' | 'streaming' | 'blocked' | 'cut';
 
-/** The exchange of a batch, shared by its parts. */
 export class Batch {
   readonly #exchange: Exchange;
-  /** The watcher of the batch's exchange, kept because that exchange may be over before all parts have begun. */
+  /** Kept because the exchange may be over before all parts have begun. */
   readonly #watcher: ExchangeWatcher | undefined;
   readonly #session: BatchSession;
   readonly #reservation: MessageReservation;
   #parts: readonly BatchPart[] = [];
-  /** Gathered answers, by the index of the member. */
   readonly #answers: (Buffer | undefined)[] = [];
   /** Events that wait until the caller reads on. */
   readonly #waiting: Buffer[] = [];
-  /** Total size of the gathered answers or the waiting events. */
   #keptBytes = 0;
   #unfinishedCount = 0;
   #state: State = 'gathering';
@@ -95,7 +89,7 @@ export class Batch {
           ...request,
           lastEventId: '',
           acceptedTypes: request.acceptedTypes === 'json' ? 'json' : 'both',
-          // A copy: one member that is in flight for long must not keep the whole body in memory.
+          // Copied: one member that is in flight for long must not keep the whole body in memory.
           body: Buffer.from(body.subarray(start, end)),
         }),
     );
@@ -128,14 +122,13 @@ export class Batch {
     });
   }
 
-  /** A member has its answer, and is over. */
   onAnswer(index: number, message: Buffer): void {
     if (this.#isStreaming) this.write(encodeEvent(message));
     else if (!this.isAborted) this.#answers[index] = message;
     this.onOver();
   }
 
-  /** A member is over; its answer, if it has one, has been taken already. */
+  /** A member is over, and its answer, if any, has been taken. */
   onOver(): void {
     this.#unfinishedCount -= 1;
     if (this.#unfinishedCount === 0) this.#finish();
@@ -148,7 +141,7 @@ export class Batch {
       this.openStream();
     if (this.isAborted || this.#state === 'streaming') return true;
     const isTooMuch = this.#keptBytes + bytes > limits.batchAnswerBytesMax;
-    // An answer that waits behind events is counted in `write`, and sent as soon as the caller reads on.
+    // Counted in `write` if it has to wait behind events.
     if (this.#isStreaming) return !isTooMuch || this.#reservation.hasRoomFor(bytes);
     if (!isTooMuch) this.#keep(bytes);
     return !isTooMuch;
@@ -158,7 +151,6 @@ export class Batch {
     return this.#state === 'streaming' || this.#state === 'blocked';
   }
 
-  /** Opens the stream, and sends the answers gathered so far. */
   openStream(): void {
     if (!this.#transition('gathering', 'streaming')) return;
     this.#exchange.onDrain = () => this.#onDrain();
@@ -170,7 +162,7 @@ export class Batch {
 
   /**
    * @param event one whole event, or several.
-   * @returns false when the caller reads too slowly: the event waits, and its member must write no more until `onDrain`.
+   * @returns false when the caller reads too slowly: the member must write no more until `onDrain`.
    */
   write(event: Buffer): boolean {
     if (this.isAborted) return true;
@@ -234,7 +226,6 @@ export class Batch {
     this.#reservation.release();
   }
 
-  /** The only writer of the state. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;

@@ -1,5 +1,5 @@
-// Passes each message of a session to the code for its method. Methods are told apart in this order: requests for one backend,
-// lists, methods that the gateway answers itself, and methods that only a backend may know. Hot path.
+// Passes each message of a session to the code for its method. Methods are told apart in this order: requests for one backend, lists,
+// methods that the gateway answers itself, and methods that only a backend may know. Hot path.
 import {
   listKindOf,
   type ListKind,
@@ -48,12 +48,12 @@ import { isForSearchTool } from '../search-tools.js';
 import { isTargetOf, readTarget, type Target, type TargetMethod, type TargetOutcome } from '../targets.js';
 import { visitBackends } from '../../streams/index.js';
 
-// A client's messages that are not requests: cancellations, progress, responses to backends' requests, changed roots, the status of its
-// own tasks. Cold path.
+// Messages that are not requests: cancellations, progress, responses to backends' requests, changed roots, the status of the client's own
+// tasks. Cold path.
 
 const ROOTS_CHANGED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}');
 
-/** Passes the message on to its receivers. The caller still answers the exchange. @returns the refusal to answer with, if any. */
+/** The caller still answers the exchange. @returns the refusal to answer with, if any. */
 function onClientNotification(session: Session, exchange: Exchange, message: ClientMessage): Refusal | undefined {
   if (message.kind === 'response') return onResponse(session, exchange, message);
   switch (message.method) {
@@ -69,7 +69,7 @@ function onClientNotification(session: Session, exchange: Exchange, message: Cli
     case 'notifications/roots/list_changed':
       onRootsChanged(session, exchange);
       break;
-    // Not passed on: each backend gets its own `initialized` from the gateway's handshake with it.
+    // Not forwarded: each backend gets its own `initialized` from the gateway.
     case 'notifications/initialized':
       session.onInitialized(exchange.request);
       break;
@@ -91,7 +91,7 @@ function onRootsChanged(session: Session, exchange: Exchange): void {
   const { virtualHost } = session;
   if (virtualHost === undefined || !session.backendRequests.offersRoots) return;
   const { length } = exchange.request.body;
-  // A large body is replaced: its memory would not be counted while it waits to be sent.
+  // A large body is replaced, because its memory would not be counted while it waits to be sent.
   const body = length < limits.countedFromBytes ? exchange.request.body : ROOTS_CHANGED;
   visitBackends(session.identity.subject, virtualHost.backends, {
     visit: (backend) => {
@@ -108,7 +108,7 @@ export class Dispatcher {
   readonly #context: UpstreamContext;
   readonly #merger: ListMerger;
   readonly #logger: Logger;
-  /** Takes a modern message that arrived with a session id; while `undefined`, such a message is served as a legacy one. */
+  /** Takes a modern message that arrived with a session id; without it, such a message is served as a legacy one. */
   onModern: ModernHandler | undefined = undefined;
   /** Virtual hosts whose unreachable tools have already been logged. */
   readonly #reported = new WeakSet<CompiledVirtualHost>();
@@ -119,7 +119,6 @@ export class Dispatcher {
     this.#logger = logger;
   }
 
-  /** Takes a POST of the session. */
   post(caller: Caller, session: Session, exchange: Exchange): void {
     const { body } = exchange.request;
     if (body.length > limits.readAtOnceBytesMax) return this.#postLarge(caller, session, exchange);
@@ -130,7 +129,7 @@ export class Dispatcher {
     this.#onMessage(current, session, exchange, message);
   }
 
-  /** While the large message is parsed, other messages of the session are served, and may change its config or end it. */
+  /** Meanwhile, other messages of the session are served, and may change its config or end it. */
   #postLarge({ subject, virtualHost }: Caller, session: Session, exchange: Exchange): void {
     session.applyConfig(virtualHost, exchange.request);
     const number = session.scansInProgress.begin(exchange.isPart);
@@ -154,12 +153,11 @@ export class Dispatcher {
     else this.#notification(session, exchange, message);
   }
 
-  /** Takes a request of the session that has been parsed. */
   request(caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
     const { method } = message;
     if (method !== 'ping') session.onReady();
-    const isSearched = caller.virtualHost.exposure === 'search';
-    if (isSearched && isForSearchTool(exchange.request.body, message, CALL_TOOL)) {
+    const hasSearchTools = caller.virtualHost.exposure === 'search';
+    if (hasSearchTools && isForSearchTool(exchange.request.body, message, CALL_TOOL)) {
       this.#unwrap(caller, session, exchange, message);
       return;
     }
@@ -183,7 +181,7 @@ export class Dispatcher {
     }
   }
 
-  /** Unwraps a call through `call_tool`. As in `#postLarge`, other messages are served while a large one is parsed again. */
+  /** For a call through `call_tool`. As in `#postLarge`, other messages are served while a large one is parsed again. */
   #unwrap(caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
     const number = session.scansInProgress.begin(exchange.isPart);
     unwrapCall(caller.subject, exchange, message, (call) => {
@@ -197,8 +195,11 @@ export class Dispatcher {
     });
   }
 
-  /** Relays a method that MCP does not define to the backend that declares it; unopened backends are opened first. */
-  relayExtraMethod(incoming: ServedRequest, isSearched = false): void {
+  /**
+   * Relays a method that MCP does not define to the backend that declares it; unopened backends are opened first.
+   * @param areOpened whether they have been opened for this request.
+   */
+  relayExtraMethod(incoming: ServedRequest, areOpened = false): void {
     const { virtualHost, session, exchange, message, rules } = incoming;
     const { method } = message;
     const id = idSpanOf(exchange, message);
@@ -211,13 +212,13 @@ export class Dispatcher {
       const outgoing = { body: exchange.request.body };
       const target: Target = { backend, outgoing, bareName: '', gate: undefined, uriPlaces: 0, taskPlaces: 0 };
       this.#relayTo(target, NO_NAME, incoming);
-    } else if (isRefused || isSearched || backends.size === 0) {
+    } else if (isRefused || areOpened || backends.size === 0) {
       exchange.watcher?.onIdentified(method, '', '');
       answerOwnError(exchange, id, rpcErrors.methodNotFound(method), rules);
     } else if (session.tryAdmit(exchange, id)) {
       const ending = rpcErrors.methodSearchSessionEnded;
       whenOpened(this.#context, { session, virtualHost, exchange, id, ending, backends }, () =>
-        // The session's config may have changed by now.
+        // The config may have changed meanwhile.
         this.relayExtraMethod({ ...incoming, virtualHost: session.virtualHost ?? virtualHost }, true),
       );
     }
@@ -234,7 +235,7 @@ export class Dispatcher {
   #notification(session: Session, exchange: Exchange, message: ClientMessage): void {
     exchange.watcher?.onIdentified(message.method, '', '');
     const refusal = onClientNotification(session, exchange, message);
-    // In a batch, it is not refused: clients that reject an error without an id would lose the whole batch.
+    // Not refused in a batch: clients that reject an error without an id would lose the whole batch.
     if (refusal === undefined || exchange.isPart) accept(exchange);
     else refuse(exchange, refusal);
   }
@@ -244,7 +245,7 @@ export class Dispatcher {
     exchange.watcher?.onIdentified(kind.method, '', '');
     const id = idSpanOf(exchange, message);
     if (message.cursorStart !== -1) {
-      // Lists are returned complete, so no cursor was ever issued (S35).
+      // Lists are complete, so no cursor was ever issued (S35).
       answerOwnError(exchange, id, rpcErrors.cursorInvalid, rules);
       return;
     }
@@ -267,20 +268,20 @@ export class Dispatcher {
 
   relayRequest(method: TargetMethod, incoming: ServedRequest): void {
     const { virtualHost, session, exchange, message, rules } = incoming;
-    const isSearched = virtualHost.exposure === 'search' && method === 'tools/call';
-    if (isSearched && this.#tryAnswerSearch(incoming)) return;
-    const reading = readTarget(method, virtualHost, exchange.request.body, message, session.upstreams);
-    const { target } = reading;
+    const hasSearchTools = virtualHost.exposure === 'search' && method === 'tools/call';
+    if (hasSearchTools && this.#tryAnswerSearch(incoming)) return;
+    const outcome = readTarget(method, virtualHost, exchange.request.body, message, session.upstreams);
+    const { target } = outcome;
     if ('error' in target) {
-      // A lease's owner has read lists that this process has not, and may know the names of apps.
+      // A lease's owner may have read lists that name apps.
       if (tryForward(incoming, virtualHost.backends.values(), () => this.relayRequest(method, incoming))) return;
-      exchange.watcher?.onIdentified(method, '', reading.name, reading.nameKind);
+      exchange.watcher?.onIdentified(method, '', outcome.name, outcome.nameKind);
       const isUndeclared = target.capability !== 0 && session.upstreams.declares(target.capability) === 'no';
       const error = isUndeclared ? rpcErrors.methodNotFound(method) : target.error;
       answerOwnError(exchange, idSpanOf(exchange, message), error, rules);
       return;
     }
-    this.#relayTo(target, reading, incoming);
+    this.#relayTo(target, outcome, incoming);
   }
 
   /** With exposure `search`: answers `find_tools`, and a call through `call_tool` for an unknown tool. @returns whether it did. */
@@ -359,15 +360,15 @@ export class Dispatcher {
 type TargetName = Pick<TargetOutcome, 'name' | 'nameKind'>;
 const NO_NAME: TargetName = { name: '', nameKind: '' };
 
-// Requests in a lease for backends that keep sessions are served by one process, the lease's owner, so that there is one session, as for
-// a client that calls the backend directly. Another process passes such requests on until the owner has told it that the backend keeps no
-// sessions: the owner says what it knows when a request comes, and again once a call's backend has been opened. The other process opens
-// no session to find out, as it would have to end that session at once, which for some servers no client ever does.
+// Requests in a lease for backends with sessions are served by one process, the lease's owner, so that there is one upstream session. Other
+// processes forward such requests until the owner has told them that the backend keeps no sessions: it does so when a request comes, and
+// again once a call's backend has been opened. They open no session to find out: they would have to end it at once, which some servers do
+// not expect.
 
 /**
- * Passes the request on if the lease has another owner and any of these backends may keep a session.
+ * Forwards the request if the lease has another owner and any of these backends may keep a session.
  * @param serve serves the request here; called later if the owner's process is not running.
- * @returns whether the request was passed on.
+ * @returns whether the request was forwarded.
  */
 export function tryForward(
   { session, exchange, message }: ServedRequest,
