@@ -1,6 +1,5 @@
-// A process's connections to backends, in three sets that do not wait for each other: calls, each of which holds a connection until it is
-// answered; streams, which hold one for hours; and replies to what a backend asks during a call, for which the calls that depend on them
-// would otherwise leave no connection.
+// A process's connections to backends, in three sets that do not wait for each other: calls; streams, which hold a connection for hours;
+// and replies to what backends ask during calls, which may hold all others.
 import type { Names } from './names/names.js';
 import { limits, perSubject } from '../shared/index.js';
 import type { BackendShareBounds } from './backend-shares.js';
@@ -9,30 +8,29 @@ import type { PoolBounds } from './origin-pool.js';
 import { ReadScheduler, BACKEND_STREAMS_MAX, REPLY_CONNECTIONS_MAX } from './read-scheduler.js';
 import { connectionBounds } from './connection-bounds.js';
 
-/** For so many connections for calls there is one for replies, up to `REPLY_CONNECTIONS_MAX`. */
+/** One for so many connections for calls. */
 const REPLY_CONNECTIONS_DIVISOR = 16;
 
 interface BackendConnectionsOptions {
   readonly connectTimeoutMs: number;
-  /** Bounds of the set for calls. */
+  /** For calls. */
   readonly pool?: Partial<PoolBounds>;
-  /** Resolves host names, and is closed with these connections; created when absent. */
+  /** Closed with these connections; created when absent. */
   readonly names?: Names;
   /** See `Http1UpstreamOptions`. */
   readonly authorities?: string | undefined;
 }
 
-/** For streams. Beyond these bounds, a stream fails at once, and is tried again later. */
+/** Beyond these bounds, a stream fails at once, and is tried again later. */
 const STREAM_BOUNDS: PoolBounds = {
   connectionsMax: BACKEND_STREAMS_MAX,
   connectionsPerSubjectMax: perSubject(BACKEND_STREAMS_MAX),
   connectingMax: connectionBounds.upstreamConnectingMax,
-  // They wait only for connections that are being opened.
+  // For connections that are being opened.
   waitingMax: BACKEND_STREAMS_MAX,
   waitingPerSubjectMax: perSubject(BACKEND_STREAMS_MAX),
 };
 
-/** For replies: those of one subject to one backend wait for each other. */
 const REPLY_BOUNDS: PoolBounds = {
   connectionsMax: REPLY_CONNECTIONS_MAX,
   connectionsPerSubjectMax: perSubject(perSubject(REPLY_CONNECTIONS_MAX)),
@@ -43,15 +41,20 @@ const REPLY_BOUNDS: PoolBounds = {
 
 export class BackendConnections {
   readonly calls: Http1Upstream;
-  /** For streams that belong to no call, and for resuming the stream of a call that broke. */
+  /** Also for resuming the stream of a call. */
   readonly streams: Http1Upstream;
-  /** For answers to backends' requests, and for other messages to them during calls. */
+  /** Also for other messages during calls. */
   readonly replies: Http1Upstream;
   readonly #names: Names | undefined;
 
   constructor({ connectTimeoutMs, pool, names, authorities }: BackendConnectionsOptions) {
     this.#names = names;
-    const shared = { connectTimeoutMs, authorities, turns: new ReadScheduler(), ...(names !== undefined && { names }) };
+    const shared = {
+      connectTimeoutMs,
+      authorities,
+      readScheduler: new ReadScheduler(),
+      ...(names !== undefined && { names }),
+    };
     this.calls = new Http1Upstream({ ...shared, ...(pool !== undefined && { pool }) });
     const callsMax = this.calls.shares.bounds.connectionsMax;
     const streamsMax = Math.min(BACKEND_STREAMS_MAX, Math.floor(callsMax / 2));
@@ -60,7 +63,7 @@ export class BackendConnections {
     this.replies = new Http1Upstream({ ...shared, pool: REPLY_BOUNDS, shares: sharesOf(repliesMax) });
   }
 
-  /** Connections by purpose, including those being opened. */
+  /** Including those being opened. */
   get counts(): Readonly<Record<'calls' | 'streams' | 'replies', number>> {
     const { calls, streams, replies } = this;
     return {

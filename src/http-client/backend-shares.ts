@@ -1,16 +1,15 @@
-// How many connections to backends a process may have in total and per subject, and what each subject uses. A subject is charged only for
-// connections that carry its requests; idle connections are charged to nobody. The last free connections are reserved for subjects that use
-// few (fair/share.ts). Hot path: a few counters per request.
+// Counts connections to backends, per subject and in total. A subject is charged only for those that carry its requests. The last free ones
+// are reserved for subjects that use few (fair/share.ts). Hot path: a few counters per request.
 import { readFileSync } from 'node:fs';
 import { isWithinBounds, ListNode, withReserve, type ShareBounds } from '../fair/index.js';
 import { limits, perSubject } from '../shared/index.js';
 
-/** What one subject uses of a process's connections and pools. */
+/** Of all connections and pools. */
 export class SubjectUse {
   readonly subject: string;
-  /** Connections that carry its requests, to any backend. */
+  /** Those that carry its requests, to any backend. */
   connections = 0;
-  /** The pools that were made for it, oldest first. */
+  /** Made for it, oldest first. */
   readonly pools = new ListNode();
   poolCount = 0;
 
@@ -23,12 +22,12 @@ export class SubjectUse {
   }
 }
 
-/** One subject's use of one pool's connections. */
+/** Of one pool's connections. */
 export class PoolUse {
   readonly ofSubject: SubjectUse;
   connections = 0;
-  /** Whether the subject's calls that wait for this pool are excluded from turns. */
-  isHeld = false;
+  /** Whether its calls that wait for this pool have no turns. */
+  isPaused = false;
 
   constructor(ofSubject: SubjectUse) {
     this.ofSubject = ofSubject;
@@ -36,7 +35,6 @@ export class PoolUse {
 }
 
 export interface BackendShareBounds {
-  /** Connections of all pools together. */
   readonly connectionsMax: number;
   readonly connectionsPerSubjectMax: number;
   readonly poolsMax: number;
@@ -47,9 +45,9 @@ export class BackendShares {
   readonly bounds: BackendShareBounds;
   readonly #room: ShareBounds;
   readonly #uses = new Map<string, SubjectUse>();
-  /** Connections of all pools, including those being opened. Changed only here. */
+  /** Including those being opened. Changed only here. */
   connections = 0;
-  /** The number of connections that carry requests, and of the subjects that have such. */
+  /** Connections that carry requests, and the subjects that have such. */
   #busyCount = 0;
   #busySubjectCount = 0;
 
@@ -69,18 +67,17 @@ export class BackendShares {
     return this.connections >= this.bounds.connectionsMax;
   }
 
-  /** The number of subjects that use anything. */
   get subjects(): number {
     return this.#uses.size;
   }
 
-  /** Whether the subject may have one more connection, if there is one: the last ones are reserved for subjects that use few. */
+  /** Whether the subject may use one more, if there is one. */
   allowsOneMore({ connections }: SubjectUse): boolean {
     const own = connections + 1;
     return own <= this.#room.subjectMax && isWithinBounds(this.#room, this.#busyCount + 1, own, this.#busySubjectCount);
   }
 
-  /** The subject's request is put on a connection; `end` when it is over. */
+  /** The subject's request has a connection until `end`. */
   begin(use: SubjectUse): void {
     if (use.connections === 0) this.#busySubjectCount += 1;
     use.connections += 1;
@@ -110,13 +107,13 @@ export class BackendShares {
     this.connections -= 1;
   }
 
-  /** Forgets subjects that use nothing. Done periodically, not with each request: `fair/list-node.ts` says why. */
+  /** Forgets subjects that use nothing. Not with each request: `fair/list-node.ts` says why. */
   sweep(): void {
     for (const [subject, use] of this.#uses) if (use.isUnused) this.#uses.delete(subject);
   }
 }
 
-/** Half of the open-file limit of this process, where it can be read: the other half is for callers. */
+/** Half of the process's open files, where known: the other half is for callers. */
 function connectionsOfProcess(): number {
   let openFilesMax = Infinity;
   try {

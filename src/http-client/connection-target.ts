@@ -1,4 +1,4 @@
-// The destination of one origin's connections, and how to open a socket to it. Cold path.
+// Where the connections to one origin lead, and how to open a socket. Cold path.
 import { connect as connectPlain, isIP, type OnReadOpts, type Socket } from 'node:net';
 import {
   connect as connectTls,
@@ -12,14 +12,11 @@ import type { OutboundProxy } from './names/outbound-proxy.js';
 import type { ReadScheduler } from './read-scheduler.js';
 import { KIB } from '../shared/index.js';
 
-/** TLS sessions that a worker keeps for resumption, one per origin. Beyond that, the oldest is dropped. */
+/** TLS sessions kept per worker, one per origin. Beyond that, the oldest is dropped. */
 export const TLS_SESSIONS_MAX = 4_096;
-/** Bytes of one TLS session. A larger one is not kept. */
+/** A larger TLS session is not kept. */
 export const TLS_SESSION_BYTES_MAX = 16 * KIB;
-/**
- * Time that a TLS session is resumed, during which the certificate is not checked again. After that, the next connection makes a full
- * handshake.
- */
+/** Time that a TLS session is resumed, without another check of the certificate. */
 export const TLS_SESSION_MS_MAX = 3_600_000;
 
 interface KeptSession {
@@ -27,9 +24,7 @@ interface KeptSession {
   readonly keptAtMs: number;
 }
 
-/**
- * The last TLS session with each origin, with which the next connection needs no full handshake. Dropped when a handshake with it fails.
- */
+/** The last TLS session with each origin, so that the next connection needs no full handshake. */
 export class TlsSessions {
   /** By origin, oldest first. */
   readonly #kept = new Map<string, KeptSession>();
@@ -53,7 +48,6 @@ export class TlsSessions {
 
   keep(origin: string, session: Buffer): void {
     if (session.length > TLS_SESSION_BYTES_MAX) return;
-    // Moved to the end, so that the first entry is the oldest.
     this.#kept.delete(origin);
     this.#kept.set(origin, { session, keptAtMs: this.#nowMs() });
     if (this.#kept.size <= TLS_SESSIONS_MAX) return;
@@ -80,30 +74,29 @@ export function secureContextFor(pem: string | undefined): SecureContext | undef
   return lastContext.context;
 }
 
-/** What the connections to all origins share. */
+/** Shared by the connections to all origins. */
 export interface ConnectionMeans {
-  /** For all of connecting: look-up, addresses and TLS. */
+  /** For look-up, addresses and TLS together. */
   readonly connectTimeoutMs: number;
   readonly names: Names;
   readonly tlsSessions: TlsSessions;
-  /** The trusted certificate authorities; those of Node.js when absent. */
+  /** By default, Node.js's certificate authorities. */
   readonly trust?: SecureContext | undefined;
-  readonly turns: ReadScheduler;
+  readonly readScheduler: ReadScheduler;
 }
 
 export class ConnectionTarget {
-  /** The origin: `https://example.com:8443`. */
+  /** `https://example.com:8443`. */
   readonly name: string;
   readonly means: ConnectionMeans;
   readonly isTls: boolean;
-  /** What is looked up and connected to, the origin's or the proxy's: a name, or an address without brackets. */
+  /** The origin's or the proxy's: a name, or an address without brackets. */
   readonly host: string;
-  /** Through which the origin is reached, if it is not reached directly. */
   readonly proxy: OutboundProxy | undefined;
   readonly #port: number;
   /** The origin's. */
   readonly #originHost: string;
-  /** `host:port` of the origin, for the proxy. */
+  /** `host:port` of the origin. */
   readonly authority: string;
 
   constructor(name: string, means: ConnectionMeans) {
@@ -124,14 +117,13 @@ export class ConnectionTarget {
     return isIP(this.host) === 0;
   }
 
-  /** Begins to connect to one of the host's addresses. */
   open(address: string, onread: OnReadOpts): Socket {
     const common = { host: address, port: this.#port, noDelay: true };
     if (this.proxy !== undefined) return connectPlain(common);
     return this.isTls ? this.#openTls({ ...common, onread }) : connectPlain({ ...common, onread });
   }
 
-  /** Begins TLS with the origin over the proxy's tunnel. @param onRead returns false to stop the reads. */
+  /** Begins TLS with the origin through the proxy's tunnel. @param onRead returns false to stop the reads. */
   secure(proxied: Socket, onRead: (read: Buffer) => boolean): Socket {
     const socket = this.#openTls({ socket: proxied, host: this.#originHost });
     socket.on('data', (read: Buffer) => {
@@ -146,7 +138,6 @@ export class ConnectionTarget {
     if (trust !== undefined) options.secureContext = trust;
     const session = tlsSessions.find(this.name);
     if (session !== undefined) options.session = session;
-    // The certificate must match the name, not the address that it resolved to.
     if (isIP(this.#originHost) === 0) options.servername = this.#originHost.replace(/\.$/, '');
     const socket = connectTls(options);
     socket.on('session', (next: Buffer) => tlsSessions.keep(this.name, next));

@@ -1,24 +1,23 @@
-// The cookies of one upstream session, with which a load balancer may keep the session at one node of a backend. The cookies that answers
-// in a session set are sent with the further requests of that session to the same origin, and with no others. They are kept as the value of
-// the `cookie` header, without lifetimes, since a balancer ignores a cookie that it no longer knows. Cold path.
+// The cookies of one upstream session, by which a load balancer may keep it at one node. They are sent only in that session, to the same
+// origin, and kept as the value of `cookie`, without lifetimes: a balancer ignores what it no longer knows. Cold path.
 import { isHttpToken, KIB } from '../shared/index.js';
 import { headersSetBy, type CompiledBackend, type UpstreamTarget } from '../user-config/index.js';
 
-/** Cookies that an upstream session keeps. Beyond that, further ones are ignored. */
+/** Cookies per upstream session. Further ones are ignored. */
 export const SESSION_COOKIES_MAX = 8;
-/** Bytes of the cookies that an upstream session keeps, as they are sent, and of one line. Beyond that, further ones are ignored. */
+/** Bytes of its cookies, and of one line. Further ones are ignored. */
 export const SESSION_COOKIES_BYTES_MAX = 4 * KIB;
 
-/** Whether the backend's cookies are kept; not where its `cookie` header is the caller's, or a configured secret. */
+/** Not where the `cookie` header is the caller's, or a configured secret. */
 export function keepsCookies({ passthroughHeaders, auth }: CompiledBackend): boolean {
   return !passthroughHeaders.has('cookie') && !headersSetBy(auth).includes('cookie');
 }
 
 /**
- * @param cookies what was sent so far, as the value of `cookie`; `''` for none.
- * @param lines the values of `set-cookie` in an answer, one a line.
- * @param target where requests go to.
- * @returns the value of `cookie` for the requests from now on; `''` for none.
+ * @param cookies the value of `cookie` so far; `''` for none.
+ * @param lines values of `set-cookie`, one a line.
+ * @param target of the requests.
+ * @returns the new value of `cookie`.
  */
 export function withCookies(cookies: string, lines: string, target: UpstreamTarget): string {
   return lines.split('\n').reduce((kept, line) => withCookie(kept, line, target), cookies);
@@ -43,7 +42,7 @@ function nameAndValue(text: string): [name: string, value: string] {
   return at === -1 ? [text, ''] : [text.slice(0, at).trim(), text.slice(at + 1).trim()];
 }
 
-/** Path matching of RFC 6265, 5.1.4, but a slash at the end makes no difference: a redirect may add one. */
+/** RFC 6265, 5.1.4, but a slash at the end makes no difference: a redirect may add one. */
 function isWithin(path: string, cookiePath: string): boolean {
   return !cookiePath.startsWith('/') || `${path.split('?', 1)[0]}/`.startsWith(cookiePath.replace(/\/?$/, '/'));
 }

@@ -1,6 +1,5 @@
-// Establishes a socket for a connection: looks the host up and tries its addresses in turn (RFC 8305). The next address is tried when one
-// fails, and also when one is slow; the first to connect wins, and the others are closed. Addresses that the gateway must never connect to
-// are refused here, at each connection, whatever the name resolved to before. Cold path.
+// Opens a socket: looks the host up and tries its addresses in turn (RFC 8305), the next one when one fails or is slow. The first to
+// connect wins. Forbidden addresses are refused here, at each connection, whatever the name resolved to before. Cold path.
 //
 //   looking up ──addresses──> trying ──connected──> over, with a socket
 //        └──no address, refused──────┴──all failed──> over, with a fault
@@ -9,42 +8,37 @@ import type { NameFault, Names, NameWait } from './names/names.js';
 import { firstObstacle } from './names/address-guard.js';
 import type { UpstreamFaultKind } from './upstream-fault.js';
 
-/** Maps Node's errors for a failed connection to kinds of faults. */
 export function connectFaultKindOf(error: unknown, isTls: boolean): UpstreamFaultKind {
-  const code = codeOf(error);
+  const { code, syscall } = error as NodeJS.ErrnoException;
   if (code === 'ECONNREFUSED') return 'connection-refused';
   if (code === 'ETIMEDOUT') return 'connect-timeout';
-  // With TLS, an error that does not come from the `connect` system call comes from the handshake after it.
-  if (isTls && !(error instanceof Error && 'syscall' in error && error.syscall === 'connect')) return 'tls-failed';
+  // Other errors than those of the system call come from the TLS handshake.
+  if (isTls && syscall !== 'connect') return 'tls-failed';
   return 'connect-failed';
 }
 
-/** Chooses the fault when all addresses of a host have failed: any other says more than `connect-failed`. */
+/** The fault when all addresses have failed: any other says more than `connect-failed`. */
 export function mostTellingKind(kinds: readonly UpstreamFaultKind[]): UpstreamFaultKind {
   return kinds.find((kind) => kind !== 'connect-failed') ?? 'connect-failed';
 }
 
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
-}
-
-/** Time to connect to one address of a host before the next one is tried in parallel (RFC 8305). */
+/** Time before the next address is tried in parallel (RFC 8305). */
 export const NEXT_ADDRESS_MS = 250;
 
 interface DialPlan {
   /** A name, or an address without brackets. */
   readonly host: string;
-  /** The subject whose share of look-ups this dial counts against. */
+  /** In whose share the look-up counts. */
   readonly subject: string;
   readonly isTls: boolean;
-  /** Begins to connect to an address; the dial owns the socket's events until it hands the socket over. */
+  /** Begins to connect. The dial owns the socket's events until `onSocket`. */
   open(address: string): Socket;
 }
 
 interface DialHandler {
-  /** The socket is connected (except for TLS) and none of the dial's listeners are left on it. */
+  /** The socket is connected, except for TLS, and has no listeners of the dial. */
   onSocket(socket: Socket, address: string): void;
-  /** Never called synchronously from the constructor. */
+  /** Never called synchronously. */
   onFault(kind: UpstreamFaultKind): void;
 }
 
@@ -62,7 +56,7 @@ export class Dial {
   readonly #connectingSockets = new Set<Socket>();
   readonly #faultKinds: UpstreamFaultKind[] = [];
   #addresses: readonly string[] = [];
-  /** The index of the address to try next. */
+  /** The next one to try. */
   #nextIndex = 0;
   #wait: NameWait | undefined;
   #nextTryTimer: NodeJS.Timeout | undefined;
@@ -81,17 +75,17 @@ export class Dial {
     else this.#wait = names.lookUp(plan.host, plan.subject, (outcome) => this.#onOutcome(outcome));
   }
 
-  /** The fault to report if the time for connecting ends now. */
+  /** The fault if the time for connecting ends now. */
   get timeoutKind(): UpstreamFaultKind {
     if (this.#addresses.length > 0) return 'connect-timeout';
-    // A look-up that is still waiting for its turn says nothing about the host.
+    // A look-up that waits for its turn says nothing about the host.
     return this.#names.isAsking(this.#plan.host) ? 'name-not-resolved' : 'connections-used';
   }
 
-  /** Closes everything in progress, without calling the handler. */
+  /** The handler is not called. */
   abandon(): void {
     this.#isOver = true;
-    this.#wait?.abandon();
+    this.#wait?.unlink();
     clearTimeout(this.#nextTryTimer);
     for (const socket of this.#connectingSockets) this.#close(socket);
   }
@@ -150,7 +144,7 @@ export class Dial {
   #close(socket: Socket): void {
     socket.removeAllListeners('connect');
     socket.removeAllListeners('error');
-    // Later errors are ignored, and must not end the process.
+    // Later errors must not end the process.
     socket.on('error', () => {});
     socket.destroy();
   }

@@ -1,14 +1,12 @@
-// One persistent connection to a backend, with one request at a time. Reads go into a buffer that all connections share, and are parsed
-// before the next read; a request is one write. Hot path.
+// One persistent connection to a backend, with one request at a time. All connections read into one buffer, which is parsed before the next
+// read. A request is one write. Hot path.
 //
 //   connecting ── connected ──> free ── send ──> sending ── written ──> busy ── answered ──> free
 //   sending ── the call is aborted ──> free
 //   connecting, free, sending, busy ── ended, fault, destroyed; in busy: the call is aborted ──> lost
 //
-// A call that is assigned while connecting is sent as soon as the connection is free. If the call is aborted before, connecting continues,
-// since the connection can serve another call.
-//
-// Beside it: the call that it carries (`Http1Call`), and the batch that says when calls are written (`WriteBatch`).
+// A call that is assigned while connecting is sent once the connection is free. If it is aborted before, the connection can serve another
+// call.
 import type { OnReadOpts, Socket } from 'node:net';
 import { type FairQueueEntry, noteReturned } from '../fair/index.js';
 import type { PoolUse } from './backend-shares.js';
@@ -23,29 +21,28 @@ import { INVALID, ResponseParser, type ResponseReceiver } from './response-parse
 import { connectionBounds } from './connection-bounds.js';
 
 export interface ConnectionOwner {
-  /** The call on the connection is over, and it can take the next one. */
+  /** It can take the next call. */
   onFree(connection: Http1Connection): void;
-  /** The call for which the connection is being opened was aborted: the connection can take another one. */
+  /** The call was aborted while connecting: the connection can take another one. */
   onSpare(connection: Http1Connection): void;
-  /** The connection is established. */
   onConnected(): void;
-  /** The connection has no longer this call. Called before `onFree`, `onSpare` and `onLost`. */
+  /** The connection no longer has this call. Called before `onFree`, `onSpare` and `onLost`. */
   onCallOver(call: Http1Call): void;
   /**
    * The connection is gone.
-   * @param unsent the call, if the backend cannot have received it completely: it must be sent on another connection.
-   * @param refusal why the connection could not be opened; `undefined` if it was opened.
+   * @param unsent the call, if it must be sent on another connection: the backend cannot have received it completely.
+   * @param refusal why the connection could not be opened, if so.
    */
   onLost(connection: Http1Connection, unsent: Http1Call | undefined, refusal: UpstreamFaultKind | undefined): void;
 }
 
 type State = 'connecting' | 'free' | 'sending' | 'busy' | 'lost';
 
-/** The buffer for every read of every connection: its content is parsed or copied before the callback returns. */
+/** Its content is parsed or copied before the callback returns. */
 const readBuffer = Buffer.allocUnsafe(connectionBounds.upstreamReadBytes);
 
 export class Http1Connection implements ResponseReceiver, PacedConnection {
-  /** Set by the pool when the host no longer has the address of this connection. */
+  /** Set when the host no longer has this address. */
   isOutdated = false;
   readonly #owner: ConnectionOwner;
   readonly #target: ConnectionTarget;
@@ -53,38 +50,36 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
   readonly #parser = new ResponseParser(this);
   readonly #connectTimer: NodeJS.Timeout;
   readonly #onLostListeners: (() => void)[] = [];
-  /** Present until there is a socket to the origin. */
   #opening: Dial | Tunnel | undefined;
   #socket: Socket | undefined;
-  /** The remote address; `undefined` before that is known. Changed only here, like the next two. */
+  /** Once known, the remote address. Changed only here, like `call` and `answersCount`. */
   address: string | undefined = undefined;
   call: Http1Call | undefined = undefined;
   answersCount = 0;
   #state: State = 'connecting';
-  /** Why the connection is being closed, if known before its socket closes. */
+  /** Why the connection is being closed, if known already, and more for people. */
   #faultKind: UpstreamFaultKind | undefined;
-  /** Of the fault, for people; `''` for none. */
   #faultDetail = '';
-  /** Whether any byte has arrived since the request was written. */
+  /** Whether anything has arrived since the request was written. */
   #hasAnswerBegun = false;
-  /** Whether the call was resumed since reading last stopped for a turn. */
+  /** Whether the call was resumed since reading last stopped. */
   #isResumed = false;
-  /** Whether the connection broke before the kernel had taken all of the request, so that the backend cannot have it completely. */
+  /** Whether it broke before the kernel had taken all of the request: the backend cannot have it completely. */
   #isCutOff = false;
   #isEndedByBackend = false;
   readonly #pace: ReadPace;
-  /** While free: after how many more sweeps the connection is closed, and how many there were. */
+  /** While free: sweeps until it is closed, and sweeps so far. */
   #sweepsLeft = 0;
   #sweepsSeen = 0;
   #freedAtTurn = -1;
 
-  /** @param subject for whose call the connection is opened: the look-up counts against that subject's share. */
+  /** @param subject whose share the look-up counts in. */
   constructor(target: ConnectionTarget, subject: string, batch: WriteBatch, owner: ConnectionOwner) {
     this.#owner = owner;
     this.#target = target;
     this.#batch = batch;
     const { isTls, host, means, proxy } = target;
-    this.#pace = new ReadPace(means.turns, this);
+    this.#pace = new ReadPace(means.readScheduler, this);
     const onread: OnReadOpts = {
       buffer: readBuffer,
       callback: (length) => this.#onRead(readBuffer.subarray(0, length)),
@@ -103,22 +98,22 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     );
   }
 
-  /** Whether the connection can take a call: as far as is known, the backend still keeps it open. */
+  /** Whether it can take a call: as far as is known, the backend keeps it open. */
   get isUsable(): boolean {
     return this.#state === 'free' && this.#sweepsLeft > 0 && !this.isOutdated && this.#socket?.writable === true;
   }
 
-  /** Of a lost connection: whether the backend closed it soon after the first response, as do backends that keep no connections. */
+  /** Whether the backend closed it soon after the first response, as do backends that keep no connections. */
   get isClosedAfterAnswer(): boolean {
     return this.#isEndedByBackend && this.answersCount === 1 && this.#sweepsSeen <= 1;
   }
 
-  /** Whether the connection has been free for long enough to show that the backend keeps it open. */
+  /** Whether it was free for so long that the backend must keep it open. */
   get hasStayedOpen(): boolean {
     return this.#sweepsSeen > 1;
   }
 
-  /** Ages a free connection by one sweep, and closes one that is too old. */
+  /** Closes a free connection that is too old. */
   sweep(): void {
     if (this.#state !== 'free') return;
     this.#sweepsLeft -= 1;
@@ -126,14 +121,14 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     if (this.#sweepsLeft <= 0 || this.isOutdated) this.#cut();
   }
 
-  /** Assigns a call; it is written once the connection is established and the turn's reads are done. */
+  /** The call is written once the connection is established and the reads of the turn are done. */
   send(call: Http1Call): void {
     this.call = call;
     call.connection = this;
     if (this.#transition('free', 'sending')) this.#batch.add(this, this.#freedAtTurn);
   }
 
-  /** Called when the turn's reads are done. */
+  /** Called by `WriteBatch`. */
   writeNow(): void {
     const call = this.call;
     const socket = this.#socket;
@@ -153,7 +148,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     if (call.isPaused) socket.pause();
   }
 
-  /** The call was aborted. Once it is written, the connection is closed: to read the rest of the response would cost more. */
+  /** After it was written, the connection is closed: to read the rest of the response would cost more. */
   onCallAborted(): void {
     switch (this.#state) {
       case 'connecting':
@@ -194,7 +189,6 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     this.#socket?.resume();
   }
 
-  /** Resolves when the socket is closed. */
   destroy(): Promise<void> {
     if (this.#state === 'lost') return Promise.resolve();
     return new Promise((resolve) => {
@@ -239,7 +233,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     this.#failToReach(this.#opening?.timeoutKind ?? 'connect-timeout');
   }
 
-  /** Behind a proxy, it is the proxy that could not be reached. */
+  /** Behind a proxy, it was the proxy that could not be reached. */
   #failToReach(kind: UpstreamFaultKind): void {
     const fault = upstreamFault(kind);
     if (this.#target.proxy === undefined || !isReachFault(fault)) this.#fail(kind);
@@ -252,10 +246,10 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     if (subject === undefined || !this.#pace.tryKeep(read, subject)) this.onBytes(read);
     noteReturned(read);
     if (!this.#pace.isResting) return true;
-    // A `resume` during the read takes effect later in the stream, and would start the reads again.
+    // A `resume` during the read takes effect later, and would start the reads again.
     if (this.#isResumed) this.#socket?.pause();
     this.#isResumed = false;
-    // Returning false stops the reads, at less cost than `pause`.
+    // Stops the reads, at less cost than `pause`.
     return false;
   }
 
@@ -266,22 +260,22 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     else if (this.#state === 'busy' && this.#parser.state === 'done') {
       this.#onAnswered(taken === length, length);
     }
-    // Bytes that belong to no request: whatever else arrives on this connection cannot be trusted.
+    // Bytes that belong to no request: the connection cannot be trusted any more.
     else if (taken < length) this.#fail('connection-lost');
     else if (this.call !== undefined) this.#pace.onPiece(length, this.call.subject);
   }
 
-  /** @param lastBytes how many bytes the last read of the response had. */
+  /** @param lastBytes of the last read. */
   #onAnswered(isClean: boolean, lastBytes = 0): void {
     const socket = this.#socket;
     const wasStopped = this.#pace.leave(lastBytes);
     const call = this.#takeCall();
     this.answersCount += 1;
     if (call?.isPaused === true || wasStopped) socket?.resume();
-    // A connection that is still sending a body the backend did not wait for would delay the next request.
+    // If the backend did not wait for the body, the rest of it would delay the next request.
     const isSent = socket?.writableLength === 0;
     const canReuse = isClean && isSent && this.#parser.canReuse && socket.writable;
-    // Before `onEnd`, so that a request that the handler sends there finds this connection free.
+    // Before `onEnd`, which may send another request.
     if (canReuse) this.#onFree();
     else this.#cut();
     if (call === undefined) return;
@@ -294,7 +288,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
   #onFree(): void {
     if (!this.#transition('busy', 'free')) this.#transition('sending', 'free');
     this.#freedAtTurn = this.#batch.noteFree();
-    // Counted in sweeps, because reading the clock for each call would cost more than the precision is worth.
+    // In sweeps, because reading the clock for each call would cost too much.
     this.#sweepsLeft = Math.floor(this.#parser.idleMsMax / connectionBounds.upstreamSweepMs);
     this.#sweepsSeen = 0;
     this.#owner.onFree(this);
@@ -306,7 +300,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     this.#cut();
   }
 
-  /** Closes the connection; `onLost` follows asynchronously. */
+  /** `onLost` follows asynchronously. */
   #cut(): void {
     const opening = this.#opening;
     if (opening === undefined) {
@@ -338,7 +332,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     this.#socket?.destroy();
   }
 
-  /** The backend has ended the connection. @param isRefused whether a write failed with a system error. */
+  /** @param isRefused whether a write failed with a system error. */
   #onBroken(isRefused: boolean): void {
     this.#isEndedByBackend = true;
     if (isRefused || this.#socket?.writableLength !== 0) this.#isCutOff = true;
@@ -360,9 +354,8 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
   }
 
   /**
-   * Whether the call may be sent again: either none of it was written, or a reused connection broke before it was written completely and
-   * before any response, because the backend had closed the connection. If a new connection breaks, that is the backend's reaction to this
-   * request; and once there was any response, the backend has seen the request.
+   * Whether the call may be sent again: none of it was written, or a reused connection broke before all of it was written and before any
+   * response, because the backend had closed it. If a new connection breaks, that is the backend's reaction to this request.
    */
   #isUnsent(): boolean {
     if (this.call?.handler === undefined) return false;
@@ -370,7 +363,6 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     return this.#state === 'busy' && this.answersCount > 0 && this.#isCutOff && !this.#hasAnswerBegun;
   }
 
-  /** Detaches the call from this connection. */
   #takeCall(): Http1Call | undefined {
     const call = this.call;
     if (call === undefined) return undefined;
@@ -380,7 +372,6 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     return call;
   }
 
-  /** The only writer of the state. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;
@@ -388,25 +379,20 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
   }
 }
 
-/**
- * A request in progress and its response, as the relay sees it.
- *
- *   waiting (for a connection) → sent → over
- */
+/** A request in progress. */
 export class Http1Call implements UpstreamCall {
   readonly subject: string;
-  /** The serialized request, head and body; `undefined` when it cannot be serialized. */
+  /** `undefined` when it cannot be serialized. */
   readonly bytes: RequestBytes | undefined;
-  /** `undefined` once no more callbacks are wanted. */
+  /** `undefined` once it must not be called any more. */
   handler: UpstreamHandler | undefined;
   connection: Http1Connection | undefined = undefined;
   isPaused = false;
   isSent = false;
-  /** How many connections broke before the whole request was sent on them. */
+  /** Connections that broke before the whole request was sent. */
   unsentCount = 0;
-  /** Set while the call waits for a connection. */
   queueEntry: FairQueueEntry<Http1Call> | undefined = undefined;
-  /** Set while the call has a connection: the use of connections in which it is counted. */
+  /** Counts the call while it has a connection. */
   use: PoolUse | undefined = undefined;
 
   constructor(request: UpstreamRequest, handler: UpstreamHandler) {
@@ -427,19 +413,19 @@ export class Http1Call implements UpstreamCall {
     this.connection?.pause();
   }
 
-  /** Without effect on a call that is not paused: its connection may rest, and `resume` would cost two system calls. */
+  /** Nothing for a call that is not paused: `resume` would cost two system calls. */
   resume(): void {
     if (!this.isPaused) return;
     this.isPaused = false;
     this.connection?.resume();
   }
 
-  /** Fails the unsent call asynchronously: `dispatch` must return it before any callback. */
+  /** Asynchronous, because `dispatch` must return the call before any callback. */
   failLater(kind: UpstreamFaultKind): void {
     process.nextTick(() => this.fail(kind, true));
   }
 
-  /** @param detail `''` for none; only logged for a failed TLS handshake. */
+  /** @param detail `''` for none; for a failed TLS handshake, it is only logged. */
   fail(kind: UpstreamFaultKind, isUnsent: boolean, detail = ''): void {
     const { handler } = this;
     this.handler = undefined;
@@ -449,13 +435,12 @@ export class Http1Call implements UpstreamCall {
 }
 
 /**
- * Holds requests until the event loop has read what has arrived: if the backend has closed a free connection, that read shows it, and the
- * request goes to another connection instead of being lost. A request on a connection that became free in this turn waits for the reads of
- * the next turn, since a backend that closes after its answer does so at once. One immediate serves all requests of a turn.
+ * Delays requests until the event loop has read what has arrived. If the backend has closed a free connection, that read shows it, and the
+ * request goes to another one. On a connection that became free in this turn, a request waits for the reads of the next turn: a backend
+ * that closes after its answer does so at once.
  */
 export class WriteBatch {
   #connections: Http1Connection[] = [];
-  /** Those that became free in this turn. */
   #nextTurnConnections: Http1Connection[] = [];
   #turn = 0;
   #isScheduled = false;
@@ -469,13 +454,13 @@ export class WriteBatch {
     for (const connection of connections) connection.writeNow();
   };
 
-  /** Notes that a connection has become free. @returns the current turn, to pass to `add`. */
+  /** @returns the current turn, to pass to `add`. */
   noteFree(): number {
     this.#schedule();
     return this.#turn;
   }
 
-  /** @param freedAtTurn the result of `noteFree` when the connection became free; -1 for a new one. */
+  /** @param freedAtTurn from `noteFree`; -1 for a new connection. */
   add(connection: Http1Connection, freedAtTurn: number): void {
     if (freedAtTurn === this.#turn) this.#nextTurnConnections.push(connection);
     else this.#connections.push(connection);

@@ -1,5 +1,5 @@
-// The upstream HTTP client: HTTP/1.1 over persistent connections, one request at a time on each. A request that could not be written
-// completely on a reused connection is written again on a new one; one that was written completely never is, as it may have been executed.
+// The upstream HTTP client: HTTP/1.1 over persistent connections, one request at a time on each. A request is sent again only if it was not
+// written completely on a reused connection: otherwise it may have been executed.
 import { Names } from './names/names.js';
 import { limits, perSubject } from '../shared/index.js';
 import type { HttpUpstream, UpstreamCall, UpstreamHandler, UpstreamRequest } from './http-upstream.js';
@@ -13,15 +13,15 @@ import { connectionBounds } from './connection-bounds.js';
 
 interface Http1UpstreamOptions {
   readonly connectTimeoutMs: number;
-  /** Bounds for one origin; the shares of one subject are smaller. */
+  /** Bounds for one origin. */
   readonly pool?: Partial<PoolBounds>;
   /** Bounds for all origins together. */
   readonly shares?: Partial<BackendShareBounds>;
-  /** Resolves host names; created when absent, and then closed with this client. */
+  /** Created, and then closed with this client, when absent. */
   readonly names?: Names;
-  /** Schedules the reads of all connections that share an event loop; created when absent. */
-  readonly turns?: ReadScheduler;
-  /** PEM of certificate authorities to trust in addition to those of Node.js. */
+  /** Shared by all connections of an event loop; created when absent. */
+  readonly readScheduler?: ReadScheduler;
+  /** PEM of certificate authorities in addition to those of Node.js. */
   readonly authorities?: string | undefined;
 }
 
@@ -44,12 +44,12 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
   #isClosed = false;
 
   constructor(options: Http1UpstreamOptions) {
-    const { connectTimeoutMs, names = new Names(), turns = new ReadScheduler(), authorities } = options;
+    const { connectTimeoutMs, names = new Names(), readScheduler = new ReadScheduler(), authorities } = options;
     this.#means = {
       connectTimeoutMs,
       names,
       tlsSessions: new TlsSessions(),
-      turns,
+      readScheduler,
       trust: secureContextFor(authorities),
     };
     this.#areNamesOwn = options.names === undefined;
@@ -77,7 +77,7 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
     if (this.#areNamesOwn) this.#means.names.close();
   }
 
-  /** Closes the connection that has been free for the longest, of the first origin that has one. */
+  /** Closes the connection of the first origin that has a free one. */
   tryMakeRoom(): boolean {
     for (const pool of this.#pools.values()) if (pool.tryCloseFree()) return true;
     return false;
@@ -89,7 +89,7 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
     if (obstacle !== undefined) return obstacle;
     const use = this.shares.use(subject);
     const { poolsMax, poolsPerSubjectMax } = this.shares.bounds;
-    // These bounds refuse only when every pool that they count has a call in progress, since idle ones are closed first.
+    // Refused only if every pool that counts has a call in progress.
     if (use.poolCount >= poolsPerSubjectMax && !this.#closeIdleOf(use)) return 'connections-share-used';
     if (this.#pools.size >= poolsMax && !this.#closeIdleOf(use) && !this.#closeOneIdle()) return 'connections-used';
     const target = new ConnectionTarget(origin, this.#means);
@@ -108,7 +108,7 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
     this.shares.sweep();
   }
 
-  /** Closes the oldest idle pool that was made for the subject. */
+  /** The oldest one that was made for the subject. */
   #closeIdleOf(use: SubjectUse): boolean {
     for (let pool = use.pools.next; pool instanceof OriginPool; pool = pool.next) {
       if (pool.isIdle) return this.#closePool(pool);

@@ -1,9 +1,9 @@
-// Fire-and-forget requests to backends: the POST of a notification or of a response, the DELETE of a session. The response is read to its
-// end, so that the connection can be reused, and is otherwise ignored.
+// Requests whose response does not matter: the POST of a notification or a response, the DELETE of a session. The response is read to its
+// end only so that the connection can be reused.
 import type { DeadlineWheel } from '../fair/index.js';
 import { limits } from '../shared/index.js';
 import type { UpstreamTarget } from '../user-config/index.js';
-import type { HttpUpstream, OutgoingMessage, UpstreamHandler } from './http-upstream.js';
+import { plainRequest, type HttpUpstream, type OutgoingMessage, type UpstreamHandler } from './http-upstream.js';
 import { movedTarget, type UpstreamFault } from './upstream-fault.js';
 
 export class OneWayRequests {
@@ -13,17 +13,14 @@ export class OneWayRequests {
   #underWayCount = 0;
   #onSettled: (() => void) | undefined;
 
-  /** @param otherHttp used for requests that `http` failed to send. */
+  /** @param otherHttp for requests that `http` failed to send. */
   constructor(http: HttpUpstream, deadlines: DeadlineWheel, otherHttp?: HttpUpstream) {
     this.#http = http;
     this.#otherHttp = otherHttp;
     this.#deadlines = deadlines;
   }
 
-  /**
-   * @param onDone called once, with true when the backend has responded, whatever its response.
-   * @param onHeaders called with the session id in the response and its `set-cookie` lines; `''` for none.
-   */
+  /** @param onDone called once. @param onHeaders gets the session id and `set-cookie` lines of the response; `''` for none. */
   send(
     subject: string,
     target: UpstreamTarget,
@@ -44,35 +41,27 @@ export class OneWayRequests {
       onDone?.(hasResponded);
       this.#finish();
     };
-    const body = message?.body;
-    const leftOut = message?.leftOut;
-    const putIn = message?.putIn;
-    const none = undefined;
-    const request = {
-      subject,
-      target,
-      method,
-      headers,
-      body,
-      leftOut,
-      putIn,
-      requestId: none,
-      trace: none,
-      head: none,
-    };
+    const { body, leftOut, putIn } = message ?? {};
+    const request = { ...plainRequest(subject, target, method, headers, body), leftOut, putIn };
     const onEnd = (): void => finish(true);
     let isFollowed = false;
-    // The body of a success response is not needed. As a stream it may stay open for ever, so the call is then aborted.
-    const onHead = (status: number, contentType: string, sessionId: string, _bytes: number, hint: string): void => {
-      // Only to the same path with or without a trailing slash: the headers may hold credentials.
-      const moved = isFollowed ? undefined : movedTarget(status, hint, target, true);
+    // A success response as a stream may never end, so it is aborted.
+    const onHead = (
+      status: number,
+      contentType: string,
+      sessionId: string,
+      _bytes: number,
+      statusHeader: string,
+    ): void => {
+      // With credentials, which the headers may hold.
+      const moved = isFollowed ? undefined : movedTarget(status, statusHeader, target, true);
       if (moved !== undefined) {
         isFollowed = true;
         call.abort();
         call = this.#http.dispatch({ ...request, target: moved }, handler);
         return;
       }
-      onHeaders?.(sessionId, status < 300 ? hint : '');
+      onHeaders?.(sessionId, status < 300 ? statusHeader : '');
       isAccepted = status < 300;
       if (!isAccepted || contentType !== 'text/event-stream') return;
       call.abort();
@@ -91,7 +80,7 @@ export class OneWayRequests {
     let call = this.#http.dispatch(request, handler);
   }
 
-  /** Resolves when no request is in flight, or after `withinMs`. For a process that is shutting down. */
+  /** Resolves when no request is in flight, or after `withinMs`. For a shutdown. */
   settled(withinMs: number): Promise<void> {
     return new Promise((resolve) => {
       if (this.#underWayCount === 0) {
@@ -106,7 +95,7 @@ export class OneWayRequests {
     });
   }
 
-  /** Where to send a failed request again, if it may be: one that was not sent, or a DELETE, which is idempotent (RFC 9110, 9.2.2). */
+  /** A request may be sent again if it was not sent, or is a DELETE, which is idempotent (RFC 9110, 9.2.2). */
   #forSecondTry(method: 'POST' | 'DELETE', { kind, isUnsent }: UpstreamFault): HttpUpstream | undefined {
     if (isUnsent && this.#otherHttp !== undefined) return this.#otherHttp;
     return method === 'DELETE' && kind === 'connection-lost' ? this.#http : undefined;

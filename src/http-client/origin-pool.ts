@@ -1,10 +1,10 @@
 // The connections to one backend origin, and the calls that wait for one. Each subject has a share of the connections, and waiting subjects
-// take turns, however many calls each one has waiting. A backend that closes each connection after its response without announcing it gets
-// a new connection for each call, so that no call is lost on one about to close. Hot path: taking a free connection is one pop.
+// take turns. A backend that closes connections after a response without announcing it gets a new one for each call, so that no call is
+// lost. Hot path: taking a free connection is one pop.
 //
 //   call ──share left, connection free or can be opened──> on a connection ──over──> released: the next of the queue
 //     └──> waits: in its turn, or, when its share is used up, until one of its subject's own calls is over
-// A call whose subject may not take the last connections of the process also waits, if this pool has busy ones, and is passed over.
+// A call whose subject may not take the last connections of the process is passed over, and waits if this pool has busy ones.
 import { FairQueueEntry, FairQueue, ListNode } from '../fair/index.js';
 import type { UpstreamFaultKind } from './upstream-fault.js';
 import { PoolUse, type BackendShares, type SubjectUse } from './backend-shares.js';
@@ -12,47 +12,41 @@ import type { ConnectionTarget } from './connection-target.js';
 import { Http1Connection, type ConnectionOwner, type Http1Call, type WriteBatch } from './http1-connection.js';
 import { connectionBounds } from './connection-bounds.js';
 
-/**
- * Connections in a row that a backend closed soon after their first answer, without announcing it. Beyond that, its connections are not
- * reused until one is seen to stay open.
- */
+/** After so many connections in a row that were closed soon after their first answer, connections are not reused until one stays open. */
 export const UPSTREAM_CLOSED_IN_ROW_MAX = 2;
 
-/** Subjects whose waiting calls are passed over in one event because they may not take the last connections of the process. */
+/** Subjects that are passed over in one go because they may not take the last connections of the process. */
 const PASSES_MAX = 32;
 
 export interface PoolBounds {
   readonly connectionsMax: number;
   readonly connectionsPerSubjectMax: number;
-  /** Connections being opened at the same time. */
+  /** Being opened at once. */
   readonly connectingMax: number;
   readonly waitingMax: number;
   readonly waitingPerSubjectMax: number;
 }
 
-/** What a pool needs from the client that owns all pools. */
 export interface PoolOwner {
   readonly shares: BackendShares;
-  /** Called when all connections of the process are taken. @returns whether one of another origin could be closed. */
+  /** @returns whether a free connection of any origin was closed. */
   tryMakeRoom(): boolean;
 }
 
 export class OriginPool extends ListNode implements ConnectionOwner {
-  /** The subject whose request the pool was made for. */
   readonly madeFor: SubjectUse;
   readonly #owner: PoolOwner;
   readonly #target: ConnectionTarget;
   readonly #batch: WriteBatch;
   readonly #bounds: PoolBounds;
   readonly #all = new Set<Http1Connection>();
-  /** The most recently used is last, and is used next, so that the others can age and close. */
+  /** The last one is used next, so that the others can age and close. */
   #free: Http1Connection[] = [];
   #connectingCount = 0;
-  /** The host's addresses as last seen. */
   #addresses: readonly string[] | undefined;
-  /** How many connections in a row the backend closed after their first response. */
+  /** Connections in a row that were closed after their first response. */
   #closedInRowCount = 0;
-  /** While the backend is assumed not to keep connections: one free connection, which is watched in case the backend does keep it. */
+  /** While the backend is assumed not to keep connections: a free one, in case it does. */
   #watched: Http1Connection | undefined;
   readonly #waiting: FairQueue<Http1Call>;
   readonly #uses = new Map<string, PoolUse>();
@@ -68,17 +62,16 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     this.#waiting = new FairQueue(bounds.waitingMax, bounds.waitingPerSubjectMax);
   }
 
-  /** The origin, as it was requested. */
   get name(): string {
     return this.#target.name;
   }
 
-  /** Whether there is no connection left, busy or free. */
+  /** Whether there is no connection. */
   get isEmpty(): boolean {
     return this.#all.size === 0;
   }
 
-  /** Whether no call is in progress or waiting. */
+  /** Whether there is no call. */
   get isIdle(): boolean {
     const unusedCount = this.#free.length + (this.#watched === undefined ? 0 : 1);
     return this.#all.size === unusedCount && this.#waiting.count === 0;
@@ -100,13 +93,13 @@ export class OriginPool extends ListNode implements ConnectionOwner {
       connection = this.#takeFree() ?? (this.#tryMakeRoom() ? this.#open(call.subject) : undefined);
     if (connection !== undefined) this.#assign(call, use, connection);
     else if (this.#all.size > this.#free.length) this.#wait(call, use);
-    // Without any busy connection to this origin there would be nothing to wait for.
+    // Without a busy connection there is nothing to wait for.
     else call.failLater('connections-used');
   }
 
   /**
-   * Closes connections that have been free for too long, and forgets subjects without connections. Serves calls that wait for connections
-   * of the process: nothing tells this pool when one is given back elsewhere.
+   * Closes old connections, and forgets subjects without connections. Also serves waiting calls, as nothing tells when a connection of the
+   * process is given back elsewhere.
    */
   sweep(): void {
     if (this.#target.isHostName && !this.isEmpty) this.#refreshAddresses();
@@ -114,13 +107,13 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     this.#watched?.sweep();
     if (this.#watched?.hasStayedOpen === true) this.#trust(this.#watched);
     this.#serveWaiting();
-    // Last, because `shares` forgets unused subjects next, and no `PoolUse` of such a subject may be left.
+    // Last, because `shares` forgets unused subjects next.
     for (const [subject, use] of this.#uses) {
-      if (use.connections === 0 && !use.isHeld) this.#uses.delete(subject);
+      if (use.connections === 0 && !use.isPaused) this.#uses.delete(subject);
     }
   }
 
-  /** Closes the free connection that has been unused for the longest. */
+  /** The one that has been free for the longest. */
   tryCloseFree(): boolean {
     const connection = this.#free.shift();
     if (connection === undefined) return this.#tryCloseWatched();
@@ -146,8 +139,8 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     call.use = undefined;
     use.connections -= 1;
     this.#owner.shares.end(use.ofSubject);
-    if (!use.isHeld) return;
-    use.isHeld = false;
+    if (!use.isPaused) return;
+    use.isPaused = false;
     this.#waiting.resume(call.subject);
   }
 
@@ -176,7 +169,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     this.#forget(connection);
     if (refusal !== undefined) {
       this.#connectingCount -= 1;
-      // Waiting calls would meet the same fault, and there is no connection left whose end they could wait for.
+      // Waiting calls would have the same fault, and have nothing to wait for.
       const concernsWaiting = refusal !== 'connections-share-used' && refusal !== 'connections-used';
       if (concernsWaiting && this.#connectingCount === this.#all.size) this.#failWaiting(refusal);
     }
@@ -185,7 +178,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     if (this.#all.size === 0) this.#failWaiting('connections-used');
   }
 
-  /** Marks connections to addresses that the host no longer has, so that they are not reused. */
+  /** Connections to addresses that the host no longer has are not reused. */
   #refreshAddresses(): void {
     const { means, host } = this.#target;
     const addresses = means.names.refreshed(host, this.madeFor.subject);
@@ -196,7 +189,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     }
   }
 
-  /** The backend keeps its connections open again. */
+  /** The backend keeps connections open. */
   #trust(connection: Http1Connection): void {
     this.#closedInRowCount = 0;
     this.#watched = undefined;
@@ -220,7 +213,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     connection.send(call);
   }
 
-  /** Sends a call again on a new connection, since other free connections may have been closed for the same reason. */
+  /** On a new connection, as other free ones may have been closed, too. */
   #sendAgain(call: Http1Call): void {
     call.unsentCount += 1;
     if (this.#isClosed || call.unsentCount > connectionBounds.upstreamUnsentTriesMax)
@@ -236,7 +229,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     return undefined;
   }
 
-  /** Assigns available connections to waiting calls. @param spare a connection being opened whose call was aborted. */
+  /** @param spare a connection being opened whose call was aborted. */
   #serveWaiting(spare?: Http1Connection): void {
     if (!this.#waiting.isReady || this.#isClosed) return;
     const { shares } = this.#owner;
@@ -255,7 +248,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
       this.#waiting.take();
       call.queueEntry = undefined;
       this.#assign(call, use, connection ?? this.#open(call.subject));
-      if (use.connections >= this.#bounds.connectionsPerSubjectMax) this.#hold(call.subject, use);
+      if (use.connections >= this.#bounds.connectionsPerSubjectMax) this.#pauseWaiting(call.subject, use);
       connection = undefined;
     }
   }
@@ -267,12 +260,12 @@ export class OriginPool extends ListNode implements ConnectionOwner {
       return;
     }
     call.queueEntry = queueEntry;
-    if (use.connections >= this.#bounds.connectionsPerSubjectMax) this.#hold(call.subject, use);
+    if (use.connections >= this.#bounds.connectionsPerSubjectMax) this.#pauseWaiting(call.subject, use);
   }
 
-  #hold(subject: string, use: PoolUse): void {
-    if (use.isHeld || this.#waiting.countOf(subject) === 0) return;
-    use.isHeld = true;
+  #pauseWaiting(subject: string, use: PoolUse): void {
+    if (use.isPaused || this.#waiting.countOf(subject) === 0) return;
+    use.isPaused = true;
     this.#waiting.pause(subject);
   }
 
@@ -283,14 +276,14 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     }
   }
 
-  /** Whether one more connection may be opened; may close one to make room. */
+  /** @returns whether one more may be opened. */
   #tryMakeRoom(): boolean {
     if (this.#connectingCount >= this.#bounds.connectingMax) return false;
     if (this.#all.size >= this.#bounds.connectionsMax && !this.#tryCloseWatched()) return false;
     return !this.#owner.shares.isFull || this.#owner.tryMakeRoom();
   }
 
-  /** The watched connection carries no call, so it can be closed at any time. */
+  /** It has no call, so it can be closed. */
   #tryCloseWatched(): boolean {
     const connection = this.#watched;
     if (connection === undefined) return false;

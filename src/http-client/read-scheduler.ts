@@ -1,9 +1,8 @@
-// Decides which connection may be read from. What a backend sends is processed in the turn of the event loop in which it is read, so one
-// turn has a limit for all connections together: in bytes, and in time, since a thousand small events cost as much as one large answer.
-// Once the limit is reached, connections with more data rest: reading from them stops until they are released in a later turn. Subjects
-// take turns, so a subject that streams on two hundred connections waits only behind itself. Small reads have a time budget of their own,
-// in which they do not wait for larger ones, since even a small answer can cause much work, such as opening a session. Hot path: an answer
-// that comes in one piece costs one subtraction.
+// Decides which connection may be read from. What a backend sends is processed in the turn of the event loop in which it is read, so a turn
+// has a limit for all connections together, in bytes and in time. At the limit, connections with more data rest: they are not read from
+// until they are released in a later turn. Subjects take turns, so one that streams on two hundred connections waits only behind itself.
+// Small reads have their own time, since even a small answer can cause much work, and do not wait for larger ones. Hot path: an answer that
+// comes in one piece costs one subtraction.
 //
 //   reading ── its slice, or the turn, is used up ──> waiting ── its turn ──> released ── ... used up ──> waiting
 //   released, and not read from before the turn is used up ──> next: released before those that wait
@@ -13,54 +12,38 @@ import { FairQueueEntry, FairQueue, type QueueBounds, ListNode, TurnScheduler, c
 import { limits, KIB, MIB } from '../shared/index.js';
 import { connectionBounds } from './connection-bounds.js';
 
-/**
- * Bytes read of one answer before all other connections have their turn. Beyond that, the rest is read in its next turn. Small events cost
- * 2 to 4 ms for 64 KiB.
- */
+/** Bytes of one answer before other connections have their turn. Small events cost 2 to 4 ms for 64 KiB. */
 export const UPSTREAM_TURN_BYTES_MAX = 256 * KIB;
-/**
- * Bytes read of answers by all connections of a process in one turn of the event loop. Beyond that, the rest is read later, subjects in
- * turn.
- */
+/** Bytes of all answers in one turn of the event loop. */
 export const UPSTREAM_TURN_BYTES_TOTAL_MAX = MIB;
-/**
- * Bytes that were already read when a turn was used up, and wait for their connection's turn. Beyond that, further reads are processed at
- * once.
- */
+/** Bytes that were read when a turn was used up, and wait. Beyond that, reads are processed at once. */
 const UPSTREAM_KEPT_BYTES_MAX = 16 * MIB;
-/** Connections of one worker for backends' own streams; at most half of those for calls. Beyond that, the stream is tried again later. */
+/** Connections per worker for backends' own streams; at most half of those for calls. */
 export const BACKEND_STREAMS_MAX = 8_192;
 /**
- * Connections of one worker that are reserved for replies to backends, since calls that depend on replies may hold all others. Beyond that,
- * further replies use connections for calls.
+ * Connections per worker for replies to backends, on which calls depend that may hold all others. Beyond that, replies use connections for
+ * calls.
  */
 export const REPLY_CONNECTIONS_MAX = 512;
 
-/** Resting connections released per turn: with a slice each, they leave most of the turn to answers that fit in a slice. */
+/** Connections released per turn: with a slice each, they leave most of the turn to answers that fit in a slice. */
 const RELEASED_MAX = 4;
 
-export interface TurnReader {
-  /** Stops reading until `readOn`. */
-  stopReading(): void;
-  /** Reads again. @param bytes after which the connection has to rest. */
-  readOn(bytes: number): void;
-}
-
-/** The queues need no bounds: a connection waits at most once, and the number of connections is bounded. */
+/** A connection waits at most once, and their number is bounded. */
 const BOUNDS: QueueBounds = [Infinity, Infinity];
 
-/** A connection whose answer takes several turns. Linked in a list while it is released or among the next. */
+/** A connection whose answer takes several turns. Linked while it is released or among the next. */
 export class ReadQueueEntry extends ListNode {
   readonly subject: string;
-  readonly reader: TurnReader;
-  /** Whether reading from the connection is stopped until its turn. */
+  readonly reader: Pick<ReadPace, 'stopReading' | 'readOn'>;
+  /** Whether it is not read from until its turn. */
   isResting = false;
-  /** Set while the connection waits in the queue of its subject. */
+  /** Set while it is in a queue. */
   waiting: { leave(): void } | undefined = undefined;
-  /** The turn in which the connection was last released; -1 once something was read from it. */
+  /** The turn in which it was last released; -1 once something was read. */
   releasedInTurn = -1;
 
-  constructor(subject: string, reader: TurnReader) {
+  constructor(subject: string, reader: ReadQueueEntry['reader']) {
     super();
     this.subject = subject;
     this.reader = reader;
@@ -70,20 +53,20 @@ export class ReadQueueEntry extends ListNode {
 export class ReadScheduler {
   readonly #nowMs: () => number;
   readonly #waiting = new FairQueue<ReadQueueEntry>(...BOUNDS);
-  /** For small reads: those that do not pass are kept until their connection's turn. */
+  /** For small reads. */
   readonly #small: TurnScheduler;
-  /** Connections to release first in the next turn, and those that were released. */
+  /** Those to release first in the next turn, and those that were released. */
   readonly #next = new ListNode();
   readonly #released = new ListNode();
-  /** What is left of the turn, in bytes, and when it began. */
+  /** What is left of the turn, and when it began. */
   #bytesLeft = 0;
   #startMs = 0;
   #keptBytes = 0;
   #turn = 0;
-  /** Whether an answer that continues has used part of this turn. */
+  /** Whether an unfinished answer has used part of this turn. */
   #isBegun = false;
   #isUsedUp = false;
-  /** False between the reads of released connections and the next read: what the event loop does in between is not counted. */
+  /** False after the released connections were read, until the next read: other work in between does not count. */
   #isTimed = false;
   #isTurnDue = false;
   readonly #onTurn = (): void => {
@@ -99,15 +82,15 @@ export class ReadScheduler {
     this.#small = new TurnScheduler({ untimedMax, turnMs: limits.turnMs, waiting: BOUNDS }, nowMs);
   }
 
-  /** Counts the last piece of an answer, or a whole answer. */
+  /** Counts the last or only piece of an answer. */
   noteLast(bytes: number): void {
     this.#bytesLeft -= bytes;
   }
 
   /**
-   * Counts a piece of an answer that continues.
-   * @param entry of the connection, if it already has one.
-   * @returns whether the turn is used up: the connection then has to rest.
+   * Counts a piece of an unfinished answer.
+   * @param entry of the connection, if any.
+   * @returns whether the turn is used up, so that the connection has to rest.
    */
   notePiece(bytes: number, entry: ReadQueueEntry | undefined): boolean {
     if (entry !== undefined) entry.releasedInTurn = -1;
@@ -115,13 +98,13 @@ export class ReadScheduler {
       this.#bytesLeft -= bytes;
       return this.#isOver();
     }
-    // The first piece of a turn is usually the only one, and not worth a second look at the clock.
+    // The first piece is usually the only one, and not worth another look at the clock.
     this.#begin();
     this.#bytesLeft -= bytes;
     return false;
   }
 
-  /** Whether to keep bytes just read until the connection's turn: many answers may begin at once, and each is read before it can rest. */
+  /** Whether bytes just read must wait for the connection's turn: many answers may begin at once. */
   mustKeep(bytes: number, subject: string): boolean {
     if (bytes <= connectionBounds.upstreamSmallReadBytesMax)
       return !this.#small.tryPass(subject) && this.#hasRoom(bytes);
@@ -129,17 +112,15 @@ export class ReadScheduler {
     return this.#isOver() && this.#hasRoom(bytes);
   }
 
-  /** Counts bytes that are kept. */
   keep(bytes: number): void {
     this.#keptBytes += bytes;
   }
 
-  /** The kept bytes were processed, or lost. */
   giveBackKept(bytes: number): void {
     this.#keptBytes -= bytes;
   }
 
-  /** Queues a connection until its turn. @param isSmall whether the bytes that were kept of it, if any, are small. */
+  /** @param isSmall whether the bytes kept of it, if any, are small. */
   rest(entry: ReadQueueEntry, isSmall = false): void {
     if (entry.isResting) return;
     const waiting = isSmall
@@ -152,7 +133,6 @@ export class ReadScheduler {
     if (!isSmall) this.#planTurn();
   }
 
-  /** The answer is over. */
   leave(entry: ReadQueueEntry): void {
     entry.waiting?.leave();
     entry.waiting = undefined;
@@ -192,7 +172,7 @@ export class ReadScheduler {
     setImmediate(this.#onTurn);
   }
 
-  /** Stops the released connections: otherwise each of them could read once more in this turn, however many there are. */
+  /** Otherwise each of them could read once more in this turn. */
   #stopAll(): void {
     for (let entry = this.#released.next; entry instanceof ReadQueueEntry; entry = this.#released.next) {
       entry.unlink();
@@ -211,9 +191,9 @@ export class ReadScheduler {
     if (!this.#waiting.isReady && !this.#next.isLinked) return;
     const isAlone = this.#waiting.count <= RELEASED_MAX && !this.#next.isLinked;
     const sliceBytes = isAlone ? UPSTREAM_TURN_BYTES_MAX : connectionBounds.upstreamReadBytes;
-    // The bytes kept for them are processed here. This plans the next turn, too.
+    // The bytes kept for them are processed here. Plans the next turn, too.
     this.#begin();
-    // A connection whose answer ends within its kept bytes costs little, and is not counted.
+    // One whose answer ends within its kept bytes costs little.
     for (let count = 0; count < RELEASED_MAX && !this.#isOver();) {
       const entry = this.#choose(count < RELEASED_MAX - 1 || !this.#waiting.isReady);
       if (entry === undefined) break;
@@ -241,31 +221,30 @@ export class ReadScheduler {
 
 /** What `ReadPace` needs from its connection. */
 export interface PacedConnection {
-  /** Whether reading is paused for another reason. */
+  /** For another reason. */
   readonly isPaused: boolean;
-  /** Parses bytes that were kept until now. */
   onBytes(bytes: Buffer): void;
   stopReading(): void;
   readOn(): void;
 }
 
 /**
- * The pace of reading from one connection: in slices, between which the connection rests until its turn comes. Bytes that were read when
- * the turn was used up are kept until then. Hot path: an answer that comes in one piece costs a few checks.
+ * Reads from one connection in slices, between which it rests. Bytes read when the turn was used up are kept until its next turn. Hot path:
+ * an answer that comes in one piece costs a few checks.
  */
-export class ReadPace implements TurnReader {
-  readonly #turns: ReadScheduler;
+export class ReadPace {
+  readonly #scheduler: ReadScheduler;
   readonly #connection: PacedConnection;
   #sliceBytesLeft: number = UPSTREAM_TURN_BYTES_MAX;
-  /** Set while the answer takes more than one turn. */
+  /** Set if the answer takes more than one turn. */
   #entry: ReadQueueEntry | undefined;
-  /** Bytes that were read but not yet parsed. */
+  /** Read, but not parsed. */
   #kept: Buffer | undefined;
-  /** Whether reading was stopped for a rest, and not yet started again. */
+  /** Whether reading has stopped for a rest. */
   #isStopped = false;
 
-  constructor(turns: ReadScheduler, connection: PacedConnection) {
-    this.#turns = turns;
+  constructor(scheduler: ReadScheduler, connection: PacedConnection) {
+    this.#scheduler = scheduler;
     this.#connection = connection;
   }
 
@@ -273,57 +252,52 @@ export class ReadPace implements TurnReader {
     return this.#entry?.isResting === true;
   }
 
-  /** A piece of an answer that continues. Without slices, libuv would read a busy connection many times before any other. */
+  /** Without slices, libuv would read a busy connection many times before any other. */
   onPiece(bytes: number, subject: string): void {
     this.#sliceBytesLeft -= bytes;
-    const isTurnOver = this.#turns.notePiece(bytes, this.#entry);
+    const isTurnOver = this.#scheduler.notePiece(bytes, this.#entry);
     if (isTurnOver || this.#sliceBytesLeft <= 0) this.#rest(subject);
   }
 
-  /** @returns whether the bytes were kept until the connection's turn. TLS may still deliver more, which are kept as well. */
+  /** @returns whether the bytes were kept. TLS may deliver more, which are kept, too. */
   tryKeep(bytes: Buffer, subject: string): boolean {
-    if (this.#kept === undefined && !this.#turns.mustKeep(bytes.length, subject)) return false;
+    if (this.#kept === undefined && !this.#scheduler.mustKeep(bytes.length, subject)) return false;
     if (!this.#rest(subject, isSmall(bytes))) return false;
-    this.#turns.keep(bytes.length);
+    this.#scheduler.keep(bytes.length);
     this.#kept = this.#kept === undefined ? copied(bytes) : Buffer.concat([this.#kept, bytes]);
     return true;
   }
 
-  /** Reads from the connection again, unless it rests. */
   resume(): void {
     if (this.#entry?.isResting === true) return;
-    // Not synchronously: the caller of `resume` is not ready for more data yet.
-    if (this.#kept !== undefined && this.#entry !== undefined) this.#turns.rest(this.#entry, isSmall(this.#kept));
+    // Asynchronous: the caller is not ready for more data yet.
+    if (this.#kept !== undefined && this.#entry !== undefined) this.#scheduler.rest(this.#entry, isSmall(this.#kept));
     else this.#readOn();
   }
 
-  /** Processes the kept bytes now, because there will be no later time for them. */
+  /** Processes the kept bytes: there will be no later time for them. */
   takeKept(): void {
     const kept = this.#kept;
     if (kept === undefined) return;
     this.#kept = undefined;
-    this.#turns.giveBackKept(kept.length);
+    this.#scheduler.giveBackKept(kept.length);
     this.#connection.onBytes(kept);
   }
 
-  /**
-   * The answer is over.
-   * @param lastBytes of its last piece, or of all of it.
-   * @returns whether reading is still stopped, as when the answer ended within kept bytes.
-   */
+  /** The answer is over. @param lastBytes of its last piece. @returns whether reading is still stopped. */
   leave(lastBytes = 0): boolean {
-    this.#turns.noteLast(lastBytes);
+    this.#scheduler.noteLast(lastBytes);
     this.#sliceBytesLeft = UPSTREAM_TURN_BYTES_MAX;
     const entry = this.#entry;
     if (entry === undefined) return false;
     this.#entry = undefined;
-    this.#turns.leave(entry);
+    this.#scheduler.leave(entry);
     const isStopped = this.#isStopped;
     this.#isStopped = false;
     return isStopped;
   }
 
-  /** Called by `ReadScheduler`, like `readOn`. */
+  /** Called by `ReadScheduler`, as is `readOn`. */
   stopReading(): void {
     this.#isStopped = true;
     this.#connection.stopReading();
@@ -333,7 +307,7 @@ export class ReadPace implements TurnReader {
     this.#sliceBytesLeft = sliceBytes;
     if (this.#connection.isPaused) return;
     this.takeKept();
-    // Processing the kept bytes may have paused the connection or used up its turn, or ended the answer and begun another.
+    // The kept bytes may have paused the connection, used up its turn, or ended the answer.
     if (this.isResting) this.stopReading();
     else if (this.#isStopped && !this.#connection.isPaused) this.#readOn();
   }
@@ -343,11 +317,11 @@ export class ReadPace implements TurnReader {
     this.#connection.readOn();
   }
 
-  /** @param isForSmall whether the kept bytes, if any, are small. @returns whether the connection rests now. */
+  /** @returns whether the connection rests now. */
   #rest(subject: string, isForSmall = false): boolean {
     this.#sliceBytesLeft = UPSTREAM_TURN_BYTES_MAX;
     const entry = (this.#entry ??= new ReadQueueEntry(subject, this));
-    this.#turns.rest(entry, isForSmall);
+    this.#scheduler.rest(entry, isForSmall);
     if (entry.isResting) this.#isStopped = true;
     return entry.isResting;
   }

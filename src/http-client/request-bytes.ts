@@ -1,10 +1,9 @@
-// Serializes requests. Requests of one session share one array of headers, so the head, except the length, is serialized once and
-// remembered by that array: as text at first, since many sessions send one request and then nothing for a long time, and from the second
-// request on as bytes, which are faster to copy. Hot path.
+// Serializes requests. Those of one session share an array of headers, by which the head, except the length, is cached: first as text, as
+// many sessions send one request and then nothing for long, and from the second request on as bytes, which are faster to copy. Hot path.
 import { isHttpToken, KIB, PROGRAM_VERSION } from '../shared/index.js';
 import type { ModernHead, TraceHeaders, UpstreamRequest } from './http-upstream.js';
 
-/** Bytes of a request body that is copied behind its head, so that one write sends both. A longer body is written separately. */
+/** A body up to this size is copied behind its head, so that one write sends both. */
 export const UPSTREAM_COPIED_BODY_BYTES_MAX = 16 * KIB;
 
 interface RememberedHead {
@@ -12,20 +11,20 @@ interface RememberedHead {
   readonly path: string;
   readonly origin: string;
   readonly hasBody: boolean;
-  /** The head up to the value of `content-length`, or all of it for a request without a body; a text is in Latin-1. */
+  /** Without a body, all of it; otherwise up to the value of `content-length`. A text is in Latin-1. */
   head: string | Buffer;
 }
 
 const remembered = new WeakMap<readonly string[], RememberedHead>();
 
 export interface RequestBytes {
-  /** The head, and the body if it is small. With a large body: also the part before the left-out span, if that is short enough to copy. */
+  /** The head and a small body, or the part of a large body before the left-out span if it is short. */
   readonly first: Buffer;
-  /** The remaining parts of a large body, which are cheaper to write separately than to copy behind the head. */
+  /** The rest of a large body. */
   readonly rest: readonly Buffer[] | undefined;
 }
 
-/** @returns `undefined` when a header cannot be sent. */
+/** @returns `undefined` if a header cannot be sent. */
 export function requestBytes(request: UpstreamRequest): RequestBytes | undefined {
   const head = headOf(request);
   if (head === undefined) return undefined;
@@ -35,14 +34,14 @@ export function requestBytes(request: UpstreamRequest): RequestBytes | undefined
   const { start, end } = leftOut ?? EMPTY_SPAN;
   const bodyBytes = body.length - (end - start) + putIn.length;
   const isLarge = bodyBytes > UPSTREAM_COPIED_BODY_BYTES_MAX;
-  // In most messages the part before the replaced span is short, and is then copied behind the head.
+  // In most messages the part before the replaced span is short.
   const beginningBytes = start + putIn.length;
   const isBeginningLarge = beginningBytes > UPSTREAM_COPIED_BODY_BYTES_MAX;
   const copiedBytes = !isLarge ? bodyBytes : isBeginningLarge ? 0 : beginningBytes;
   const traceLines = trace === undefined ? '' : traceLinesOf(trace);
   const modernLines = modernHead === undefined ? '' : modernLinesOf(modernHead);
   if (modernLines === undefined) return undefined;
-  // Written separately from the remembered head, which would otherwise differ for every request.
+  // Not in the cached head, which would differ for every request.
   const idLine = requestId === '' ? '' : ID_HEADER + requestId;
   const lines = `${bodyBytes}${idLine}${traceLines}${modernLines}\r\n\r\n`;
   const first = Buffer.allocUnsafe(head.length + lines.length + copiedBytes);
@@ -64,7 +63,7 @@ function traceLinesOf({ traceparent, tracestate }: TraceHeaders): string {
   return `\r\ntraceparent: ${traceparent}${tracestate === '' ? '' : `\r\ntracestate: ${tracestate}`}`;
 }
 
-/** @returns `undefined` when one of the headers cannot be sent. */
+/** @returns `undefined` if one cannot be sent. */
 function modernLinesOf({ method, name, params }: ModernHead): string | undefined {
   let lines = `\r\nmcp-method: ${method}`;
   if (!VALUE.test(method) || !VALUE.test(name)) return undefined;
@@ -106,14 +105,14 @@ function headOf({ target, method, headers, body }: UpstreamRequest): Buffer | st
   return text;
 }
 
-/** Not allocated from `Buffer`'s pool for small buffers, because one small slice would keep a whole block of it alive. */
+/** Not from `Buffer`'s pool, of which one small slice keeps a whole block alive. */
 function bytesOf(text: string): Buffer {
   const bytes = Buffer.allocUnsafeSlow(text.length);
   bytes.write(text, 'latin1');
   return bytes;
 }
 
-/** Firewalls in front of many servers refuse requests without it. A caller's own, where it is passed through, takes its place. */
+/** Many firewalls refuse requests without it. A caller's own takes its place. */
 const AGENT_LINE = `user-agent: switchyard/${PROGRAM_VERSION}\r\n`;
 
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;

@@ -1,6 +1,6 @@
-// Parses HTTP/1.1 responses strictly, in pieces of any size (RFC 9112). Whatever two parsers could interpret differently is refused: a
-// wrong guess about where a response ends would give one client's response to another. Hot path: the head is parsed in place, and the few
-// headers that matter are told apart by length before anything is decoded.
+// Parses HTTP/1.1 responses strictly, in pieces of any size (RFC 9112). What two parsers could interpret differently is refused: a wrong
+// guess where a response ends would give a client another's. Hot path: the head is parsed in place, and the few headers that matter are
+// told apart by length before anything is decoded.
 //
 //   done ── begin ──> head ── a length ──> length ── all of it ──> done
 //   head ── chunked ──> chunk-size ── a chunk ──> chunk-data ── all of it ──> chunk-end ── its line ──> chunk-size
@@ -8,37 +8,37 @@
 //   head ── neither ──> until-close ── the connection ends ──> done
 //   head ── no body ──> done
 //
-// An interim response (1xx) leaves the state at `head`. The state is assigned directly: a transition call per chunk would be too costly.
+// An interim response (1xx) leaves the state at `head`. For speed, the state is assigned directly.
 import { HTTP_TOKEN, limits, REMEMBERED_HEADER_CHARS_MAX } from '../shared/index.js';
 import { connectionBounds } from './connection-bounds.js';
 import type { UpstreamHandler } from './http-upstream.js';
 
-/** Whether a status refuses a request only for now: the response may have `retry-after`. */
+/** Such a response may have `retry-after`. */
 export function isTemporaryRefusal(status: number): boolean {
   return status === 429 || status === 503;
 }
 
 /**
- * No encoding is ever requested; some servers, and proxies in front of them, encode all the same.
- * @param value of `content-encoding`; `''` when absent.
- * @returns the encoding, as text that can be shown to callers; `''` when the body is not encoded.
+ * No encoding is requested, but some servers and proxies encode all the same.
+ * @param value of `content-encoding`; `''` if absent.
+ * @returns the encoding, for callers; `''` if the body is not encoded.
  */
 export function encodingInWords(value: string): string {
   if (value === '' || value.toLowerCase() === 'identity') return '';
   return /^[\w-]{1,32}$/.test(value) ? value : 'unknown';
 }
 
-/** Different `content-type` values whose media type is cached, per worker. Beyond that, all are forgotten, and parsed again. */
+/** `content-type` values whose media type is cached, per worker. Beyond that, all are forgotten. */
 const MEDIA_TYPES_MAX = 256;
 
-/** Who gets the response: looked up for each piece of it, since a handler may want no more after the last one. */
+/** Looked up for each piece: a handler may want no more after the last one. */
 export interface ResponseReceiver {
   readonly call: { readonly handler: Pick<UpstreamHandler, 'onHead' | 'onData'> | undefined } | undefined;
 }
 
 type State = 'head' | 'length' | 'chunk-size' | 'chunk-data' | 'chunk-end' | 'trailer' | 'until-close' | 'done';
 
-/** What `push` returns for bytes that cannot be a response. */
+/** Returned by `push` for bytes that cannot be a response. */
 export const INVALID = -1;
 
 const CR = 0x0d;
@@ -49,26 +49,26 @@ const COLON = 0x3a;
 
 export class ResponseParser {
   readonly #receiver: ResponseReceiver;
-  /** `done` also before the first `begin`. Changed only here, like the next three. */
+  /** `done` also before the first `begin`. Changed only here, like `canReuse`, `idleMsMax` and `encoding`. */
   state: State = 'done';
-  /** The beginning of a head, of a chunk-size line or of a trailer line whose end has not arrived. */
+  /** The beginning of a head or a line. */
   #partial: Buffer | undefined;
   #remainingBytes = 0;
   #trailerBytes = 0;
-  /** Whether the connection may carry another request after this response. */
+  /** Whether the connection may be used again. */
   canReuse = true;
-  /** The value of `keep-alive` that `idleMsMax` follows from: usually the same in all responses of a connection. */
+  /** From which `idleMsMax` follows: usually the same in all responses. */
   #keepAliveValue = '';
-  /** How long the connection is kept while it is free, in ms: less than the backend says that it keeps it. */
+  /** How long a free connection is kept: less than the backend announces. */
   idleMsMax: number = connectionBounds.upstreamConnectionIdleMs;
-  /** The content encoding for which a response was refused; `''` otherwise. */
+  /** The encoding for which a response was refused; else `''`. */
   encoding = '';
 
   // Parsed from the current head.
   #status = 0;
   #contentType = '';
   #sessionId = '';
-  #hint = '';
+  #statusHeader = '';
   #lengthBytes = -1;
   #isChunked = false;
 
@@ -76,7 +76,7 @@ export class ResponseParser {
     this.#receiver = receiver;
   }
 
-  /** Prepares for the response to a request that is about to be written. */
+  /** A request is about to be written. */
   begin(): void {
     this.state = 'head';
     this.canReuse = true;
@@ -84,9 +84,8 @@ export class ResponseParser {
   }
 
   /**
-   * Consumes bytes up to the end of the response.
-   * @returns how many bytes were consumed: fewer than given if the response ended before the rest; `INVALID` if the bytes cannot be a
-   *   response, after which the parser must not be given any more.
+   * @returns how many bytes were consumed, fewer than given if the response has ended; `INVALID` if they cannot be a response, and then the
+   *   parser must not be used any more.
    */
   push(chunk: Buffer): number {
     let at = 0;
@@ -119,14 +118,14 @@ export class ResponseParser {
     return at;
   }
 
-  /** The connection has ended. @returns whether that completed the response. */
+  /** @returns whether the end of the connection completes the response. */
   end(): boolean {
     if (this.state !== 'until-close') return false;
     this.state = 'done';
     return true;
   }
 
-  /** Each of these consumes what the state can use from `at` on. @returns the index after the consumed bytes, or `INVALID`. */
+  /** Like `#onBodyBytes` and `#onLine`, consumes what the state can use. @returns the index after that, or `INVALID`. */
   #onHeadBytes(chunk: Buffer, at: number): number {
     const partial = this.#partial;
     if (partial === undefined) {
@@ -141,21 +140,18 @@ export class ResponseParser {
     return this.#readHead(joined, 0, end + 2) ? at + end + 4 - partial.length : INVALID;
   }
 
-  /**
-   * @param seenBytes how many of the bytes were already checked.
-   * @returns false when the bytes cannot become a head.
-   */
+  /** @param seenBytes were already checked. @returns false if the bytes cannot become a head. */
   #keepHead(bytes: Buffer, seenBytes: number): boolean {
     this.#partial = bytes;
     const known = Math.min(bytes.length, PROTOCOL.length);
     if (bytes.length > limits.upstreamHeaderBytesMax || bytes.compare(PROTOCOL, 0, known, 0, known) !== 0) return false;
-    // Without this check, a head whose lines end in a lone LF would never be complete, and the call would time out.
+    // A head whose lines end in a lone LF would never be complete, and the call would time out.
     for (let lf = bytes.indexOf(LF, seenBytes); lf !== -1; lf = bytes.indexOf(LF, lf + 1))
       if (bytes[lf - 1] !== CR) return false;
     return true;
   }
 
-  /** @param end just after the line end of the last header line. */
+  /** @param end after the end of the last header line. */
   #readHead(bytes: Buffer, start: number, end: number): boolean {
     if (end - start > limits.upstreamHeaderBytesMax) return false;
     const lineEnd = bytes.indexOf(CR, start);
@@ -174,7 +170,7 @@ export class ResponseParser {
     this.#status = Number(line.slice(9, 12));
     this.#contentType = '';
     this.#sessionId = '';
-    this.#hint = '';
+    this.#statusHeader = '';
     this.#lengthBytes = -1;
     this.#isChunked = false;
     this.canReuse = line.startsWith('HTTP/1.1');
@@ -185,7 +181,7 @@ export class ResponseParser {
   #readHeader(bytes: Buffer, start: number): number {
     let colon = start;
     while (byteKinds[bytes[colon]!] === TOKEN) colon += 1;
-    // Refuses an empty name, white space before the colon, and folded lines.
+    // An empty name, white space before the colon, or a folded line.
     if (colon === start || bytes[colon] !== COLON) return INVALID;
     let lineEnd = bytes.indexOf(CR, colon);
     if (lineEnd === -1 || bytes[lineEnd + 1] !== LF) return INVALID;
@@ -201,14 +197,14 @@ export class ResponseParser {
     switch (nameEnd - nameStart) {
       case 8:
         if (this.#status >= 300 && this.#status < 400 && isName(bytes, nameStart, 'location'))
-          this.#hint = bytes.toString('latin1', start, end);
+          this.#statusHeader = bytes.toString('latin1', start, end);
         break;
       case 10:
         this.#takeTenCharHeader(bytes, nameStart, start, end);
         break;
       case 11:
         if (isTemporaryRefusal(this.#status) && isName(bytes, nameStart, 'retry-after'))
-          this.#hint = bytes.toString('latin1', start, end);
+          this.#statusHeader = bytes.toString('latin1', start, end);
         break;
       case 12:
         if (isName(bytes, nameStart, 'content-type'))
@@ -231,19 +227,18 @@ export class ResponseParser {
     return true;
   }
 
-  /** Takes a header whose name has ten characters. */
   #takeTenCharHeader(bytes: Buffer, nameStart: number, start: number, end: number): void {
     if (isName(bytes, nameStart, 'connection')) this.#onConnection(bytes.toString('latin1', start, end));
     else if (isName(bytes, nameStart, 'keep-alive')) this.#onKeepAlive(bytes.toString('latin1', start, end));
     else if (this.#status >= 200 && this.#status < 300 && isName(bytes, nameStart, 'set-cookie'))
-      this.#hint += (this.#hint && '\n') + bytes.toString('latin1', start, end);
+      this.#statusHeader += (this.#statusHeader && '\n') + bytes.toString('latin1', start, end);
   }
 
   #takeSixteenCharHeader(bytes: Buffer, nameStart: number, start: number, end: number): boolean {
     if (isName(bytes, nameStart, 'content-encoding'))
       this.encoding = encodingInWords(bytes.toString('latin1', start, end));
     else if (this.#status === 401 && isName(bytes, nameStart, 'www-authenticate'))
-      this.#hint += (this.#hint && ', ') + bytes.toString('latin1', start, end);
+      this.#statusHeader += (this.#statusHeader && ', ') + bytes.toString('latin1', start, end);
     return this.encoding === '';
   }
 
@@ -263,7 +258,7 @@ export class ResponseParser {
   }
 
   #onLength(value: string): boolean {
-    // Digits only, and only once: a second length, even the same one, is a sign of response smuggling.
+    // A second length, even the same one, is a sign of response smuggling.
     if (this.#lengthBytes !== -1 || !/^\d{1,15}$/.test(value)) return false;
     this.#lengthBytes = Number(value);
     return true;
@@ -278,7 +273,7 @@ export class ResponseParser {
   #onHead(): boolean {
     const status = this.#status;
     if (status < 200) {
-      // An interim response is followed by the final one; a protocol switch was not requested.
+      // The final response follows. A protocol switch was not requested.
       return status !== 101 && !this.#isChunked && this.#lengthBytes <= 0;
     }
     if (this.#isChunked && this.#lengthBytes !== -1) return false;
@@ -293,7 +288,7 @@ export class ResponseParser {
       this.canReuse = false;
     }
     const bodyBytes = hasBody ? this.#lengthBytes : 0;
-    this.#receiver.call?.handler?.onHead(status, this.#contentType, this.#sessionId, bodyBytes, this.#hint);
+    this.#receiver.call?.handler?.onHead(status, this.#contentType, this.#sessionId, bodyBytes, this.#statusHeader);
     return true;
   }
 
@@ -305,7 +300,7 @@ export class ResponseParser {
     return end;
   }
 
-  /** Reads a line: a chunk size, the end of chunk data, or a trailer field. */
+  /** A line is a chunk size, the end of a chunk, or a trailer field. */
   #onLine(chunk: Buffer, at: number, lineBytesMax: number): number {
     const lf = chunk.indexOf(LF, at);
     const end = lf === -1 ? chunk.length : lf + 1;
@@ -344,19 +339,19 @@ export class ResponseParser {
 }
 
 const QUOTED = '"(?:[\\t \\x21\\x23-\\x5b\\x5d-\\x7e\\x80-\\xff]|\\\\[\\t -~\\x80-\\xff])*"';
-/** RFC 9112, 7.1.1: chunk extensions are allowed and ignored, but a malformed one could mean something else to another parser. */
+/** RFC 9112, 7.1.1. Extensions are ignored, but a malformed one could mean something else to another parser. */
 const CHUNK_SIZE = new RegExp(
   `^([0-9a-fA-F]{1,8})(?:[ \\t]*;[ \\t]*${HTTP_TOKEN}(?:[ \\t]*=[ \\t]*(?:${HTTP_TOKEN}|${QUOTED}))?)*$`,
 );
 
 const TRAILER = new RegExp(`^${HTTP_TOKEN}:[\\t\\x20-\\x7e\\x80-\\xff]*$`);
 
-/** Without control characters in the reason: parsers differ about a lone CR, LF or NUL. */
+/** Parsers differ about a lone CR, LF or NUL in the reason. */
 const STATUS_LINE = /^HTTP\/1\.[01] [1-9]\d\d(?: [\t\x20-\x7e\x80-\xff]*)?$/;
 const PROTOCOL = Buffer.from('HTTP/1.');
 const HEAD_END = Buffer.from('\r\n\r\n');
 
-/** The bytes allowed in a header name (RFC 9110, 5.6.2), and the white space around its value. */
+/** Bytes of a header name (RFC 9110, 5.6.2), and white space around its value. */
 const TOKEN = 1;
 const BLANK = 2;
 const byteKinds = new Uint8Array(256);
@@ -365,7 +360,7 @@ for (const char of "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghi
 }
 byteKinds[SPACE] = byteKinds[TAB] = BLANK;
 
-/** Whether there are no control characters: parsers differ about a lone CR, LF or NUL. */
+/** Without control characters: parsers differ about a lone CR, LF or NUL. */
 function isFieldText(bytes: Buffer, start: number, end: number): boolean {
   for (let at = start; at < end; at += 1) {
     const byte = bytes[at]!;
@@ -378,13 +373,13 @@ function isName(bytes: Buffer, start: number, lowerCaseName: string): boolean {
   for (let index = 0; index < lowerCaseName.length; index += 1) {
     const expected = lowerCaseName.charCodeAt(index);
     const byte = bytes[start + index]!;
-    // Letters differ from their capitals in one bit, which `-` has already set.
+    // Capitals differ in one bit, which `-` has already set.
     if ((byte | 0x20) !== expected) return false;
   }
   return true;
 }
 
-/** Media types by `content-type` value: responses repeat a few, so most cost one look-up. */
+/** By `content-type` value: most responses cost one look-up. */
 const mediaTypes = new Map<string, string>();
 
 function mediaType(value: string): string {
@@ -400,7 +395,7 @@ function mediaType(value: string): string {
 function readMediaType(value: string): string {
   const end = value.indexOf(';');
   const type = (end === -1 ? value : value.slice(0, end)).trim().toLowerCase();
-  // Some proxies add the same media type once more: "application/json, application/json".
+  // Some proxies repeat it: "application/json, application/json".
   const [first = '', ...more] = type.split(',').map((each) => each.trim());
   return more.every((each) => each === first) ? first : type;
 }

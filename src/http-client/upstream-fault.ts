@@ -1,10 +1,10 @@
-// The closed list of ways in which a backend can fail, with the texts for callers, which never contain a URL, host or port (specification 2.6),
-// and how a result names the backends that are missing from it.
+// The closed list of faults of backends, with the texts for callers, which never contain a URL, host or port (specification 2.6). Also
+// names the backends that are missing from a result.
 import { MODERN_PROTOCOL_VERSION, readVersionRefusal, versionRefusalOf } from '../mcp/index.js';
 import { isObject, limits } from '../shared/index.js';
 import type { UpstreamTarget } from '../user-config/index.js';
 
-/** Texts for callers, in error messages and in `_meta["switchyard/unavailable"]`. */
+/** In error messages, and in `_meta["switchyard/unavailable"]`. */
 const FAULT_REASONS = {
   'connection-refused': 'connection refused',
   'connect-timeout': 'connecting timed out',
@@ -63,33 +63,32 @@ const FAULT_REASONS = {
 
 export type UpstreamFaultKind = keyof typeof FAULT_REASONS;
 
-/** What a backend has stated in a temporary refusal. */
+/** Stated by the backend. */
 export interface BackendRefusal {
   readonly message?: string;
   readonly retryAfterSeconds?: number;
 }
 
-/** A failure of one exchange with a backend. */
+/** The failure of one exchange. */
 export interface UpstreamFault {
   readonly kind: UpstreamFaultKind;
-  /** True when the backend cannot have received the whole request, so that it is safe to send it again. */
+  /** Whether it is safe to send the request again: the backend cannot have received all of it. */
   readonly isUnsent: boolean;
-  /** For some kinds: the backend's HTTP status, the redirect's destination, the versions that the backend names, the list's method. */
+  /** For some kinds: the HTTP status, where a redirect leads, the backend's versions, the list's method. */
   readonly detail?: string;
-  /** The text and delay of a temporary refusal (429, 503), for the caller only: not logged. */
+  /** Of 429 and 503; for the caller, not logged. */
   readonly refusal?: BackendRefusal;
-  /** Makes a link at which the user can fix the fault: a new one each time, for that user only. @returns `undefined` for none. */
+  /** Makes a link where the user can fix the fault, for that user only. */
   readonly connect?: () => string | undefined;
-  /** Replaces `detail` in the log: contains what callers should not see. */
+  /** Replaces `detail` in the log; not for callers. */
   readonly logDetail?: string;
 }
 
-/** @param isUnsent true only if the backend certainly cannot have received the whole request. */
 export function upstreamFault(kind: UpstreamFaultKind, isUnsent = false): UpstreamFault {
   return { kind, isUnsent };
 }
 
-/** @param method the method that requests the list. */
+/** @param method of the list. */
 export function listRefusedFault(method: string): UpstreamFault {
   return { kind: 'list-refused', isUnsent: false, detail: method };
 }
@@ -98,34 +97,44 @@ export function httpStatusFault(status: number): UpstreamFault {
   return { kind: 'http-status', isUnsent: false, detail: String(status) };
 }
 
-/** @param location the header, `''` when absent. @param from the requested target. */
+/** @param location the header, `''` if absent. @param from the requested target. */
 export function redirectFault(status: number, location: string, from: UpstreamTarget): UpstreamFault {
-  const detail = describeRedirect(location, from);
-  const logDetail = redirectPath(location, from);
-  return detail === '' ? httpStatusFault(status) : { kind: 'redirected', isUnsent: false, detail, logDetail };
+  const base = `${from.origin}${from.path}`;
+  if (location === '' || !URL.canParse(location, base)) return httpStatusFault(status);
+  const [to, asked] = [new URL(location, base), new URL(base)];
+  const shown = to.pathname.slice(0, REDIRECT_PATH_CHARS_MAX);
+  const path = shown.length < to.pathname.length ? `path ${shown}…` : `path ${shown}`;
+  // Callers are not told the path, which may contain a secret, but the usual mistake, a trailing slash.
+  const [detail, logDetail] =
+    to.origin === asked.origin
+      ? [SAME_ORIGIN_TEXTS[slashDifference(asked.pathname, to.pathname)], `the ${path}`]
+      : to.protocol === 'https:' && to.hostname === asked.hostname
+        ? ['https', `https, ${path}`]
+        : ['another origin', 'another origin'];
+  return { kind: 'redirected', isUnsent: false, detail, logDetail };
 }
 
-/** The fault for an error response to `initialize`. @param error as JSON. */
+/** @param error as JSON. */
 export function initializeFault(error: Buffer): UpstreamFault {
   const parsed: unknown = error.length <= limits.upstreamRefusalBytesMax ? JSON.parse(error.toString()) : undefined;
   const code = isObject(parsed) && Number.isInteger(parsed['code']) ? { logDetail: String(parsed['code']) } : undefined;
   return { kind: 'initialize-refused', isUnsent: false, ...(readVersionRefusal(parsed) ?? code) };
 }
 
-/** The fault of a backend that refuses the modern version and names these. */
+/** The fault of a backend that refuses the modern version. */
 export function versionsFault(versions: readonly string[]): UpstreamFault {
   return { ...versionRefusalOf(versions, MODERN_PROTOCOL_VERSION), isUnsent: false };
 }
 
-/** Whether the backend has rejected the credentials that it was sent (401). */
+/** Whether the backend rejected the credentials. */
 export function isUnauthorized({ kind, detail }: UpstreamFault): boolean {
   return kind === 'http-status' && detail === '401';
 }
 
-/** HTTP statuses that say nothing about the request itself, only about who asks, how often, or the backend's state. */
+/** Statuses that say nothing about the request itself. */
 const UNRELATED_STATUSES: ReadonlySet<string> = new Set(['401', '403', '407', '408', '425', '429']);
 
-/** Whether the backend has refused a request because of its content, as one does that does not know the method. */
+/** Whether the backend refused a request because of its content, as if it did not know the method. */
 export function isNotUnderstood({ kind, detail = '' }: UpstreamFault): boolean {
   return kind === 'http-status' && detail < '500' && !UNRELATED_STATUSES.has(detail);
 }
@@ -139,24 +148,23 @@ const REACH_FAULTS: ReadonlySet<UpstreamFaultKind> = new Set([
   'tls-failed',
 ]);
 
-/** Whether no connection could be made: a fault of the origin, whichever caller's request it was. */
+/** Whether the origin could not be reached, whichever caller's request it was. */
 export function isReachFault({ kind }: UpstreamFault): boolean {
   return REACH_FAULTS.has(kind);
 }
 
-/** Whether this subject's own share was used up: a fault of the subject, not of the origin. */
+/** Whether the subject, not the origin, is at fault. */
 export function isShareFault({ kind }: UpstreamFault): boolean {
   return kind === 'connections-share-used' || kind === 'backend-share-used';
 }
 
-/** The text for callers; it contains no address. */
+/** For callers: contains no address. */
 export function faultReason({ kind, detail }: UpstreamFault): string {
   const reason = FAULT_REASONS[kind];
   if (detail === undefined) return reason;
   return kind === 'list-refused' ? `${detail} refused` : `${reason} ${detail}`;
 }
 
-/** The text for the log. */
 export function loggedReason(fault: UpstreamFault): string {
   return faultReason(fault.logDetail === undefined ? fault : { ...fault, detail: fault.logDetail });
 }
@@ -167,35 +175,31 @@ export interface UnavailableBackend {
   readonly reason: string;
 }
 
-/** The missing backend, with the reason, and the URL where its user can fix that, if there is one. */
+/** With the URL where its user can fix that, if any. */
 export function missingBackend(backend: string, fault: UpstreamFault): UnavailableBackend {
   const url = fault.connect?.();
   const reason = faultReason(fault);
   return { backend, reason: url === undefined ? reason : `${reason}: open ${url} in your browser` };
 }
 
-/** The `_meta` member of a result, or nothing when every backend took part. Sorted by name, so that answers are reproducible. */
+/** The `_meta` member of a result, if any backend is missing. Sorted, so that answers are reproducible. */
 export function unavailableMeta(unavailable: readonly UnavailableBackend[]): { _meta?: Record<string, unknown> } {
   if (unavailable.length === 0) return {};
   const sorted = [...unavailable].sort((one, other) => (one.backend < other.backend ? -1 : 1));
   return { _meta: { 'switchyard/unavailable': sorted } };
 }
 
-/** Characters of a path that a backend redirects to, in the log and in a server's record. The rest is cut off. */
+/** Characters of a redirect's path in the log and in a server's record. */
 const REDIRECT_PATH_CHARS_MAX = 256;
 
-/** Where a redirect leads, for callers: without the path, which may contain a secret, but with the usual mistake, a trailing slash. */
-function describeRedirect(location: string, from: UpstreamTarget): string {
-  return redirectText(location, from, (_path, slash) => ({ sameOrigin: SAME_ORIGIN_TEXTS[slash], overTls: 'https' }));
-}
-
-/** Characters by which a redirect may lengthen the configured path; each session keeps the new path. */
+/** A redirect may lengthen the configured path by so many characters; each session keeps the new path. */
 const MOVED_CHARS_MAX = 1_024;
 
 /**
- * Where to send a request again that was redirected with its method and body (307, 308): another path of the same origin. With credentials,
- * only the same path with or without a trailing slash, since the credentials may be meant for this path alone.
- * @param from where it was sent. @param configured where it would be sent without redirects. @returns `undefined` for nowhere.
+ * Where to send a request again after 307 or 308: another path of the same origin. With credentials, which may be meant for one path, only
+ * with or without a trailing slash.
+ * @param from where it was sent.
+ * @param configured where it is sent without redirects.
  */
 export function movedTarget(
   status: number,
@@ -214,7 +218,7 @@ export function movedTarget(
   return { origin: from.origin, path };
 }
 
-/** How the path of the redirect differs from the requested one, if only by a trailing slash. */
+/** How the path differs, if only by a trailing slash. */
 type SlashDifference = 'added' | 'removed' | 'other';
 
 const SAME_ORIGIN_TEXTS: Readonly<Record<SlashDifference, string>> = {
@@ -222,36 +226,6 @@ const SAME_ORIGIN_TEXTS: Readonly<Record<SlashDifference, string>> = {
   removed: 'the same path without the trailing slash',
   other: 'another path of the same server',
 };
-
-/** Like `describeRedirect`, with the path: for operators, or for the user who gave the URL. */
-function redirectPath(location: string, from: UpstreamTarget): string {
-  return redirectText(location, from, (path) => ({ sameOrigin: `the path ${path}`, overTls: `https, path ${path}` }));
-}
-
-interface RedirectTexts {
-  /** For a redirect within the same origin. */
-  readonly sameOrigin: string;
-  /** For a redirect to the same host over TLS. */
-  readonly overTls: string;
-}
-
-/** @param location the header, as received. @param from the requested target. @returns `''` when it is absent or not a URL. */
-function redirectText(
-  location: string,
-  from: UpstreamTarget,
-  textsOf: (path: string, slash: SlashDifference) => RedirectTexts,
-): string {
-  const base = `${from.origin}${from.path}`;
-  if (location === '' || !URL.canParse(location, base)) return '';
-  const to = new URL(location, base);
-  const asked = new URL(base);
-  const path = to.pathname.slice(0, REDIRECT_PATH_CHARS_MAX);
-  const shownPath = path.length < to.pathname.length ? `${path}…` : path;
-  const texts = textsOf(shownPath, slashDifference(asked.pathname, to.pathname));
-  if (to.origin === asked.origin) return texts.sameOrigin;
-  if (to.protocol === 'https:' && to.hostname === asked.hostname) return texts.overTls;
-  return 'another origin';
-}
 
 function slashDifference(asked: string, to: string): SlashDifference {
   if (to === `${asked}/`) return 'added';

@@ -1,18 +1,17 @@
-// A `fetch` for libraries that need one, over the HTTP client that also serves backends: the same address guard, the same certificate
-// authorities, and the same shares of connections. The response's body is read as fast as its reader takes it. Cold path.
+// A `fetch` for libraries, over the HTTP client for backends: with its address guard, certificate authorities and shares of connections. A
+// response is read as fast as its reader takes it. Cold path.
 import { plainRequest, type HttpUpstream, type UpstreamRequest } from './http-upstream.js';
 import { isTemporaryRefusal } from './response-parser.js';
 import { faultReason, upstreamFault, type UpstreamFault, type UpstreamFaultKind } from './upstream-fault.js';
 
 interface FetchBounds {
   readonly http: HttpUpstream;
-  /** On whose behalf the requests are made. */
   readonly subject: string;
-  /** Ends the request, also while its response is read. */
+  /** Ends the request, and the reading of its response. */
   readonly signal: AbortSignal;
-  /** Called for each piece of a response. @returns false if that is too much. */
+  /** @returns false if this piece of a response is too much. */
   readonly takes: (piece: Buffer) => boolean;
-  /** The error that the caller, or the reader of the response, gets for a fault. */
+  /** For the caller, or the reader of the response. */
   readonly errorOf: (fault: UpstreamFault) => Error;
 }
 
@@ -22,10 +21,10 @@ export interface FetchedRequest {
   readonly body?: unknown;
 }
 
-/** Final statuses of responses without a body (Fetch, 2.2.3). */
+/** Responses without a body (Fetch, 2.2.3). */
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
 
-/** Makes a request. The response has only the headers that `UpstreamHandler.onHead` passes; redirects are not followed. */
+/** The response has only the headers that `onHead` has. Redirects are not followed. */
 export async function upstreamFetch(
   { http, subject, signal, takes, errorOf }: FetchBounds,
   { origin, pathname, search }: URL,
@@ -53,17 +52,17 @@ export async function upstreamFetch(
       typeof body === 'string' || body instanceof URLSearchParams ? Buffer.from(String(body)) : undefined,
     );
     const call = http.dispatch(request, {
-      onHead: (status, contentType, sessionId, _bodyBytes, hint) => {
+      onHead: (status, contentType, sessionId, _bodyBytes, statusHeader) => {
         const stream = new ReadableStream<Uint8Array>({
           start: (created) => void (controller = created),
           pull: () => call.resume(),
           cancel: () => call.abort(),
         });
         try {
-          const head = { status, headers: headersOf(status, contentType, sessionId, hint) };
+          const head = { status, headers: headersOf(status, contentType, sessionId, statusHeader) };
           resolve(new Response(BODILESS.has(status) ? null : stream, head));
         } catch {
-          // `Response` refuses some statuses. The exception must not reach the socket's read callback, where nothing catches it.
+          // `Response` refuses some statuses. Nothing catches an exception in the socket's callback.
           abortWith('answer-invalid');
         }
       },
@@ -82,7 +81,7 @@ export async function upstreamFetch(
   });
 }
 
-/** A `fetch` for the gateway's own requests: GET, in nobody's name. */
+/** For the gateway's own GET requests. */
 export function fetchOver(
   http: HttpUpstream,
 ): (url: string, signal: AbortSignal, headers: Readonly<Record<string, string>>) => Promise<Response> {
@@ -91,7 +90,7 @@ export function fetchOver(
     upstreamFetch({ http, subject: '', signal, takes: () => true, errorOf }, new URL(url), { headers });
 }
 
-function headersOf(status: number, contentType: string, sessionId: string, hint: string): Headers {
+function headersOf(status: number, contentType: string, sessionId: string, statusHeader: string): Headers {
   const hintName =
     status < 300
       ? 'set-cookie'
@@ -101,7 +100,7 @@ function headersOf(status: number, contentType: string, sessionId: string, hint:
           ? 'retry-after'
           : 'www-authenticate';
   const headers = new Headers({ 'content-type': contentType, 'mcp-session-id': sessionId });
-  for (const line of hint.split('\n')) headers.append(hintName, line);
+  for (const line of statusHeader.split('\n')) headers.append(hintName, line);
   for (const [name, value] of [...headers]) if (value === '') headers.delete(name);
   return headers;
 }

@@ -1,10 +1,7 @@
-// An event stream to a caller: that on which one call is answered, or that of a session (session-stream.ts). For a client that can resume
-// it (2025-11-25), the gateway gives every event an id and keeps what the client may have missed: the last bytes written, and the events
-// emitted while it has no connection. A GET with the id of the last event that arrived brings the rest, once and in order, with a notice of
-// how many were lost. While a connection takes no more, a call's stream holds its sender back, and that of a session drops the oldest
-// events. Hot path: for an event of usual size, one encoding, one write and one short string.
-//
-// A call's stream whose last event was emitted is either delivered or undelivered, as its keeper files it.
+// An event stream to a caller: a call's, or a session's (session-stream.ts). If the client can resume it (2025-11-25), every event has an
+// id, and what the client may have missed is kept: the last bytes written, and events without a connection. A GET with the id of the last
+// event that arrived brings the rest, with a notice of how many were lost. While a connection takes no more, a call's sender waits, and a
+// session's stream drops its oldest events. Hot path: one encoding, one write and one short string per event.
 import {
   encodeEvent,
   encodeEventAfter,
@@ -30,58 +27,57 @@ import type { StreamKeeper } from './stream-keeper.js';
 import type { IdSpan } from '../upstream/index.js';
 
 export interface StreamOwner {
-  /** The client's connection is gone, and with it the backpressure on the backend. */
+  /** The client's connection is gone, and with it the backpressure. */
   onCallerDetached(): void;
   onCallerAttached?(): void;
   /** The stream has room for more events. */
   onRoom?(): void;
-  /** Whether the client gets no notification of how many events were lost. */
+  /** Whether the client is not told how many events were lost. */
   readonly hidesLosses?: boolean;
 }
 
 export class CallerStream extends ReplayBuffer {
-  /** When `StreamKeeper` put the stream into its present list, on the deadline wheel's clock. */
+  /** Since when it is in its list of `StreamKeeper`, on the deadline wheel's clock. */
   listedSinceMs = 0;
   isDelivered = false;
-  /** The stream's number in its session; 0 when it cannot be resumed. */
+  /** In its session; 0 if it cannot be resumed. */
   readonly number: number;
-  /** Cleared when the answer is emitted: a kept stream must not keep its request in memory. */
+  /** Cleared with the answer: a kept stream must not keep its request. */
   #owner: StreamOwner | undefined;
   readonly #keeper: StreamKeeper | undefined;
-  /** The client's connection; `undefined` while there is none. */
+  /** The client's connection, if there is one. */
   #exchange: Exchange | undefined;
-  /** Whether the connection takes no more, or a large event is on its way: then events wait. */
-  #isBlocked = false;
-  /** The last event, which is written together with the end of the stream. */
+  /** Whether events wait, because the connection takes no more or a large event is being written. Changed only here. */
+  isBlocked = false;
+  /** The last event, written together with the end. */
   #last: Buffer | undefined;
-  /** A large event that is being written. */
   #sending: PieceSender | undefined;
-  /** Whether events wait although the connection would take them. */
+  /** Whether events wait in any case. */
   #isHeldBack = false;
   #isPrimed: boolean;
   #isEnding = false;
-  /** How the id line of each event begins: with the stream's number and the name of its request, which outlives the stream. */
+  /** The beginning of each id line, with the stream's number and the request's id. */
   readonly #idText: string;
   readonly #requestPart: string;
-  /** Where a session's stream keeps its events; that of a call keeps them at its keeper. */
-  readonly #room: EventMemory | undefined;
+  /** Of a session's stream; a call's has that of its keeper. */
+  readonly #memory: EventMemory | undefined;
 
   /**
-   * @param exchange of a call: its event stream is opened, and the owner calls `detach` when it ends. `undefined` for a session's stream.
-   * @param keeper `undefined`: the client cannot resume the stream.
-   * @param id of the request that the last event answers; `undefined` for a session's stream, which has a room of its own.
+   * @param exchange of a call, to be opened; the owner calls `detach` at its end. `undefined` for a session's stream.
+   * @param keeper `undefined` if the client cannot resume.
+   * @param id of the request that the last event answers; `undefined` for a session's stream, which has a memory of its own.
    */
   constructor(
     owner: StreamOwner,
     exchange: Exchange | undefined,
     keeper: StreamKeeper | undefined,
     id: IdSpan | undefined,
-    room: EventMemory | undefined = keeper,
+    memory: EventMemory | undefined = keeper,
   ) {
-    super(room, id !== undefined);
+    super(memory, id !== undefined);
     this.#owner = owner;
     this.#keeper = keeper;
-    this.#room = room;
+    this.#memory = memory;
     this.#isPrimed = id === undefined;
     this.number = keeper === undefined ? 0 : id === undefined ? keeper.sessionStreamNumber : keeper.begin(this);
     this.#requestPart = keeper === undefined || id === undefined ? '' : requestPartOfEventId(id);
@@ -96,14 +92,8 @@ export class CallerStream extends ReplayBuffer {
     return this.#keeper !== undefined;
   }
 
-  /** Whether there is a connection that takes events. */
   get #isWriting(): boolean {
-    return this.#exchange !== undefined && !this.#isBlocked;
-  }
-
-  /** Whether the sender should wait before it emits more. */
-  get isBlocked(): boolean {
-    return this.#isBlocked;
+    return this.#exchange !== undefined && !this.isBlocked;
   }
 
   protected override get isSending(): boolean {
@@ -114,7 +104,7 @@ export class CallerStream extends ReplayBuffer {
     return this.#isEnding && position === this.position;
   }
 
-  /** Sends the head, and the id from which a client can resume, before there is an event. */
+  /** Sends the head, and an id to resume from, before there is an event. */
   prime(): void {
     if (this.#isPrimed || this.#exchange === undefined) return;
     this.#isPrimed = true;
@@ -123,10 +113,10 @@ export class CallerStream extends ReplayBuffer {
 
   /**
    * @param data valid until this returns unless it is large.
-   * @param onLost called when the event will not reach the client although the stream continues.
+   * @param onLost called if the event will not reach the client although the stream continues.
    */
   emit(data: Buffer, onLost?: () => void): void {
-    if (this.#exchange === undefined && this.#room === undefined) return;
+    if (this.#exchange === undefined && this.#memory === undefined) return;
     if (data.length > LARGE_BYTES_FROM) {
       this.#emitLarge([data], onLost);
       return;
@@ -146,10 +136,7 @@ export class CallerStream extends ReplayBuffer {
     else this.add(this.#keepable(event, onLost), isDue, this.#exchange !== undefined);
   }
 
-  /**
-   * Emits the last event, the answer, after which the stream ends.
-   * @param parts may be large.
-   */
+  /** Emits the answer and ends. @param parts may be large. */
   finish(parts: readonly Buffer[]): void {
     this.#isEnding = true;
     this.#owner = undefined;
@@ -163,7 +150,6 @@ export class CallerStream extends ReplayBuffer {
     else if (this.#exchange !== undefined) this.#detachWith(this.#exchange);
   }
 
-  /** The client's connection is gone. */
   detach(): void {
     if (this.#exchange === undefined) return;
     this.#forgetExchange();
@@ -172,9 +158,9 @@ export class CallerStream extends ReplayBuffer {
   }
 
   /**
-   * Continues on another exchange, not answered yet; the previous exchange is ended if it is still open.
-   * @param position of the last event that arrived, which must have been emitted; `undefined` if the client does not resume the stream.
-   * @param priming what is written first.
+   * Continues on another exchange; the previous one is ended.
+   * @param position of the last event that arrived, already emitted; `undefined` if the client does not resume.
+   * @param priming written first.
    */
   attach(exchange: Exchange, position?: number, priming = this.#priming(position ?? this.nextPosition - 1)): void {
     if (exchange.isAborted) {
@@ -193,16 +179,16 @@ export class CallerStream extends ReplayBuffer {
     this.#pump();
   }
 
-  /** Ends the connection, if there is one; resets a blocked one, as its client would never read the end. @param last bytes to end with. */
+  /** Ends the connection, or resets it if it is blocked: its client would never read the end. @param last bytes to end with. */
   endConnection(last?: Buffer): void {
     const exchange = this.#exchange;
-    const isBlocked = this.#isBlocked;
+    const isBlocked = this.isBlocked;
     this.#forgetExchange();
     if (isBlocked && last === undefined) exchange?.reset();
     else exchange?.end(last);
   }
 
-  /** @param isHeldBack whether events wait from now on, even while the connection would take them. */
+  /** @param isHeldBack whether events wait in any case. */
   holdBack(isHeldBack: boolean): void {
     this.#isHeldBack = isHeldBack;
     this.#pump();
@@ -235,27 +221,26 @@ export class CallerStream extends ReplayBuffer {
     return `${this.#idText}${position}\n${primingEventText}`;
   }
 
-  /** Some HTTP servers send the head only with the first bytes of the body. */
+  /** Some HTTP servers send the head only with the first bytes. */
   #priming(position: number): Buffer {
     return this.#keeper === undefined ? keepAliveComment : Buffer.from(this.#primingText(position));
   }
 
   #write(bytes: Buffer): void {
     const exchange = this.#exchange;
-    // The caller may have gone during the write.
-    if (exchange?.write(bytes) === false && this.#exchange === exchange) this.#isBlocked = true;
+    if (exchange?.write(bytes) === false && this.#exchange === exchange) this.isBlocked = true;
   }
 
   #onDrain(exchange: Exchange): void {
     if (this.#exchange !== exchange) return;
-    this.#isBlocked = false;
+    this.isBlocked = false;
     this.#pump();
   }
 
   #forgetExchange(): void {
     const exchange = this.#exchange;
     this.#exchange = undefined;
-    this.#isBlocked = false;
+    this.isBlocked = false;
     this.#sending?.cancel();
     this.#sending = undefined;
     this.onCut();
@@ -265,13 +250,13 @@ export class CallerStream extends ReplayBuffer {
   }
 
   /**
-   * The event as it is kept: as bytes while there is a connection, until `StreamKeeper` makes them a string (`compact`). Without a
-   * connection it is a string at once, so that one sweep need not convert very many.
+   * Kept as bytes while there is a connection, until `compact`. Otherwise as a string at once, so that one sweep does not convert very
+   * many.
    */
   #keepable(event: Buffer, onLost: (() => void) | undefined): KeptEventBytes {
     if (onLost !== undefined) return new KeptEvent(event.toString('latin1'), undefined, onLost);
-    // Nothing sweeps what a session's stream keeps.
-    return this.#exchange === undefined || this.#room !== this.#keeper ? event.toString('latin1') : event;
+    // A session's stream is not swept.
+    return this.#exchange === undefined || this.#memory !== this.#keeper ? event.toString('latin1') : event;
   }
 
   #emitLarge(parts: readonly Buffer[], onLost?: () => void): void {
@@ -281,10 +266,10 @@ export class CallerStream extends ReplayBuffer {
     this.#pump();
   }
 
-  /** Writes the waiting events until the connection takes no more. */
+  /** Writes waiting events while the connection takes them. */
   #pump(): void {
     let lostCount = 0;
-    while (this.#exchange !== undefined && !this.#isBlocked && !this.#isHeldBack) {
+    while (this.#exchange !== undefined && !this.isBlocked && !this.#isHeldBack) {
       lostCount += this.skipDropped();
       const kept = this.unwritten;
       if (kept === LOST_EVENT) lostCount += 1;
@@ -301,18 +286,18 @@ export class CallerStream extends ReplayBuffer {
     }
   }
 
-  /** The notice has the id of the event before the next one, so that a client that resumes from further back is told again. */
+  /** Has the id of the event before the next one: who resumes from further back is told again. */
   #tellLoss(lostCount: number): void {
     if (this.#owner?.hidesLosses === true) return;
     this.#write(encodeEventAfter(this.#headText(this.nextPosition - 1), lossNotification(lostCount)));
   }
 
   #sendLarge(exchange: Exchange, head: string, parts: readonly Buffer[]): void {
-    this.#isBlocked = true;
+    this.isBlocked = true;
     this.#sending = new PieceSender(exchange, new EventPieces(parts, head), () => {
       this.#sending = undefined;
       exchange.onDrain = () => this.#onDrain(exchange);
-      this.#isBlocked = false;
+      this.isBlocked = false;
       this.onWritten();
       this.#pump();
     });

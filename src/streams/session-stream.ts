@@ -1,14 +1,13 @@
-// The session stream: it belongs to no call, is opened by the client's GET, and carries what backends send unasked. A newer GET
-// replaces an older one. Messages that a slow reader has not taken wait here, bounded: the oldest are dropped first, and the client is
-// told how many it has missed. A client that can resume streams (2025-11-25) gets event ids, and has some time to come back for what
-// was emitted meanwhile and for the last events written. Cold path.
+// The stream that a client opens with GET, for what backends send outside calls. A newer GET replaces an older one. Messages that are not
+// read in time wait, bounded: the oldest are dropped, and the client is told how many. A client that can resume (2025-11-25) has some time
+// to come back. Cold path.
 //
 //   closed, expected, lingering ── GET ──> open
 //   closed ── about to be opened ──> expected ── not opened in time, session or process ends ──> closed
 //   open ── the client is gone or has listened for long ──> lingering ── its time, session or process ends ──> closed
 //   open ── the same, where it cannot resume; session or process ends ──> closed
 //
-// Waiting messages are lost when the stream closes, unless a newer GET takes its place at once.
+// Waiting messages are lost when the stream closes, but not when a newer GET replaces it.
 import { type Account, type Deadline, type DeadlineWheel, wakeScheduler } from '../fair/index.js';
 import { limits, errorsToBackends, type RpcError } from '../shared/index.js';
 import type { AskingStream } from './asking/backend-requests.js';
@@ -18,17 +17,14 @@ import { CallerStream, type StreamOwner } from './caller-stream.js';
 import type { EventMemory } from './replay-buffer.js';
 import type { StreamKeeper } from './stream-keeper.js';
 
-/**
- * Time that a backend's request on a session's stream waits for the client's `notifications/initialized`. After that, the backend's request
- * is refused.
- */
+/** Time that a backend's request waits for the client's `notifications/initialized`. After that, it is refused. */
 export const CLIENT_READY_MS_MAX = 5_000;
 
-/** Time in which changes of backends' lists are combined into one notification. After that, a later change is another notification. */
+/** Changes of lists in this time become one notification. */
 export const LIST_CHANGES_MS = 50;
 
-/** Counts the events that a session's stream keeps, because they wait or may not have arrived, in the share of session bytes. */
-class WaitingRoom implements EventMemory {
+/** Counts what the stream keeps in the share of session bytes. */
+class StreamMemory implements EventMemory {
   readonly countMax = limits.sessionStreamWaitingMax;
   readonly #account: Account;
   #heldBytes = 0;
@@ -66,12 +62,11 @@ export interface StreamAdapter {
 
 type State = 'closed' | 'expected' | 'open' | 'lingering';
 
-/** What the stream needs of its session. */
 interface StreamedSession {
   readonly account: Account;
-  /** `undefined`: the client cannot resume streams. */
+  /** `undefined` if the client cannot resume streams. */
   readonly streamKeeper: StreamKeeper | undefined;
-  /** Whether the client may be sent requests, which it may not before it has said that it is ready (S29). */
+  /** Whether the client is ready, so that it may be sent requests (S29). */
   readonly isReady: boolean;
   readonly inFlight: { excuseSilence(upstream: UpstreamSession, isExcused: boolean): void };
 }
@@ -83,58 +78,55 @@ export class SessionStream implements AskingStream, StreamOwner {
   readonly #adapter: StreamAdapter | undefined;
   readonly #events: CallerStream;
   #state: State = 'closed';
-  /** When the current state ends, if its time is limited. */
+  /** Ends the current state. */
   #stateEnd: Deadline | undefined;
-  /** Notifications of list changes to be sent soon, by method; if one came only once, as the backend's own bytes. */
+  /** To be sent soon, by method: the backend's own bytes if there was one. */
   #changes: Map<string, Buffer> | undefined;
   #changeDeadline: Deadline | undefined;
-  /** Runs while a request to the client waits until the client is ready; everything emitted after it waits too. */
+  /** Runs while a request waits for the client to be ready, with everything after it. */
   #readyDeadline: Deadline | undefined;
 
-  /** @param onClosed called when the client has gone, or its GET has lasted too long; not when another GET has replaced it. */
+  /** @param onClosed called when the client has gone or its GET has lasted too long, not for another GET. */
   constructor(session: StreamedSession, deadlines: DeadlineWheel, onClosed: () => void, adapter?: StreamAdapter) {
     this.#session = session;
     this.#deadlines = deadlines;
     this.#onClosed = onClosed;
     this.#adapter = adapter;
-    const room = new WaitingRoom(session.account);
-    this.#events = new CallerStream(this, undefined, session.streamKeeper, undefined, room);
+    const memory = new StreamMemory(session.account);
+    this.#events = new CallerStream(this, undefined, session.streamKeeper, undefined, memory);
   }
 
   get isOpen(): boolean {
     return this.#state === 'open';
   }
 
-  /** Whether the client receives what is emitted, or is about to open the stream for the first time. */
+  /** Also if the client is about to open it for the first time. */
   get isOpenOrExpected(): boolean {
     return this.isOpen || this.#state === 'expected';
   }
 
-  /** Whether the client receives what is emitted, now or later. */
+  /** Whether the client will receive what is emitted. */
   get isHeard(): boolean {
     return this.#state !== 'closed';
   }
 
-  /** The client is about to open the stream: messages wait until it does, for so long. */
+  /** The client is about to open the stream: messages wait for so long. */
   expect(forMs: number): void {
     if (this.#transition(['closed'], 'expected')) this.#endsAfter(forMs, () => this.#close());
   }
 
-  /** For `CallerStream`: a `subscriptions/listen` has not asked for notifications of losses. */
+  /** A `subscriptions/listen` does not ask to be told of losses. */
   get hidesLosses(): boolean {
     return this.#adapter !== undefined;
   }
 
-  /**
-   * @param position of the last event that the client received; `undefined` when it does not resume the stream.
-   * @param first what is written first.
-   */
+  /** @param position of the last event received; `undefined` if the client does not resume. @param first written first. */
   open(exchange: Exchange, position?: number, first?: Buffer): void {
     if (exchange.isAborted) return;
     this.#transition(['closed', 'expected', 'lingering'], 'open');
-    // Bounded, because the next GET must show a token that is valid then, and is checked against the config of that time.
+    // The next GET needs a token and a config that are valid then.
     this.#endsAfter(limits.sessionStreamMsMax, () => {
-      // Closes a stream with an adapter, whose last event must be written before the connection ends.
+      // First, as an adapter writes a last event.
       this.#onGone();
       this.#events.endConnection();
     });
@@ -142,14 +134,13 @@ export class SessionStream implements AskingStream, StreamOwner {
     this.#events.attach(exchange, isKnown ? position : undefined, first);
   }
 
-  /** The client has said that it is ready. */
   onReady(): void {
     this.#readyDeadline?.cancel();
     this.#readyDeadline = undefined;
     this.#events.holdBack(false);
   }
 
-  /** Ends the stream; nothing is emitted any more unless it is opened again. */
+  /** Nothing is emitted any more unless the stream is opened again. */
   end(): void {
     this.#changeDeadline?.cancel();
     this.#readyDeadline?.cancel();
@@ -161,7 +152,7 @@ export class SessionStream implements AskingStream, StreamOwner {
     return this.isOpenOrExpected ? undefined : errorsToBackends.clientHasNoStream;
   }
 
-  /** The stream has no silence deadline of its own: those of the session's calls to the backend stand still. */
+  /** Stops the silence deadlines of the session's calls to the backend. */
   onAsking(isAsking: boolean, upstream: UpstreamSession): void {
     this.#session.inFlight.excuseSilence(upstream, isAsking);
   }
@@ -179,17 +170,14 @@ export class SessionStream implements AskingStream, StreamOwner {
       onLost?.();
       return;
     }
-    // Only requests to the client have an `onLost`.
+    // It is a request.
     if (onLost !== undefined && !this.#session.isReady) this.#awaitReadiness();
     const message = Buffer.concat(parts);
     const adapted = this.#adapter === undefined ? message : this.#adapter.adapt(message);
     if (adapted !== undefined) this.#events.emit(adapted, onLost);
   }
 
-  /**
-   * Notifies the client that a list has changed; notifications close together are sent as one.
-   * @param bytes the backend's notification; `undefined` if the gateway itself has noticed the change.
-   */
+  /** Changes close together become one notification. @param bytes the backend's, if there are any. */
   tellChanged(method: string, bytes?: Buffer): void {
     if (!this.isHeard) return;
     const isFirst = this.#changes === undefined;
@@ -198,7 +186,7 @@ export class SessionStream implements AskingStream, StreamOwner {
     this.#changes.set(method, isPlain ? plainNotification(method) : Buffer.from(bytes));
     if (!isFirst) return;
     const { subject } = this.#session.account;
-    // In turns, because a subject may listen thousands of times.
+    // A subject may have thousands of streams.
     const tell = (): void => wakeScheduler.run(subject, () => this.#sendChanges());
     this.#changeDeadline = this.#deadlines.after(LIST_CHANGES_MS, tell);
   }
@@ -209,24 +197,24 @@ export class SessionStream implements AskingStream, StreamOwner {
     for (const change of changes) this.tell([change]);
   }
 
-  /** Holds back requests until the client is ready; if it does not say so in time, they are lost. */
+  /** Requests wait until the client is ready, or are lost. */
   #awaitReadiness(): void {
     if (this.#readyDeadline !== undefined) return;
     this.#events.holdBack(true);
     this.#readyDeadline = this.#deadlines.after(CLIENT_READY_MS_MAX, () => {
-      // Another process may have heard that the client is ready.
+      // Another process may know that the client is ready.
       if (!this.#session.isReady) this.#events.dropWithCallback();
       this.onReady();
     });
   }
 
-  /** For `CallerStream`: the client has disconnected. A `subscriptions/listen` then ends its session, so that thousands take turns. */
+  /** The client has disconnected. A `subscriptions/listen` then ends its session, so thousands take turns. */
   onCallerDetached(): void {
     if (this.#adapter === undefined) this.#onGone();
     else wakeScheduler.run(this.#session.account.subject, () => this.#onGone());
   }
 
-  /** The client has disconnected, or its GET has lasted too long: it may come back. */
+  /** The client has gone, and may come back. */
   #onGone(): void {
     const { streamKeeper } = this.#session;
     if (streamKeeper === undefined) this.#close();
@@ -235,7 +223,7 @@ export class SessionStream implements AskingStream, StreamOwner {
     this.#onClosed();
   }
 
-  /** The client is not expected back: everything is dropped. */
+  /** The client is not expected back. */
   #close(): void {
     if (!this.#transition(['expected', 'open', 'lingering'], 'closed')) return;
     this.#stateEnd?.cancel();
@@ -249,7 +237,7 @@ export class SessionStream implements AskingStream, StreamOwner {
     this.#stateEnd = this.#deadlines.after(ms, onEnd);
   }
 
-  /** The only method that sets the state. @returns whether the state was one of `from`. */
+  /** @returns whether the state was one of `from`. */
   #transition(from: readonly State[], to: State): boolean {
     if (!from.includes(this.#state)) return false;
     this.#state = to;

@@ -1,7 +1,6 @@
-// The event streams of one session that its client can resume after its connection broke: their numbers, and the bytes kept for them.
-// The bytes count in the share of session bytes, but never fill more than half of it, of the subject's part or of the total. When there
-// is no room, these go first: the tails of streams whose answer was sent, then a stream's own oldest events, then the answers that
-// have waited longest to be fetched. Hot path: a few stores for a call that streams.
+// The event streams of one session that its client can resume: their numbers, and the bytes kept for them. These count as session bytes,
+// but fill at most half of any bound. Without room, these are dropped first: streams whose answer was sent, then a stream's own oldest
+// events, then the oldest answers not fetched. Hot path: a few stores for a call that streams.
 //
 //   running ──answered──> delivered, or undelivered ──time, another in its place, no room──> released
 import type { AnswerOptions } from '../config/index.js';
@@ -9,19 +8,19 @@ import { type Account, type Deadline, type DeadlineWheel, ListNode } from '../fa
 import { CallerStream } from './caller-stream.js';
 import { EVENT_NUMBERS_FROM, type EventMemory } from './replay-buffer.js';
 
-/** Streams of one session that are kept for a while after their answer was written. Beyond that, the oldest is dropped. */
+/** Streams that are kept after their answer was written. Beyond that, the oldest is dropped. */
 export const DELIVERED_STREAMS_KEPT = 4;
-/** Time that a stream is kept after its answer was written: a client notices a broken connection sooner. Then resuming it is an error. */
+/** Time that they are kept: a client notices a broken connection sooner. */
 export const DELIVERED_STREAMS_KEPT_MS = 60_000;
-/** Interval between a session's checks for streams that were kept long enough. */
+/** Interval between checks for old streams. */
 export const KEPT_STREAMS_SWEEP_MS = 5_000;
 
-/** The part of the share of session bytes that kept events may fill, so that enough is left for sessions. */
+/** Of the share of session bytes: the rest is for sessions. */
 const KEPT_FRACTION_MAX = 0.5;
 
 export class StreamKeeper implements EventMemory {
   readonly countMax = Infinity;
-  /** The number of the session stream, which belongs to no call: even, while those of calls are odd. */
+  /** Even, while those of calls are odd. */
   readonly sessionStreamNumber = EVENT_NUMBERS_FROM + 2 * Math.floor((Math.random() * EVENT_NUMBERS_FROM) / 2);
   readonly #account: Account;
   readonly #deadlines: DeadlineWheel;
@@ -46,7 +45,7 @@ export class StreamKeeper implements EventMemory {
     return this.#options.resumptionTimeMs;
   }
 
-  /** A call's stream begins. @returns its number. */
+  /** @returns the stream's number. */
   begin(stream: CallerStream): number {
     this.#running.append(stream);
     this.#beginSweeping();
@@ -54,31 +53,30 @@ export class StreamKeeper implements EventMemory {
     return this.#lastNumber;
   }
 
-  /** The stream's last event was emitted. */
   finish(stream: CallerStream): void {
     if (stream.isDelivered) return;
     const isForgotten = !stream.isLinked;
     stream.unlink();
     if (this.#isOver || isForgotten) stream.release();
-    else this.#file(stream, this.#undelivered);
+    else this.#list(stream, this.#undelivered);
   }
 
-  /** The client has received everything that was kept of the stream, as far as can be told. */
+  /** As far as can be told, the client has everything. */
   deliver(stream: CallerStream): void {
     if (stream.isDelivered || !stream.isLinked) return;
     stream.unlink();
     stream.isDelivered = true;
-    this.#file(stream, this.#delivered);
+    this.#list(stream, this.#delivered);
     if (++this.#deliveredCount > DELIVERED_STREAMS_KEPT) this.#releaseFirst(this.#delivered);
   }
 
-  /** The stream's answer cannot be kept, so the stream cannot be resumed. */
+  /** The answer cannot be kept, so the stream cannot be resumed. */
   forget(stream: CallerStream): void {
     stream.unlink();
     stream.release();
   }
 
-  /** The stream of this number, if anything of it may still be kept. */
+  /** If anything of it may still be kept. */
   find(number: number): CallerStream | undefined {
     for (const list of [this.#running, this.#undelivered, this.#delivered]) {
       for (let stream = list.previous; stream instanceof CallerStream; stream = stream.previous) {
@@ -88,14 +86,13 @@ export class StreamKeeper implements EventMemory {
     return undefined;
   }
 
-  /** Whether there could ever be room for so many bytes. */
   mayHold(bytes: number): boolean {
     return bytes <= this.#options.resumptionBytesMax;
   }
 
   /**
-   * Takes room for bytes that a stream keeps. Streams whose answer was sent are released to make room.
-   * @param isAnswer whether the bytes are an answer, for which streams with an answer still to be fetched are released too, oldest first.
+   * Streams whose answer was sent are released to make room.
+   * @param isAnswer whether streams with an answer still to be fetched are, too, oldest first.
    */
   tryTake(bytes: number, stream: CallerStream, isAnswer: boolean): boolean {
     while (!this.#hasRoomFor(bytes)) {
@@ -113,7 +110,7 @@ export class StreamKeeper implements EventMemory {
     this.#account.sessionBytes.give(bytes);
   }
 
-  /** The session is over: no stream can be resumed any more. */
+  /** The session is over. */
   end(): void {
     this.#nextSweep?.cancel();
     for (const list of [this.#running, this.#undelivered, this.#delivered]) while (this.#releaseFirst(list));
@@ -121,7 +118,7 @@ export class StreamKeeper implements EventMemory {
     this.#isOver = true;
   }
 
-  #file(stream: CallerStream, list: ListNode): void {
+  #list(stream: CallerStream, list: ListNode): void {
     stream.listedSinceMs = this.#deadlines.recentMs;
     list.append(stream);
   }
@@ -132,7 +129,7 @@ export class StreamKeeper implements EventMemory {
     return this.#account.sessionBytes.hasRoomWithin(KEPT_FRACTION_MAX, bytes);
   }
 
-  /** @param spared a stream that is not released. @returns whether a stream was released. */
+  /** @param spared is not released. @returns whether a stream was released. */
   #releaseFirst(list: ListNode, spared?: CallerStream): boolean {
     const stream = list.next === spared ? spared.next : list.next;
     if (!(stream instanceof CallerStream)) return false;

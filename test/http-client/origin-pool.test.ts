@@ -42,7 +42,7 @@ async function startPool(t: Test, shares: BackendShares, bounds: SceneBounds): P
       connectTimeoutMs: 5_000,
       names: new Names(),
       tlsSessions: new TlsSessions(),
-      turns: new ReadScheduler(),
+      readScheduler: new ReadScheduler(),
     }),
     shares.use('alice'),
     { shares, tryMakeRoom: () => false },

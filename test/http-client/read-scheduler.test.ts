@@ -61,9 +61,9 @@ class Scene {
     this.#backend = backend;
   }
 
-  static async start(t: Test, turns = new ReadScheduler(), handler: RawHandler = answer): Promise<Scene> {
+  static async start(t: Test, readScheduler = new ReadScheduler(), handler: RawHandler = answer): Promise<Scene> {
     const backend = await startRawBackend(handler);
-    const upstream = new Http1Upstream({ connectTimeoutMs: 10_000, turns });
+    const upstream = new Http1Upstream({ connectTimeoutMs: 10_000, readScheduler });
     t.teardown(async () => {
       await upstream.close();
       await backend.close();

@@ -1,24 +1,24 @@
-// Addresses that the gateway never connects to, whoever the caller is (SSRF): those that serve a cloud machine's own credentials, and
-// others that are reachable only from that machine (specification 3, "URLs"). Checked at each connection, after name resolution, because a name
-// may have changed its addresses since the last check. A name that the outbound proxy looks up is not checked: it sees the addresses alone. Loopback and private networks are allowed: backends live there.
+// Addresses that the gateway never connects to (SSRF): those that serve a cloud machine's credentials, or that only that machine reaches
+// (specification 3, "URLs"). Checked at each connection, after name resolution, since a name may change its addresses. Names behind the
+// outbound proxy are not checked. Loopback and private networks are allowed: backends live there.
 import { BlockList, isIP } from 'node:net';
 
-/** Addresses for `address-refused`. A `BlockList` also matches IPv4 addresses mapped into IPv6, `::ffff:0:0/96`. */
+/** A `BlockList` also matches IPv4 addresses mapped into IPv6, `::ffff:0:0/96`. */
 const refused = new BlockList();
-// Unspecified addresses connect to this machine, even where loopback is not intended.
+// Unspecified addresses lead to this machine.
 refused.addSubnet('0.0.0.0', 8, 'ipv4');
 refused.addAddress('::', 'ipv6');
 // Link-local, which includes the metadata service of nearly every cloud.
 refused.addSubnet('169.254.0.0', 16, 'ipv4');
 refused.addSubnet('fe80::', 10, 'ipv6');
-// The IPv4 link-local range in the other IPv6 notations for an IPv4 address: compatible, translated (RFC 6052, RFC 8215), 6to4.
+// IPv4 link-local in other IPv6 notations: compatible, translated (RFC 6052, RFC 8215), 6to4.
 refused.addSubnet('::a9fe:0', 112, 'ipv6');
 refused.addSubnet('64:ff9b::a9fe:0', 112, 'ipv6');
 refused.addSubnet('64:ff9b:1::a9fe:0', 112, 'ipv6');
 refused.addSubnet('2002:a9fe::', 32, 'ipv6');
 // Amazon's services for its own virtual machines.
 refused.addSubnet('fd00:ec2::', 32, 'ipv6');
-// The IPv6 metadata services of Google, Oracle and Scaleway, and the IPv4 one of Oracle Cloud Classic.
+// Metadata services: IPv6 of Google, Oracle and Scaleway, IPv4 of Oracle Cloud Classic.
 refused.addAddress('fd20:ce::254', 'ipv6');
 refused.addAddress('fd00:c1::a9fe:a9fe', 'ipv6');
 refused.addAddress('fd00:42::42', 'ipv6');
@@ -27,14 +27,14 @@ refused.addAddress('192.0.0.192', 'ipv4');
 refused.addAddress('100.100.100.200', 'ipv4');
 refused.addAddress('168.63.129.16', 'ipv4');
 
-/** `address-refused`: never connected to, for any caller. `address-not-allowed`: outside the allowed networks. */
+/** `address-refused`: for every caller. `address-not-allowed`: outside the allowed networks. */
 type AddressObstacle = 'address-refused' | 'address-not-allowed';
 
-/** The addresses that a process may connect to for its callers: all that are not refused or, if networks are given, those inside them. */
+/** Allows addresses that are not refused and, if networks are given, are inside one. */
 export class AddressGuard {
   readonly #allowed: BlockList | undefined;
 
-  /** @param networks in CIDR notation, `10.0.0.0/8` or `2001:db8::/32`; all networks when absent. Throws for anything else. */
+  /** @param networks in CIDR notation; all when absent. Throws for anything else. */
   constructor(networks?: readonly string[]) {
     if (networks === undefined) return;
     this.#allowed = new BlockList();
@@ -45,7 +45,7 @@ export class AddressGuard {
     }
   }
 
-  /** @param address as `net` writes it, with or without a zone. @returns `undefined` if allowed, and for a host name. */
+  /** @param address as `net` writes it, with or without a zone. @returns `undefined` if allowed, or a host name. */
   obstacleOf(address: string): AddressObstacle | undefined {
     const bare = address.split('%', 1)[0] ?? '';
     const version = isIP(bare);
@@ -55,22 +55,22 @@ export class AddressGuard {
     return this.#allowed?.check(bare, family) === false ? 'address-not-allowed' : undefined;
   }
 
-  /** Like `obstacleOf`, for the host of a URL in any notation for an address. */
+  /** For the host of a URL, with an address in any notation. */
   obstacleOfHost(host: string): AddressObstacle | undefined {
     return this.obstacleOf(addressIn(host));
   }
 }
 
-/** The host's address as `net` writes it; some other text when the host is not an address. */
+/** As `net` writes it; some other text for a host name. */
 function addressIn(host: string): string {
   const bare = host.replace(/^\[(.*)\]$/, '$1');
   if (isIP(bare) !== 0) return bare;
-  // The URL parser turns 0xa9fea9fe, 0251.0376.0251.0376 and the like into dotted decimal.
+  // The URL parser normalizes 0xa9fea9fe, 0251.0376.0251.0376 and the like.
   const url = `http://${bare}/`;
   return URL.canParse(url) ? new URL(url).hostname : '';
 }
 
-/** @param addresses of one name: a single forbidden one is treated as an attack, whatever the others are. */
+/** @param addresses of one name: a single forbidden one counts as an attack. */
 export function firstObstacle(guard: AddressGuard, addresses: readonly string[]): AddressObstacle | undefined {
   for (const address of addresses) {
     const obstacle = guard.obstacleOf(address);

@@ -1,18 +1,18 @@
-// Asks name servers for the IPv4 and IPv6 addresses of one name in parallel, and completes short names from the search list. c-ares sends
-// the queries: it blocks no thread, however long a name server stays silent. Cold path.
+// Asks name servers for the IPv4 and IPv6 addresses of a name in parallel, and completes short names. c-ares sends the queries, which
+// blocks no thread. Cold path.
 import type { RecordWithTtl, Resolver } from 'node:dns';
 import { createHash, randomBytes } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 
-/** Addresses kept of one name. Beyond that, further ones are left out. */
+/** Addresses of one name. Further ones are left out. */
 export const ADDRESSES_PER_NAME_MAX = 32;
 
 const ownSeed = randomBytes(16);
 
 /**
- * The order in which the addresses of a name are tried: IPv6 and IPv4 alternating, IPv6 first (RFC 8305, 4).
- * @param seed decides the order within an address family. It is fixed for a process, so that sessions stay with the address at which they
- *   were opened, and differs between processes, so that these spread over the addresses.
+ * The order in which to try addresses: IPv6 and IPv4 alternating, IPv6 first (RFC 8305, 4).
+ * @param seed decides the order within a family: the same for a process, so that sessions stay with one address, but different between
+ *   processes, so that these spread.
  */
 export function orderAddresses(addresses: readonly string[], seed: Buffer = ownSeed): readonly string[] {
   const rank = new Map(addresses.map((address) => [address, rankOf(address, seed)]));
@@ -28,20 +28,17 @@ function rankOf(address: string, seed: Buffer): number {
   return createHash('sha256').update(seed).update(address).digest().readUInt32BE(0);
 }
 
-/**
- * Time to wait for the IPv4 addresses after the IPv6 ones, or the reverse; some name servers never answer one of the two. After that, the
- * addresses already known are used.
- */
+/** Time to wait for the addresses of the other family: some name servers never answer for one. */
 export const SECOND_ADDRESS_KIND_MS = 50;
 
 export type NameAnswer =
   | { readonly kind: 'found'; readonly addresses: readonly string[]; readonly ttlMs: number }
-  /** The name servers say that the name does not exist or has no address. */
+  /** It does not exist, or has no address. */
   | { readonly kind: 'not-found' }
-  /** The name servers do not respond, or respond with nothing usable. */
+  /** No usable response of the name servers. */
   | { readonly kind: 'failed' };
 
-/** The answer for one address family; `undefined` while it is pending. */
+/** Of one address family; `undefined` while pending. */
 type FamilyAnswer = NameAnswer | undefined;
 
 const NOT_FOUND: NameAnswer = { kind: 'not-found' };
@@ -49,8 +46,8 @@ const FAILED: NameAnswer = { kind: 'failed' };
 const NOT_FOUND_CODES = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME']);
 
 /**
- * @param candidates full names, tried one after the other until one is found.
- * @param onAnswer called once, or twice when one address family is late: the second time with the addresses of both.
+ * @param candidates full names, tried one after the other.
+ * @param onAnswer called once, or again with both address families if one is late.
  */
 export function queryName(
   resolver: Resolver,
@@ -64,7 +61,7 @@ export function queryName(
   }
   queryBoth(resolver, name, (answer) => {
     if (answer.kind === 'found' || others.length === 0) onAnswer(answer);
-    // A search domain that does not respond must not hide the name itself, but then "not found" is not certain.
+    // A search domain that does not respond must not hide the name, but then "not found" is uncertain.
     else queryName(resolver, others, (other) => onAnswer(other.kind === 'not-found' ? answer : other));
   });
 }
@@ -77,7 +74,7 @@ function queryBoth(resolver: Resolver, name: string, onAnswer: (answer: NameAnsw
     const [six, four] = answers;
     clearTimeout(lateTimer);
     if (six !== undefined && four !== undefined) onAnswer(joined(six, four));
-    // Some name servers never respond for one address family (RFC 8305, 3: do not delay the other family for long).
+    // RFC 8305, 3.
     else if (answer.kind === 'found') lateTimer = setTimeout(() => onAnswer(answer), SECOND_ADDRESS_KIND_MS);
   };
   resolver.resolve6(name, { ttl: true }, (error, records) => onFamily(0, answerOf(error, records)));

@@ -1,6 +1,5 @@
-// The addresses of host names, for everything that connects to backends. A name is looked up once, however many callers ask; its addresses
-// are kept for the TTL of its records, and remain in use for a grace period when its name servers fall silent. Look-ups are bounded per
-// subject and served in turns, so no subject delays another. Cold path: asked once per connection.
+// Looks up the addresses of host names, for all that connects to backends. Addresses are kept for the TTL of their records, and longer if
+// the name servers do not respond. Look-ups are bounded per subject, and subjects take turns. Cold path: once per connection.
 //
 //   entry      asked                     found           not found     failed, silent
 //   (none)     starts or joins a query   kept for TTL    kept briefly  kept briefly
@@ -16,60 +15,57 @@ import { AddressGuard } from './address-guard.js';
 import { orderAddresses, queryName, type NameAnswer, ADDRESSES_PER_NAME_MAX } from './name-query.js';
 import { isIP } from 'node:net';
 
-/** Host names whose addresses are cached, per process. Beyond that, the least recently used is dropped. */
+/** Host names in the cache. Beyond that, the least recently used is dropped. */
 export const HOST_NAMES_KEPT_MAX = 16_384;
-/** Bytes of `/etc/hosts`, and of `/etc/resolv.conf`. A larger file counts as empty. */
+/** A larger `/etc/hosts` or `/etc/resolv.conf` counts as empty. */
 export const NAME_FILE_BYTES_MAX = MIB;
-/** Time for one look-up, including the search list. After that, it has failed. */
+/** Time for one look-up, including the search list. */
 export const NAME_LOOK_UP_MS_MAX = 5_000;
 
-/**
- * Time that a request waits for name servers when there are expired addresses. After that, the expired ones are used, and the new ones once
- * they arrive.
- */
+/** Time that a request waits for new addresses when there are expired ones, which are then used. */
 export const NAME_STALE_AFTER_MS = 500;
 
-/** Shortest time that addresses are cached, even if their TTL is shorter. */
+/** A shorter TTL is raised to this. */
 export const NAME_KEPT_MS_MIN = 1_000;
-/** Longest time that addresses are cached, even if their TTL is longer. */
+/** A longer TTL is reduced to this. */
 export const NAME_KEPT_MS_MAX = 300_000;
-/** Time that a failed look-up is remembered. After that, the name is looked up again when next needed. */
+/** Time that a failed look-up is remembered. */
 export const NAME_FAULT_KEPT_MS = 1_000;
-/** Time that expired addresses are still used while name servers do not answer. After that, the name counts as having no address. */
+/** Time that expired addresses are used while name servers do not respond. */
 export const NAME_STALE_MS_MAX = 3_600_000;
-/** Time for one name server to answer. After that, the next one is asked, or the same one again. */
+/** Time for one name server, before another is asked, or the same one again. */
 const NAME_SERVER_MS_MAX = 1_000;
-/** Queries to each name server before the look-up has failed. */
+/** Queries to each name server. */
 const NAME_SERVER_TRIES_MAX = 3;
 
 export type NameFault =
   /** There is no such name. */
   | 'not-found'
-  /** The name servers do not respond, or respond with nothing usable. */
+  /** No usable response of the name servers. */
   | 'not-answered'
   /** Too many look-ups of this subject are waiting. */
   | 'share-used'
   /** Too many look-ups are waiting. */
   | 'busy';
 
-/** Addresses in the order in which to try them, never an empty list; or the reason why there are none. */
+/** Addresses in the order in which to try them, at least one; or why there are none. */
 export type NameOutcome = readonly string[] | NameFault;
 
 export interface NamesOptions {
-  /** As in `192.0.2.1`, `192.0.2.1:5353` or `[2001:db8::1]:53`; those of resolv.conf when absent. */
+  /** As in `192.0.2.1`, `192.0.2.1:5353` or `[2001:db8::1]:53`; by default those of resolv.conf. */
   readonly nameServers?: readonly string[] | undefined;
   readonly hostsPath?: string;
   readonly resolverSettingsPath?: string;
   readonly nowMs?: () => number;
   readonly lookUpsMax?: number;
   readonly lookUpsPerSubjectMax?: number;
-  /** The only networks that may be connected to; all when absent. */
+  /** The only networks to connect to; all when absent. */
   readonly allowedNetworks?: readonly string[] | undefined;
   /** Looks up the names of the origins behind it. */
   readonly proxy?: ProxyOptions | undefined;
 }
 
-/** One caller's wait for a look-up. */
+/** A caller that waits for a look-up. `unlink` cancels the wait. */
 export class NameWait extends ListNode {
   readonly onDone: (outcome: NameOutcome) => void;
 
@@ -79,24 +75,20 @@ export class NameWait extends ListNode {
   }
 
   /** Cancels the wait: the outcome is no longer needed. */
-  abandon(): void {
-    this.unlink();
-  }
 }
 
-/** What is known of one name, and who waits for its look-up. */
 class Entry {
   readonly name: string;
   outcome: NameOutcome | undefined = undefined;
-  /** Until this time, `outcome` is used without a query. */
+  /** `outcome` is used without a query. */
   freshUntilMs = 0;
-  /** Until this time, the addresses may be used if the name servers do not answer. */
+  /** The addresses may be used if name servers do not respond. */
   staleUntilMs = 0;
   readonly waits = new ListNode();
-  /** Subjects whose look-ups of this name are waiting for their turn. */
+  /** Subjects whose look-ups of this name wait for their turn. */
   readonly queuedFor = new Set<string>();
   isAsking = false;
-  /** A look-up has failed or takes long, at the name servers or in the queue: until an answer comes, the old addresses are used at once. */
+  /** A look-up has failed or takes long: until there is an answer, the old addresses are used at once. */
   isSilent = false;
 
   constructor(name: string) {
@@ -105,16 +97,15 @@ class Entry {
 }
 
 export class Names {
-  /** Checks the addresses to connect to, whether they were looked up or stand in a URL. */
+  /** Checks addresses, from look-ups or in URLs. */
   readonly guard: AddressGuard;
   readonly proxy: OutboundProxy | undefined;
   readonly #hostsFile;
   readonly #resolverSettings;
   readonly #nowMs: () => number;
   readonly #nameServers: readonly string[] | undefined;
-  /** By name, the most recently used last. */
+  /** The most recently used last. */
   readonly #entries = new Map<string, Entry>();
-  /** Look-ups in progress. */
   readonly #asking: Quota;
   readonly #queue = new FairQueue<{ readonly entry: Entry; readonly subject: string }>();
   #resolver: { readonly queries: Resolver; readonly servers: string } | undefined;
@@ -131,7 +122,7 @@ export class Names {
     this.#asking = new Quota(lookUpsMax, lookUpsPerSubjectMax);
   }
 
-  /** The outcome that is available without a query; `undefined` when the name has to be looked up. */
+  /** The outcome without a query; `undefined` if the name has to be looked up. */
   known(name: string): NameOutcome | undefined {
     const own = this.#ownAddresses(name);
     if (own !== undefined) return own;
@@ -141,7 +132,7 @@ export class Names {
     return entry.isSilent ? this.#oldAddresses(entry) : undefined;
   }
 
-  /** Looks a name up. @param onDone called once unless the wait is abandoned, and never synchronously. */
+  /** @param onDone called once, never synchronously, unless the result is unlinked. */
   lookUp(name: string, subject: string, onDone: (outcome: NameOutcome) => void): NameWait {
     const wait = new NameWait(onDone);
     const known = this.known(name);
@@ -159,10 +150,7 @@ export class Names {
     return wait;
   }
 
-  /**
-   * The addresses of a name that has open connections; starts a look-up when they are out of date.
-   * @returns `undefined` when no addresses are known.
-   */
+  /** The addresses of a name that has open connections, if known; starts a look-up if they are out of date. */
   refreshed(name: string, subject: string): readonly string[] | undefined {
     const own = this.#ownAddresses(name);
     if (own !== undefined) return own;
@@ -172,20 +160,17 @@ export class Names {
     return typeof entry.outcome === 'object' ? entry.outcome : undefined;
   }
 
-  /** Whether a query for the name has been sent; false while its look-up only waits for a turn. */
+  /** False while the look-up waits for its turn. */
   isAsking(name: string): boolean {
     return this.#entries.get(name)?.isAsking === true;
   }
 
-  /** Watches a file; one that is missing, unreadable or too large counts as empty. */
+  /** A file that is missing, unreadable or too large counts as empty. */
   #watch<Content>(path: string, parse: (text: string) => Content): WatchedFile<Content> {
     return new WatchedFile(path, NAME_FILE_BYTES_MAX, ({ text = '' }) => parse(text), this.#nowMs);
   }
 
-  /**
-   * Cancels the look-ups in progress, whose waiters get `not-answered`. Those that wait for a turn are dropped, and their waiters get
-   * nothing.
-   */
+  /** Waiters of look-ups in progress get `not-answered`, those of look-ups that wait for a turn get nothing. */
   close(): void {
     this.#resolver?.queries.cancel();
     this.#resolver = undefined;
@@ -193,7 +178,7 @@ export class Names {
     this.#entries.clear();
   }
 
-  /** The addresses of a name that needs no name server: of the hosts file, and of `localhost` (RFC 6761). */
+  /** From the hosts file, and of `localhost` (RFC 6761). */
   #ownAddresses(name: string): readonly string[] | undefined {
     const bare = name.endsWith('.') ? name.slice(0, -1) : name;
     const listed = this.#hostsFile.content.get(bare);
@@ -203,14 +188,13 @@ export class Names {
 
   #entryOf(name: string): Entry {
     const entry = this.#entries.get(name) ?? new Entry(name);
-    // Moved to the end, so that the first entry is the least recently used.
     this.#entries.delete(name);
     this.#entries.set(name, entry);
     if (this.#entries.size > HOST_NAMES_KEPT_MAX) this.#dropOne();
     return entry;
   }
 
-  /** Drops the least recently used entry without a look-up. */
+  /** The least recently used one without a look-up. */
   #dropOne(): void {
     for (const [name, entry] of this.#entries) {
       if (entry.isAsking || entry.queuedFor.size > 0) continue;
@@ -219,7 +203,7 @@ export class Names {
     }
   }
 
-  /** Starts the look-up, or queues it until the subject's turn. @returns the fault when it can do neither. */
+  /** Starts the look-up, or queues it. @returns the fault if neither is possible. */
   #ask(entry: Entry, subject: string): NameFault | undefined {
     if (entry.queuedFor.has(subject)) return undefined;
     if (this.#asking.tryTake(subject)) {
@@ -230,17 +214,17 @@ export class Names {
     if (!(queueEntry instanceof FairQueueEntry)) return queueEntry === 'subjectMax' ? 'share-used' : 'busy';
     entry.queuedFor.add(subject);
     if (this.#asking.isUsedUpBy(subject)) this.#queue.pause(subject);
-    // Where there are old addresses, callers do not wait long for a turn either.
+    // If there are old addresses, callers do not wait long for a turn, either.
     if (this.#oldAddresses(entry) === undefined) return undefined;
     const serveIfQueued = (): unknown => entry.queuedFor.has(subject) && this.#serveStale(entry);
     setTimeout(serveIfQueued, NAME_STALE_AFTER_MS).unref();
     return undefined;
   }
 
-  /** Starts a look-up that is already counted in its subject's quota. */
+  /** @param subject in whose quota the look-up is counted already. */
   #start(entry: Entry, subject: string): void {
     entry.isAsking = true;
-    // Nobody waits long for a silent name server while there are addresses within the grace period.
+    // Nobody waits long for name servers while there are usable addresses.
     const staleTimer = setTimeout(() => this.#serveStale(entry), NAME_STALE_AFTER_MS);
     const endTimer = setTimeout(() => finish({ kind: 'failed' }), NAME_LOOK_UP_MS_MAX);
     let isOver = false;
@@ -253,7 +237,7 @@ export class Names {
         this.#take(entry, answer);
         this.#release(subject);
       } else if (answer.kind === 'found' && !entry.isAsking) {
-        // The addresses of both families after those of one, or an answer after the time limit.
+        // The addresses of both families after one, or an answer after the time limit.
         this.#take(entry, answer);
       }
     };
@@ -267,7 +251,7 @@ export class Names {
       const next = this.#queue.take();
       if (next === undefined) return;
       next.entry.queuedFor.delete(next.subject);
-      // Another subject may have looked the name up first; the waiters may have left or been given old addresses.
+      // Another subject may have looked the name up, or the waiters may have left or have old addresses.
       const isWanted = next.entry.waits.isLinked || next.entry.isSilent;
       if (isWanted && !next.entry.isAsking && this.#asking.tryTake(next.subject)) this.#start(next.entry, next.subject);
       if (this.#asking.isUsedUpBy(next.subject)) this.#queue.pause(next.subject);
@@ -289,7 +273,7 @@ export class Names {
     if (entry.outcome !== undefined) this.#settleAll(entry, entry.outcome);
   }
 
-  /** Addresses that are out of date but still within the grace period. */
+  /** If they may still be used. */
   #oldAddresses({ outcome, staleUntilMs }: Entry): readonly string[] | undefined {
     return typeof outcome === 'object' && this.#nowMs() < staleUntilMs ? outcome : undefined;
   }
@@ -313,7 +297,7 @@ export class Names {
     wait.onDone(outcome);
   }
 
-  /** The servers of a `Resolver` cannot be changed during a query, so changed settings need a new one. */
+  /** The servers of a `Resolver` cannot be changed during a query. */
   #currentResolver(): Resolver {
     const servers = this.#nameServers ?? this.#resolverSettings.content.nameServers;
     const serversText = servers.join(' ');
@@ -325,16 +309,16 @@ export class Names {
   }
 }
 
-// Reads /etc/hosts, and of /etc/resolv.conf (resolv.conf(5)) the name servers, the search domains and `ndots`; c-ares handles the rest.
+// Reads /etc/hosts and, of /etc/resolv.conf, what c-ares does not.
 
-/** /etc/hosts, which takes precedence over name servers: lower-case names, each with its addresses in the order in which to try them. */
+/** Lower-case names, with addresses in the order in which to try them. */
 type HostsTable = ReadonlyMap<string, readonly string[]>;
 
 export function parseHostsFile(text: string): HostsTable {
   const table = new Map<string, string[]>();
   for (const line of text.split('\n')) {
     const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/);
-    // Addresses with a zone (fe80::1%eth0) are link-local, which the gateway never connects to.
+    // Addresses with a zone (fe80::1%eth0) are link-local, and never connected to.
     if (isIP(address) === 0 || address.includes('%')) continue;
     for (const name of names) {
       const key = name.toLowerCase();
@@ -348,13 +332,13 @@ export function parseHostsFile(text: string): HostsTable {
 
 interface ResolverSettings {
   readonly nameServers: readonly string[];
-  /** Domains appended to complete a short name, in order. */
+  /** Appended to short names, in order. */
   readonly searchDomains: readonly string[];
-  /** A name with at least this many dots is first tried as it is written. */
+  /** A name with so many dots is first tried as it is. */
   readonly dotsMin: number;
 }
 
-/** The same limits as the system's own resolver has. */
+/** As in the system's own resolver. */
 const NAME_SERVERS_MAX = 3;
 const SEARCH_DOMAINS_MAX = 6;
 const DOTS_MAX = 15;
@@ -385,7 +369,7 @@ export function parseResolverSettings(text: string): ResolverSettings {
   };
 }
 
-/** The full names that a name may stand for, in the order in which they are tried. */
+/** The full names to try, in order. */
 export function candidatesOf(name: string, { searchDomains, dotsMin }: ResolverSettings): readonly string[] {
   if (name.endsWith('.')) return [name.slice(0, -1)];
   const completed = searchDomains.map((domain) => `${name}.${domain}`);

@@ -1,5 +1,5 @@
-// The HTTP proxy through which a company's machines reach the outside: which origins are behind it, and the tunnel to one of them (CONNECT,
-// RFC 9110, 9.3.6). It looks up the names of these origins, so the guard of addresses sees only addresses that stand in a URL. Cold path.
+// The HTTP proxy through which a company's machines reach the outside, and tunnels through it (CONNECT, RFC 9110, 9.3.6). The proxy looks
+// up names, so the address guard sees only addresses that stand in a URL. Cold path.
 import { BlockList, isIP, type Socket } from 'node:net';
 import { KIB } from '../../shared/index.js';
 
@@ -7,13 +7,13 @@ export interface ProxyOptions {
   /** A name, or an address without brackets. */
   readonly host: string;
   readonly port: number;
-  /** The value of `proxy-authorization`; `''` for none. */
+  /** For `proxy-authorization`; `''` for none. */
   readonly authorization: string;
-  /** What is reached without the proxy: `*`, `host`, `.domain`, `*.domain`, an address or a network; all but `*` may end with `:port`. */
+  /** Reached without the proxy: `*`, `host`, `.domain`, `*.domain`, an address or a network; all but `*` may end with `:port`. */
   readonly exceptions: readonly string[];
 }
 
-/** Bytes of the head with which a proxy answers. Beyond that, the tunnel has failed. */
+/** Bytes of the head of a proxy's response. */
 const TUNNEL_HEAD_BYTES_MAX = 16 * KIB;
 
 const loopback = new BlockList();
@@ -39,7 +39,7 @@ export class OutboundProxy {
     return !this.#exceptions.some((exception) => matches(exception, host.replace(/\.$/, ''), port));
   }
 
-  /** @param authority `host:port` of the origin. @param proxied a socket that is connected to the proxy. */
+  /** @param authority `host:port` of the origin. @param proxied is connected to the proxy. */
   tunnel(authority: string, proxied: Socket, handler: TunnelHandler): Tunnel {
     const authorizationLine = this.#authorization === '' ? '' : `proxy-authorization: ${this.#authorization}\r\n`;
     proxied.write(`CONNECT ${authority} HTTP/1.1\r\nhost: ${authority}\r\n${authorizationLine}\r\n`);
@@ -48,13 +48,13 @@ export class OutboundProxy {
 }
 
 interface TunnelHandler {
-  /** What the socket now reads and writes is the origin's. */
+  /** The socket leads to the origin. */
   onOpen(): void;
   /** The socket is closed. @param why for people: `HTTP 407`. */
   onFailed(why: string): void;
 }
 
-/** Waits for the proxy's answer. */
+/** Waits for the proxy's response. */
 export class Tunnel {
   readonly timeoutKind = 'connect-timeout';
   readonly #socket: Socket;
@@ -69,7 +69,7 @@ export class Tunnel {
     socket.on('error', ({ code = 'failed' }: NodeJS.ErrnoException) => this.#fail(code));
   }
 
-  /** Closes the socket without calling the handler. */
+  /** The handler is not called. */
   abandon(): void {
     this.#leave();
     this.#socket.on('error', () => {}).destroy();
@@ -82,7 +82,7 @@ export class Tunnel {
     const end = head.indexOf('\r\n\r\n');
     if (end === -1 && this.#head.length <= TUNNEL_HEAD_BYTES_MAX) return;
     const [, status = ''] = /^HTTP\/1\.[01] (\d{3})/.exec(head) ?? [];
-    // A TLS server says nothing before it is asked: bytes behind the head are not the origin's.
+    // A TLS server does not speak first: bytes behind the head are not the origin's.
     if (!status.startsWith('2') || end + 4 !== head.length) {
       this.#fail(status === '' ? 'no HTTP response' : `HTTP ${status}`);
       return;
@@ -106,7 +106,7 @@ function matches(exception: string, host: string, port: number): boolean {
     isIP(exception) === 0 ? (/^\[?(.*?)\]?(?::(\d{1,5}))?$/.exec(exception) ?? []) : [exception, exception];
   if (onlyPort !== undefined && Number(onlyPort) !== port) return false;
   if (bare === '*' || bare === host) return true;
-  // An address is a network of its own, so that its notation does not count.
+  // An address is a network of its own, in any notation.
   const [, address = bare, length = isIP(bare) === 6 ? 128 : 32] = /^(.+)\/(\d{1,3})$/.exec(bare) ?? [];
   if (isIP(address) !== 0 || address !== bare) return isIn(networkOf(address, Number(length)), host);
   const domain = bare.replace(/^\*?\.?/, '');

@@ -1,13 +1,13 @@
-// A small file that is read again when it has changed. Its status is checked at most once a second, and only when its content is needed.
+// A small file, read again when it has changed. Its status is checked when it is needed, at most once a second.
 import { readFileSync, statSync } from 'node:fs';
 
-/** Time that a secret's file, `/etc/hosts` or `/etc/resolv.conf` counts as unchanged. After that, it is checked when it is next needed. */
+/** Time that a file counts as unchanged. */
 export const FILE_CHECK_MS = 1_000;
 
 export interface FileRead {
-  /** `undefined` when the file cannot be used. */
+  /** `undefined` if it cannot be used. */
   readonly text: string | undefined;
-  /** What is wrong with the file; `''` when nothing is. */
+  /** What is wrong; `''` for nothing. */
   readonly fault: string;
   readonly isAbsent: boolean;
 }
@@ -41,7 +41,7 @@ export class WatchedFile<Content> {
       const status = statSync(this.#path, { throwIfNoEntry: false });
       if (status === undefined) return { version: '', fault: ABSENT };
       const version = `${status.ino} ${status.size} ${status.mtimeMs} ${status.ctimeMs}`;
-      // Reading something other than a regular file could block the process.
+      // Reading anything else could block the process.
       if (!status.isFile()) return { version, fault: 'is not a regular file' };
       return { version, fault: status.size > this.#bytesMax ? `is larger than ${this.#bytesMax} bytes` : '' };
     } catch (error) {

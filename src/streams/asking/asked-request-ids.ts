@@ -1,36 +1,32 @@
-// The ids under which backends' requests are sent to a client. Each id contains the backend's name and the backend's own id, so that
-// any process that gets the client's response can pass it on. A seal over the whole id, with a key that no client has, keeps a client
-// from answering a request it never got. Two processes never issue the same id in one session. Cold path: without such requests, no seals.
+// The ids of backends' requests at the client. Each contains the backend's name and its own id, so that any process can pass the response
+// on. A seal with a key that no client has keeps clients from answering requests they never got. No id is issued twice in a session. Cold
+// path: without such requests, no seals.
 //
-// The key is the id that the backend gave its session: another session, or its successor, has another key. A backend without sessions
-// gives no id. Its requests are sealed with a secret of our session, which is part of the session's record, and with the time: a backend
-// that restarts may use the same id for a request to another client.
+// The key is the backend's session id: another session has another key. For a backend without sessions it is a secret in our session's
+// record, and the time is sealed, too: after a restart, the backend may use the same id for another client.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { limits } from '../../shared/index.js';
 import type { UpstreamSession } from '../../upstream/index.js';
 
-/**
- * Answers forwarded to a backend for requests that another process sent to a session's client, remembered so that each is forwarded once.
- * Beyond that, the oldest is forgotten.
- */
+/** Responses to requests of other processes that were forwarded, so that each is forwarded once. Beyond that, the oldest is forgotten. */
 export const ANSWERED_IDS_KEPT_MAX = 256;
 
-/** What is needed to pass the client's response to the backend that asked. */
+/** What is needed to pass the response to the backend. */
 export interface AskedRequest {
   readonly upstream: UpstreamSession;
   /** The backend's own id, as JSON. */
   readonly backendId: Buffer;
   readonly asksForTask: boolean;
-  /** Key of the request's progress token; `undefined` where it is not known. */
+  /** Key of its progress token, if known. */
   readonly tokenKey?: string | undefined;
 }
 
-/** Bytes of the random tag that names the process which issued the id: four characters in base64url. */
+/** Of the random tag of the issuing process: four characters in base64url. */
 const TAG_BYTES = 3;
-/** Bytes of the seal: sixteen characters in base64url. */
+/** Sixteen characters in base64url. */
 const SEAL_BYTES = 12;
 /** `<number>[t][~<time>].<tag><seal>:<backend's name>:<backend's id>`, with `t` if the request asks for a task. */
-const FORM = /^(\d+(t?)(?:~([\da-z]+))?\.([\w-]{4}))([\w-]{16}):/;
+const ID_FORMAT = /^(\d+(t?)(?:~([\da-z]+))?\.([\w-]{4}))([\w-]{16}):/;
 const TIME_BASE = 36;
 const SECRET_BYTES = 16;
 
@@ -40,12 +36,12 @@ export class AskedRequestIds {
   readonly #nowMs: () => number;
   readonly #processTag = randomBytes(TAG_BYTES).toString('base64url');
   #count = 0;
-  /** Seals of other processes' ids whose responses this process has passed to the backends, oldest first. */
+  /** Seals of other processes' ids whose responses were forwarded, oldest first. */
   #answered: Set<string> | undefined;
   #secret: string | undefined;
 
   /**
-   * @param answerTimeoutMs how long another process accepts a response for a backend without sessions.
+   * @param answerTimeoutMs for responses to backends without sessions, in another process.
    * @param nowMs a clock that all processes share.
    */
   constructor(sessionId: string, answerTimeoutMs: number, nowMs: () => number = Date.now) {
@@ -54,7 +50,7 @@ export class AskedRequestIds {
     this.#nowMs = nowMs;
   }
 
-  /** Known to every process that has the session, and to no client; `''` where a record of an older version has none. */
+  /** Known to every process with the session, and to no client; `''` in a record of an older version. */
   get secret(): string {
     return (this.#secret ??= randomBytes(SECRET_BYTES).toString('base64url'));
   }
@@ -63,7 +59,7 @@ export class AskedRequestIds {
     this.#secret = secret;
   }
 
-  /** Returns a new id, as JSON. */
+  /** As JSON. */
   next({ upstream, backendId, asksForTask }: AskedRequest): Buffer {
     this.#count += 1;
     const time = hasSessionId(upstream) ? '' : `~${this.#nowMs().toString(TIME_BASE)}`;
@@ -73,14 +69,14 @@ export class AskedRequestIds {
   }
 
   /**
-   * Finds the request that another process sent to the client under this id, in one of these upstream sessions. Each is found only once.
+   * Finds the request that another process sent under this id, only once.
    * @param id as JSON.
-   * @returns `lost` where another process may have sent the request but its backend cannot be told from here; `undefined` where
-   * no process sent it, or it was already answered.
+   * @returns `lost` if another process may have sent it, but the backend is unknown here; `undefined` if no process sent it, or it was
+   *   answered.
    */
   takeOthers(id: Buffer, upstreams: readonly UpstreamSession[]): AskedRequest | 'lost' | undefined {
     const text = String(JSON.parse(id.toString()));
-    const [, head, task, time, tag, seal] = FORM.exec(text) ?? [];
+    const [, head, task, time, tag, seal] = ID_FORMAT.exec(text) ?? [];
     if (head === undefined || seal === undefined || tag === this.#processTag) return undefined;
     const rest = text.slice(head.length + seal.length);
     for (const upstream of upstreams) {
@@ -88,14 +84,14 @@ export class AskedRequestIds {
       if (!rest.startsWith(prefix) || !this.#hasKey(upstream, time)) continue;
       if (!isSame(this.#sealOf(upstream, head, rest), seal)) continue;
       const backendId = Buffer.from(rest.slice(prefix.length));
-      // The id of a backend's session may be guessable, and then a seal can be forged: only a valid JSON-RPC id may go into a message.
+      // A backend's session id may be guessable, and a seal forged: only a valid id may go into a message.
       const isValid = backendId.length <= limits.backendRequestIdBytesMax && isId(backendId);
       return this.#noteAnswered(seal) && isValid ? { upstream, backendId, asksForTask: task !== '' } : undefined;
     }
     return 'lost';
   }
 
-  /** Whether this process has the key of the seal, the client cannot know that key, and the id has not expired. */
+  /** Whether this process has the key, the client cannot have it, and the id has not expired. */
   #hasKey(upstream: UpstreamSession, time: string | undefined): boolean {
     if (upstream.record === undefined) return false;
     if (hasSessionId(upstream)) return time === undefined;
@@ -111,7 +107,7 @@ export class AskedRequestIds {
     return seal.digest().toString('base64url', 0, SEAL_BYTES);
   }
 
-  /** @returns false where this process has already passed on a response under this seal. */
+  /** @returns false if a response with this seal was forwarded already. */
   #noteAnswered(seal: string): boolean {
     this.#answered ??= new Set();
     if (this.#answered.has(seal)) return false;
@@ -122,7 +118,7 @@ export class AskedRequestIds {
   }
 }
 
-/** Whether the backend gave its session an id. Also true for a lost session, which cannot be answered in any case. */
+/** Also true for a lost session, which cannot be answered. */
 function hasSessionId({ record }: UpstreamSession): boolean {
   return record?.sessionId !== '';
 }

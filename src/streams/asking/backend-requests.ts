@@ -1,6 +1,6 @@
-// Backends' requests to the client of one session: sampling, elicitation, roots, and the tasks that these become. Each request goes
-// to the client under an id of ours; the client's response, whichever connection and worker it arrives by, goes to the backend that
-// asked, under the backend's own id. Only ids are changed. Cold path: never reached by a call whose backend asks nothing.
+// Backends' requests to the client of one session: sampling, elicitation, roots, and the tasks that these become. A request has an id of
+// ours for the client. The client's response, on whichever connection and worker, goes to the backend under the backend's own id. Only ids
+// are changed. Cold path: only calls whose backend asks something.
 //
 //   asked ──answered by the client──────────────> answer sent to the backend
 //     ├────withdrawn by the backend─────────────> the client is told
@@ -35,53 +35,45 @@ import type {
 import { type Exchange, type ExchangeRequest, metadataFor } from '../../exchange/index.js';
 import type { OutgoingMessage, RequestMetadata } from '../../http-client/index.js';
 
-/**
- * What each request of a backend to the client adds to the subject's share of session bytes, beside its id. Without room for it, the
- * backend's request is refused.
- */
+/** What each request counts in the subject's share of session bytes, beside its id. Without room, it is refused. */
 export const BACKEND_REQUEST_BYTES_EACH = KIB;
 
-/** A stream on which backends' requests reach the client: that of a call, or the session's own. */
+/** A call's stream, or the session's own. */
 export interface AskingStream {
-  /** The error for the backend when the client cannot be asked on this stream; `undefined` when it can. */
+  /** Why the client cannot be asked on this stream; `undefined` if it can. */
   readonly askingObstacle: RpcError | undefined;
-  /**
-   * Sends a message to the client.
-   * @param parts of the message, in order. Small ones are valid only until this returns.
-   */
+  /** @param parts of a message. Small ones are valid only until this returns. */
   tell(parts: readonly Buffer[]): void;
   /**
-   * Sends a request to the client.
-   * @param id our id, as JSON; the parts contain it already.
-   * @param onLost called when the request will not reach the client though the stream goes on, with the reason where it is known.
+   * @param id ours, as JSON; the parts contain it.
+   * @param onLost called if the request will not reach the client though the stream goes on, with the reason if known.
    */
   ask(id: Buffer, parts: readonly Buffer[], onLost: (error?: RpcError) => void): void;
-  /** The response to this request is no longer wanted. @param parts of the cancellation for the client. */
+  /** The response is no longer wanted. @param parts of the cancellation. */
   withdraw(id: Buffer, parts: readonly Buffer[]): void;
-  /** The backend has asked for something that the client does not declare. @param mode of an elicitation. */
+  /** The backend asks for something that the client does not declare. @param mode of an elicitation. */
   onUnoffered?(method: string, mode: string): void;
-  /** `true` when the backend has asked on this stream, `false` once its last request is settled: in between, the client is waited for. */
+  /** @param isAsking from the backend's first request on this stream until its last one is settled: meanwhile the client is waited for. */
   onAsking(isAsking: boolean, upstream: UpstreamSession): void;
 }
 
-/** Receives the client's result as JSON, in memory that may be kept, or the error in place of a result. */
+/** Gets the client's result as JSON, which may be kept, or an error. */
 export type InputHandler = (answer: Buffer | RpcError) => void;
 
-/** A request that the client has not answered yet. */
 interface AwaitedAnswer extends AskedRequest {
-  /** Our id, as JSON, and its key. */
+  /** Ours, as JSON. */
   readonly id: Buffer;
   readonly key: string;
-  /** The backend's session in which it was asked: to a later session, the response would mean something else. */
+  /** In a later session of the backend, the response would mean something else. */
   readonly askedIn: UpstreamSessionRecord | undefined;
   readonly backendIdKey: string;
-  /** What the request counts in the session's share of memory. */
+  /** Counted in the session's memory. */
   readonly bytes: number;
   readonly stream: AskingStream;
-  /** Metadata of the client's request on whose stream the backend's request came. */
+  /** Of the client's request on whose stream it came. */
   readonly metadata: RequestMetadata;
   readonly deadline: Deadline;
-  /** Takes the response instead of the backend, where the backend has no session in which it could be answered. */
+  /** Takes the response if the backend has no session in which it could be answered. */
   readonly onInput: InputHandler | undefined;
 }
 
@@ -92,18 +84,18 @@ interface BackendRequestsPlan {
   readonly answerTimeoutMs: number;
   readonly account: Account;
   readonly introduction: ClientIntroduction;
-  /** Whether requests about the task would reach the backend. */
+  /** Whether requests about the task reach the backend. */
   isTaskReachable(backend: CompiledBackend, taskId: string): boolean;
-  /** The upstream sessions in which another process may have asked; none where there is no other process. */
+  /** Those in which another process may have asked. */
   openUpstreams(): readonly UpstreamSession[];
 }
 
-/** Where the ids are in the client's response, which is the body of an HTTP request. */
+/** Where the ids are in the client's response. */
 type AnswerSpans = Pick<ClientMessage, 'idStart' | 'idEnd' | 'relatedTaskStart' | 'relatedTaskEnd'> & {
   readonly tape?: ClientMessage['tape'];
 };
 
-/** A question to the client from a backend without sessions. */
+/** From a backend without sessions. */
 interface InputQuestion {
   readonly method: string;
   /** JSON; empty for none. */
@@ -115,7 +107,7 @@ interface InputQuestion {
 export class BackendRequests {
   readonly #plan: BackendRequestsPlan;
   readonly #ids: AskedRequestIds;
-  /** What the client has not answered yet, by the key of our id. */
+  /** Requests without a response, by the key of our id. */
   readonly #open = new Map<string, AwaitedAnswer>();
   readonly #clientTasks: ClientTasks;
   #offers: RequestableOfClient | undefined;
@@ -126,7 +118,7 @@ export class BackendRequests {
     this.#clientTasks = new ClientTasks(plan.memory);
   }
 
-  /** How to translate the ids of a backend's tasks; `undefined` for a backend without tasks. */
+  /** How to translate a backend's task ids; `undefined` for a backend without tasks. */
   taskOwnership(upstream: UpstreamSession): TaskOwnership | undefined {
     if (!upstream.declares(ANY_TASK_CAPABILITY)) return undefined;
     const { backend } = upstream;
@@ -150,12 +142,11 @@ export class BackendRequests {
     return this.#offered.roots;
   }
 
-  /** Whether the client can open a URL for its user. */
   get offersUrls(): boolean {
     return this.#offered.elicitationUrl;
   }
 
-  /** Whether the client can be asked for anything at all. */
+  /** Whether the client can be asked for anything. */
   get acceptsRequests(): boolean {
     const { sampling, roots, elicitationForm, elicitationUrl } = this.#offered;
     return sampling || roots || elicitationForm || elicitationUrl;
@@ -163,7 +154,7 @@ export class BackendRequests {
 
   /**
    * Sends a backend's request to the client, or refuses it.
-   * @param bytes the whole message; valid only until this returns, unless it is large.
+   * @param bytes the whole message, valid only until this returns unless it is large.
    */
   ask(
     stream: AskingStream,
@@ -197,7 +188,7 @@ export class BackendRequests {
   /**
    * Sends the client a question that a backend gave in place of a result.
    * @param onInput called once, later, unless the stream ends first.
-   * @returns why the client is not asked; `undefined` when it is.
+   * @returns why the client is not asked, if so.
    */
   askInput(
     stream: AskingStream,
@@ -221,17 +212,16 @@ export class BackendRequests {
     return undefined;
   }
 
-  /** The edits that bring the id of the task which a backend's message belongs to into the caller's form. */
+  /** The edits of the task id in a backend's message; `undefined` if it is ambiguous. */
   #taskEdits(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): readonly Edit[] | undefined {
     const ownership = this.taskOwnership(upstream);
     return ownership === undefined ? [] : callersTaskEdits(bytes, message, taskPlace.related, ownership);
   }
 
   /**
-   * Takes a response from the client. A response to a request that was never sent, or is settled, is dropped. A response to a request
-   * that another process sent in this session goes to the backend if that still has the same session.
-   * @returns the refusal when the response cannot be passed on though a backend may wait for it; `asked-elsewhere` where another
-   *   process sent the request, and still considers it open.
+   * Takes a response from the client. One to a request that was never sent, or is settled, is dropped. One to a request of another process
+   * in this session goes to the backend, if that has the same session.
+   * @returns the refusal if a backend may wait for the response but cannot get it; `asked-elsewhere` if another process still waits for it.
    */
   onAnswer(request: ExchangeRequest, message: AnswerSpans): Refusal | 'asked-elsewhere' | undefined {
     const { body } = request;
@@ -249,19 +239,18 @@ export class BackendRequests {
     return undefined;
   }
 
-  /** The client sent its response to another process, which has passed it to the backend. @param key of our id, from `idKey`. */
+  /** Another process has passed the response to the backend. @param key of our id, from `idKey`. */
   onAnsweredElsewhere(key: string): void {
     this.#take(key);
   }
 
-  /** Passes the client's response to the backend that asked. */
   #pass(request: ExchangeRequest, message: AnswerSpans, asked: AskedRequest): void {
     const { upstream, backendId, asksForTask, tokenKey } = asked;
     const { body } = request;
     const { idStart: start, idEnd: end } = message;
     const taskId = asksForTask ? readCreatedTask(body) : undefined;
     if (taskId !== undefined) this.#clientTasks.note(taskId, upstream, tokenKey);
-    // The exchange ends at once and stops counting the body, so it is counted here until it is sent.
+    // The exchange ends at once, and no longer counts the body.
     const { requestBytes } = this.#plan.account;
     requestBytes.take(body.length);
     const headers = metadataFor(upstream.backend, request);
@@ -269,10 +258,10 @@ export class BackendRequests {
     upstream.send(this.#withBareTask(answer, message, upstream), headers, () => requestBytes.give(body.length));
   }
 
-  /** The client reports progress of a backend's request, or of the task that it became. Dropped if two requests share the token. */
+  /** Progress of a backend's request, or of the task that it became. Dropped if two requests have the same token. */
   onProgress(exchange: Exchange, message: ClientMessage): void {
     const { body } = exchange.request;
-    // A large notification is dropped: its memory would not be counted while it waits to be sent.
+    // A large one is dropped: its memory would not be counted while it waits.
     const tokenKey = body.length < limits.countedFromBytes ? readProgressKey(body, message) : undefined;
     if (tokenKey === undefined) return;
     const [request, ...others] = this.#withToken(tokenKey);
@@ -281,7 +270,7 @@ export class BackendRequests {
     else if (request.upstream.record === request.askedIn) this.#notify(request.upstream, exchange, message);
   }
 
-  /** Passes the status of a client's own task to the backend that it runs the task for. */
+  /** The status of a client's own task is for the backend that asked for it. */
   onTaskStatus(exchange: Exchange, message: ClientMessage): void {
     const { body } = exchange.request;
     const { paramsStart, paramsEnd } = message;
@@ -301,7 +290,7 @@ export class BackendRequests {
     return withEdit(outgoing, edit);
   }
 
-  /** A backend's `notifications/cancelled`: it no longer wants the response. */
+  /** A backend's `notifications/cancelled`. */
   withdraw(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): void {
     const span = this.isEmpty ? undefined : readRequestId(bytes, message);
     if (span === undefined) return;
@@ -317,7 +306,7 @@ export class BackendRequests {
     return this.#open.size === 0;
   }
 
-  /** Registers a request that is about to be sent to the client. */
+  /** The request is about to be sent. */
   #begin(
     stream: AskingStream,
     asked: AskedRequest,
@@ -348,14 +337,14 @@ export class BackendRequests {
     return request;
   }
 
-  /** Removes a request that the client, or another process, has answered. @param key of our id. */
+  /** The client, or another process, has answered. @param key of our id. */
   #take(key: string): AwaitedAnswer | undefined {
     const request = this.#open.get(key);
     if (request !== undefined) this.#settle(request);
     return request;
   }
 
-  /** Removes a request that its backend has cancelled. @param backendIdKey of the backend's own id. */
+  /** The backend has cancelled its request. @param backendIdKey of the backend's own id. */
   #takeOf(upstream: UpstreamSession, backendIdKey: string): AwaitedAnswer | undefined {
     for (const request of this.#open.values()) {
       if (request.upstream !== upstream || request.backendIdKey !== backendIdKey) continue;
@@ -365,19 +354,18 @@ export class BackendRequests {
     return undefined;
   }
 
-  /** The requests for which the client reports progress with this token. */
   #withToken(tokenKey: string): readonly AwaitedAnswer[] {
     return [...this.#open.values()].filter((request) => request.tokenKey === tokenKey);
   }
 
-  /** The request will never reach the client: its asker gets the error. */
+  /** The request will never reach the client. */
   #onLost(request: AwaitedAnswer, error: RpcError = errorsToBackends.clientReadsNoRequests): void {
     if (!this.#open.has(request.key)) return;
     this.#settle(request);
     tellAsker(request, error);
   }
 
-  /** The stream ends: the requests sent on it are withdrawn from the client. */
+  /** The requests sent on the stream are withdrawn. */
   onStreamEnded(stream: AskingStream): void {
     for (const request of [...this.#open.values()]) {
       if (request.stream !== stream) continue;
@@ -386,7 +374,7 @@ export class BackendRequests {
     }
   }
 
-  /** Whether a request that the backend sent on this stream, in its current session, is still open. */
+  /** Whether the backend, in its current session, waits for a response to a request on this stream. */
   isAsking(stream: AskingStream, upstream: UpstreamSession): boolean {
     for (const open of this.#open.values()) {
       if (open.stream === stream && open.upstream === upstream && open.askedIn === upstream.record) return true;
@@ -394,7 +382,7 @@ export class BackendRequests {
     return false;
   }
 
-  /** The session has ended: drops all requests without notifying anybody. */
+  /** The session has ended: nobody is told. */
   clear(): void {
     for (const { deadline, bytes } of this.#open.values()) {
       deadline.cancel();
@@ -403,7 +391,7 @@ export class BackendRequests {
     this.#open.clear();
   }
 
-  /** @returns why one more request cannot be sent to the client; `undefined` when it can. */
+  /** @returns why one more request cannot be sent, if so. */
   #noRoomFor(upstream: UpstreamSession, idBytes: number, tokenKey: string | undefined): RpcError | undefined {
     if (idBytes > limits.backendRequestIdBytesMax) return errorsToBackends.idTooLong;
     if (!this.#plan.memory.hasRoomFor(bytesOf(idBytes, tokenKey))) return errorsToBackends.tooManyPending;
@@ -413,7 +401,7 @@ export class BackendRequests {
   }
 
   #onTimeUp(request: AwaitedAnswer): void {
-    // Settled first: if the cancellation is lost, `onLost` must not answer the request a second time.
+    // First, because `onLost` of the cancellation would answer the request again.
     this.#settle(request);
     tellCancelled(request, 'It was not answered in time');
     tellAsker(request, errorsToBackends.clientTimedOut);
@@ -431,7 +419,7 @@ export class BackendRequests {
     return (this.#offers ??= readClientOffers(this.#plan.introduction.capabilities));
   }
 
-  /** The error for a request that the client has not declared to support (C19); `undefined` if it has. */
+  /** The error for a request that the client does not support (C19), if so. */
   #notOffered(method: string, upstream: UpstreamSession, { mode, taskId = '' }: RequestDetail): RpcError | undefined {
     const offers = this.#offered;
     switch (method) {
@@ -449,7 +437,7 @@ export class BackendRequests {
         return offers.tasks ? this.#unknownTask(upstream, taskId) : errorsToBackends.methodNotSupported(method);
       case 'tasks/cancel':
         return offers.tasksCancel ? this.#unknownTask(upstream, taskId) : errorsToBackends.methodNotSupported(method);
-      // `tasks/list` too is not passed on: the client's list contains the tasks of all backends.
+      // Nor is `tasks/list` passed on: the client's list has the tasks of all backends.
       default:
         return errorsToBackends.methodNotSupported(method);
     }
@@ -460,7 +448,7 @@ export class BackendRequests {
   }
 }
 
-/** Tells the client that its response is no longer wanted. */
+/** The client's response is no longer wanted. */
 function tellCancelled({ stream, id }: AwaitedAnswer, reason: string): void {
   const before = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":';
   stream.withdraw(id, [Buffer.from(before), id, Buffer.from(`,"reason":${JSON.stringify(reason)}}}`)]);
@@ -471,25 +459,25 @@ function tellAsker({ upstream, askedIn, backendId, metadata, onInput }: AwaitedA
   else if (upstream.record === askedIn) upstream.answerInstead(backendId, error, metadata);
 }
 
-/** The id is kept four times: as the backend's, within ours, and in the keys of both. */
+/** The id is kept four times: alone, in ours, and in both keys. */
 function bytesOf(idBytes: number, tokenKey: string | undefined): number {
   return BACKEND_REQUEST_BYTES_EACH + 6 * idBytes + 2 * (tokenKey?.length ?? 0);
 }
 
-/** The `result` of the client's response; `undefined` for an error, and where the member occurs more than once. */
+/** Of the client's response; `undefined` for an error, or several results. */
 function resultIn(body: Buffer, { tape }: AnswerSpans): Buffer | undefined {
   if (tape === undefined && !scanner.scan(body, 1)) return undefined;
   const read = tape ?? scanner;
   const node = findMember(read, body, 0, 'result');
-  // A copy, because the memory of the exchange is reused.
+  // A copy: the exchange's memory is reused.
   return node < 0 ? undefined : Buffer.from(body.subarray(read.start(node), read.end(node)));
 }
 
 const scanner = new JsonScanner();
 
-/** The requests that a backend may make of the client in place of a result: it then needs input (M22). */
+/** Requests that a backend without sessions may make in place of a result (M22). */
 const INPUT_METHODS: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list']);
-/** Stands for the backend's id where a question has none. */
+/** For questions, which have no id. */
 const NO_ID = Buffer.from('""');
 const BEFORE_ID = Buffer.from('{"jsonrpc":"2.0","id":');
 const CLOSE = Buffer.from('}');

@@ -1,5 +1,4 @@
-// The requests that one session is working on, the latest last. While there are any, the session is in the list of `SlowRequests`. Hot
-// path: a few stores per request.
+// The requests that one session is working on. Hot path: a few stores per request.
 import {
   type Account,
   ListNode,
@@ -17,18 +16,18 @@ import type { Exchange } from '../../exchange/index.js';
 import type { CompiledBackend } from '../../user-config/index.js';
 
 interface WaitingCancellation {
-  /** Number of the last message before this cancellation, and how many of the messages before it are still being parsed. */
+  /** The number of the last message before it, and how many of the earlier ones are still being parsed. */
   readonly lastBefore: number;
-  readingsLeft: number;
+  scansLeft: number;
   readonly tryCancel: () => boolean;
 }
 
-/** The number of every part of a batch: every waiting cancellation waits for the part too. */
+/** Of every part of a batch. */
 export const BATCH_PART_NUMBER = 0;
 
 /**
- * The large messages of a session that are being parsed, slice by slice. Other messages overtake them meanwhile. A cancellation
- * that finds no request may be for a message that is still being parsed, so it waits until those that arrived before it have been parsed.
+ * The large messages of a session that are being parsed, slice by slice, while others overtake them. A cancellation that finds no request
+ * waits until the messages before it have been parsed.
  */
 export class ScansInProgress {
   #count = 0;
@@ -39,101 +38,85 @@ export class ScansInProgress {
     return this.#count === 0;
   }
 
-  /**
-   * @param isPart whether the message is a part of a batch: cancellations that wait for the batch wait for this part too.
-   * @returns the message's number.
-   */
+  /** @param isPart of a batch: cancellations that wait for the batch wait for it, too. @returns the message's number. */
   begin(isPart = false): number {
     this.#count += 1;
     if (!isPart) return ++this.#lastNumber;
-    for (const cancellation of this.#cancellations) cancellation.readingsLeft += 1;
+    for (const cancellation of this.#cancellations) cancellation.scansLeft += 1;
     return BATCH_PART_NUMBER;
   }
 
-  /** The message has been parsed, and its request, if it is one, is in flight. */
+  /** The message has been parsed. Its request, if any, is in flight. */
   end(number: number): void {
     this.#count -= 1;
     if (this.#cancellations.length === 0) return;
     this.#cancellations = this.#cancellations.filter((cancellation) => {
       if (number > cancellation.lastBefore) return true;
-      cancellation.readingsLeft -= 1;
-      return !cancellation.tryCancel() && cancellation.readingsLeft > 0;
+      cancellation.scansLeft -= 1;
+      return !cancellation.tryCancel() && cancellation.scansLeft > 0;
     });
   }
 
-  /** @param tryCancel called each time one of the messages has been parsed, until it returns true or none is left. */
+  /** @param tryCancel called after each message has been parsed, until it returns true or none is left. */
   wait(tryCancel: () => boolean): void {
-    // No more cancellations are kept than a session can have requests for them to cancel.
+    // No more than a session can have requests.
     if (this.#count === 0 || this.#cancellations.length >= limits.sessionRequestsInFlightMax) return;
-    this.#cancellations.push({ lastBefore: this.#lastNumber, readingsLeft: this.#count, tryCancel });
+    this.#cancellations.push({ lastBefore: this.#lastNumber, scansLeft: this.#count, tryCancel });
   }
 }
 
-/**
- * A caller's request that its session is working on. It is in the session's list, so that it can be found by the caller's id,
- * and ended with the session.
- */
+/** A caller's request that its session is working on. */
 export abstract class RequestInFlight extends ListNode {
-  /** The caller's own id. */
   abstract readonly id: IdSpan;
   #idKey: string | undefined;
-  /** For `RequestsInFlight`: the turn of `SlowRequests` in which the request began. */
-  begunInTurn = 0;
-  /** False if no backend does any work for the request that would be worth cancelling. */
+  /** The tick of `SlowRequests` in which it began. */
+  begunInTick = 0;
+  /** False if no backend does work that would be worth cancelling. */
   abstract readonly isCancellable: boolean;
 
-  /** Key of the caller's id. Computed on first use, as few requests are ever looked up. */
+  /** Of the caller's id. Computed on first use: few requests are looked up. */
   get idKey(): string {
     const { bytes, start, end } = this.id;
     return (this.#idKey ??= idKey(bytes, start, end));
   }
 
-  /**
-   * The caller no longer wants the answer.
-   * @param exchange of the cancellation notification.
-   */
-  abstract cancel(exchange: Exchange, notice: ClientMessage): void;
-  /** A key for what the request waits for, if its caller is gone and a later request can wait for the same. */
+  /** @param exchange of the cancellation. */
+  abstract cancel(exchange: Exchange, notification: ClientMessage): void;
+  /** A key for what it waits for, if its caller is gone and a later request can wait for the same. */
   abandonedWait?(): string | undefined;
 
-  /** Nobody waits for the answer any more. A request without this method soon ends by itself. */
+  /** Nobody waits for the answer. Without this, the request soon ends by itself. */
   giveUp?(): void;
 
-  /**
-   * The request has been in flight for long: the caller may be sent a sign that the answer is still to come. Called again in
-   * each turn of `SlowRequests`.
-   */
+  /** It has been in flight for long: the caller may be sent a sign of life. Called once per tick. */
   onSlow?(): void;
 
-  /** From now on, the client's responses to backends' requests go to another process. */
+  /** The client's responses to backends now go to another process. */
   onRetired?(): void;
 
-  /** @param isExcused whether the backend waits for the client's response to a request on its own stream: then its silence is no fault. */
+  /** @param isExcused whether the backend waits for the client on a stream of its own: its silence does not count then. */
   excuseSilence?(upstream: UpstreamSession, isExcused: boolean): void;
 
-  /** The stream for requests to this client that the backend sends on its own stream meanwhile; `undefined` if it is for none. */
+  /** The stream for requests that the backend sends on its own stream meanwhile, if there is one. */
   askableBy?(upstream: UpstreamSession): AskingStream | undefined;
 
-  /** Takes progress that arrived on the backend's own stream. @returns whether it belongs to this request. */
+  /** Takes progress from the backend's own stream. @returns whether it belongs to this request. */
   takeProgress?(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean;
 
-  /** `ambiguousIdKey` of the token under which the backend reports the request's progress; `undefined` without a token. */
+  /** `ambiguousIdKey` of its progress token, if any. */
   get ambiguousTokenKey(): string | undefined {
     return undefined;
   }
 
-  /** Whether the request is for another backend, which alone may report its progress. */
+  /** Whether only another backend may report its progress. */
   isForOtherBackend?(upstream: UpstreamSession): boolean;
 
-  /**
-   * Whether `endWithSession` may be called a few turns of the event loop later: whatever happens to the request until then, its
-   * caller gets exactly one answer.
-   */
+  /** Whether `endWithSession` may be called a few turns of the event loop later: the caller gets exactly one answer in any case. */
   get mayEndLater(): boolean {
     return false;
   }
 
-  /** The session has ended while the request was in flight: answers the caller. */
+  /** The session has ended: answers the caller. */
   abstract endWithSession(): void;
 }
 
@@ -160,23 +143,23 @@ export class RequestsInFlight extends ListNode {
 
   begin(work: RequestInFlight): void {
     if (this.count === 0) this.#slow.add(this);
-    work.begunInTurn = this.#slow.turn;
+    work.begunInTick = this.#slow.tick;
     this.#head.append(work);
     this.count += 1;
     this.#account.requests.take(1);
   }
 
-  /** @returns whether nothing is in flight any more and the request took long, so that its end counts as activity of the session. */
+  /** @returns whether nothing is left and the request took long: then its end is activity of the session. */
   finish(work: RequestInFlight): boolean {
     if (!work.isLinked) return false;
     work.unlink();
     this.count -= 1;
     if (this.count === 0) this.unlink();
     this.#account.requests.give(1);
-    return this.count === 0 && work.begunInTurn !== this.#slow.turn;
+    return this.count === 0 && work.begunInTick !== this.#slow.tick;
   }
 
-  /** The cancellable request whose id has this key; the latest, where a caller has wrongly used the id for several. */
+  /** The latest cancellable one with this id: a caller may have used it wrongly for several. */
   find(idKey: string): RequestInFlight | undefined {
     for (let work = this.#head.previous; work instanceof RequestInFlight; work = work.previous) {
       if (work.isCancellable && work.idKey === idKey) return work;
@@ -184,7 +167,7 @@ export class RequestsInFlight extends ListNode {
     return undefined;
   }
 
-  /** Gives up requests whose callers are gone and that wait for the same as a new request: they would only take up its room. */
+  /** Gives up requests whose callers are gone, and that wait for the same as a new one. */
   giveUpAbandoned(wait: string): void {
     for (const work of this.#chosen((each) => each.abandonedWait?.() === wait)) work.giveUp?.();
   }
@@ -195,7 +178,7 @@ export class RequestsInFlight extends ListNode {
     }
   }
 
-  /** @returns whether the progress is dealt with: it belongs to one of the requests, or claims to be of one for another backend. */
+  /** @returns whether it belongs to a request, or claims to be of one for another backend. */
   takeProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
     let isForOtherBackend = false;
     for (const work of this.#alike(bytes, message)) {
@@ -205,13 +188,13 @@ export class RequestsInFlight extends ListNode {
     return isForOtherBackend;
   }
 
-  /** Whether a client could take the progress for that of a request to another backend. */
+  /** Whether a client could take it for that of a request to another backend. */
   isMistakable(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
     for (const work of this.#alike(bytes, message)) if (work.isForOtherBackend?.(upstream)) return true;
     return false;
   }
 
-  /** The requests that a client could take the progress to be of. One comparison each, as backends may send any number of these. */
+  /** Those whose token a client could confuse with this. One comparison each, as backends may send any number. */
   *#alike(bytes: Buffer, { progressTokenStart, progressTokenEnd }: BackendMessage): IterableIterator<RequestInFlight> {
     if (progressTokenStart === -1) return;
     const likeness = ambiguousIdKey(bytes, progressTokenStart, progressTokenEnd);
@@ -219,7 +202,7 @@ export class RequestsInFlight extends ListNode {
       if (work.ambiguousTokenKey === likeness) yield work;
   }
 
-  /** The stream of the only request whose client the backend can be asking on its own stream; `undefined` if there are several. */
+  /** The stream of the only request during which the backend can be asking; `undefined` if there are several. */
   soleAskable(upstream: UpstreamSession): AskingStream | undefined {
     let sole: AskingStream | undefined;
     for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next) {
@@ -230,17 +213,16 @@ export class RequestsInFlight extends ListNode {
     return sole;
   }
 
-  /** Another process continues the session. */
   retire(): void {
     for (const work of this.#chosen(() => true)) work.onRetired?.();
   }
 
-  /** Calls `onSlow` of slow requests. @param turn requests that began in this turn or before are slow. */
-  notifySlow(turn: number): void {
-    for (const work of this.#chosen((each) => each.begunInTurn <= turn)) work.onSlow?.();
+  /** @param tick requests that began in it or before are slow. */
+  notifySlow(tick: number): void {
+    for (const work of this.#chosen((each) => each.begunInTick <= tick)) work.onSlow?.();
   }
 
-  /** The chosen requests, for work that may end any of them: a request that has ended by its turn is left out. */
+  /** For work that may end any of them: one that has ended meanwhile is left out. */
   *#chosen(isChosen: (work: RequestInFlight) => boolean): IterableIterator<RequestInFlight> {
     const chosen: RequestInFlight[] = [];
     for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next)
@@ -249,8 +231,8 @@ export class RequestsInFlight extends ListNode {
   }
 
   /**
-   * The session has ended: ends all its requests. Beyond the first few, those that allow it (`mayEndLater`) end in later turns.
-   * @param subject whose turns they use; `undefined` where there are no later turns, and all must end now.
+   * Ends all requests with the session. Beyond the first few, those with `mayEndLater` end in later turns of the event loop.
+   * @param subject in whose turns; `undefined` if all must end now.
    */
   endAll(subject: string | undefined): void {
     const end = (work: RequestInFlight): void => this.#end(work);
@@ -278,90 +260,85 @@ export class RequestsInFlight extends ListNode {
   }
 }
 
-/** Iterates over the list; each item must be taken out of it before the next is requested. */
+/** Each item must be removed from the list before the next is requested. */
 function* linkedTo(head: ListNode): IterableIterator<RequestInFlight> {
   for (let work = head.next; work instanceof RequestInFlight; work = head.next) yield work;
 }
 
-// Notifies requests that have been in flight for long, so that whoever waits for the answer, or a proxy in between, receives
-// something before giving up. `SlowRequests` counts turns instead of reading a clock or making a timer for each request. Hot path:
-// a few stores per request.
+// Notifies requests that have been in flight for long, so that clients and proxies receive something before they give up. Counts ticks
+// instead of reading a clock or setting a timer for each request. Hot path: a few stores per request.
 
-/** A request is notified after this many whole turns: after the configured time, or at most a quarter of it later. */
-const TURNS = 4;
+/** A request is slow after so many whole ticks: after the configured time, or at most a quarter of it later. */
+const TICKS = 4;
 
 export class SlowRequests {
-  /** Head of the list of sessions that have requests in flight. */
+  /** Sessions with requests in flight. */
   readonly #busy = new ListNode();
-  readonly #turnOver: Deadline;
-  #isTurning = false;
-  /** The number of the current turn. Changed only here. */
-  turn = 0;
+  readonly #nextTick: Deadline;
+  #isTicking = false;
+  /** The number of the current tick. Changed only here. */
+  tick = 0;
 
-  /** @param slowMs the time after which an answer is slow. */
+  /** @param slowMs after which an answer is slow. */
   constructor(deadlines: DeadlineWheel, slowMs: number) {
-    this.#turnOver = deadlines.after(slowMs / TURNS, () => this.#onTurn());
-    this.#turnOver.cancel();
+    this.#nextTick = deadlines.after(slowMs / TICKS, () => this.#onTick());
+    this.#nextTick.cancel();
   }
 
-  /** Adds a session that has requests in flight; it unlinks itself when it has none left. */
+  /** The session unlinks itself when it has no requests left. */
   add(requests: RequestsInFlight): void {
     this.#busy.append(requests);
-    if (this.#isTurning) return;
-    this.#isTurning = true;
-    this.#turnOver.restart();
+    if (this.#isTicking) return;
+    this.#isTicking = true;
+    this.#nextTick.restart();
   }
 
-  #onTurn(): void {
-    this.turn += 1;
-    const turn = this.turn - TURNS - 1;
-    // A notified session may unlink itself and others, and new sessions may be added: these are notified in the next turn.
+  #onTick(): void {
+    this.tick += 1;
+    const tick = this.tick - TICKS - 1;
+    // A notified session may unlink itself and others. New ones are notified in the next tick.
     const unvisited = new ListNode();
     unvisited.takeAll(this.#busy);
     for (let requests = unvisited.next; requests instanceof RequestsInFlight; requests = unvisited.next) {
       requests.unlink();
       this.#busy.append(requests);
-      requests.notifySlow(turn);
+      requests.notifySlow(tick);
     }
-    this.#isTurning = this.#busy.isLinked;
-    if (this.#isTurning) this.#turnOver.restart();
+    this.#isTicking = this.#busy.isLinked;
+    if (this.#isTicking) this.#nextTick.restart();
   }
 }
 
-// Spreads work on many items over turns of the event loop. Opening a backend, or asking it for its tools, takes tens of microseconds,
-// and a virtual host may have hundreds of backends; a session that ends may have a thousand requests in flight. The first few items
-// are visited at once, which is all that most sessions need; the others get `turnMs` of each turn of the event loop, shared
-// by all sessions, with subjects taking turns. Cold path.
+// Spreads work on many items over turns of the event loop: a virtual host may have hundreds of backends, each of which takes tens of
+// microseconds, and a session a thousand requests. The first few are visited at once, which is all that most sessions need. The others get
+// `turnMs` of each turn, shared by all sessions, with subjects taking turns. Cold path.
 
-/** Requests that end at once with their session, at a tenth of a millisecond each. Beyond that, the others wait for turns. */
+/** Requests that end at once with their session, in a tenth of a millisecond each. */
 export const REQUESTS_ENDED_AT_ONCE_MAX = 64;
-/**
- * Backends of a virtual host that are opened or sent a request at once, in about a millisecond together. Beyond that, the others wait for
- * turns.
- */
+/** Backends that are opened or sent a request at once, in about a millisecond together. */
 export const BACKENDS_AT_ONCE_MAX = 16;
 
-/** Backends of one session that are served in a row; subjects and sessions take turns. */
+/** Backends of one session in a row. */
 export const BACKENDS_PER_STEP = 4;
-/** Requests of one ended session that are ended in a row; subjects and sessions take turns. */
+/** Requests of one session in a row. */
 const REQUESTS_ENDED_PER_STEP = 8;
 
 interface Visits<Item> {
-  /** Called once for each item, in order. Must not throw. */
+  /** Called once per item, in order. Must not throw. */
   readonly visit: (item: Item) => void;
-  /** Called instead of `visit` for items that cannot wait, because too many sessions are waiting. */
+  /** Called instead of `visit` if too many sessions wait. */
   readonly onNoRoom: (item: Item) => void;
 }
 
 interface Pace {
   readonly turns: TurnScheduler;
-  /** How many items of one session are visited at once, before `visitAll` returns. */
+  /** Items of one session that are visited before `visitAll` returns. */
   readonly atOnceMax: number;
-  /** How many items of one session are visited in a row. */
+  /** Items of one session in a row. */
   readonly perStep: number;
 }
 
-/** Visits the first items at once, and the others soon. @param items may lose items that were not visited yet. */
+/** Visits the first items at once, the others soon. @param items may lose items that were not visited yet. */
 export function visitAll<Item>(
   { turns, atOnceMax, perStep }: Pace,
   subject: string,
@@ -387,14 +364,13 @@ function visitSome<Item>(left: Iterator<Item>, visit: (item: Item) => void, coun
   return true;
 }
 
-/** The turns of this process, shared by all sessions. */
+/** Shared by all sessions. */
 export const backendPace: Pace = {
   turns: new TurnScheduler({ untimedMax: 0, turnMs: limits.turnMs }),
   atOnceMax: BACKENDS_AT_ONCE_MAX,
   perStep: BACKENDS_PER_STEP,
 };
 
-/** Visits a virtual host's backends. */
 export function visitBackends(
   subject: string,
   backends: ReadonlyMap<string, CompiledBackend>,
@@ -403,7 +379,7 @@ export function visitBackends(
   visitAll(backendPace, subject, backends.values(), visits);
 }
 
-/** Requests of ended sessions, in turns that all sessions share. */
+/** Shared by all sessions. */
 const endingPace: Pace = {
   turns: new TurnScheduler({ untimedMax: 0, turnMs: limits.turnMs }),
   atOnceMax: REQUESTS_ENDED_AT_ONCE_MAX,

@@ -47,7 +47,7 @@ export function readRefusal(
   handler: RequestHandler,
   status: number,
   body: Buffer,
-  hint: string,
+  statusHeader: string,
   isAnswer: IsAnswer,
 ): ReadRefusal {
   const { carriesSession, era, isUnauthorizedFault = false } = plan;
@@ -64,7 +64,7 @@ export function readRefusal(
   const handlerFault = error && handler.faultOfError?.(body.subarray(error.bodyStart, error.bodyEnd));
   if (handlerFault !== undefined || !isTemporaryRefusal(status))
     return { fault: handlerFault ?? statusFault(status, carriesSession) };
-  return { fault: { ...httpStatusFault(status), refusal: readRefusalText(body, error, hint) } };
+  return { fault: { ...httpStatusFault(status), refusal: readRefusalText(body, error, statusHeader) } };
 }
 
 /** @param retryAfter seconds or an HTTP date; `''` if absent. */

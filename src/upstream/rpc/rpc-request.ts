@@ -68,7 +68,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   #state: State = 'waiting';
   /** The HTTP status; 0 before the response. Changed only here. */
   status = 0;
-  #hint = '';
+  #statusHeader = '';
   /** From `content-length`; -1 when unknown. */
   #bodyBytes = -1;
   #received: BodyCollector | undefined;
@@ -116,7 +116,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     if (this.#finish()) this.#call.abort();
   }
 
-  onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, hint: string): void {
+  onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, statusHeader: string): void {
     if (this.#state !== 'waiting') return this.#onFurtherHead();
     // The answer comes on the shared stream, so the rest of this response does not matter.
     if (this.#plan.stream !== undefined && (status < 300 || this.#isBeingAnswered))
@@ -126,8 +126,8 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     if (status > 200 && status < 300 && isAnswerType(contentType)) this.#plan.endpoint.onForgiven('status');
     this.#bodyBytes = bodyBytes;
     this.status = status;
-    if (sessionId !== '' || hint !== '') this.#noteHead(status, sessionId, hint);
-    this.#hint = hint;
+    if (sessionId !== '' || statusHeader !== '') this.#noteHead(status, sessionId, statusHeader);
+    this.#statusHeader = statusHeader;
     if (status < 300 && contentType === 'application/json') {
       this.#transition('waiting', 'json');
     } else if (status < 300 && contentType === 'text/event-stream') {
@@ -135,15 +135,17 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     } else if (status >= 400) {
       this.#transition('waiting', 'refused');
       this.#plan.stream?.forget(this.#plan.id, this);
-    } else if (!this.#tryFollow(status, hint)) {
-      this.#fail(status >= 300 ? redirectFault(status, hint, this.#plan.target) : upstreamFault('answer-invalid'));
+    } else if (!this.#tryFollow(status, statusHeader)) {
+      this.#fail(
+        status >= 300 ? redirectFault(status, statusHeader, this.#plan.target) : upstreamFault('answer-invalid'),
+      );
     }
   }
 
   /** A redirect's session id and cookies are ignored. */
-  #noteHead(status: number, sessionId: string, hint: string): void {
+  #noteHead(status: number, sessionId: string, statusHeader: string): void {
     if (status >= 300 && status < 400) return;
-    this.#plan.session?.noteHead(sessionId, status < 300 ? hint : '', this.#plan.sessionId ?? '');
+    this.#plan.session?.noteHead(sessionId, status < 300 ? statusHeader : '', this.#plan.sessionId ?? '');
   }
 
   /** The head of the response that resumes the stream. */
@@ -424,7 +426,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   #onRefusal(): void {
     const bytes = jsonOf(this.#received?.bytes ?? NO_BYTES, this.#plan);
     const isAnswer = (message: BackendMessage): boolean => this.#isAnswer(bytes, message);
-    const read = readRefusal(this.#plan, this.#handler, this.status, bytes, this.#hint, isAnswer);
+    const read = readRefusal(this.#plan, this.#handler, this.status, bytes, this.#statusHeader, isAnswer);
     if ('fault' in read) return this.#fail(read.fault);
     this.#finish();
     this.#handler.onAnswer(bytes, read.answer);

@@ -72,9 +72,9 @@ export class BackendStream implements UpstreamHandler {
     this.#count(0);
   }
 
-  onHead(status: number, contentType: string, _sessionId: string, _bodyBytes: number, hint: string): void {
+  onHead(status: number, contentType: string, _sessionId: string, _bodyBytes: number, statusHeader: string): void {
     if (this.#state !== 'asking') return;
-    if (!this.#isFollowed && this.#plan.tryFollow(status, hint)) {
+    if (!this.#isFollowed && this.#plan.tryFollow(status, statusHeader)) {
       this.#isFollowed = true;
       this.#call?.abort();
       this.#call = this.#plan.ask(this.#reconnection.lastEventId, this);

@@ -268,13 +268,13 @@ export class Initialization extends Handshake implements RequestHandler {
     const { subject } = this.plan;
     const target = this.#target;
     const handler: UpstreamHandler = {
-      onHead: (status, contentType, newSessionId, _bodyBytes, hint) => {
+      onHead: (status, contentType, newSessionId, _bodyBytes, statusHeader) => {
         if (status >= 400) refusal = httpStatusFault(status);
-        else if (status >= 300) refusal = redirectFault(status, hint, target);
+        else if (status >= 300) refusal = redirectFault(status, statusHeader, target);
         else {
           // The body is not needed, and some servers never end it.
           if (contentType === 'text/event-stream') this.#onConfirmationOver(undefined);
-          this.#onConfirmed(result, newSessionId, hint);
+          this.#onConfirmed(result, newSessionId, statusHeader);
         }
       },
       onData: () => {},

@@ -182,13 +182,13 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
     if (this.#end(STREAM_LOST)) this.#call.abort();
   }
 
-  onHead(status: number, contentType: string, _sessionId: string, _bodyBytes: number, hint: string): void {
+  onHead(status: number, contentType: string, _sessionId: string, _bodyBytes: number, statusHeader: string): void {
     if (this.#state !== 'asking') return;
     this.#plan.endpoint.onAnswer(this.#context.deadlines.recentMs);
-    if (status < 300) this.#cookies = hint;
+    if (status < 300) this.#cookies = statusHeader;
     if (status < 300 && contentType === 'text/event-stream') this.#transition('asking', 'naming');
     else if (status >= 400) this.#lose(httpStatusFault(status));
-    else if (status >= 300) this.#onRedirect(status, hint);
+    else if (status >= 300) this.#onRedirect(status, statusHeader);
     else this.#lose(upstreamFault('answer-invalid'));
   }
 

@@ -125,7 +125,7 @@ t.test('a subject with many silent names delays no other subject', async (t) => 
   t.same(await scene.lookUp('a.test'), ['127.0.0.1']);
   const asked = new Set(scene.nameServer.queries.map(({ name }) => name));
   t.same([...asked].sort(), ['a.test', 's0.silent.test', 's1.silent.test']);
-  for (const wait of waits) wait.abandon();
+  for (const wait of waits) wait.unlink();
 });
 
 t.test('waiting look-ups are answered by the queries of others, and no name is queried twice', async (t) => {
@@ -156,11 +156,11 @@ t.test('an abandoned look-up is never called back', async (t) => {
   const scene = await start(t, { 'a.test': { addresses: ['127.0.0.1'] } });
   const heard: string[] = [];
   const wait = scene.names.lookUp('a.test', 'alice', () => heard.push('abandoned'));
-  wait.abandon();
-  wait.abandon();
+  wait.unlink();
+  wait.unlink();
   await scene.lookUp('a.test');
   const known = scene.names.lookUp('a.test', 'alice', () => heard.push('known'));
-  known.abandon();
+  known.unlink();
   await new Promise(setImmediate);
   t.same(heard, []);
 });
