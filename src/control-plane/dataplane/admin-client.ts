@@ -14,11 +14,14 @@ interface Shape<Value> {
 
 interface AdminBounds {
   readonly answerMsMax: number;
+  /** How long others may answer after the first: one dataplane that hangs must not delay every view. */
+  readonly laterMsMax: number;
   readonly answerBytesMax: number;
 }
 
 const BOUNDS: AdminBounds = {
   answerMsMax: limits.remoteAnswerMsMax,
+  laterMsMax: 1_000,
   answerBytesMax: limits.dataplaneAnswerBytesMax,
 };
 
@@ -68,13 +71,15 @@ export class AdminClient {
     if (subject !== undefined && !this.#requests.tryTake(subject))
       throw new ControlPlaneFault('dataplane-busy', 'Too many questions to the dataplane at once: try again');
     try {
-      const signal = AbortSignal.timeout(this.#bounds.answerMsMax);
+      const late = new AbortController();
+      const signal = AbortSignal.any([AbortSignal.timeout(this.#bounds.answerMsMax), late.signal]);
       const hosts = await this.#hosts(signal);
       const machines = hosts.map((address, index) => ({ machine: hosts.length > 1 ? String(index + 1) : '', address }));
       const asked = machines.slice(0, MACHINES_MAX);
-      const answers = await Promise.allSettled(
-        asked.map(({ address }) => this.#askOne(address, path, signal, shape, otherStatus)),
-      );
+      const asking = asked.map(({ address }) => this.#askOne(address, path, signal, shape, otherStatus));
+      const onFirst = (): void => void setTimeout(() => late.abort(), this.#bounds.laterMsMax).unref();
+      Promise.any(asking).then(onFirst, () => {});
+      const answers = await Promise.allSettled(asking);
       const failed = answers.filter((answer) => answer.status === 'rejected');
       if (failed.length === answers.length) throw failed[0]!.reason;
       return {

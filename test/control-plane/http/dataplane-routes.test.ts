@@ -18,7 +18,8 @@ import { until } from '../../support/until.js';
 import { openApp, SECRET, type Kept } from './app.js';
 
 const roleClaims = { role: parseClaimPath('role'), teams: undefined, roleNames: parseRoleNames('admin=admin') };
-const BOUNDS = { answerMsMax: 20_000, answerBytesMax: 100_000 };
+const BOUNDS = { answerMsMax: 20_000, laterMsMax: 20_000, answerBytesMax: 100_000 };
+const FOREVER_MS = 2 ** 31 - 1;
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -210,11 +211,16 @@ function sessionsOn(count: number): Answer {
 }
 
 /** Dataplanes on loopback addresses of their own, and an app that knows them by one name. */
-async function startSeveral(t: Test, answers: readonly Answer[], others: readonly string[] = []): Promise<HttpApp> {
+async function startSeveral(
+  t: Test,
+  answers: readonly Answer[],
+  others: readonly string[] = [],
+  bounds = BOUNDS,
+): Promise<HttpApp> {
   const port = await findFreePort();
   const hosts = answers.map((_, n) => `127.0.0.${n + 2}`);
   for (const [n, answer] of answers.entries()) await startAdmin(t, answer, { host: hosts[n]!, port });
-  const client = new AdminClient({ host: 'dataplanes.test', port }, BOUNDS, async () => [...hosts, ...others].sort());
+  const client = new AdminClient({ host: 'dataplanes.test', port }, bounds, async () => [...hosts, ...others].sort());
   return appOf(t, { adminClient: client });
 }
 
@@ -239,6 +245,13 @@ t.test('a name with several addresses stands for several dataplanes', async (t) 
   const third = await startSeveral(t, [json({}, 404)], ['127.0.0.9']);
   const lost = await get(third, '/requests/r', 'bob', 'none');
   t.match(lost, { status: 503, body: { detail: /some do not respond/ } }, 'the one that knew it may be silent');
+});
+
+t.test('a dataplane that hangs does not delay what the others answer', async (t) => {
+  const bounds = { ...BOUNDS, answerMsMax: FOREVER_MS, laterMsMax: 1 };
+  const app = await startSeveral(t, [() => {}, sessionsOn(1)], [], bounds);
+  const { body } = await get(app, '/dataplane/sessions', 'ann', 'admin');
+  t.match(body, { sessions: [{ session: 's0' }], silent: ['2/3', '1'] });
 });
 
 t.test('the sessions of several dataplanes follow each other, a page of one at a time', async (t) => {
