@@ -1,8 +1,5 @@
-// Chooses the HTTP library of all workers, once, before any worker starts, so that there is one warning, and all workers use the same
-// library.
-//
-// The only module that loads uWebSockets.js, a native binary for certain Node.js versions that is not in the npm registry under its own
-// name. If it does not load, the error says why and exactly what to do.
+// Chooses one HTTP library for all workers before any of them starts. The only module that loads uWebSockets.js, a native binary for
+// certain versions of Node.js.
 import { createRequire } from 'node:module';
 import type * as uWebSockets from 'uWebSockets.js';
 import type { DataplaneOptions } from '../config/index.js';
@@ -12,12 +9,12 @@ import type { HttpLibrary, HttpRouter } from './http-library.js';
 import { canSharePort, nodeLibrary } from './node-server.js';
 
 export interface ListenerChoice {
-  /** The options with the choice made: `listener` is never `auto`. */
+  /** With the choice: `listener` is never `auto`. */
   readonly options: DataplaneOptions;
   readonly warnings: readonly string[];
 }
 
-/** @throws {StartFault} when uWebSockets.js is requested explicitly and does not load. */
+/** @throws {StartFault} when uWebSockets.js is wanted and does not load. */
 export async function chooseListener(options: DataplaneOptions): Promise<ListenerChoice> {
   const obstacle = options.listener === 'node' ? undefined : await obstacleOfUws();
   if (options.listener !== 'node' && obstacle === undefined) {
@@ -35,7 +32,6 @@ export async function chooseListener(options: DataplaneOptions): Promise<Listene
   return { options: { ...options, listener: 'node', workerCount }, warnings };
 }
 
-/** Loads the chosen library in a worker. */
 export async function loadLibrary(listener: DataplaneOptions['listener']): Promise<HttpLibrary> {
   return listener === 'node' ? nodeLibrary : loadUwsLibrary();
 }
@@ -53,16 +49,15 @@ type Uws = typeof uWebSockets;
 
 const require = createRequire(import.meta.url);
 
-/** The library's `_cfg`, which its types omit. Some builds have it only on their default export. */
+/** `_cfg` is missing in the library's types. Some builds have it only on their default export. */
 interface Configurable {
   _cfg?(setting: 'silent'): void;
   readonly default?: Configurable;
 }
 
-/** Characters of a load error's text that are reported. */
 const CAUSE_CHARS_MAX = 300;
 
-/** Loads the library and stops it from announcing itself in a response header. Rejects with a message for an operator. */
+/** Loads the library, which then adds no header of its own. Rejects with a message for an operator. */
 export async function loadUws(): Promise<Uws> {
   try {
     const uws = await findUws();
@@ -80,8 +75,8 @@ export async function loadUws(): Promise<Uws> {
 }
 
 /**
- * A build that supports `require` must be loaded with it: `import` would find only some of its exports, and would end the process if the
- * build does not load. The build that is shipped with the program supports only `import`.
+ * Builds that support `require` must be loaded with it: `import` finds only some of their exports, and ends the process if one does not
+ * load. The build that is shipped with the program supports only `import`.
  */
 async function findUws(): Promise<Uws> {
   try {
@@ -93,8 +88,8 @@ async function findUws(): Promise<Uws> {
 }
 
 /**
- * The informative line of a load error, such as `GLIBC_2.38 not found`. It is in the error's cause or, for this package, in the last
- * paragraph of the message, behind text that is always the same.
+ * The informative line of a load error, such as `GLIBC_2.38 not found`: in its cause or, for this package, in the last paragraph of the
+ * message.
  */
 export function causeInWords(error: unknown): string {
   const lines: string[] = [];

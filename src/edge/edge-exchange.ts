@@ -1,15 +1,13 @@
-// One HTTP request and its answer over the HTTP library. Keeps the rules of uWebSockets.js, so that no other code has to: nothing is
-// touched after an abort, every write is corked, and bytes handed to a callback are copied before it returns. Hot path.
-//
+// One HTTP request and its answer over the HTTP library. Keeps the rules of uWebSockets.js for all other code: nothing is touched after
+// an abort, every write is corked, and bytes given to a callback are copied. Hot path.
 //   open ── respond, and all of it is handed over ──> done
 //   open ── respond ──> flushing ── the kernel has taken it all ──> done
 //   open ── openStream ──> streaming ── end ──> flushing
 //   open ── openBody ──> body ── end ──> flushing
 //   body ── the last part is taken at once ──> done
 //   open, streaming, body, flushing ── the caller went away, is too slow, or is reset ──> done
-//
 // The head of a stream, or of a body in parts, is sent with its first bytes. A draining worker waits for `done`: bytes that the library
-// still holds would be lost with the process.
+// holds would be lost with the process.
 import assert from 'node:assert';
 import { STATUS_CODES } from 'node:http';
 import { type BodyType, Exchange, type ExchangeEnding, type ExchangeRequest } from '../exchange/index.js';
@@ -28,16 +26,12 @@ import { forgetHeaders, NO_BODY, type RequestHead, NO_HEADERS } from './request-
 import { StreamWriter } from './stream-writer.js';
 import { IncomingRequest } from './incoming-request.js';
 
-/**
- * Interval between write attempts to a caller that reads slowly, until `--slow-reader-timeout`; uWebSockets.js closes a connection after 8
- * to 12 s without an attempt.
- */
+/** uWebSockets.js closes a connection after 8 to 12 s without a write. */
 export const SLOW_READER_TRY_MS = 3_000;
 
 /**
- * Watches a caller that reads its answer slowly. uWebSockets.js closes a connection after about ten seconds without a write, but each
- * attempt restarts that time, even if the kernel accepts nothing. So a write is tried every few seconds, and this class has its own
- * timeout. Cold path: created when a caller first becomes slow.
+ * Watches a caller that reads slowly: tries a write every few seconds, so that uWebSockets.js does not close the connection, and has a
+ * timeout of its own. Cold path.
  */
 export class ReaderWatch {
   readonly #timeoutMs: number;
@@ -50,7 +44,7 @@ export class ReaderWatch {
   /**
    * Starts watching.
    * @param tryMore tries to write more, and returns whether any byte was taken.
-   * @param onStalled called when nothing was taken for `timeoutMs`; the watch has stopped by then.
+   * @param onStalled called when nothing was taken for `timeoutMs`; the watch has stopped.
    */
   constructor(deadlines: DeadlineWheel, timeoutMs: number, tryMore: () => boolean, onStalled: () => void) {
     this.#timeoutMs = timeoutMs;
@@ -59,7 +53,7 @@ export class ReaderWatch {
     this.#checkDeadline = deadlines.after(this.#waitMs(), () => this.#check());
   }
 
-  /** The caller has become slow again. No effect while the watch is already running. */
+  /** The caller is slow again. */
   start(): void {
     if (this.#isWatching) return;
     this.#isWatching = true;
@@ -67,12 +61,11 @@ export class ReaderWatch {
     this.#checkDeadline.restart();
   }
 
-  /** The caller has read something. */
   noteProgress(): void {
     this.#progressAtMs = performance.now();
   }
 
-  /** The caller has read everything, or the answer no longer matters. */
+  /** The caller has read everything, or the answer is over. */
   stop(): void {
     this.#isWatching = false;
     this.#checkDeadline.cancel();
@@ -80,7 +73,7 @@ export class ReaderWatch {
 
   #check(): void {
     if (this.#tryMore()) this.noteProgress();
-    // `#tryMore` may have completed the answer, which stops the watch.
+    // `#tryMore` may have stopped the watch.
     if (!this.#isWatching) return;
     if (performance.now() - this.#progressAtMs < this.#timeoutMs) {
       this.#checkDeadline.restart();
@@ -95,7 +88,7 @@ export class ReaderWatch {
   }
 }
 
-/** Statuses with their reason phrases, as the HTTP library wants them, built once. */
+/** With reason phrases, as the HTTP library wants them. */
 const statusLines = new Map(
   Object.entries(STATUS_CODES).map(([status, reason]) => [Number(status), `${status} ${reason}`]),
 );
@@ -106,36 +99,32 @@ export function statusLine(status: number): string {
 
 const STREAM_HEADERS: readonly string[] = ['cache-control', 'no-cache, no-transform', 'x-accel-buffering', 'no'];
 
-/** Within a `cork`, like every later write. @param headers name, value, name, value, … */
+/** Within a `cork`. @param headers name, value, … */
 function writeHeaders(res: HttpResponse, headers: readonly string[]): void {
   for (let i = 0; i + 1 < headers.length; i += 2) res.writeHeader(headers[i] ?? '', headers[i + 1] ?? '');
 }
 
 type State = 'open' | 'streaming' | 'body' | 'flushing' | 'done';
 
-/**
- * Bytes of a body that is written with one call: with its head, it fits into the 16 KiB that the library gathers, and the kernel's buffer.
- */
+/** A body that is written with one call: with its head, it fits into the 16 KiB that the library gathers. */
 const ONE_WRITE_BYTES_MAX = REUSED_BUFFER_BYTES;
 
 export class EdgeExchange extends Exchange {
   readonly head: RequestHead;
-  /** Members that are not known yet are empty. */
+  /** What is not known yet is empty. */
   readonly request: ExchangeRequest;
   readonly incoming: IncomingRequest;
   readonly isTls: boolean;
-  /** Changed only here. */
   isAborted = false;
-  /** False for an ambiguous request, which is answered in a later turn. */
+  /** False for an ambiguous request, which is answered later. */
   override readonly copiesSmallBodies: boolean;
   readonly #context: EdgeContext;
   readonly #res: HttpResponse;
   readonly #isHead: boolean;
   #corsHeaders: readonly string[] = NO_HEADERS;
   #state: State = 'open';
-  /** The status in the answer's head; 0 before there is one. */
+  /** 0 before there is an answer. */
   #status = 0;
-  /** The length of an answer of known length. */
   #answerBytes = 0;
   #answerRoom: AnswerMemory | undefined;
   #stream: StreamWriter | undefined;
@@ -143,7 +132,7 @@ export class EdgeExchange extends Exchange {
   #parts: PartWriter | undefined;
   #watch: ReaderWatch | undefined;
 
-  /** @param isHead whether it is a HEAD request: the answer has the headers of a GET and no body (RFC 9110, 9.3.2). */
+  /** @param isHead for a HEAD request, the answer has no body (RFC 9110, 9.3.2). */
   constructor(context: EdgeContext, res: HttpResponse, isTls: boolean, head: RequestHead, isHead = false) {
     super();
     this.#context = context;
@@ -158,7 +147,7 @@ export class EdgeExchange extends Exchange {
     res.onAborted(() => this.#abort());
   }
 
-  /** Sets the CORS headers (name, value, …) for an origin that may read the answer. */
+  /** @param corsHeaders name, value, … */
   allowOrigin(corsHeaders: readonly string[]): void {
     this.#corsHeaders = corsHeaders;
   }
@@ -168,9 +157,8 @@ export class EdgeExchange extends Exchange {
   }
 
   /**
-   * An ambiguous request is answered in a later turn, and its response closes the connection: where the request ends is uncertain, so the
-   * bytes behind it must not be taken for another request. If the same piece seems to contain another one, the library closes the
-   * connection before the response is written.
+   * An ambiguous request is answered in a later turn, and its connection is closed: what follows it must not be taken for a request. If
+   * the same piece seems to contain one, the library closes the connection before the response.
    */
   respond(
     status: number,
@@ -208,9 +196,9 @@ export class EdgeExchange extends Exchange {
         return;
       }
       this.#writeOpenHead(status, contentType, sessionId, headers);
-      // A 204 has no content length either (RFC 9110, 8.6).
+      // A 204 has no content length (RFC 9110, 8.6).
       if (status !== 204) this.#res.writeHeader('content-length', String(this.#answerBytes));
-      // Without arguments: with a length, the library would wait for a body, and it reads `undefined` as 2^63.
+      // Without arguments: with a length, the library would wait for a body.
       this.#res.endWithoutBody();
     });
   }
@@ -237,7 +225,7 @@ export class EdgeExchange extends Exchange {
     this.#openParts('body', () => this.#writeOpenHead(200, contentType, undefined, headers));
   }
 
-  /** Begins an answer of known length, which is written as fast as the caller reads it. */
+  /** Begins an answer of known length. */
   #openParts(to: State, writeHead: () => void): void {
     if (!this.#transition('open', to)) return;
     this.#parts = new PartWriter(this.#res, this.#answerBytes, writeHead);
@@ -266,11 +254,11 @@ export class EdgeExchange extends Exchange {
     if (this.#stream === undefined || !this.#transition('streaming', 'flushing')) return;
     this.#keepAlive?.cancel();
     if (isJoined) this.#endStream(last);
-    // The library may still hold the last write back; only another write shows whether it does.
+    // Only another write shows whether the library holds the last one back.
     else if (this.#stream.isLeftToLibrary || this.#noteRoom(this.#stream.writeComment())) this.#endStream(NO_BODY);
   }
 
-  /** Ends an open stream, so that the client opens it elsewhere. For the stream's writer, the caller is gone. */
+  /** Ends a stream, so that the client opens it elsewhere. For its writer, the caller is gone. */
   leaveStream(): void {
     if (this.#state !== 'streaming') return;
     this.end();
@@ -278,7 +266,7 @@ export class EdgeExchange extends Exchange {
   }
 
   reset(): void {
-    // Before the close, because that calls `onAborted` synchronously.
+    // Before `close`, which calls `onAborted`.
     const isReset = this.#finish(this.#state, 'cut');
     this.tellDone(0, 0, this.isAborted ? 'unheard' : 'cut');
     if (!isReset) return;
@@ -286,11 +274,10 @@ export class EdgeExchange extends Exchange {
     this.#res.close();
   }
 
-  /** Must run within a `cork`. @param contentType `''` when there is no content. */
+  /** Within a `cork`. @param contentType `''` without content. */
   #writeHead(status: number, contentType: string, sessionId: string | undefined, headers: readonly string[]): void {
     const res = this.#res;
     const { requestId } = this.request;
-    // 200 is the library's default.
     if (status !== 200) res.writeStatus(statusLine(status));
     if (contentType !== '') res.writeHeader('content-type', contentType);
     if (sessionId !== undefined) res.writeHeader('mcp-session-id', sessionId);
@@ -299,12 +286,12 @@ export class EdgeExchange extends Exchange {
     writeHeaders(res, this.#corsHeaders);
   }
 
-  /** Whether the answer is the last one on its connection. */
+  /** Whether its connection ends with this answer. */
   get #isLast(): boolean {
     return this.#context.isDraining || this.head.isAmbiguous;
   }
 
-  /** The head of an answer after which the library does not close the connection by itself. Must run within a `cork`. */
+  /** The head of an answer after which the library itself does not close the connection. Within a `cork`. */
   #writeOpenHead(status: number, contentType: string, sessionId: string | undefined, headers: readonly string[]): void {
     this.#writeHead(status, contentType, sessionId, headers);
     if (this.#isLast) this.#res.writeHeader('connection', 'close');
@@ -348,7 +335,7 @@ export class EdgeExchange extends Exchange {
     return !stream.isBlocked;
   }
 
-  /** Watches the caller while there is no room, because it reads slowly. @returns `hasRoom`. */
+  /** While there is no room, watches the caller. @returns `hasRoom`. */
   #noteRoom(hasRoom: boolean): boolean {
     if (hasRoom) this.#watch?.stop();
     else this.#watchReader();
@@ -386,7 +373,7 @@ export class EdgeExchange extends Exchange {
     if (!isAnswered) onAbort?.();
   }
 
-  /** @param last bytes that are few enough to be sent together with the end. */
+  /** @param last few enough to be sent with the end. */
   #endStream(last: Uint8Array): void {
     this.#stream?.end(last);
     this.#finish('flushing', 'whole');
@@ -401,14 +388,14 @@ export class EdgeExchange extends Exchange {
     if (!isAnswered) this.onAbort?.();
   }
 
-  /** An answer has begun. If the caller is gone, the exchange is over, and `unheard` is reported. @returns whether to write the answer. */
+  /** If the caller is gone, reports `unheard`. @returns whether to write the answer. */
   #begin(status: number): boolean {
     if (this.#state === 'open') this.#status = status;
     else if (this.isAborted) this.tellDone(status, 0, 'unheard');
     return this.#state === 'open';
   }
 
-  /** The only way to `done`. The end of a request that goes on without its caller is reported only when it is answered. */
+  /** The only way to `done`. The end of a request that goes on without its caller is reported when it is answered. */
   #finish(from: State, ending: ExchangeEnding): boolean {
     if (from === 'done' || !this.#transition(from, 'done')) return false;
     this.#parts?.drop();
@@ -430,7 +417,6 @@ export class EdgeExchange extends Exchange {
     return ending === 'whole' ? this.#answerBytes : (this.#parts?.takenBytes ?? 0);
   }
 
-  /** The only writer of the state. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;

@@ -1,5 +1,5 @@
-// The listeners of one worker, plain and TLS: their routes on the shared port, and their drain. Passes MCP requests to the pipeline and
-// requests of the bootstrap build to their endpoints, and answers the rest itself.
+// The listeners of one worker, plain and TLS: their routes and their drain. Passes MCP requests to the pipeline and those of the
+// bootstrap build to endpoints, and answers the rest.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataplaneOptions, ListenAddress } from '../config/index.js';
 import type { ExchangeRequest } from '../exchange/index.js';
@@ -10,14 +10,13 @@ import type { HttpLibrary, HttpListener, HttpRequest, HttpResponse, HttpRouter }
 import type { EdgeContext } from './incoming-request.js';
 import { readHead, RequestIds } from './request-head.js';
 
-/** Longest turn of the event loop, in microseconds, after which a listener is closed: almost no connection waits in its queue then. */
+/** After so short a turn of the event loop, almost no connection waits for a listener. */
 const QUIET_TURN_MICROSECONDS_MAX = 100;
-/** Turns of a busy worker among which a quiet one is searched for. If there is none, the listener is closed after the last. */
+/** Turns among which a quiet one is searched for. */
 const QUIET_TURNS_TRIED_MAX = 200;
 
-/** Resolves after a quiet turn of the event loop, or after `QUIET_TURNS_TRIED_MAX` turns. Cold path. */
 async function untilQuietTurn(): Promise<void> {
-  // The current turn has already polled.
+  // This turn has already polled.
   await endOfTurn();
   for (let turns = 0; turns < QUIET_TURNS_TRIED_MAX; turns++) {
     const beganAtMs = performance.now();
@@ -26,36 +25,35 @@ async function untilQuietTurn(): Promise<void> {
   }
 }
 
-/** Resolves right after the next poll for events and their callbacks. */
+/** After the next poll for events and their callbacks. */
 function endOfTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
 /**
- * Time that a replaced worker waits for requests on kept-alive connections. All are closed by then: the library closes a connection after
- * 10 s without a request, and checks every 4 s.
+ * Time that a replaced worker waits for requests on kept-alive connections: the library closes a connection after 10 s without a request,
+ * and checks every 4 s.
  */
 const KEPT_CONNECTION_MS_MAX = 15_000;
-/** Interval at which a replaced worker, after that time, checks whether every request is answered. */
+/** Interval between checks whether every request is answered. */
 const RETIRED_CHECK_MS = 250;
-/** Interval at which a draining worker, after its notice, checks whether a connection is left. */
+/** Interval between checks whether a connection is left. */
 const DRAIN_CHECK_MS = 50;
 
-/** Handles the requests that the edge has received. */
+/** What the edge does with requests. */
 export interface EdgeHandler {
-  /** The head of an MCP request has arrived; its body may still be coming. */
+  /** The head of an MCP request has arrived, and perhaps its body. */
   onRequest(exchange: EdgeExchange): void;
-  /** A request to an MCP path with a method that is not served there. */
+  /** An MCP path, with a method that it does not have. */
   onOtherMethod(exchange: EdgeExchange): void;
-  /** A browser's preflight request to an MCP path. */
   onPreflight(exchange: EdgeExchange): void;
-  /** A client asks where to get a token; the head has the virtual host in question, if there is one. */
+  /** A client asks where to get a token. */
   onMetadata(exchange: EdgeExchange, isPreflight: boolean): void;
-  /** A request that is refused, whoever has sent it. */
+  /** Refused, whoever has sent it. */
   onRefused(exchange: EdgeExchange, refusal: Refusal): void;
-  /** The head of a request to an optional feature's endpoint. */
+  /** The head of a request to an endpoint of an optional feature. */
   onEndpoint(endpoint: Endpoint, exchange: EdgeExchange, parameter: string): void;
-  /** The refusal that a health check gets instead of `healthy`. */
+  /** What a health check gets instead of `healthy`. */
   readonly healthRefusal: Refusal | undefined;
 }
 
@@ -65,9 +63,9 @@ export class Edge {
   readonly #handler: EdgeHandler;
   readonly #endpoints: readonly Endpoint[];
   readonly #context: EdgeContext;
-  /** For each listener, a function that stops it from accepting connections. */
+  /** Functions that close the listeners. */
   #closers: (() => void)[] = [];
-  /** Open connections; counted only when a drain will wait for them. */
+  /** Counted only if a drain will wait for connections. */
   #connectionCount = 0;
   #isDrainAnnounced = false;
   #isRetired = false;
@@ -104,7 +102,7 @@ export class Edge {
     };
   }
 
-  /** Opens every listener. Rejects with an error that names the address, if one cannot be listened on. */
+  /** Rejects with an error that names the address. */
   async listen(): Promise<void> {
     const { address, tls } = this.#options;
     await this.#listenOn(this.#library.createListener(), false, address);
@@ -113,8 +111,8 @@ export class Edge {
   }
 
   /**
-   * From now on, health checks fail, so that load balancers remove this process; everything is still served. Every answer closes its
-   * connection, so that balancers without health checks keep none that would have to be closed while a request is on its way.
+   * From now on, health checks fail, so that load balancers remove this process, and every answer closes its connection. Everything is
+   * served.
    */
   announceDrain(): void {
     this.#isDrainAnnounced = true;
@@ -122,9 +120,9 @@ export class Edge {
   }
 
   /**
-   * Stops accepting connections, and resolves when every request has its whole answer. If the drain was announced, it also waits for
-   * kept-alive connections and serves their requests, for as long as the announcement took, but at most half of the drain timeout.
-   * Later requests are refused, because the process may end at any time.
+   * Stops accepting connections, and resolves when every request has its whole answer. After an announcement, also waits for kept-alive
+   * connections, as long as the announcement took, but at most half of the drain timeout. Later requests are refused, because the process
+   * may end at any time.
    */
   async drain(): Promise<void> {
     const { drainNoticeMs, drainTimeoutMs } = this.#options;
@@ -139,8 +137,7 @@ export class Edge {
   }
 
   /**
-   * Stops accepting connections, and resolves when none is left. Requests on kept-alive connections are served as long as the library keeps
-   * these open.
+   * Stops accepting connections, and resolves when none is left. Kept-alive ones are served as long as the library keeps them.
    * @param onLeft called when no more connections are accepted.
    */
   async retire(onLeft: () => void): Promise<void> {
@@ -155,12 +152,12 @@ export class Edge {
     }
   }
 
-  /** Ends the streams that answer GETs, which would otherwise stay open until their clients disconnect. */
+  /** Streams that answer GETs would stay open until their clients disconnect. */
   #leaveStreams(): void {
     for (const exchange of this.#context.gets) exchange.leaveStream();
   }
 
-  /** Closes the listeners after a quiet turn, because Linux resets connections that still wait in a listener's accept queue. */
+  /** After a quiet turn, because Linux resets connections that wait in a listener's accept queue. */
   async #closeListeners(): Promise<void> {
     this.#context.isDraining = true;
     await untilQuietTurn();
@@ -201,7 +198,7 @@ export class Edge {
     });
   }
 
-  /** With and without a slash at the end, since people paste both, and a client that is refused then tries an older transport. */
+  /** With and without a slash at the end, because people paste both. */
   get #mcpPaths(): readonly string[] {
     const path = `${this.#options.pathPrefix}/servers/:virtualHostId/mcp`;
     return [path, `${path}/`];
@@ -234,7 +231,7 @@ export class Edge {
   }
 
   #onHealth(exchange: EdgeExchange): void {
-    // A retired worker has a successor, so the gateway is healthy.
+    // A retired worker has a successor: the gateway is healthy.
     const isRefusing = (this.#context.isDraining && !this.#isRetired) || this.#isDrainAnnounced;
     const refusal = isRefusing ? refusals.draining : this.#handler.healthRefusal;
     exchange.respond(refusal?.status ?? 200, 'application/json', refusal?.body ?? '{"status":"healthy"}');
@@ -247,7 +244,7 @@ export class Edge {
   }
 }
 
-/** Methods as they appear in logs and figures; `other` for the rest. */
+/** As in logs and figures; `other` for the rest. */
 const METHODS: ReadonlyMap<string, ExchangeRequest['method']> = new Map([
   ['post', 'POST'],
   ['delete', 'DELETE'],
@@ -258,27 +255,26 @@ const METHODS: ReadonlyMap<string, ExchangeRequest['method']> = new Map([
 export const METADATA_PATH = '/.well-known/oauth-protected-resource';
 
 interface ProtectedResourceOptions {
-  /** The scheme, host and port that callers use; `undefined` to take them from the request, if its host is trusted. */
+  /** Scheme, host and port that callers use; `undefined`: those of the request, if its host is trusted. */
   readonly publicUrl: string | undefined;
-  /** If empty, no metadata is served. */
+  /** Empty: no metadata is served. */
   readonly authorizationServers: readonly string[];
 }
 
-/** Where a request was sent to. */
 export interface RequestOrigin {
   readonly isTls: boolean;
   readonly host: string;
-  /** Whether callers cannot choose the host: only allowed hosts, or loopback names, are accepted. */
+  /** Callers cannot choose the host. */
   readonly isHostTrusted: boolean;
 }
 
-/** Pages of any origin may read the metadata: it is public, and the same for everybody. */
+/** For pages of any origin: the metadata is the same for everybody. */
 export const metadataCorsHeaders: readonly string[] = [
   ...['access-control-allow-origin', '*', 'access-control-allow-methods', 'GET, HEAD, OPTIONS'],
   ...['access-control-allow-headers', 'accept, content-type, mcp-protocol-version', 'access-control-max-age', '86400'],
 ];
 
-/** Shows clients where to get a token (RFC 9728): in metadata at well-known addresses, and in a header of refusals. Cold path. */
+/** Tells clients where to get a token (RFC 9728), in metadata and in a header of refusals. Cold path. */
 export class ProtectedResource {
   readonly #options: ProtectedResourceOptions;
 
@@ -286,14 +282,13 @@ export class ProtectedResource {
     this.#options = options;
   }
 
-  /** Whether metadata is served at all. */
   get isDescribed(): boolean {
     return this.#options.authorizationServers.length > 0;
   }
 
   /**
-   * @param path the resource's path, percent-encoded; `''` for the whole program.
-   * @returns the metadata as JSON; `undefined` when there is none.
+   * @param path of the resource, percent-encoded; `''` for the whole program.
+   * @returns JSON; `undefined` when there is no metadata.
    */
   metadata(path: string, origin: RequestOrigin): string | undefined {
     const resource = this.#resource(path, origin);
@@ -305,7 +300,7 @@ export class ProtectedResource {
     });
   }
 
-  /** Adds the metadata's address to a refusal of a request whose token is missing, invalid or insufficient. */
+  /** Adds the metadata's address to the refusal of a missing, invalid or insufficient token. */
   challenge<Code extends string>(refusal: Refusal<Code>, path: string, origin: RequestOrigin): Refusal<Code> {
     const resource = refusal.status === 401 || refusal.status === 403 ? this.#resource(path, origin) : undefined;
     if (resource === undefined) return refusal;

@@ -1,31 +1,30 @@
-// The part of an HTTP server library that the edge uses: the interface of uWebSockets.js, which node-server.ts implements with `node:http`.
-// A worker loads only one of the two, so that every call site in the hot path sees one class.
+// The part of uWebSockets.js that the edge uses, which node-server.ts implements with `node:http`. A worker loads only one of the two, so
+// that the hot path sees one class.
 
-/** A request, which is readable only while its handler runs. */
+/** Readable only while its handler runs. */
 export interface HttpRequest {
-  /** The method in lower case. */
   getMethod(): string;
-  /** The path segment that matched the pattern's parameter, not decoded. */
+  /** The path segment of the pattern's parameter, not decoded. */
   getParameter(index: number): string | undefined;
-  /** Calls the callback for every header, with its name in lower case. */
+  /** Every header, with its name in lower case. */
   forEach(callback: (name: string, value: string) => void): void;
 }
 
-/** A response, which must not be touched once the caller is gone. */
+/** Not to be touched once the caller is gone. */
 export interface HttpResponse {
   writeStatus(status: string): unknown;
   writeHeader(name: string, value: string): unknown;
-  /** Writes a part of a body of unknown length. @returns whether nothing is held back. */
+  /** A part of a body of unknown length. @returns whether nothing is held back. */
   write(chunk: string | Uint8Array): boolean;
   end(body?: string | Uint8Array, closeConnection?: boolean): unknown;
   endWithoutBody(): unknown;
-  /** Writes a part of a body of `totalBytes`. @returns whether there is room for more, and whether the body is complete. */
+  /** A part of a body of `totalBytes`. @returns whether there is room for more, and whether the body is complete. */
   tryEnd(part: Uint8Array, totalBytes: number): [hasRoom: boolean, isComplete: boolean];
-  /** How many bytes of the body the library has taken. */
+  /** Bytes of the body that the library has taken. */
   getWriteOffset(): number;
   onWritable(handler: (offset: number) => boolean): unknown;
   onAborted(handler: () => void): unknown;
-  /** The chunk's memory is valid only until the handler returns. */
+  /** The chunk is valid only until the handler returns. */
   onData(handler: (chunk: ArrayBuffer, isLast: boolean) => void): unknown;
   cork(callback: () => void): unknown;
   pause(): unknown;
@@ -37,7 +36,7 @@ export type HttpHandler = (res: HttpResponse, req: HttpRequest) => void;
 
 export type RoutedMethod = 'any' | 'get' | 'head' | 'post' | 'options';
 
-/** The routes of one listener: the first match takes a request. In a pattern, `:name` matches a segment and a final `*` the rest. */
+/** The first match takes a request. In a pattern, `:name` matches a segment and a final `*` the rest. */
 export interface HttpRouter {
   route(method: RoutedMethod, pattern: string, handler: HttpHandler): void;
 }
@@ -47,17 +46,16 @@ export interface TlsFiles {
   readonly privateKeyPath: string;
 }
 
-/** A listener without routes yet. */
 export interface HttpListener {
   readonly router: HttpRouter;
-  /** Reports every connection that is opened (1) or closed (-1). Call before `listen`. */
+  /** Reports connections that are opened (1) or closed (-1). Call before `listen`. */
   onConnection(onChange: (change: number) => void): void;
-  /** Resolves with a function that stops accepting connections and keeps the open ones; `undefined` if the address is unavailable. */
+  /** Resolves with a function that stops accepting connections; `undefined` if the address is unavailable. */
   listen(host: string, port: number): Promise<(() => void) | undefined>;
 }
 
 export interface HttpLibrary {
-  /** Whether the library copies bytes before a write returns, so that they may change then. */
+  /** Whether written bytes may change once the write returns. */
   readonly copiesAtOnce: boolean;
   createListener(tls?: TlsFiles): HttpListener;
 }

@@ -1,6 +1,5 @@
-// One request and its answer over `node:http`, with the semantics of uWebSockets.js on which the edge relies: bytes to write are copied,
-// `onWritable` is called when the caller has read what was written, and nothing is called after an abort.
-//
+// One request and its answer over `node:http`, with what the edge relies on in uWebSockets.js: written bytes are copied, `onWritable` is
+// called when the caller has read them, and nothing is called after an abort.
 //   open ── the kernel does not take all ──> held-back ── it has taken it ──> open
 //   open, held-back ── end ──> ended
 //   open, held-back, ended ── the connection is closed, or the server itself answers ──> gone
@@ -8,18 +7,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HttpRequest, HttpResponse } from './http-library.js';
 import { KIB } from '../shared/index.js';
 
-/**
- * Idle time of a `--listener node` connection with no request pending; also the time for the head of a request to arrive. After that, the
- * connection is closed.
- */
+/** Idle time of a connection without a request, and time for a request's head to arrive. After that, it is closed. */
 export const NODE_SILENCE_MS_MAX = 10_000;
-/**
- * Bytes of a request body that must arrive in every ten seconds over `--listener node`, and at a control plane's `/mcp`. If fewer do, the
- * connection is closed.
- */
+/** Bytes of a body that must arrive in every ten seconds. If fewer do, the connection is closed. */
 const NODE_BODY_BYTES_LEAST = 160 * KIB;
 
-/** Bytes of a body of known length that are given to Node at once. */
+/** Given to Node at once. */
 const PIECE_BYTES = 16 * 1024;
 const ASCII = /^[\0-\x7F]*$/;
 
@@ -46,7 +39,7 @@ export class NodeRequest implements HttpRequest {
     const { rawHeaders } = this.#req;
     for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
       const value = rawHeaders[i + 1] ?? '';
-      // Node decodes headers as Latin-1; the edge expects UTF-8.
+      // Node decodes headers as Latin-1, the edge expects UTF-8.
       const text = ASCII.test(value) ? value : Buffer.from(value, 'latin1').toString();
       callback((rawHeaders[i] ?? '').toLowerCase(), text);
     }
@@ -62,27 +55,26 @@ export class NodeResponse implements HttpResponse {
   #status = '200 OK';
   readonly #headers: string[] = [];
   #state: State = 'open';
-  /** Whether reading the request body is paused. */
   #isPaused = false;
   #writeOffset = 0;
   #onWritable: ((offset: number) => boolean) | undefined;
   #onAborted: (() => void) | undefined;
-  /** Body bytes since the last check of the upload rate. */
+  /** Body bytes since the last check of their rate. */
   #windowBytes = 0;
   #windowStartMs = 0;
 
-  /** @param onAnswered called once the whole answer was given, or the caller is gone. */
+  /** @param onAnswered called when the whole answer was given, or the caller is gone. */
   constructor(req: IncomingMessage, res: ServerResponse, onAnswered: () => void) {
     this.#req = req;
     this.#res = res;
     this.#onAnswered = onAnswered;
-    // Errors of a broken connection need no handling: `close` follows.
+    // `close` follows.
     req.on('error', () => {});
     res.on('error', () => {});
     res.on('close', () => this.#onClose());
   }
 
-  /** Whether the body is incomplete although it was not paused. */
+  /** Incomplete, although it was not paused. */
   get isBodyLate(): boolean {
     return !this.#req.complete && !this.#isPaused;
   }
@@ -137,7 +129,7 @@ export class NodeResponse implements HttpResponse {
 
   onAborted(handler: () => void): void {
     this.#onAborted = handler;
-    // The caller may have left before its request was handled: then `close` has already been emitted.
+    // The caller may be gone already.
     if (this.#res.destroyed) this.#onClose();
   }
 
@@ -165,7 +157,7 @@ export class NodeResponse implements HttpResponse {
   resume(): void {
     this.#isPaused = false;
     this.#beginWindow();
-    // The connection was silent only because reading was paused.
+    // It was silent because reading was paused.
     const { socket } = this.#req;
     socket.setTimeout(socket.timeout ?? 0);
     this.#req.resume();
@@ -175,14 +167,14 @@ export class NodeResponse implements HttpResponse {
     this.#req.socket.destroy();
   }
 
-  /** The rest of the request is unreadable. @returns false if the answer has begun; otherwise this object writes nothing more. */
+  /** The rest of the request is unreadable. @returns false if the answer has begun; otherwise nothing more is written. */
   leave(): boolean {
     if (this.#res.headersSent) return false;
     this.#onClose();
     return true;
   }
 
-  /** Sends the head, unless it has been sent. @param headers sent behind those that were written. */
+  /** Unless it has been sent. @param headers added to those that were written. */
   #sendHead(...headers: readonly string[]): void {
     if (this.#res.headersSent) return;
     const space = this.#status.indexOf(' ');
@@ -192,7 +184,7 @@ export class NodeResponse implements HttpResponse {
 
   #end(body: string | Uint8Array | undefined): void {
     if (!this.#transition('open', 'ended')) this.#transition('held-back', 'ended');
-    // Node reads and discards the rest of the request, whose sender may be as slow as that of a body that is needed.
+    // Node discards the rest of the request, which may arrive as slowly.
     if (!this.#req.complete && this.#req.listenerCount('data') === 0) {
       this.#beginWindow();
       this.#req.on('data', ({ length }: Buffer) => this.#measure(length));
@@ -202,11 +194,11 @@ export class NodeResponse implements HttpResponse {
     this.#onAnswered();
   }
 
-  /** Writes what Node has gathered in this turn. @returns whether the kernel has accepted everything. */
+  /** Writes what Node has gathered. @returns whether the kernel has accepted everything. */
   #flush(): boolean {
     const { socket } = this.#req;
     while (socket.writableCorked > 0) socket.uncork();
-    // A lost connection has discarded what it held, and accepts nothing more.
+    // A lost connection accepts nothing more.
     const isFlushed = socket.writableLength === 0 && !socket.destroyed;
     if (isFlushed) this.#transition('held-back', 'open');
     else this.#transition('open', 'held-back');
@@ -224,7 +216,7 @@ export class NodeResponse implements HttpResponse {
     this.#onAborted?.();
   }
 
-  /** Closes the connection of a body that arrives too slowly. */
+  /** Closes the connection if the body is too slow. */
   #measure(bytes: number): void {
     this.#windowBytes += bytes;
     if (performance.now() - this.#windowStartMs < NODE_SILENCE_MS_MAX) return;
@@ -237,7 +229,6 @@ export class NodeResponse implements HttpResponse {
     this.#windowStartMs = performance.now();
   }
 
-  /** The only writer of the state. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;
@@ -245,7 +236,7 @@ export class NodeResponse implements HttpResponse {
   }
 }
 
-/** A copy for Node, which refers to the bytes until the kernel has them, while the edge may reuse their memory at once. */
+/** Node refers to the bytes until the kernel has them; the edge may reuse their memory at once. */
 function copyOf(bytes: string | Uint8Array): string | Uint8Array {
   return typeof bytes === 'string' ? bytes : Buffer.from(bytes);
 }

@@ -1,5 +1,5 @@
-// The interface of uWebSockets.js, as far as the edge uses it, over `node:http`, for machines where uWebSockets.js does not load. It
-// refuses what uWebSockets.js itself refuses: oversized heads, HTTP/1.0, pipelining, slow heads and bodies.
+// What the edge uses of uWebSockets.js, over `node:http`, where uWebSockets.js does not load. Refuses what uWebSockets.js refuses:
+// oversized heads, HTTP/1.0, pipelining, slow heads and bodies.
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -12,7 +12,7 @@ import type { EdgeContext } from './incoming-request.js';
 import { EdgeExchange, statusLine } from './edge-exchange.js';
 import { readHead } from './request-head.js';
 
-/** Time for one `--listener node` request to arrive, from its first byte to its last. After that, the connection is closed. */
+/** From a request's first byte to its last. After that, the connection is closed. */
 const NODE_REQUEST_MS_MAX = 300_000;
 
 const OPTIONS: ServerOptions = {
@@ -23,7 +23,7 @@ const OPTIONS: ServerOptions = {
   connectionsCheckingInterval: NODE_SILENCE_MS_MAX / 4,
 };
 
-/** Whether several processes can listen on one port, with the `reusePort` option of `listen`. */
+/** Whether several processes can share a port, with `reusePort`. */
 export function canSharePort(version: string = process.versions.node, platform: string = process.platform): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const isKnown = major >= 24 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12);
@@ -44,7 +44,6 @@ interface Route {
 class NodeListener implements HttpListener, HttpRouter {
   readonly #server: Server;
   readonly #routes: Route[] = [];
-  /** The unanswered request of each connection. */
   readonly #current = new WeakMap<Socket, NodeResponse>();
 
   constructor(tls: TlsFiles | undefined) {
@@ -61,11 +60,11 @@ class NodeListener implements HttpListener, HttpRouter {
             },
             onRequest,
           );
-    // Before the handshake is done, nothing can be answered: Node would expect an answer, and wait for its end for ever.
+    // Before the handshake, nothing can be answered.
     this.#server
       .removeAllListeners('tlsClientError')
       .on('tlsClientError', (_error, socket: Socket) => socket.destroy());
-    // Disables Node's header count limit, which drops headers silently; the total size of the headers is bounded.
+    // Node's limit would drop headers silently; their total size is bounded.
     this.#server.maxHeadersCount = 0;
     this.#server.setTimeout(NODE_SILENCE_MS_MAX, (socket: Socket) => this.#onSilence(socket));
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
@@ -96,7 +95,7 @@ class NodeListener implements HttpListener, HttpRouter {
       server.once('error', () => resolve(undefined));
       const options = { host, port, exclusive: true, reusePort: canSharePort() };
       server.listen(options, () => {
-        // `http.Server.close` would also end idle connections, on which a request may already be on its way.
+        // `http.Server.close` would end idle connections, on which a request may be on its way.
         resolve(() => NetServer.prototype.close.call(server));
       });
     });
@@ -104,7 +103,7 @@ class NodeListener implements HttpListener, HttpRouter {
 
   #onRequest(req: IncomingMessage, res: ServerResponse): void {
     const { socket, url = '' } = req;
-    // Neither of two pipelined requests is answered: any number of requests could be queued behind an unanswered one.
+    // Any number of pipelined requests could be queued behind an unanswered one.
     if (this.#current.has(socket)) {
       socket.destroy();
       return;
@@ -126,7 +125,7 @@ class NodeListener implements HttpListener, HttpRouter {
     socket.destroy();
   }
 
-  /** Nothing was received or sent for a while: the connection is closed, unless its caller waits for an answer. */
+  /** The connection is closed, unless its caller waits for an answer. */
   #onSilence(socket: Socket): void {
     const response = this.#current.get(socket);
     if (response === undefined || response.isBodyLate) socket.destroy();
@@ -156,13 +155,13 @@ class NodeListener implements HttpListener, HttpRouter {
   }
 }
 
-/** Whether the unparsable bytes begin like an HTTP/1.1 request with an unknown method. */
+/** An HTTP/1.1 request with an unknown method. */
 function isRequestLine({ rawPacket }: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }): boolean {
   const start = rawPacket?.toString('latin1', 0, limits.requestHeaderBytesMax) ?? '';
   return /^[!#$%&'*+\-.^_`|~\w]+ \S+ HTTP\/1\.1\r\n/.test(start);
 }
 
-/** Answers a request that never reaches the edge, and closes the connection. */
+/** For a request that does not reach the edge. Closes the connection. */
 function refuse(socket: Socket, status: number, refusal?: Refusal): void {
   const { body = '', headers = [] } = refusal ?? {};
   const head = [
@@ -176,8 +175,8 @@ function refuse(socket: Socket, status: number, refusal?: Refusal): void {
 }
 
 /**
- * Exchanges over another server of `node:http`, that of the control plane, which has read the head and admitted the caller. Headers that
- * were set on the response before are sent with it. Slow readers have no timeout.
+ * Exchanges over the control plane's server of `node:http`, which has admitted the caller. Headers of the response that are already set
+ * are sent. Slow readers have no timeout.
  */
 export class NodeExchanges {
   readonly #context: EdgeContext;
@@ -190,7 +189,7 @@ export class NodeExchanges {
       ...means,
       requestMemory: memories.requests,
       answerMemory: memories.answers,
-      // The other server has made the id.
+      // Made by the other server.
       requestIds: { of: (given) => given },
       isTraced: true,
       isCopiedAtOnce: false,
@@ -202,7 +201,7 @@ export class NodeExchanges {
     };
   }
 
-  /** Opens an exchange. Methods other than GET, DELETE and POST must have been refused. */
+  /** Only for GET, DELETE and POST. */
   open(message: IncomingMessage, response: ServerResponse, requestId: string): EdgeExchange {
     const { method = '' } = message;
     const relayMethod = method === 'GET' || method === 'DELETE' ? method : 'POST';

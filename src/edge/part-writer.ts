@@ -1,36 +1,35 @@
-// Writes an answer of known length, whole or in parts, as fast as the caller reads it. The memory of a part must not change until the
-// library has taken all of it. Hot path for large answers only.
+// Writes an answer of known length as fast as the caller reads it. A part's memory must not change until the library has taken it. Hot
+// path for large answers only.
 import { largeMemory } from '../fair/index.js';
 import type { HttpResponse } from './http-library.js';
 
 const NO_BYTES = new Uint8Array(0);
 
-/** `room`: the part was taken, and another may follow. `full`: some of the part has to wait. `complete`: the whole answer was taken. */
+/** `room`: another part may follow. `full`: some of the part has to wait. `complete`: the whole answer was taken. */
 export type WriteProgress = 'room' | 'full' | 'complete';
 
 export class PartWriter {
   readonly #res: HttpResponse;
   readonly #answerBytes: number;
-  /** Writes the response head, which goes out with the first part; `undefined` once it was written. */
+  /** Writes the head, which goes out with the first part; then `undefined`. */
   #writeHead: (() => void) | undefined;
   #part: Uint8Array = NO_BYTES;
-  /** The offset of `#part` in the answer. */
   #partStart = 0;
   #takenBytes = 0;
 
-  /** @param writeHead called once, within a `cork`, before the first part. */
+  /** @param writeHead called within a `cork`, before the first part. */
   constructor(res: HttpResponse, answerBytes: number, writeHead: () => void) {
     this.#res = res;
     this.#answerBytes = answerBytes;
     this.#writeHead = writeHead;
   }
 
-  /** The bytes that the library had taken when it last reported. */
+  /** What the library had taken when it last reported. */
   get takenBytes(): number {
     return this.#takenBytes;
   }
 
-  /** Whether the whole answer was handed to this writer. */
+  /** Whether the writer has the whole answer. */
   get isGiven(): boolean {
     return this.#partStart + this.#part.length === this.#answerBytes;
   }
@@ -40,7 +39,7 @@ export class PartWriter {
     return this.tryMore(this.#partStart);
   }
 
-  /** Writes more of the waiting part. @param offset how many bytes of the answer the library has taken. */
+  /** @param offset bytes of the answer that the library has taken. */
   tryMore(offset: number): WriteProgress {
     let progress: WriteProgress = 'room';
     this.#res.cork(() => {
@@ -61,14 +60,13 @@ export class PartWriter {
       return 'complete';
     }
     if (!hasRoom) return 'full';
-    // The part's owner may reuse its memory now.
+    // Its memory may be reused now.
     this.#partStart += this.#part.length;
     this.#takenBytes = this.#partStart;
     this.#part = NO_BYTES;
     return 'room';
   }
 
-  /** Drops the part that waits: the answer is over. */
   drop(): void {
     this.#part = NO_BYTES;
   }

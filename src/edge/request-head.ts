@@ -1,5 +1,5 @@
-// The head of a request, copied while the HTTP library's handler runs, since the library's request object is unreadable afterwards. Hot
-// path: one pass over the headers, which also detects duplicates of headers that may occur only once.
+// The head of a request, copied while the HTTP library's handler runs. Hot path: one pass over the headers, which also detects duplicates
+// of headers that may occur only once.
 import { randomBytes } from 'node:crypto';
 import { type ExchangeRequest, NO_MIRROR, combinedHeader, mirrorIn, mirrorOfVersion } from '../exchange/index.js';
 import type { HttpRequest } from './http-library.js';
@@ -8,22 +8,22 @@ export const NO_BODY = Buffer.alloc(0);
 export const NO_HEADERS: readonly string[] = Object.freeze([]);
 
 export interface RequestHead {
-  /** The virtual host id in the path, percent-decoded; `undefined` when it cannot be decoded. */
+  /** Decoded from the path; `undefined` when it cannot be. */
   readonly virtualHostId: string | undefined;
-  /** What the relay gets: the members that the head contains; the others are set once the caller is admitted and the body has ended. */
+  /** What the relay gets. Other members are set once the caller is admitted and the body has ended. */
   readonly request: { -readonly [Member in keyof ExchangeRequest]: ExchangeRequest[Member] };
-  /** Header values, `''` when absent. */
+  /** `''` when absent. */
   host: string;
   origin: string;
   authorization: string;
   contentType: string;
   contentLength: string;
   accept: string;
-  /** Whether a header occurs twice that may occur only once (specification 2.2), or the transfer coding leaves the body's end unclear. */
+  /** A header that may occur only once occurs twice (specification 2.2), or the body's end is unclear. */
   isAmbiguous: boolean;
-  /** Whether the `mcp-param-*` headers are too many or too long; the request's mirror then has none of them. */
+  /** The `mcp-param-*` headers are too many or too long; the mirror has none of them. */
   isMirrorTooLarge: boolean;
-  /** Every header as received: lower-case name, value, name, value, …; emptied once a stream has begun. */
+  /** All, as received: lower-case name, value, …; emptied once a stream has begun. */
   headers: readonly string[];
 }
 
@@ -31,7 +31,7 @@ export function readHead(req: HttpRequest, method: ExchangeRequest['method']): R
   const headers: string[] = [];
   const head: RequestHead = {
     virtualHostId: decodeSegment(req.getParameter(0) ?? ''),
-    // One literal, since an object that is composed of others is slow to create, and slow to use.
+    // One literal: composed objects are slow to create, and to use.
     request: {
       method,
       sessionId: '',
@@ -66,7 +66,7 @@ export function readHead(req: HttpRequest, method: ExchangeRequest['method']): R
   return head;
 }
 
-/** Drops what a stream, which may be long, does not need, above all the token. */
+/** Drops what a long stream does not need, above all the token. */
 export function forgetHeaders(head: RequestHead): void {
   head.headers = NO_HEADERS;
   head.authorization = '';
@@ -74,15 +74,14 @@ export function forgetHeaders(head: RequestHead): void {
   head.host = '';
 }
 
-/** The head that `takeHeader` fills, and its headers; `forEach` is synchronous, so one function serves all requests. */
+/** `forEach` is synchronous, so `takeHeader` can serve all requests. */
 let current: RequestHead;
 let currentHeaders: string[];
 
-/** Whether there is a header that may be part of the mirror. */
 let hasMirror = false;
 let protocolVersion = '';
 
-/** The headers seen so far of those that may occur only once, as bits. */
+/** Headers seen so far that may occur only once, as bits. */
 let seenHeaders = 0;
 const HOST = 1;
 const AUTHORIZATION = 2;
@@ -90,7 +89,7 @@ const SESSION_ID = 4;
 const CONTENT_LENGTH = 8;
 const ORIGIN = 16;
 
-/** @returns the first non-empty value, which counts, so that a caller without a valid token gets 401 and not 400. */
+/** @returns the first non-empty value: a caller without a valid token gets 401 and not 400. */
 function singleValue(header: number, present: string, value: string): string {
   if ((seenHeaders & header) !== 0) current.isAmbiguous = true;
   seenHeaders |= header;
@@ -114,11 +113,11 @@ function takeHeader(name: string, value: string): void {
       current.contentLength = singleValue(CONTENT_LENGTH, current.contentLength, value);
       break;
     case 'transfer-encoding':
-      // uWebSockets.js treats any value as `chunked`, but only a final `chunked` marks the body's end (RFC 9112, 6.3).
+      // uWebSockets.js takes any value for `chunked`; only a final `chunked` marks the end (RFC 9112, 6.3).
       if (value.toLowerCase() !== 'chunked') current.isAmbiguous = true;
       break;
     case 'origin':
-      // Two values are joined into one that is no valid origin, so no allow-list matches it.
+      // No allow-list matches two values.
       current.origin = (seenHeaders & ORIGIN) === 0 ? value : `${current.origin}, ${value}`;
       seenHeaders |= ORIGIN;
       break;
@@ -126,7 +125,7 @@ function takeHeader(name: string, value: string): void {
       current.contentType = value;
       break;
     case 'accept':
-      // Several `accept` headers form one list (RFC 9110, 5.3).
+      // One list (RFC 9110, 5.3).
       current.accept = current.accept === '' ? value : `${current.accept},${value}`;
       break;
     case 'mcp-protocol-version':
@@ -136,7 +135,7 @@ function takeHeader(name: string, value: string): void {
       request.lastEventId = value;
       break;
     case 'traceparent':
-      // Two headers count as none: it would be unclear which parent span is meant.
+      // Two headers count as none.
       request.traceparent = request.traceparent === '' ? value : 'ambiguous';
       break;
     case 'tracestate':
@@ -159,15 +158,15 @@ function decodeSegment(segment: string): string | undefined {
   }
 }
 
-/** `make`: always a new id; `trust`: the request's own id if it is well-formed; `off`: none. */
+/** `make`: a new id; `trust`: the request's own if it is well-formed; `off`: none. */
 type RequestIdMode = 'make' | 'trust' | 'off';
 
-/** Such an id can be used in headers and logs as it is. */
+/** For headers and logs. */
 const FIT = /^[\w.:@/+=-]{1,128}$/;
 
 /**
- * The id of each HTTP request, which connects its response, its log lines and the backend's own records of it. Hot path: a counter behind a
- * prefix that no other worker has.
+ * The id of each HTTP request, in its response, log lines, and requests to backends. Hot path: a counter behind a prefix that no other
+ * worker has.
  */
 export class RequestIds {
   readonly #mode: RequestIdMode;
@@ -178,7 +177,7 @@ export class RequestIds {
     this.#mode = mode;
   }
 
-  /** @param given the request's `x-request-id`, `''` when absent. @returns `''` when ids are off. */
+  /** @param given the `x-request-id`, or `''`. @returns `''` when ids are off. */
   of(given: string): string {
     if (this.#mode === 'off') return '';
     if (this.#mode === 'trust' && FIT.test(given)) return given;

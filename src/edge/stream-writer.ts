@@ -1,39 +1,34 @@
-// Writes the events of one stream as fast as the caller reads them. The library reports only on a write whether it holds anything back. So
-// it gets slices, the rest waits in this object, and when there is nothing to write, a comment line between two events shows whether the
-// library still holds something back. Hot path: an event of usual size is one write.
+// Writes the events of one stream as fast as the caller reads them. Only a write shows whether the library holds something back. So it
+// gets slices, and when there is nothing to write, a comment line between events. Hot path: an event of usual size is one write.
 import { keepAliveComment } from '../bytes/index.js';
 import { JOINED_EVENT_BYTES_MAX } from '../exchange/index.js';
 import type { HttpResponse } from './http-library.js';
 
-/**
- * Bytes that the library gets at once. With the heads of chunk and response, they fit into the 16 KiB that the library gathers before it
- * writes. Bytes beyond that are lost if the kernel accepts none of the gathered bytes: the caller would get the head of a chunk without the
- * chunk.
- */
+/** Given to the library at once. With heads, they fit into the 16 KiB that it gathers: it loses more if the kernel accepts none of them. */
 const SLICE_BYTES = 14 * 1024;
-/** Bytes that the library gets while it holds something back, to find out whether it still does. */
+/** Given to the library to find out whether it still holds something back. */
 const TRIED_BYTES = 1024;
 const NO_BYTES = new Uint8Array(0);
 const LINE_FEED = 10;
 
 export class StreamWriter {
   readonly #res: HttpResponse;
-  /** Writes the response head, which goes out with the first bytes; `undefined` once it was written. */
+  /** Writes the head, which goes out with the first bytes; then `undefined`. */
   #writeHead: (() => void) | undefined;
-  /** Bytes that wait until the library takes more. */
+  /** Waits until the library takes more. */
   #rest: Uint8Array = NO_BYTES;
   #isBlocked = false;
-  /** Whether the last event is complete: over a hop, an event may arrive in parts. */
+  /** Over a hop, an event may arrive in parts. */
   #isBetweenEvents = true;
   #writtenBytes = 0;
 
-  /** @param writeHead called once, within a `cork`, before the first bytes. */
+  /** @param writeHead called within a `cork`, before the first bytes. */
   constructor(res: HttpResponse, writeHead: () => void) {
     this.#res = res;
     this.#writeHead = writeHead;
   }
 
-  /** The bytes that were given to the library in total. */
+  /** Given to the library in total. */
   get writtenBytes(): number {
     return this.#writtenBytes;
   }
@@ -43,12 +38,12 @@ export class StreamWriter {
     return this.#isBlocked;
   }
 
-  /** Whether the library has everything, and so few bytes that the response may be ended while it still holds some back. */
+  /** Whether the response may be ended while the library holds something back: it has everything, and so little. */
   get isLeftToLibrary(): boolean {
     return this.#rest.length === 0 && this.#writtenBytes <= SLICE_BYTES;
   }
 
-  /** Accepts all bytes. @returns false if they must not be changed until `tryMore` returns true. */
+  /** Accepts all bytes. @returns false if they must not change until `tryMore` returns true. */
   write(bytes: Uint8Array): boolean {
     this.#isBetweenEvents = bytes.at(-1) === LINE_FEED && bytes.at(-2) === LINE_FEED;
     if (this.#rest.length === 0) return this.#give(bytes);
@@ -56,34 +51,34 @@ export class StreamWriter {
     return false;
   }
 
-  /** Whether this many bytes may be passed to `end`: they are sent at once, without waiting for a slow caller. */
+  /** Whether `end` may send so many bytes at once. */
   canEndWith(bytes: number): boolean {
     return bytes <= JOINED_EVENT_BYTES_MAX && !this.#isBlocked && this.#writtenBytes + bytes <= SLICE_BYTES;
   }
 
-  /** Ends the response. @param last bytes that are sent together with the end. */
+  /** @param last sent together with the end. */
   end(last: Uint8Array): void {
     this.#writtenBytes += last.length;
     this.#res.cork(() => {
       this.#sendHead();
       if (last.length > 0) this.#res.write(last);
-      // Without the library's `closeConnection`: it would write a header, possibly in the middle of the body.
+      // `closeConnection` would write a header, perhaps in the middle of the body.
       this.#res.end();
     });
   }
 
-  /** Writes a comment line, unless it would be in the middle of an event. @returns whether nothing is held back. */
+  /** Unless it would be in the middle of an event. @returns whether nothing is held back. */
   writeComment(): boolean {
     return this.#rest.length > 0 || !this.#isBetweenEvents ? !this.#isBlocked : this.#give(keepAliveComment);
   }
 
-  /** Tries to write the waiting bytes. @returns whether more may be written. */
+  /** @returns whether more may be written. */
   tryMore(): boolean {
     const rest = this.#rest;
     this.#rest = NO_BYTES;
     if (rest.length > 0) return this.#give(rest);
     if (this.#isBetweenEvents) return this.#give(keepAliveComment);
-    // An empty cork makes the library send what it can; only the next part of the event will show how much that was.
+    // An empty cork makes the library send what it can.
     this.#res.cork(() => {});
     return true;
   }

@@ -144,10 +144,10 @@ export class Fleet {
       },
     };
     const { slotCount } = plan.start;
-    const turnsMax = Math.min(slotCount, plan.bounds.workerStartsAtOnceMax);
-    const failuresMax = turnsMax * plan.bounds.workerStartTriesMax;
-    const turns = new StartQueue({ turnsMax, failuresMax }, (reason) => fail(reason));
-    this.#createSlot = (slot, slotPlan) => new Slot(slot, slotPlan, turns, observer, logger);
+    const startsAtOnceMax = Math.min(slotCount, plan.bounds.workerStartsAtOnceMax);
+    const failuresMax = startsAtOnceMax * plan.bounds.workerStartTriesMax;
+    const startQueue = new StartQueue({ startsAtOnceMax, failuresMax }, (reason) => fail(reason));
+    this.#createSlot = (slot, slotPlan) => new Slot(slot, slotPlan, startQueue, observer, logger);
     this.#slots = Array.from({ length: slotCount }, (_, slot) => this.#createSlot(slot, plan));
     this.ready = this.#untilReady();
   }
@@ -248,7 +248,7 @@ export class Fleet {
   async #retire(predecessor: Slot, timeoutMs: number): Promise<void> {
     this.#others.add(predecessor);
     const { number: slot, version, servingWorker: worker } = predecessor;
-    predecessor.retire();
+    predecessor.drain('retire');
     const timer = new AbortController();
     const timeIsUp = sleep(timeoutMs, undefined, { signal: timer.signal }).then(
       () =>

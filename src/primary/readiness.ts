@@ -1,41 +1,38 @@
-// Whether the gateway can serve, and if not, why: the single source for `/ready`, the health check on the public address,
-// systemd's READY= and STATUS=, and the log. Cold path: evaluated when something has changed.
-//
-// A single slot does not make the gateway unready for long. An absent worker is an obstacle while
-// no other worker listens, and during the start until it has listened once or its starts count as
-// failing. A store that only one worker cannot read is no obstacle, nor are user configs kept from before
-// it was lost. All these are reported as degraded.
+// Whether the gateway can serve, and if not, why: for `/ready`, the health check on the public address, systemd and the log. Cold path.
+// One slot does not make the gateway unready for long. An absent worker is an obstacle while no other worker listens, and during the
+// start until it has listened or its starts keep failing. A store that only one worker cannot read is no obstacle, nor are user configs
+// kept from before it was lost: these are degraded.
 import type { Logger } from '../shared/index.js';
 
 type ObstacleCode = 'worker-absent' | 'store-unreachable' | 'keys-missing' | 'keys-unreachable' | 'draining';
 
 interface Obstacle {
   readonly code: ObstacleCode;
-  /** For operators: what is wrong, and what to do unless it passes by itself. */
+  /** For operators: what is wrong, and what to do. */
   readonly message: string;
-  /** The slots concerned, unless it concerns all. */
+  /** Unless it concerns all. */
   readonly slots?: readonly number[];
 }
 
 export interface SlotReadiness {
   readonly slot: number;
   readonly isListening: boolean;
-  /** So many starts have failed that readiness no longer waits for the slot. */
+  /** So many starts have failed that readiness does not wait for the slot. */
   readonly isFailing: boolean;
   /** Why its worker cannot read user configs; `''` when it can. */
   readonly storeObstacle: string;
-  /** Why the user configs that its worker reads may be out of date, and until when it uses them; `''` when they are not. */
+  /** Why its user configs may be out of date, and until when it uses them; `''` when they are not. */
   readonly storeStaleness: string;
-  /** Why its worker cannot verify the tokens of some issuer; `''` when it can verify all. */
+  /** Why its worker cannot verify tokens of some issuer; `''` when it can. */
   readonly keysObstacle: string;
-  /** Its worker can verify the tokens of no issuer. */
+  /** It can verify tokens of no issuer. */
   readonly isKeyless: boolean;
 }
 
 export interface ReadinessReport {
   readonly isReady: boolean;
   readonly obstacles: readonly Obstacle[];
-  /** Problems that do not keep requests from being served. */
+  /** Problems in spite of which requests are served. */
   readonly degraded: readonly Obstacle[];
   readonly slotCount: number;
   readonly listeningCount: number;
@@ -43,7 +40,6 @@ export interface ReadinessReport {
 
 interface ReadinessSources {
   readonly hasKeys: boolean;
-  /** The readiness of every slot. */
   slots(): readonly SlotReadiness[];
 }
 
@@ -51,19 +47,17 @@ export class Readiness {
   readonly #sources: ReadinessSources;
   readonly #logger: Logger;
   readonly #onChange: (report: ReadinessReport) => void;
-  /** Slots that have listened at least once. */
   readonly #settled = new Set<number>();
   #isDraining = false;
   #lastReported = '';
-  /** The obstacle codes of the last log line. */
   #loggedCodes: string;
 
-  /** @param onChange gets the first report, and each that differs from the previous one. */
+  /** @param onChange gets the first report, and each that differs from the one before. */
   constructor(sources: ReadinessSources, logger: Logger, onChange: (report: ReadinessReport) => void) {
     this.#sources = sources;
     this.#logger = logger;
     this.#onChange = onChange;
-    // Missing keys have their own log line, written before anything is started.
+    // Missing keys are logged before anything is started.
     this.#loggedCodes = sources.hasKeys ? '' : 'keys-missing';
   }
 
@@ -75,24 +69,19 @@ export class Readiness {
       listening.length === 0 || (!isFailing && !this.#settled.has(slot));
     const isStoreInTheWay = listening.every(({ storeObstacle }) => storeObstacle !== '');
     const counts = { slotCount: slots.length, listeningCount: listening.length };
-    // During a drain, every other change is caused by the drain.
+    // A drain causes every other change.
     if (this.#isDraining) return { isReady: false, obstacles: [DRAINING], degraded: [], ...counts };
     const store = workerObstacles('store-unreachable', listening, ({ storeObstacle }) => storeObstacle);
-    const obstacles = [...absences(absent.filter(isInTheWay), NOT_YET), ...(isStoreInTheWay ? store : [])];
+    const obstacles = [...absences(absent.filter(isInTheWay), false), ...(isStoreInTheWay ? store : [])];
     if (!this.#sources.hasKeys) obstacles.push(KEYS_MISSING);
     const keys = workerObstacles('keys-unreachable', listening, ({ keysObstacle }) => keysObstacle);
     const areKeysInTheWay = listening.every(({ isKeyless }) => isKeyless);
     if (areKeysInTheWay) obstacles.push(...keys);
     const others = absent.filter((slot) => !isInTheWay(slot));
+    const [failing, late] = [others.filter(({ isFailing }) => isFailing), others.filter(({ isFailing }) => !isFailing)];
     const degraded = [
-      ...absences(
-        others.filter(({ isFailing }) => isFailing),
-        FAILING,
-      ),
-      ...absences(
-        others.filter(({ isFailing }) => !isFailing),
-        NOT_YET,
-      ),
+      ...absences(failing, true),
+      ...absences(late, false),
       ...(isStoreInTheWay ? [] : store),
       ...workerObstacles('store-unreachable', listening, ({ storeStaleness }) => storeStaleness),
       ...(areKeysInTheWay ? [] : keys),
@@ -105,7 +94,7 @@ export class Readiness {
     this.check();
   }
 
-  /** Reports and logs a change. Call it after a slot, the store or the keys may have changed. */
+  /** Call after a slot, the store or the keys may have changed. */
   check(): void {
     for (const { slot, isListening } of this.#sources.slots()) if (isListening) this.#settled.add(slot);
     const { report } = this;
@@ -116,7 +105,7 @@ export class Readiness {
     this.#onChange(report);
   }
 
-  /** Logs the obstacles whenever they change, and when none are left. Called only once the fleet is ready. */
+  /** Logs changes of the obstacles. Called only once the fleet is ready. */
   log({ isReady, obstacles }: ReadinessReport): void {
     const codes = obstacles.map(({ code }) => code).join();
     if (this.#isDraining || codes === this.#loggedCodes) return;
@@ -126,12 +115,12 @@ export class Readiness {
   }
 }
 
-/** Whether requests with valid tokens are served, which load balancers ask for. A drain is not considered: workers report it themselves. */
+/** Whether requests with valid tokens are served, for load balancers. Workers report a drain themselves. */
 export function isServing({ obstacles }: ReadinessReport): boolean {
   return obstacles.every(({ code }) => ['keys-missing', 'keys-unreachable', 'draining'].includes(code));
 }
 
-/** The report on one line, for systemd. */
+/** On one line, for systemd. */
 export function readinessInWords({ obstacles, degraded, slotCount, listeningCount }: ReadinessReport): string {
   const words = [...obstacles, ...degraded].map(({ message }) => message.replaceAll('\n', ' '));
   if (obstacles.length > 0) return `not ready: ${words.join('; ')}`;
@@ -145,23 +134,15 @@ const KEYS_MISSING: Obstacle = {
   message: 'no token verification key or secret is configured: every MCP request gets 401',
 };
 
-/** The wording for one worker, and for several. */
-interface Absence {
-  readonly one: string;
-  readonly several: string;
-}
-
-const NOT_YET: Absence = { one: 'is not listening (yet)', several: 'are not listening (yet)' };
-const FAILING: Absence = { one: 'cannot start: the log says why', several: 'cannot start: the log says why' };
-
 /** No obstacle, or one for all the slots. */
-function absences(slots: readonly SlotReadiness[], { one, several }: Absence): Obstacle[] {
+function absences(slots: readonly SlotReadiness[], areFailing: boolean): Obstacle[] {
   if (slots.length === 0) return [];
-  const message = slots.length === 1 ? `1 worker ${one}` : `${slots.length} workers ${several}`;
+  const [workers, verb] = slots.length === 1 ? ['1 worker', 'is'] : [`${slots.length} workers`, 'are'];
+  const message = `${workers} ${areFailing ? 'cannot start: the log says why' : `${verb} not listening (yet)`}`;
   return [{ code: 'worker-absent', message, slots: slots.map(({ slot }) => slot) }];
 }
 
-/** Grouped by reason: usually all workers report the same. */
+/** Usually all workers report the same reason. */
 function workerObstacles(
   code: ObstacleCode,
   listening: readonly SlotReadiness[],

@@ -1,8 +1,7 @@
-// The primary's life: claims the addresses, starts the fleet, reloads it on SIGHUP, waits for another signal or a fault, drains. It
-// never sees an MCP request: it serves only the admin listener.
-//
+// The primary's life: claims the addresses, starts the fleet, reloads it on SIGHUP, waits for another signal or a fault, drains. It never
+// sees an MCP request.
 // Exit status: 0 drained after a signal; 69 an address or the requested HTTP library is unavailable; 70 no worker starts; 73 no hop
-// directory, or a damaged store; 129, 130 or 143 a second signal (SIGHUP, SIGINT, SIGTERM) killed the workers during the drain.
+// directory, or a damaged store; 129, 130 or 143 a second signal (SIGHUP, SIGINT, SIGTERM) killed the workers.
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -33,10 +32,7 @@ import { isServing, Readiness, readinessInWords } from './readiness.js';
 import { claimAddresses, type ClaimedAddresses } from './listen-addresses.js';
 import { workerBounds } from './worker-bounds.js';
 
-/**
- * Schedules reloads. Requests made while a reload runs cause exactly one more after it, because the files that it has read may have
- * changed since it began. Cold path.
- */
+/** Requests during a reload cause one more after it, because files may have changed since it read them. Cold path. */
 export class Reloads {
   readonly #reload: () => Promise<void>;
   #isRunning = false;
@@ -57,7 +53,7 @@ export class Reloads {
     return this.#isOver;
   }
 
-  /** No further reload begins: the program is ending. */
+  /** No further reload begins. */
   end(): void {
     this.#isOver = true;
   }
@@ -74,25 +70,25 @@ export class Reloads {
 
 export interface PrimaryEntry {
   readonly workerModule: URL;
-  /** The words before Node.js in a worker's command. */
+  /** Before Node.js in a worker's command. */
   readonly launcher: readonly string[];
-  /** Module URL of the bootstrap feature; `undefined` in a build without it. */
+  /** Of the bootstrap feature; `undefined` in a build without it. */
   readonly bootstrapModule: string | undefined;
   readonly workerEnvironment: NodeJS.ProcessEnv;
-  /** Reads the options again for a reload: the files that they name may have changed. Throws with a message for an operator. */
+  /** Reads the options again for a reload. Throws with a message for an operator. */
   readonly readOptions: () => DataplaneOptions;
-  /** Whether SIGHUP means that the terminal that the program was started from is closed; then it ends the program. */
+  /** SIGHUP means that the terminal is closed, and ends the program. */
   readonly isOnTerminal: boolean;
-  /** Rejects, with a message for an operator, when workers should not open the store. */
+  /** Rejects with a message for an operator when workers should not open the store. */
   readonly checkStore: (store: StoreOptions) => Promise<void>;
   readonly serviceManager: ServiceManager;
-  /** Chooses the workers' HTTP library, and adapts the options to it. Throws a StartFault when there is none. */
+  /** Chooses the workers' HTTP library. Throws a StartFault when there is none. */
   readonly chooseListener: (
     options: DataplaneOptions,
   ) => Promise<{ readonly options: DataplaneOptions; readonly warnings: readonly string[] }>;
 }
 
-/** Resolves with the program's exit status when no worker is left. */
+/** @returns the program's exit status, when no worker is left. */
 export async function runPrimary(options: DataplaneOptions, entry: PrimaryEntry): Promise<number> {
   const logger = createLogger(options.logLevel, { role: 'primary' });
   warnOfListeners(options, entry, logger);
@@ -123,7 +119,7 @@ async function checkStore({ store }: DataplaneOptions, entry: PrimaryEntry): Pro
     await entry.checkStore(store);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    // A message about damage already says what to do; other errors come from the file system.
+    // A message about damage says what to do; other errors are the file system's.
     const isFileError = error instanceof Error && 'code' in error;
     const advice = 'give --store-path a directory that this user may write';
     const message = isFileError ? `the store cannot be opened: ${reason}; ${advice}` : reason;
@@ -138,7 +134,7 @@ interface Means {
   readonly logger: Logger;
 }
 
-/** @param onReloadable is given the function that requests a reload, to be called on SIGHUP. */
+/** @param onReloadable gets the function to call on SIGHUP. */
 async function superviseFleet(
   options: DataplaneOptions,
   { entry, hopDirectory, signals, logger }: Means,
@@ -160,7 +156,7 @@ async function superviseFleet(
       environment: entry.workerEnvironment,
       start,
       bounds: { ...limits, ...workerBounds },
-      // Slots that need the check at the same time share one.
+      // Shared by slots that need it at the same time.
       checkStore: () => (storeCheck ??= entry.checkStore(options.store).finally(() => (storeCheck = undefined))),
     },
     logger,
@@ -184,7 +180,7 @@ async function superviseFleet(
   });
   fleet.start();
   const reloads = new Reloads(async () => {
-    // A reload requested during the start waits for it.
+    // A reload waits for the start.
     await fleet.ready;
     notifier.reloading();
     const failure = await reload(fleet, options, entry, logger);
@@ -235,7 +231,7 @@ async function listenForOperators(
   const views = {
     ask: (question: ViewQuestion) => fleet.ask(question),
     setLogLevel: (level: LogLevel) => {
-      // Logged at every level: silencing the log must leave a trace.
+      // At every level: silencing the log must leave a trace.
       const before = logger.level;
       if (!logger.isLevelEnabled('warn')) logger.level = 'warn';
       logger.warn({ logLevel: level, before }, 'log level changed');
@@ -255,7 +251,7 @@ async function listenForOperators(
   return admin;
 }
 
-/** @returns why not every worker was replaced. */
+/** @returns why not all workers were replaced. */
 async function reload(
   fleet: Fleet,
   current: DataplaneOptions,
@@ -276,7 +272,7 @@ async function tryReload(fleet: Fleet, current: DataplaneOptions, entry: Primary
   } catch (error) {
     return (error instanceof Error ? error.message : String(error)).replaceAll('\n', ' ');
   }
-  // A running gateway cannot change its addresses, its HTTP library, or the number of slots that sessions are spread over.
+  // A running gateway cannot change these.
   const { address, tls, workerCount, listener } = current;
   return fleet.reload({
     ...read,
@@ -287,7 +283,7 @@ async function tryReload(fleet: Fleet, current: DataplaneOptions, entry: Primary
   });
 }
 
-/** The workers' figures and the primary's own. */
+/** The workers' figures, and the primary's. */
 function metricsPage(readiness: Readiness, fleet: Fleet): (accept: string) => Promise<AdminPage> {
   const page = new MetricsPage();
   return async (accept) => {

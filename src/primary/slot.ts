@@ -1,5 +1,5 @@
-// One slot and its worker process: forks, restarts, drains and stops it. The slot's number outlives its processes, because
-// sessions are owned by slots. Cold path.
+// One slot and its worker process, which it forks, restarts, drains and stops. The slot's number outlives its processes, because slots
+// own sessions. Cold path.
 import { fork, spawnSync, type ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { receiveFromWorker, sendToWorker, type FromWorker, type StartMessage } from '../process/index.js';
@@ -25,7 +25,7 @@ import type { workerBounds } from './worker-bounds.js';
 
 export type SlotState = 'waiting' | 'starting' | 'listening' | 'draining' | 'drained' | 'stopping' | 'stopped';
 
-/** `fork`, `drain` and `stop` come from the primary, `listening` and `drained` from the worker, `exit` from either. */
+/** `fork`, `drain` and `stop` come from the primary, `listening` and `drained` from the worker, `exit` from both. */
 export type SlotEvent = 'fork' | 'listening' | 'exit' | 'drain' | 'drained' | 'stop';
 
 const transitions: Readonly<Record<SlotState, Readonly<Partial<Record<SlotEvent, SlotState>>>>> = {
@@ -38,31 +38,27 @@ const transitions: Readonly<Record<SlotState, Readonly<Partial<Record<SlotEvent,
   stopped: {},
 };
 
-/** The state after `event`; `undefined` when the event changes nothing in this state. */
+/** `undefined` when the event changes nothing. */
 export function slotStateAfter(state: SlotState, event: SlotEvent): SlotState | undefined {
   return transitions[state][event];
 }
 
-// Starts processes that end with their parent, whatever they are doing: a hung or stopped process does not notice that its channel
-// has closed, and would keep its port from the next gateway. On Linux a process can ask the kernel for this before its program
-// begins; Node.js has no API for it, but setpriv(1) of util-linux does.
+// Starts processes that end with their parent: a hung process does not notice that its channel has closed, and would keep its port from
+// the next gateway. On Linux, setpriv(1) of util-linux asks the kernel for this; Node.js has no API for it.
 
-/**
- * Time to find out whether `setpriv` can make workers end with their primary. After that, workers are started without it, and one that hangs
- * may outlive the primary.
- */
+/** Time to find out whether `setpriv` works. After that, workers are started without it, and a hung one may outlive the primary. */
 const LAUNCHER_TRY_MS_MAX = 2_000;
 
 const SETPRIV = '/usr/bin/setpriv';
 const SETPRIV_WORDS = ['--pdeathsig', 'KILL', '--'];
 
 /**
- * The words to put before a command, so that its process gets SIGKILL when the thread that started it ends. The process id stays.
- * @returns nothing where that is unavailable: there, a process ends when it sees its channel close.
+ * The words before a command whose process gets SIGKILL when the thread that started it ends.
+ * @returns none where that is unavailable: there, a process ends when it sees its channel close.
  */
 export function endWithParent(): readonly string[] {
   if (process.platform !== 'linux' || !existsSync(SETPRIV)) return [];
-  // Another implementation of setpriv may not know the option.
+  // Another setpriv may not know the option.
   const { status } = spawnSync(SETPRIV, [...SETPRIV_WORDS, SETPRIV, '--version'], {
     stdio: 'ignore',
     timeout: LAUNCHER_TRY_MS_MAX,
@@ -70,87 +66,85 @@ export function endWithParent(): readonly string[] {
   return status === 0 ? [SETPRIV, ...SETPRIV_WORDS] : [];
 }
 
-/** `workerBounds`, and how long a question to workers may take. */
 export type FleetBounds = Readonly<Record<keyof typeof workerBounds | 'peerAnswerMsMax', number>>;
 
-/** The plan that all slots start their workers from. */
+/** How all slots start their workers. */
 export interface WorkerPlan {
-  /** Rejects, with a message for an operator, when workers should not open the store. */
+  /** Rejects with a message for an operator when workers should not open the store. */
   readonly checkStore: () => Promise<void>;
   readonly module: URL;
-  /** The words before Node.js in a worker's command (`endWithParent`). */
+  /** Before Node.js in a worker's command (`endWithParent`). */
   readonly launcher: readonly string[];
   readonly environment: NodeJS.ProcessEnv;
   readonly start: Omit<StartMessage, 'kind' | 'slot'>;
   readonly bounds: FleetBounds;
 }
 
-/** A slot, and the process in it that can be asked. */
+/** A slot, and its process that can be asked. */
 export interface AskedWorker {
   readonly slot: number;
   readonly state: SlotState;
-  /** `undefined` when no process can answer. */
+  /** `undefined` when none can answer. */
   readonly worker: ChildProcess | undefined;
   readonly storeObstacle: string;
 }
 
 interface SlotObserver {
-  /** Called after each change of the slot's state. */
+  /** After each change of the slot's state. */
   onState(): void;
-  /** Gets the messages that concern more than this slot: listening, heartbeats, reports, answers to views, written and forgotten. */
+  /** Gets the messages that concern more than this slot. */
   onMessage(worker: ChildProcess, message: FromWorker): void;
   /** The worker ended by itself after it had listened. */
   onDeath(): void;
-  /** The process is gone, and all its messages have arrived. */
+  /** The process is gone, and its messages have arrived. */
   onExit(worker: ChildProcess): void;
 }
 
 /**
- * Turns off V8's pretenuring in workers: if objects from one allocation site have lived long, V8 allocates the next ones in old
- * space. The objects of a call live as long as its backend takes, so this happened to them, and a dead object in old space keeps its
- * whole call alive until the next full collection. Scavenges then copied half of all memory and took a third of a worker's time.
+ * Turns off V8's pretenuring: after objects of an allocation site have lived long, V8 allocates the next in old space. The objects of a
+ * call live as long as its backend takes, and one dead object in old space keeps its whole call until the next full collection. Scavenges
+ * then copied half of all memory and took a third of a worker's time.
  */
 const WORKER_NODE_OPTIONS = ['--no-allocation-site-pretenuring'];
 
 /**
- * The heap gets half of a worker's memory; the other half is for message bodies outside it and for memory that no collector manages.
- * `--expose-gc` lets a worker short of memory collect garbage when it chooses (fair/overload-watch.ts).
+ * The heap gets half of a worker's memory; the rest is for message bodies and memory that no collector manages. `--expose-gc` lets a
+ * worker short of memory collect garbage (fair/overload-watch.ts).
  */
 function memoryNodeOptions({ workerMemoryBytes }: StartMessage['options']): string[] {
   return [`--max-old-space-size=${Math.floor(workerMemoryBytes / 2 ** 21)}`, '--expose-gc'];
 }
 
+const NO_OBSTACLES = { storeObstacle: '', storeStaleness: '', keysObstacle: '', isKeyless: false };
+
 export class Slot {
   readonly number: number;
   readonly #plan: WorkerPlan;
-  readonly #turns: StartQueue;
+  readonly #startQueue: StartQueue;
   readonly #observer: SlotObserver;
   readonly #logger: Logger;
   #state: SlotState = 'waiting';
   #worker: ChildProcess | undefined;
-  /** `waiting`: starts the next fork; `starting`, `stopping`: kills a worker that takes too long. Cleared when the state changes. */
+  /** `waiting`: forks; `starting`, `stopping`: kills a worker that takes too long. Cleared when the state changes. */
   #timer: NodeJS.Timeout | undefined;
   #listeningSinceMs = 0;
-  /** The version of the program that the worker runs, as it says itself; `''` before it listens. */
+  /** As the worker says; `''` before it listens. */
   #version = '';
   #startFailure: string | undefined;
   #hasLeft = false;
   #failedStartsInARow = 0;
   #restartsInARow = 0;
-  /** The obstacles that the worker last reported. */
-  #storeObstacle = '';
-  #storeStaleness = '';
-  #keysObstacle = '';
-  #isKeyless = false;
-  /** The readiness that the worker was last told. */
+  /** As the worker last reported. */
+  #obstacles = NO_OBSTACLES;
+  /** What the worker was told last. */
   #toldReady: boolean | undefined;
-  /** A worker died with a signal that a damaged store would cause. */
+  /** A worker died as from a damaged store. */
   #isStoreSuspect = false;
 
-  constructor(number: number, plan: WorkerPlan, turns: StartQueue, observer: SlotObserver, logger: Logger) {
+  constructor(number: number, plan: WorkerPlan, startQueue: StartQueue, observer: SlotObserver, logger: Logger) {
     this.number = number;
     this.#plan = plan;
-    this.#turns = turns;
+    this.#startQueue = startQueue;
     this.#observer = observer;
     this.#logger = logger.child({ slot: number });
   }
@@ -159,17 +153,17 @@ export class Slot {
     return this.#state;
   }
 
-  /** The process that serves requests, or may soon; `undefined` when there is none. */
+  /** The process that serves requests, or soon may. */
   get servingWorker(): ChildProcess | undefined {
     return this.#state === 'stopping' ? undefined : this.#worker;
   }
 
-  /** Whether a worker that was told to retire gets no more connections. */
+  /** Whether a retired worker gets no more connections. */
   get hasLeft(): boolean {
     return this.#hasLeft || this.#state !== 'draining';
   }
 
-  /** Whether so many starts in a row have failed that readiness does not wait for this slot. Starts continue all the same. */
+  /** Whether so many starts in a row have failed that readiness does not wait. Starts continue. */
   get isFailing(): boolean {
     return this.#failedStartsInARow >= this.#plan.bounds.workerStartTriesMax;
   }
@@ -180,31 +174,28 @@ export class Slot {
       slot: this.number,
       isListening,
       isFailing: this.isFailing,
-      storeObstacle: this.#storeObstacle,
-      storeStaleness: this.#storeStaleness,
-      keysObstacle: this.#keysObstacle,
-      isKeyless: this.#isKeyless,
+      ...this.#obstacles,
     };
   }
 
-  /** The process that can report its figures; `undefined` when there is none. */
+  /** The process that can report its figures. */
   get answeringWorker(): ChildProcess | undefined {
     return ['listening', 'draining', 'drained'].includes(this.#state) ? this.#worker : undefined;
   }
 
   get askedWorker(): AskedWorker {
     const [slot, state, worker] = [this.number, this.#state, this.answeringWorker];
-    return { slot, state, worker, storeObstacle: this.#storeObstacle };
+    return { slot, state, worker, storeObstacle: this.#obstacles.storeObstacle };
   }
 
-  /** Tells a listening worker the readiness, unless it was told the same before. */
+  /** Tells a listening worker, unless it was told the same before. */
   tellReadiness(isReady: boolean): void {
     if (this.#state !== 'listening' || this.#worker === undefined || this.#toldReady === isReady) return;
     this.#toldReady = isReady;
     sendToWorker(this.#worker, { kind: 'readiness', isReady });
   }
 
-  /** Why the last start failed; `undefined` once a worker listens. */
+  /** `undefined` once a worker listens. */
   get startFailure(): string | undefined {
     return this.#failedStartsInARow > 0 ? this.#startFailure : undefined;
   }
@@ -213,27 +204,24 @@ export class Slot {
     return this.#version;
   }
 
-  /** Starts a worker when it is this slot's turn. */
   start(): void {
-    this.#turns.ask(() => this.#begin());
+    this.#startQueue.ask(() => this.#begin());
   }
 
-  /** @returns false when the slot has nothing to start any more. */
+  /** @returns false when there is nothing to start any more. */
   #begin(): boolean {
     if (!this.#advance('fork')) return false;
     const { module, launcher, environment, start, bounds } = this.#plan;
     const [execPath = process.execPath, ...words] = [...launcher, process.execPath];
     this.#startFailure = undefined;
-    this.#storeObstacle = this.#storeStaleness = '';
-    this.#keysObstacle = '';
-    this.#isKeyless = false;
+    this.#obstacles = NO_OBSTACLES;
     this.#toldReady = undefined;
     this.#timer = setTimeout(() => {
       this.#startFailure ??= `not listening after ${bounds.workerStartMsMax} ms`;
       this.#worker?.kill('SIGKILL');
     }, bounds.workerStartMsMax);
     try {
-      // The `advanced` serialization keeps byte arrays and `undefined`.
+      // `advanced` keeps byte arrays and `undefined`.
       const worker = fork(module, {
         env: environment,
         execPath,
@@ -244,7 +232,7 @@ export class Slot {
       this.#worker = worker;
       this.#supervise(worker);
     } catch (error) {
-      // Some fork errors are thrown, others come as events. Handled after `StartQueue` has finished granting this turn.
+      // Some fork errors are thrown, others are events. Handled after `StartQueue` has begun this start.
       const reason = error instanceof Error ? error.message : String(error);
       setImmediate(() => this.#onForkRefused(reason));
     }
@@ -257,31 +245,26 @@ export class Slot {
       (message) => this.#onMessage(worker, message),
       () => this.#logger.error('the worker sent an unknown message, which is ignored'),
     );
-    // After `close`, unlike `exit`, no message can arrive any more, so the reason of a failed start is known.
+    // Unlike `exit`, `close` comes after the last message, such as the reason of a failed start.
     worker.once('close', (status, signal) => {
-      if (this.#state === 'listening') this.#isStoreSuspect = isMemoryFault(signal);
+      // As of a mapped file that was truncated or is corrupt.
+      if (this.#state === 'listening') this.#isStoreSuspect = signal === 'SIGBUS' || signal === 'SIGSEGV';
       this.#onClose(worker, endingInWords(status, signal));
     });
     worker.on('error', (error) => {
-      // A process that could not be created has no exit.
+      // A process that could not be created has no `close`.
       if (worker.pid === undefined) this.#onClose(worker, error.message);
     });
     sendToWorker(worker, { kind: 'start', slot: this.number, ...this.#plan.start });
   }
 
-  /** Drains the worker; one that has not listened yet has nothing to finish, and is stopped. */
-  drain(): void {
-    this.#startEnding('drain');
-  }
-
-  /** Same as `drain`, for a worker whose sessions continue in its successor. */
-  retire(): void {
-    this.#startEnding('retire');
-  }
-
-  #startEnding(kind: 'drain' | 'retire'): void {
+  /**
+   * Drains the worker; one that has not listened has nothing to finish, and is stopped.
+   * @param kind `retire` for a worker whose sessions continue in its successor.
+   */
+  drain(kind: 'drain' | 'retire' = 'drain'): void {
     const hasListened = this.#state === 'listening';
-    // A retired worker still waits for late requests; a drain ends that wait.
+    // A retired worker waits for late requests; a drain ends that.
     if (kind === 'drain' && this.#state === 'draining' && this.#worker) sendToWorker(this.#worker, { kind });
     if (!this.#advance('drain')) return;
     if (!hasListened) this.#tellToStop(this.#plan.bounds.workerStopMs, 0);
@@ -289,14 +272,14 @@ export class Slot {
   }
 
   /**
-   * @param withinMs the time after which the worker is killed.
-   * @param farewellsMs the part of it for telling backends that their sessions have ended.
+   * @param withinMs after this, the worker is killed.
+   * @param farewellsMs the part of it for telling backends that sessions have ended.
    */
   stop(withinMs: number, farewellsMs: number): void {
     if (this.#advance('stop')) this.#tellToStop(withinMs, farewellsMs);
   }
 
-  /** Kills the worker, without a message and without replacing it. */
+  /** Without a message, and without a successor. */
   kill(): void {
     this.#advance('stop');
     this.#worker?.kill('SIGKILL');
@@ -336,16 +319,16 @@ export class Slot {
       case 'drained':
         this.#advance('drained');
         return;
-      case 'store':
-        this.#storeObstacle = message.obstacle;
-        this.#storeStaleness = message.staleness ?? '';
-        this.#observer.onState();
-        return;
-      case 'keys':
-        this.#keysObstacle = message.obstacle;
-        this.#isKeyless = message.isInTheWay;
-        this.#observer.onState();
-        return;
+      case 'store': {
+        const { obstacle: storeObstacle, staleness: storeStaleness = '' } = message;
+        this.#obstacles = { ...this.#obstacles, storeObstacle, storeStaleness };
+        return this.#observer.onState();
+      }
+      case 'keys': {
+        const { obstacle: keysObstacle, isInTheWay: isKeyless } = message;
+        this.#obstacles = { ...this.#obstacles, keysObstacle, isKeyless };
+        return this.#observer.onState();
+      }
       case 'report':
       case 'view':
       case 'heartbeat':
@@ -373,7 +356,7 @@ export class Slot {
     if (this.#advance('exit') && before === 'starting') this.#onFailedStart(this.#startFailure);
   }
 
-  /** Retries without limit: the delay grows, so that the log is not flooded, but the cause may be fixed at any time. */
+  /** Retries without limit, at growing intervals: the cause may be removed at any time. */
   #onFailedStart(reason: string): void {
     const failedStarts = ++this.#failedStartsInARow;
     const delayMs = startRetryDelayMs(failedStarts, this.#plan.bounds);
@@ -391,7 +374,7 @@ export class Slot {
     this.#timer = setTimeout(() => this.#startAgain(), delayMs);
   }
 
-  /** Checks a suspect store first: one that kills its readers would kill each new worker at its first request. */
+  /** A store that kills its readers would kill each new worker at its first request. */
   #startAgain(): void {
     if (!this.#isStoreSuspect) {
       this.start();
@@ -416,15 +399,10 @@ export class Slot {
     if (next === undefined) return false;
     clearTimeout(this.#timer);
     this.#state = next;
-    if (before === 'starting') this.#turns.end(this.#endingOfStart(next));
+    if (before === 'starting') this.#startQueue.end(this.#endingOfStart(next));
     this.#observer.onState();
     return true;
   }
-}
-
-/** Whether the signal is typical of a mapped file that was truncated or is corrupt. */
-function isMemoryFault(signal: NodeJS.Signals | null): boolean {
-  return signal === 'SIGBUS' || signal === 'SIGSEGV';
 }
 
 function endingInWords(status: number | null, signal: NodeJS.Signals | null): string {
@@ -432,13 +410,13 @@ function endingInWords(status: number | null, signal: NodeJS.Signals | null): st
   return signal ?? `exit status ${status}`;
 }
 
-/** The delay before a failed start is retried, ms; reduced by up to half, at random, so that slots do not all retry at once. */
+/** In ms; random, so that slots do not all retry at once. */
 export function startRetryDelayMs(failedStarts: number, bounds: FleetBounds, random = Math.random()): number {
   const delayMs = delayAfter(failedStarts - 1, bounds.workerRestartDelayMsMin, bounds.workerStartRetryMsMax);
   return Math.round(withJitter(delayMs, random));
 }
 
-/** The delay before a restart, ms, after `restartsBefore` others in quick succession. The first restart is immediate. */
+/** In ms, after other restarts in quick succession. The first is immediate. */
 export function restartDelayMs(restartsBefore: number, bounds: FleetBounds): number {
   if (restartsBefore === 0) return 0;
   return delayAfter(restartsBefore - 1, bounds.workerRestartDelayMsMin, bounds.workerRestartDelayMsMax);

@@ -1,5 +1,4 @@
-// The pages of the admin listener that show an operator what happens in the workers, and why. Each
-// page asks all workers and combines their answers. Cold path.
+// The pages of the admin listener that show what happens in the workers, and why. Cold path.
 import type { ChildProcess } from 'node:child_process';
 import type { ViewQuestion, ToWorker } from '../process/index.js';
 import { limits, isLogLevel, LOG_LEVELS, type LogLevel } from '../shared/index.js';
@@ -7,15 +6,14 @@ import { jsonPage, type AdminChanges, type AdminPage, type AdminPages } from './
 import { WorkerPolls } from './worker-polls.js';
 import type { AskedWorker } from './slot.js';
 
-// Asks all workers an operator's question, and gathers the answers that come in time. A worker that
-// hangs is shown as silent, so that the answers of the others still appear.
+// Asks all workers a question, and gathers the answers that come in time. A hung worker is shown as silent.
 
-/** Time for workers to answer an operator's query. After that, a worker that has not answered is reported as silent. */
+/** After that, a worker that has not answered is silent. */
 const ADMIN_VIEW_MS_MAX = 2_000;
 
 export interface WorkerAnswer extends Omit<AskedWorker, 'worker'> {
   readonly pid: number | undefined;
-  /** `undefined` when the worker did not answer in time, or there is none. */
+  /** `undefined` when there is none in time. */
   readonly answer: unknown;
 }
 
@@ -47,7 +45,6 @@ export class Views {
     this.#rounds.onAnswer(worker, ticket, answer);
   }
 
-  /** The worker has ended. */
   onGone(worker: ChildProcess): void {
     this.#rounds.onGone(worker);
   }
@@ -94,7 +91,7 @@ export function viewChanges(sources: Pick<ViewPageSources, 'setLogLevel'>): Admi
   };
 }
 
-/** `silent` can only be set at the start: otherwise anyone who can reach the listener could hide later log lines. */
+/** `silent` only at the start: otherwise anyone who can reach the listener could hide later log lines. */
 const CHANGEABLE_LEVELS = LOG_LEVELS.filter((level) => level !== 'silent');
 
 const TOO_MANY = jsonPage(503, { detail: 'too many questions to the workers at once; try again' });
@@ -119,12 +116,10 @@ function perWorker(answers: readonly WorkerAnswer[]): object {
   return { backends, silent: silentOf(answers) };
 }
 
-/** Slots whose workers did not answer. */
 function silentOf(answers: readonly WorkerAnswer[]): number[] {
   return answers.flatMap(({ slot, answer }) => (answer === undefined ? [slot] : []));
 }
 
-/** The items of a worker's list. */
 function listOf(answer: unknown): readonly object[] {
   if (typeof answer !== 'object' || answer === null || !('list' in answer)) return [];
   return Array.isArray(answer.list) ? (answer.list as object[]) : [];
@@ -132,7 +127,7 @@ function listOf(answer: unknown): readonly object[] {
 
 type Ask = (question: ViewQuestion, gather: PageMaker) => Promise<AdminPage>;
 
-/** Lists sessions slot by slot. `cursor` is where the page begins: `slot.offset`. */
+/** Slot by slot. `cursor` is where the page begins: `slot.offset`. */
 async function sessionsPage(query: URLSearchParams, ask: Ask): Promise<AdminPage> {
   const limit = Number(query.get('limit') ?? limits.viewPageMax);
   const [, first = '0', offset = '0'] = /^(\d{1,4})\.(\d{1,9})$/.exec(query.get('cursor') ?? '0.0') ?? [];
@@ -164,7 +159,7 @@ async function explainPage(query: URLSearchParams, ask: Ask): Promise<AdminPage>
     return jsonPage(400, { detail: 'give ?subject= and &virtual_host=, and optionally &tool=' });
   }
   return ask({ view: 'explain', subject, virtualHost, tool: query.get('tool') ?? '' }, (all) => {
-    // After a reload, requests are decided by the new worker of a slot; its predecessor still answers, too.
+    // After a reload, a slot's new worker decides; its predecessor answers, too.
     const serving = new Set(all.filter(({ state }) => state === 'listening').map(({ slot }) => slot));
     const answers = all.filter(({ slot, state }) => state === 'listening' || !serving.has(slot));
     return jsonPage(200, {

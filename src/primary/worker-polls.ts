@@ -1,11 +1,11 @@
-// Asks several workers at once, and gathers the answers that come in time. A worker that has ended is not waited for. Cold path.
+// Asks several workers at once, and gathers the answers that come in time. Cold path.
 import type { ChildProcess } from 'node:child_process';
 import { metricFamilies, SeriesSum, type Series } from '../metrics/index.js';
 import type { ToWorker } from '../process/index.js';
 
 export interface WorkerPoll<Answer> {
   readonly answers: ReadonlyMap<ChildProcess, Answer>;
-  /** The workers that have neither answered nor ended. */
+  /** Neither answered nor ended. */
   readonly silent: ReadonlySet<ChildProcess>;
 }
 
@@ -19,12 +19,11 @@ export class WorkerPolls<Answer> {
   readonly #open = new Map<number, OpenPoll<Answer>>();
   #lastTicket = 0;
 
-  /** How many polls are open. */
   get count(): number {
     return this.#open.size;
   }
 
-  /** @param send asks a worker, which answers with the ticket. */
+  /** @param send asks a worker, which repeats the ticket. */
   async ask(
     workers: Iterable<ChildProcess>,
     answerMsMax: number,
@@ -33,26 +32,26 @@ export class WorkerPolls<Answer> {
     const ticket = ++this.#lastTicket;
     let end = (): void => {};
     const done = new Promise<void>((resolve) => (end = resolve));
-    const round: OpenPoll<Answer> = { answers: new Map(), silent: new Set(workers), end };
-    this.#open.set(ticket, round);
+    const poll: OpenPoll<Answer> = { answers: new Map(), silent: new Set(workers), end };
+    this.#open.set(ticket, poll);
     const timer = setTimeout(end, answerMsMax);
-    for (const worker of round.silent) send(worker, ticket);
-    if (round.silent.size === 0) end();
+    for (const worker of poll.silent) send(worker, ticket);
+    if (poll.silent.size === 0) end();
     await done;
     clearTimeout(timer);
     this.#open.delete(ticket);
-    return round;
+    return poll;
   }
 
   onAnswer(worker: ChildProcess, ticket: number, answer: Answer): void {
-    const round = this.#open.get(ticket);
-    if (round?.silent.has(worker) !== true) return;
-    round.answers.set(worker, answer);
-    settle(round, worker);
+    const poll = this.#open.get(ticket);
+    if (poll?.silent.has(worker) !== true) return;
+    poll.answers.set(worker, answer);
+    settle(poll, worker);
   }
 
   onGone(worker: ChildProcess): void {
-    for (const round of this.#open.values()) settle(round, worker);
+    for (const poll of this.#open.values()) settle(poll, worker);
   }
 }
 
@@ -60,14 +59,12 @@ function settle({ silent, end }: OpenPoll<unknown>, worker: ChildProcess): void 
   if (silent.delete(worker) && silent.size === 0) end();
 }
 
-// Gathers the figures of all workers on request, and adds them up. Cold path.
-//
-// A counter must never fall, or its rate would jump. So a worker's last report still counts when it does not answer in time, and
-// forever after its death: only what it counted since that report is lost.
+// Adds up the figures of all workers. A counter must never fall, or its rate would jump: a worker's last report counts while it does not
+// answer, and for ever after its death.
 
 export interface GatheredFigures {
   readonly series: readonly Series[];
-  /** How many workers did not answer, so that their figures are from an earlier report. */
+  /** Workers that did not answer: their figures are from an earlier report. */
   readonly silentCount: number;
 }
 
@@ -77,10 +74,10 @@ export class FleetFigures {
   readonly #send: (worker: ChildProcess, message: ToWorker) => void;
   readonly #bounds: FigureBounds;
   readonly #latest = new Map<ChildProcess, readonly Series[]>();
-  /** The sums of workers that have ended. */
+  /** Of workers that have ended. */
   readonly #retired = new SeriesSum();
-  readonly #rounds = new WorkerPolls<void>();
-  /** The gathering that is under way, or recent enough to be reused. */
+  readonly #polls = new WorkerPolls<void>();
+  /** Under way, or recent enough to be reused. */
   #gathered: Promise<GatheredFigures> | undefined;
 
   constructor(send: (worker: ChildProcess, message: ToWorker) => void, bounds: FigureBounds) {
@@ -89,8 +86,8 @@ export class FleetFigures {
   }
 
   /**
-   * A request made during a gathering, or soon after it, gets the same result, because each gathering costs every worker time.
-   * @param workers returns the workers that can answer.
+   * Requests in quick succession get one result, because each gathering costs every worker time.
+   * @param workers that can answer.
    */
   async gather(workers: () => Iterable<ChildProcess>): Promise<GatheredFigures> {
     if (this.#gathered === undefined) {
@@ -104,7 +101,7 @@ export class FleetFigures {
   }
 
   async #gather(workers: Iterable<ChildProcess>): Promise<GatheredFigures> {
-    const { silent } = await this.#rounds.ask(workers, this.#bounds.peerAnswerMsMax, (worker, ticket) =>
+    const { silent } = await this.#polls.ask(workers, this.#bounds.peerAnswerMsMax, (worker, ticket) =>
       this.#send(worker, { kind: 'report', ticket }),
     );
     const sum = new SeriesSum();
@@ -115,15 +112,15 @@ export class FleetFigures {
 
   onReport(worker: ChildProcess, ticket: number, series: readonly Series[]): void {
     this.#latest.set(worker, series);
-    this.#rounds.onAnswer(worker, ticket);
+    this.#polls.onAnswer(worker, ticket);
   }
 
-  /** The worker has ended, and its gauges with it. */
+  /** Gauges end with their worker. */
   onGone(worker: ChildProcess): void {
     for (const series of this.#latest.get(worker) ?? []) {
       if (metricFamilies[series.name].type !== 'gauge') this.#retired.add(series);
     }
     this.#latest.delete(worker);
-    this.#rounds.onGone(worker);
+    this.#polls.onGone(worker);
   }
 }

@@ -22,7 +22,7 @@ class KeptTurns extends StartQueue {
 class Scene {
   readonly slot: Slot;
   readonly journal: Journal;
-  readonly turns = new KeptTurns({ turnsMax: 1, failuresMax: Infinity }, () => undefined);
+  readonly turns = new KeptTurns({ startsAtOnceMax: 1, failuresMax: Infinity }, () => undefined);
   deaths = 0;
 
   constructor(t: Test, stub: StubPlan, bounds: Partial<FleetBounds> = {}, module = stubModule) {
@@ -97,10 +97,10 @@ t.test('a worker’s report about the store and the keys is forgotten with the w
 t.test('a retiring worker has left when it says so, and is told to drain only once', async (t) => {
   const scene = await new Scene(t, { drain: 'ignore' }).listening();
   t.ok(scene.slot.hasLeft, 'there is nobody to wait for');
-  scene.slot.retire();
+  scene.slot.drain('retire');
   t.same([scene.slot.state, scene.slot.hasLeft], ['draining', false]);
   await until('it has left', () => scene.slot.hasLeft);
-  scene.slot.retire();
+  scene.slot.drain('retire');
   scene.slot.drain();
   await scene.journal.entry('drain', 0);
   t.equal(scene.journal.entries('retire', 0).length, 1);

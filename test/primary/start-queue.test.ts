@@ -2,10 +2,10 @@ import t from 'tap';
 import { StartQueue } from '../../src/primary/start-queue.js';
 
 /** A queue whose starts only record that they began. */
-function createTurns(turnsMax: number, failuresMax: number) {
+function createTurns(startsAtOnceMax: number, failuresMax: number) {
   const begun: string[] = [];
   const givenUp: string[] = [];
-  const turns = new StartQueue({ turnsMax, failuresMax }, (reason) => givenUp.push(reason));
+  const turns = new StartQueue({ startsAtOnceMax, failuresMax }, (reason) => givenUp.push(reason));
   const ask = (name: string, isWanted = true): void =>
     turns.ask(() => {
       if (isWanted) begun.push(name);
