@@ -1,12 +1,12 @@
-// The optional bootstrap feature: two helper endpoints without authentication, to try the gateway before a control plane
-// issues tokens and writes configs. The production build leaves this folder out, so nothing may import it statically.
+// The optional bootstrap feature: two endpoints without authentication, to try the gateway without a control plane. The production build
+// leaves this folder out, so nothing imports it statically.
 import { type Endpoint, type EndpointAnswer, type Logger, subjectHash } from '../shared/index.js';
 import type { TokenOptions } from '../config/index.js';
 import type { Store } from '../store/index.js';
 import { TokenMinter } from '../auth/index.js';
 import { decodeUserConfig } from '../user-config/index.js';
 
-/** @param parameter the path segment, still percent-encoded. @returns the subject, or the answer that refuses it. */
+/** @param parameter percent-encoded. @returns the subject, or the answer that refuses it. */
 function decodeSubject(parameter: string): string | EndpointAnswer {
   try {
     const subject = decodeURIComponent(parameter);
@@ -16,21 +16,16 @@ function decodeSubject(parameter: string): string | EndpointAnswer {
   }
 }
 
-/** Answers of the helper endpoints: a line of text for a person at a terminal. */
+/** A line of text for a person at a terminal. */
 function plainText(status: number, body: string): EndpointAnswer {
   return { status, contentType: 'text/plain', body };
 }
 
-/** The message of a failure, for the log and for the person who tries the gateway. */
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
-/** What the helper endpoints use of the dataplane. */
+/** What the endpoints use of the dataplane. */
 export interface BootstrapContext {
   readonly token: TokenOptions;
   readonly store: Store;
-  /** Resolves when every worker has dropped what it cached of the subject. */
+  /** Resolves when every worker has dropped what it has of the subject. */
   announceWritten(subject: string): Promise<void>;
   readonly logger: Logger;
 }
@@ -62,10 +57,7 @@ function createTokenEndpoint({ token }: Pick<BootstrapContext, 'token'>): Endpoi
   };
 }
 
-/**
- * `POST …/admin/userconfigs/{subject}`: stores the body's bytes as a user config, and answers only when every worker
- * serves it (specification 2.8).
- */
+/** `POST …/admin/userconfigs/{subject}`: stores the body as a user config, and answers when every worker serves it (specification 2.8). */
 function createUserConfigEndpoint(context: BootstrapContext): Endpoint {
   return {
     method: 'POST',
@@ -84,10 +76,7 @@ function createUserConfigEndpoint(context: BootstrapContext): Endpoint {
   };
 }
 
-/**
- * A subject that the store cannot encode as a key fails like any other store failure (500): reading under that subject
- * gives the same answer.
- */
+/** A subject that cannot be a key of the store gets 500, as when it is read. */
 async function writeUserConfig(context: BootstrapContext, subject: string, body: Buffer): Promise<EndpointAnswer> {
   const { store, logger } = context;
   try {
@@ -100,7 +89,10 @@ async function writeUserConfig(context: BootstrapContext, subject: string, body:
     await context.announceWritten(subject);
   } catch (error) {
     logger.error({ err: error, subject: subjectHash(subject) }, 'a written user config could not be announced');
-    return plainText(500, `The user config is stored, but not every worker uses it yet: ${reasonOf(error)}`);
+    return plainText(
+      500,
+      `The user config is stored, but not every worker uses it yet: ${error instanceof Error ? error.message : String(error)}`,
+    );
   }
   return plainText(202, 'Added');
 }
@@ -109,7 +101,7 @@ function isJsonType(contentType: string): boolean {
   return contentType.split(';', 1)[0]?.trim().toLowerCase() === 'application/json';
 }
 
-/** RFC 8259 section 8.1: UTF-8, without a byte order mark. */
+/** UTF-8 without a byte order mark (RFC 8259 section 8.1). */
 function isJson(body: Buffer): boolean {
   try {
     JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));

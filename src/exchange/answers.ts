@@ -1,4 +1,4 @@
-// Builds the gateway's own JSON-RPC answers, and gives answers to the caller in a form that the caller accepts.
+// Builds the gateway's own JSON-RPC answers, and gives answers to callers as they accept them.
 import { encodeEvent, requestIdIn } from '../bytes/index.js';
 import type { ClientMessage, ClientBatch, ParsedClientMessage } from '../mcp/index.js';
 import { limits, type Refusal, type RpcError, refusals } from '../shared/index.js';
@@ -8,31 +8,31 @@ import { EventPieces, PartPieces } from './piece-source.js';
 import { PieceSender } from './piece-sender.js';
 import type { IdSpan } from '../upstream/index.js';
 
-/** What is written around a merged list to make it the answer to one request. */
+/** What is written around a merged list to make it an answer. */
 export interface AnswerFrame {
-  /** The message up to the value of `result`. */
+  /** Up to the value of `result`. */
   readonly head: string;
-  /** `event` when the message is sent as an event of a stream. */
+  /** `event`: the message is an event of a stream. */
   readonly form: 'message' | 'event';
-  /** Members of the result beside the list. */
+  /** Beside the list. */
   readonly extras?: ResultExtras | undefined;
 }
 
-/** What a result has beside its list: in the modern era, the server's name, and how long and for whom the result may be cached. */
+/** In the modern era: the server's name, and how long and for whom the result may be cached. */
 export interface ResultExtras {
-  /** Members as JSON, each followed by a comma. */
+  /** JSON, each followed by a comma. */
   readonly members: string;
   readonly meta: Readonly<Record<string, unknown>>;
 }
 
 const HEAD = Buffer.from('{"jsonrpc":"2.0","id":');
 
-/** The request's id, in the bytes of its body. */
+/** In the bytes of the request's body. */
 export function idSpanOf(exchange: Exchange, message: ClientMessage): IdSpan {
   return { bytes: exchange.request.body, start: message.idStart, end: message.idEnd };
 }
 
-/** A response with a result, given as JSON. The id is copied byte for byte. */
+/** @param result JSON. The id is copied byte for byte. */
 export function resultMessage(id: IdSpan, result: Uint8Array | string): Buffer {
   const resultBytes = typeof result === 'string' ? Buffer.from(result) : result;
   return Buffer.concat([HEAD, idBytes(id), RESULT, resultBytes, TAIL]);
@@ -42,16 +42,13 @@ export function errorMessage(id: IdSpan, error: RpcError): Buffer {
   return Buffer.concat([HEAD, idBytes(id), ERROR, Buffer.from(JSON.stringify(error)), TAIL]);
 }
 
-/**
- * What has to be written around a result to make it the answer of the exchange.
- * @param isStreaming whether the exchange's event stream is already open.
- */
+/** @param isStreaming whether the exchange's event stream is open. */
 export function answerFrame(exchange: Exchange, id: IdSpan, isStreaming: boolean, extras?: ResultExtras): AnswerFrame {
   const head = `${HEAD.toString()}${idBytes(id).toString()}${RESULT.toString()}`;
   return { head, form: isStreaming || acceptsOnlyEvents(exchange) ? 'event' : 'message', extras };
 }
 
-/** Gives a whole JSON-RPC answer: one JSON object, unless the caller accepts event streams only (specification 2.2). */
+/** Gives a whole answer: one JSON object, unless the caller accepts event streams only (specification 2.2). */
 export function answer(exchange: Exchange, message: Buffer, sessionId?: string): void {
   const isEvent = acceptsOnlyEvents(exchange);
   if (isEvent && message.length > limits.readAtOnceBytesMax && sessionId === undefined)
@@ -59,21 +56,21 @@ export function answer(exchange: Exchange, message: Buffer, sessionId?: string):
   else answerEncoded(exchange, isEvent ? encodeEvent(message) : message, sessionId);
 }
 
-/** Like `answer`, with bytes that are valid only until this function returns. */
+/** Like `answer`, for bytes that are valid only until this function returns. */
 export function answerVolatile(exchange: Exchange, message: Buffer): void {
   const isCopiedLater = exchange.copiesSmallBodies && message.length <= REUSED_BUFFER_BYTES;
   if (acceptsOnlyEvents(exchange)) answer(exchange, copied(message));
   else exchange.respond(200, 'application/json', isCopiedLater ? message : copied(message));
 }
 
-/** Like `answer`, with a message in parts, which are joined. */
+/** Like `answer`, for a message in parts. */
 export function answerJoined(exchange: Exchange, parts: readonly Buffer[]): void {
   if (acceptsOnlyEvents(exchange)) return answer(exchange, joined(parts));
   const message = (exchange.copiesSmallBodies ? joinedForNow(parts) : undefined) ?? joined(parts);
   exchange.respond(200, 'application/json', message);
 }
 
-/** Like `answer`, for a large message, which is sent in pieces, without copying its parts into one buffer. */
+/** Like `answer`, for a large message, which is sent in pieces. */
 export function answerInParts(exchange: Exchange, parts: readonly Buffer[]): void {
   const isEvent = acceptsOnlyEvents(exchange);
   const pieces = isEvent ? new EventPieces(parts) : new PartPieces(parts);
@@ -83,8 +80,8 @@ export function answerInParts(exchange: Exchange, parts: readonly Buffer[]): voi
 }
 
 /**
- * Like `answer`, for bytes that are already an event if the caller accepts only event streams.
- * @param isStreaming whether the exchange's event stream is already open: then the bytes are an event in any case.
+ * Like `answer`, for bytes that are an event if the caller accepts only event streams.
+ * @param isStreaming whether the event stream is open: then the bytes are an event in any case.
  */
 export function answerEncoded(exchange: Exchange, bytes: Buffer, sessionId?: string, isStreaming = false): void {
   if (isStreaming || acceptsOnlyEvents(exchange)) {
@@ -95,7 +92,7 @@ export function answerEncoded(exchange: Exchange, bytes: Buffer, sessionId?: str
   }
 }
 
-/** @param status the HTTP status; with any but 200, the error is sent as one JSON object, whatever the caller accepts. */
+/** @param status with any but 200, the error is one JSON object. */
 export function answerError(exchange: Exchange, id: IdSpan, error: RpcError, status = 200): void {
   exchange.watcher?.onOutcome('rpc-error', error.code, -1);
   answerWithStatus(exchange, errorMessage(id, error), status);
@@ -106,13 +103,13 @@ export function answerWithStatus(exchange: Exchange, message: Buffer, status: nu
   else exchange.respond(status, 'application/json', message);
 }
 
-/** Refuses a request before, or instead of, answering it as JSON-RPC. */
+/** Refuses a request before or instead of answering it as JSON-RPC. */
 export function refuse(exchange: Exchange, refusal: Refusal): void {
   exchange.watcher?.onOutcome('refused', refusal.code, -1);
   exchange.respond(refusal.status, refusal.contentType, refusal.body, undefined, refusal.headers);
 }
 
-/** Accepts a notification or a response from the caller (S05). */
+/** A notification or a response from the caller (S05). */
 export function accept(exchange: Exchange): void {
   exchange.respond(202, '', '');
 }
@@ -129,28 +126,24 @@ const RESULT = Buffer.from(',"result":');
 const ERROR = Buffer.from(',"error":');
 const TAIL = Buffer.from('}');
 
-// Refusals of messages. The error that refuses a request contains the request's id where that can be read (specification 2.2): many
-// clients do not match an answer without an id to their request. Cold path.
+// Refusals of messages contain the request's id if it can be read (specification 2.2): many clients ignore an answer without it. Cold
+// path.
 
-/** The beginning of a refusal's body that is a JSON-RPC error. */
 const RPC_HEAD = '{"jsonrpc":"2.0",';
 
-/** Refuses a message. @param message the parsed body of the exchange, if it was parsed. */
+/** @param message the parsed body, if it was parsed. */
 export function refuseMessage(exchange: Exchange, refusal: Refusal, message?: ParsedClientMessage): void {
   refuse(exchange, withRequestId(refusal, exchange.request.body, message));
 }
 
-/** Refuses a body that is not a message, or a batch where none is allowed. */
+/** A body that is no message, or a batch where none is allowed. */
 export function refuseUnread(exchange: Exchange, reading: ClientBatch | 'not-json' | 'not-json-rpc'): void {
   if (typeof reading !== 'string') refuse(exchange, refusals.batchRefused);
   else if (reading === 'not-json') refuse(exchange, refusals.notJson);
   else refuseMessage(exchange, refusals.notJsonRpc, reading);
 }
 
-/**
- * Whether the body of a request that is refused because of its head is still received, so that the refusal can contain the request's id. It
- * is not if its length is unknown, since it could be very large.
- */
+/** Whether the body of a request that is refused for its head is still received, for its id. Not if its length is unknown. */
 export function hasReadableId(
   method: ExchangeRequest['method'],
   { isAmbiguous, contentLength }: { readonly isAmbiguous: boolean; readonly contentLength: string },
@@ -159,7 +152,7 @@ export function hasReadableId(
   return Number(contentLength) <= limits.readAtOnceBytesMax;
 }
 
-/** Adds the request's id. @returns the same refusal if it is no JSON-RPC error, or the body is no request with a readable id. */
+/** @returns the same refusal if it is no JSON-RPC error, or the body has no readable id. */
 export function withRequestId(refusal: Refusal, body: Buffer, message?: ParsedClientMessage): Refusal {
   if (!refusal.body.startsWith(RPC_HEAD)) return refusal;
   const id = idOf(body, message);

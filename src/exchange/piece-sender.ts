@@ -1,16 +1,11 @@
-// Hands a large answer to an exchange in pieces, as fast as the caller reads, and spread over several turns of the event loop. The answer
-// counts in the subject's share until all of it is handed over, or the exchange is over. Until then, nothing else may write to the
-// exchange. Cold path, except for large answers.
-//
+// Hands a large answer to an exchange in pieces, as fast as the caller reads, over several turns of the event loop. The answer counts in
+// the subject's share meanwhile, and nothing else may write to the exchange. Cold path, except for large answers.
 //   ready ── no room ──> waiting ── drained ──> ready ── enough for one turn ──> resting ── the next turn ──> ready
 import type { Exchange } from './exchange.js';
 import type { PieceSource } from './piece-source.js';
 import { MIB } from '../shared/index.js';
 
-/**
- * Bytes written of one large response in one turn of the event loop, however fast its caller reads. Beyond that, other responses have their
- * turn.
- */
+/** Bytes of one large answer in one turn of the event loop. Then other answers have their turn. */
 export const SENT_PER_TURN_BYTES = MIB;
 
 type State = 'ready' | 'waiting' | 'resting';
@@ -23,8 +18,8 @@ export class PieceSender {
   #isCancelled = false;
 
   /**
-   * @param exchange its stream or body must be open.
-   * @param onSent called once everything was handed over and there is room for more, or the caller is gone.
+   * @param exchange its stream or body is open.
+   * @param onSent called when everything was handed over and there is room for more, or the caller is gone.
    */
   constructor(exchange: Exchange, source: PieceSource, onSent: () => void) {
     this.#exchange = exchange;
@@ -41,7 +36,7 @@ export class PieceSender {
     this.#send();
   }
 
-  /** Drops what was not handed over yet. `onSent` is not called any more. */
+  /** Drops the rest. `onSent` is not called any more. */
   cancel(): void {
     this.#isCancelled = true;
     this.#exchange.countInPieces(0);
@@ -72,7 +67,6 @@ export class PieceSender {
     this.#onSent();
   }
 
-  /** The only writer of the state. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;

@@ -1,18 +1,18 @@
-// Splits large answers into pieces that are small enough to be made and handed over at once.
+// Splits large answers into small pieces.
 import { encodeLineBreaks, eventEnd, eventHeadText, hasLineBreak } from '../bytes/index.js';
 import { KIB } from '../shared/index.js';
 
-/** Bytes of a large response that are prepared for writing at once. The next piece follows when the connection has room. */
+/** Prepared for writing at once. */
 export const SENT_PIECE_BYTES = 64 * KIB;
 
 export interface PieceSource {
-  /** The bytes of memory that all parts take. */
+  /** Of all parts. */
   readonly bytes: number;
-  /** The next piece; `undefined` when there are no more. Its bytes are not changed afterwards. */
+  /** `undefined` when there are no more. A piece is not changed afterwards. */
   next(): Buffer | undefined;
 }
 
-/** The parts in order, split into pieces. Small parts are joined, since there may be very many. */
+/** Splits large parts, and joins small ones, of which there may be very many. */
 export class PartPieces implements PieceSource {
   readonly bytes: number;
   readonly #parts: readonly Buffer[];
@@ -40,7 +40,7 @@ export class PartPieces implements PieceSource {
     return joined.length === 1 ? piece : Buffer.concat(joined);
   }
 
-  /** The next bytes of one part; `undefined` when there are no more. */
+  /** Of one part; `undefined` when there are no more. */
   #take(bytesMax: number): Buffer | undefined {
     for (let part = this.#parts[this.#index]; part !== undefined; part = this.#parts[this.#index]) {
       const piece = part.subarray(this.#offset, this.#offset + bytesMax);
@@ -55,15 +55,14 @@ export class PartPieces implements PieceSource {
   }
 }
 
-/** One event with the parts as its data, encoded as `encodeEvent` does. */
+/** One event with the parts as its data, as `encodeEvent` makes it. */
 export class EventPieces implements PieceSource {
   readonly #parts: PartPieces;
   readonly #head: string;
   #state: 'head' | 'data' | 'over' = 'head';
-  /** The last piece ended with a CR, so an LF at the start of the next one belongs to the same line break. */
+  /** The last piece ended with a CR: an LF at the start of the next belongs to the same line break. */
   #endsWithCr = false;
 
-  /** @param head the text before the data. */
   constructor(parts: readonly Buffer[], head = eventHeadText) {
     this.#parts = new PartPieces(parts);
     this.#head = head;

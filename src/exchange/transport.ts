@@ -1,14 +1,12 @@
-// The rules of the transport (specification 2.1, 2.2), the same for every HTTP server: the checks of a request's headers, after the caller and
-// the virtual host are known and before a session is looked up; the era of a message; and the mirror, the headers in which a caller of
-// MCP 2026-07-28 repeats parts of its body. Hot path.
+// The rules of the transport (specification 2.1, 2.2) for every HTTP server: the checks of a request's headers before a session is looked
+// up; the era of a message; and the mirror, the headers in which a caller of MCP 2026-07-28 repeats parts of its body. Hot path.
 import { limits, refusals, type Refusal, REMEMBERED_HEADER_CHARS_MAX } from '../shared/index.js';
 import { type ParsedClientMessage, type Era, MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../mcp/index.js';
 import { type AcceptedTypes, type ExchangeRequest, type MirrorHeaders, NO_MIRROR } from './exchange.js';
 
-/** Different `accept` headers whose parsed form is cached, per worker; callers can invent any number. Beyond that, all are forgotten. */
+/** Different `accept` headers that are cached; callers can invent any number. Beyond that, all are forgotten. */
 export const ACCEPT_HEADERS_MAX = 256;
 
-/** What the checks need of a request's head. */
 export interface TransportHead {
   readonly accept: string;
   readonly contentType: string;
@@ -16,7 +14,7 @@ export interface TransportHead {
   readonly isMirrorTooLarge: boolean;
 }
 
-/** @returns the answer forms that the caller accepts, or why the request is refused. */
+/** @returns what the caller accepts, or why the request is refused. */
 export function checkTransport(
   { method, sessionId, mirror: { protocolVersion } }: Pick<ExchangeRequest, 'method' | 'sessionId' | 'mirror'>,
   head: TransportHead,
@@ -29,8 +27,8 @@ export function checkTransport(
   }
   if (head.isAmbiguous) return refusals.headAmbiguous;
   if (head.isMirrorTooLarge) return refusals.mirrorTooLarge;
-  // Clients send the version header on `initialize` too, with the version that they hope for (S26), so it is checked only in a session. If
-  // the header names the modern version, the body of a POST decides whether the request is modern; then the session id is ignored.
+  // Clients send the version also on `initialize`, with the one that they hope for (S26), so it is checked only in a session. With the
+  // modern version, the body of a POST decides whether it is modern, and then the session id is ignored.
   const isBodyDecisive = method === 'POST' && protocolVersion === MODERN_PROTOCOL_VERSION;
   const hasVersion = protocolVersion !== '' && sessionId !== '' && !isBodyDecisive;
   if (hasVersion && !PROTOCOL_VERSIONS.has(protocolVersion)) return refusals.protocolVersionUnsupported;
@@ -39,7 +37,7 @@ export function checkTransport(
 
 const formsByAccept = new Map<string, AcceptedTypes | undefined>();
 
-/** The answer forms by the header's text, cached, because most callers send one of a few short values. */
+/** Cached, because most callers send one of a few short values. */
 function acceptedTypesOf(accept: string): AcceptedTypes | undefined {
   if (accept.length > REMEMBERED_HEADER_CHARS_MAX) return readAccept(accept);
   if (formsByAccept.has(accept)) return formsByAccept.get(accept);
@@ -50,8 +48,8 @@ function acceptedTypesOf(accept: string): AcceptedTypes | undefined {
 }
 
 /**
- * Reads `Accept` liberally (specification 2.2): no header and wildcards mean both, and a `;` between two types, as some clients send it, counts
- * as a comma. `q=0` refuses a type or wildcard; the more specific one counts. @returns `undefined` when neither form is accepted.
+ * Reads `Accept` liberally (specification 2.2): no header and wildcards mean both, and a `;` between two types counts as a comma. `q=0`
+ * refuses a type or wildcard; the more specific one counts. @returns `undefined` when neither type is accepted.
  */
 export function readAccept(accept: string): AcceptedTypes | undefined {
   if (accept.trim() === '') return 'both';
@@ -84,15 +82,15 @@ function isJson(contentType: string): boolean {
 export type ServedEras = 'both' | Era;
 
 /**
- * The era of a caller's message: its body decides, and a header alone can only contradict the body.
- * @param version the version in the header, `''` for none. @param method the method in the header, `''` for none.
- * @returns `unclaimed` for a message with a modern header but no envelope in its body: it belongs to neither era.
+ * The era of a caller's message: its body decides, and a header can only contradict it.
+ * @param version in the header, or `''`. @param method in the header, or `''`.
+ * @returns `unclaimed` for a modern header without an envelope in the body: the message belongs to neither era.
  */
 export function eraOfMessage(message: ParsedClientMessage, version: string, method = ''): Era | 'unclaimed' {
   if (typeof message === 'object' && message.kind !== 'batch') {
     if (message.envelope !== undefined) return 'modern';
-    // On `initialize` the header only names the version that the client hopes for (S26), unless `mcp-method` names another method: then the
-    // message was admitted as a modern request. A response claims no era.
+    // On `initialize` the header is what the client hopes for (S26), unless `mcp-method` names another method: then it was admitted as
+    // modern. A response claims no era.
     if (message.method === 'initialize') return isModernHead(version, method) ? 'unclaimed' : 'legacy';
     if (message.kind === 'response') return 'legacy';
   }
@@ -100,8 +98,8 @@ export function eraOfMessage(message: ParsedClientMessage, version: string, meth
 }
 
 /**
- * What a request may need, before its body is read: `session` for one without a session id, which can only be an `initialize`, unless its
- * headers are modern. If the body is an `initialize` in spite of modern headers, the message is `unclaimed`.
+ * What a request may need, before its body is read. Without a session id and modern headers it can only be an `initialize`. An
+ * `initialize` with modern headers is `unclaimed`.
  */
 export function newSessionOrRequest({
   sessionId,
@@ -114,15 +112,15 @@ function isModernHead(version: string, method: string): boolean {
   return version === MODERN_PROTOCOL_VERSION && method !== '' && method !== 'initialize';
 }
 
-// The mirror is read up to the bounds within which it is passed on. For legacy callers, which send at most a version, no object is created.
+// The mirror is read within its bounds. Legacy callers send at most a version, for which no object is created.
 
 const PARAMETER = 'mcp-param-';
 const NO_PARAMS: readonly string[] = Object.freeze([]);
 
-/** The last mirror with only a version: nearly all legacy callers send the same version. */
+/** Nearly all legacy callers send the same version. */
 let lastOfVersion = NO_MIRROR;
 
-/** The mirror of a head that has no mirror header but the version. @param protocolVersion `''` for none. */
+/** @param protocolVersion `''` for none; there is no other mirror header. */
 export function mirrorOfVersion(protocolVersion: string): MirrorHeaders {
   if (protocolVersion === '') return NO_MIRROR;
   if (lastOfVersion.protocolVersion !== protocolVersion)
@@ -131,8 +129,8 @@ export function mirrorOfVersion(protocolVersion: string): MirrorHeaders {
 }
 
 /**
- * @param headers all headers of a request: lower-case name, value, …
- * @returns `undefined` when there are too many `mcp-param-*` headers, or they are too long in total.
+ * @param headers lower-case name, value, …
+ * @returns `undefined` when the `mcp-param-*` headers are too many or too long.
  */
 export function mirrorIn(headers: readonly string[], protocolVersion: string): MirrorHeaders | undefined {
   let method = '';
@@ -157,7 +155,7 @@ export function mirrorIn(headers: readonly string[], protocolVersion: string): M
   return { protocolVersion, method, name, params: params ?? NO_PARAMS };
 }
 
-/** Combines the values of a header that occurs twice into `a, b`, as HTTP does; different values then agree with no body. */
+/** Different values become `a, b`, as in HTTP, which agrees with no body. */
 export function combinedHeader(present: string, value: string): string {
   return present === '' || present === value ? value : `${present}, ${value}`;
 }
@@ -171,7 +169,7 @@ function addParam(params: string[], header: string, value: string): void {
   params.push(header, value);
 }
 
-/** The value without the spaces and tabs around it (RFC 9110, 5.6.3). */
+/** Without spaces and tabs around it (RFC 9110, 5.6.3). */
 function withoutSpace(value: string): string {
   let start = 0;
   let end = value.length;

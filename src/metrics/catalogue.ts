@@ -1,9 +1,9 @@
-// Every metric of the gateway, as Prometheus, the dashboard and the alert rules know it. Workers collect figures; the primary sums them and
-// adds its own. docs/operations.md and deploy/ must agree with this file, which tests verify.
+// Every metric of the gateway. Workers collect figures; the primary sums them and adds its own. Tests compare docs/operations.md and
+// deploy/ with this file.
 
-/** Bounds of buckets for durations of requests, in seconds: from a quick cache hit to a slow tool. */
+/** For requests: from a quick cache hit to a slow tool. */
 export const LATENCY_BOUNDS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
-/** Bounds for the gateway's own share and for the event loop's delay, in seconds: finer, as these are short. */
+/** For the gateway's own share and the event loop's delay, which are short. */
 export const GATEWAY_TIME_BOUNDS_S = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5,
 ];
@@ -12,7 +12,7 @@ export interface MetricFamily {
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly help: string;
   readonly labels: readonly string[];
-  /** Upper bounds of a histogram's buckets, in seconds. */
+  /** Upper bounds of a histogram's buckets. */
   readonly boundsS?: readonly number[];
 }
 
@@ -118,5 +118,5 @@ export const metricFamilies = {
 
 export type MetricName = keyof typeof metricFamilies;
 
-/** The label's value for what has no value of its own: an unknown method, or a backend beyond the maximum number. */
+/** For what has no label of its own: an unknown method, or a backend beyond the maximum number. */
 export const OTHER_LABEL = 'other';

@@ -1,14 +1,13 @@
-// What a dataplane did between two readings of its figures: by worker, by method and by backend.
+// What a dataplane did between two samples of its figures: by worker, method and backend.
 import type { Interval } from './figures.js';
 
-/** One worker, as the admin listener reports it. */
 export interface WorkerSample {
   /** With several dataplanes, `machine/slot`. */
   readonly slot: number | string;
   readonly pid: number | null;
   readonly state: string;
   readonly health: string;
-  /** This and the next members are absent if the worker does not answer. */
+  /** From here on absent if the worker does not answer. */
   readonly version?: string | undefined;
   readonly sessions?: number | undefined;
   readonly requestsInFlight?: number | undefined;
@@ -16,17 +15,16 @@ export interface WorkerSample {
 }
 
 interface WorkerRow extends Pick<WorkerSample, 'slot' | 'pid' | 'state' | 'health'> {
-  /** `''` while unknown. */
   readonly version: string;
   readonly sessions: number;
   readonly requestsInFlight: number;
-  /** CPU time per time: 1 is one core fully used. */
+  /** 1 is one core fully used. */
   readonly cpuShare: number;
   readonly rssBytes: number;
   readonly eventLoopDelayP99S: number | undefined;
 }
 
-/** The load of one method or backend. */
+/** Of one method or backend. */
 export interface LoadRow {
   readonly name: string;
   readonly requestsPerSecond: number;
@@ -76,7 +74,7 @@ export function loadOf(interval: Interval, workers: readonly WorkerSample[]): Da
   };
 }
 
-/** The methods or backends that had requests, the busiest first. */
+/** Those that had requests, the busiest first. */
 function loadRows(interval: Interval, label: 'method' | 'backend', histogram: string): LoadRow[] {
   const total = 'switchyard_requests_total';
   const names = interval.now.valuesOf(total, label).filter((name) => name !== '');

@@ -1,6 +1,5 @@
-// A running dataplane's metrics, as its admin listener reports them in JSON, and their changes between two readings.
+// A dataplane's metrics, as its admin listener reports them in JSON, and their changes between two samples.
 
-/** A metric with all its series. */
 interface FigureFamily {
   readonly name: string;
   readonly values: readonly {
@@ -18,7 +17,7 @@ interface Sample {
   readonly value: number;
 }
 
-/** One reading of all metrics. */
+/** All metrics at one time. */
 export class Figures {
   readonly atMs: number;
   readonly #samples: readonly Sample[];
@@ -33,17 +32,17 @@ export class Figures {
     );
   }
 
-  /** The sum of all series that have these labels. */
+  /** Of all series with these labels. */
   sum(name: string, labels: Labels = {}): number {
     return this.#of(name, labels).reduce((total, { value }) => total + value, 0);
   }
 
-  /** The values of the label in all series of a metric, sorted. */
+  /** In all series of the metric, sorted. */
   valuesOf(name: string, label: string): string[] {
     return [...new Set(this.#of(name, {}).flatMap(({ labels }) => labels[label] ?? []))].sort();
   }
 
-  /** Cumulative counts by upper bound in seconds, in ascending order, summed over all histograms that have these labels. */
+  /** Cumulative counts by upper bound in seconds, ascending, of all histograms with these labels. */
   buckets(name: string, labels: Labels = {}): Map<number, number> {
     const counts = new Map<number, number>();
     for (const { labels: own, value } of this.#of(`${name}_bucket`, labels)) {
@@ -61,7 +60,6 @@ export class Figures {
   }
 }
 
-/** The changes from one reading to the next. */
 export class Interval {
   readonly now: Figures;
   readonly #before: Figures;
@@ -75,15 +73,15 @@ export class Interval {
     return (this.now.atMs - this.#before.atMs) / 1000;
   }
 
-  /** A counter's increase per second; 0 if the dataplane was restarted in between. */
+  /** 0 if the dataplane was restarted. */
   perSecond(name: string, labels: Labels = {}): number {
     const rise = this.now.sum(name, labels) - this.#before.sum(name, labels);
     return this.seconds > 0 ? Math.max(0, rise) / this.seconds : 0;
   }
 
   /**
-   * The quantile of what was counted in the interval, in seconds, as Prometheus computes it: by linear interpolation within a bucket. The
-   * last finite bound if the quantile is above it; `undefined` if nothing was counted.
+   * In seconds, by linear interpolation within a bucket, as Prometheus does. The last finite bound if the quantile is above it;
+   * `undefined` if nothing was counted.
    * @param share 0.99 for the 99th percentile.
    */
   quantile(name: string, share: number, labels: Labels = {}): number | undefined {

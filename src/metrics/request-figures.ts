@@ -1,12 +1,10 @@
-// A worker's figures about requests. Each backend has a typed array of counters: one for each method, outcome and status. Hot path: a few
-// additions at the end of each request.
-//
-// Nothing that callers invent becomes a label: an unknown method is `other`, and so is a backend beyond the maximum number.
+// A worker's figures about requests. Each backend has a typed array of counters: one for each method, outcome and status. Nothing that
+// callers invent becomes a label. Hot path: a few additions at the end of each request.
 import { limits } from '../shared/index.js';
 import { LATENCY_BOUNDS_S, OTHER_LABEL, GATEWAY_TIME_BOUNDS_S } from './catalogue.js';
 import { Histogram, type Series } from './series.js';
 
-/** MCP's methods; `response`, `batch`, `GET` and `DELETE` for requests that are not one request of MCP; `POST` for those not read. */
+/** MCP's methods; `response`, `batch`, `GET` and `DELETE` for other requests; `POST` for those not read. */
 export const COUNTED_METHODS = [
   OTHER_LABEL,
   'initialize',
@@ -41,13 +39,13 @@ export const COUNTED_METHODS = [
 ] as const;
 
 /**
- * How a request ended: `ok`; `tool-error`, a result with `isError`; `rpc-error`, a JSON-RPC error, of the backend or of the gateway;
- * `fault`, a backend failed; `refused` before the message was processed; `gone`, the caller left before its answer.
+ * `tool-error`: a result with `isError`; `rpc-error`: a JSON-RPC error, of the backend or the gateway; `fault`: a backend failed;
+ * `refused` before the message was processed; `gone`: the caller left before its answer.
  */
 export const OUTCOMES = ['ok', 'tool-error', 'rpc-error', 'fault', 'refused', 'gone'] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** HTTP statuses; 0 stands for all others, and for none. */
+/** 0 stands for all others, and for none. */
 const STATUSES = [0, 200, 202, 204, 400, 401, 403, 404, 405, 406, 413, 415, 429, 500, 503] as const;
 
 const methodNumbers: ReadonlyMap<string, number> = new Map(COUNTED_METHODS.map((method, number) => [method, number]));
@@ -57,26 +55,24 @@ for (const [number, status] of STATUSES.entries()) statusNumbers[status] = numbe
 
 const CELLS = COUNTED_METHODS.length * OUTCOMES.length * STATUSES.length;
 
-/** One request that has ended. */
 export interface RequestFigure {
   readonly method: string;
-  /** `''` if no backend was asked, or several were. */
+  /** `''` unless one backend was asked. */
   readonly backend: string;
   readonly outcome: Outcome;
   readonly status: number;
-  /** From the whole request to the whole answer; -1 for a client's stream, whose duration means nothing. */
+  /** From the whole request to the whole answer; -1 for a client's stream. */
   readonly totalMs: number;
-  /** Time until the answer was available; -1 if unknown. */
+  /** Until the answer was available; -1 if unknown. */
   readonly answeredMs: number;
-  /** The backend's part of that; -1 unless exactly one backend was asked. */
+  /** The backend's part of that; -1 unless one backend was asked. */
   readonly backendMs: number;
 }
 
-/** The figures about requests to one backend. */
 class BackendFigures {
   readonly seconds = new Histogram(LATENCY_BOUNDS_S);
   readonly #counts = new Float64Array(CELLS);
-  /** Numbers of the cells that are not 0: few of thousands, so a report visits only these. */
+  /** Cells that are not 0: few of thousands. */
   readonly #used: number[] = [];
 
   count(cell: number): void {
@@ -90,7 +86,7 @@ class BackendFigures {
 }
 
 export class RequestFigures {
-  /** By backend; `''` for requests to none. */
+  /** `''` for requests to no backend. */
   readonly #backends = new Map<string, BackendFigures>();
   readonly #other = new BackendFigures();
   readonly #methodSeconds = COUNTED_METHODS.map(() => new Histogram(LATENCY_BOUNDS_S));
@@ -107,7 +103,7 @@ export class RequestFigures {
     if (answeredMs >= backendMs) this.#gatewaySeconds.observe((answeredMs - backendMs) / 1_000);
   }
 
-  /** A backend's label: its name, or `other` if there are too many backends. */
+  /** Its name, or `other` if there are too many backends. */
   labelOf(backend: string): string {
     return this.#of(backend) === this.#other ? OTHER_LABEL : backend;
   }

@@ -1,11 +1,7 @@
-// Figures as workers send them to the primary: plain data, one item for each combination of labels that occurred. Cold path: built only on
-// demand.
+// Figures as workers send them to the primary: plain data for each combination of labels that occurred.
 import { metricFamilies, type MetricName } from './catalogue.js';
 
-/**
- * Counters for events rare enough to be counted by name: refusals, faults, failed hops. The names come from closed lists in the program, so
- * there are few.
- */
+/** For rare events with names from closed lists: refusals, faults, failed hops. */
 export class LabelCounter {
   readonly #name: MetricName;
   readonly #counts = new Map<string, { readonly labels: readonly string[]; value: number }>();
@@ -26,14 +22,14 @@ export class LabelCounter {
   }
 }
 
-/** A histogram of durations with fixed buckets. Hot path: a few comparisons and two additions per value. */
+/** Hot path: a few comparisons and two additions per value. */
 export class Histogram {
   readonly #bounds: Float64Array;
-  /** A count for each bound, and one for values above all bounds. */
+  /** One for each bound, and one for values above all. */
   readonly #counts: Float64Array;
   #sum = 0;
 
-  /** @param bounds upper bounds, ascending and inclusive. */
+  /** @param bounds ascending and inclusive. */
   constructor(bounds: readonly number[]) {
     this.#bounds = Float64Array.from(bounds);
     this.#counts = new Float64Array(bounds.length + 1);
@@ -62,11 +58,11 @@ export class Histogram {
 
 export interface Series {
   readonly name: MetricName;
-  /** Values of the family's labels, in the same order. */
+  /** In the order of the family's labels. */
   readonly labels: readonly string[];
-  /** The value of a counter or gauge; of a histogram, the sum of its values in seconds. */
+  /** Of a histogram, the sum of its values in seconds. */
   readonly value: number;
-  /** Of a histogram: the count of each bucket, and last the count above all bounds. */
+  /** Of a histogram: of each bucket, and last above all bounds. */
   readonly counts?: readonly number[];
 }
 

@@ -1,6 +1,5 @@
-// With `--access-log`, writes one line per request (specification 1): who sent it (a hash), what it was, and how it ended; never arguments,
-// tokens or whole session ids. Refusals and backend failures are logged even without the option, because operators look here for why a
-// request was not served: the first of a kind at once; later ones are counted.
+// With `--access-log`, one line per request (specification 1): who sent it (a hash), what it was, how it ended; never arguments, tokens
+// or whole session ids. Without the option, only refusals and backend failures: the first of a kind at once, later ones are counted.
 import type { ExchangeEnding, ExchangeRequest } from '../exchange/index.js';
 import {
   FAILURE_LOG_INTERVAL_MS,
@@ -12,19 +11,19 @@ import {
 } from '../shared/index.js';
 import type { WatchedRequest } from './request-watch.js';
 
-// How many lines about requests that were not served are logged per interval, in total and per subject. Each subject gets at most a part of
-// the lines that are left, so that a subject that floods the log leaves lines for others. Cold path: only for failures.
+// Bounds the lines about requests that were not served. Each subject gets a part of the lines that are left, so that none can use up all.
+// Cold path: only for failures.
 
-/** Log lines about requests that were not served, per `FAILURE_LOG_INTERVAL_MS`. Beyond that, requests are counted in the next line. */
+/** Lines per `FAILURE_LOG_INTERVAL_MS`. Beyond that, requests are counted in the next line. */
 export const PROBLEM_LINES_MAX = 200;
-/** One subject gets at most the lines that are left, divided by this. Its further requests are counted in the next line. */
+/** One subject gets at most the lines that are left, divided by this. */
 const PROBLEM_LINES_SHARE_DIVISOR = 4;
 
 class LineShares {
   readonly #nowMs: () => number;
   #sinceMs = -Infinity;
   #left = 0;
-  /** Lines taken in this interval, by subject; so there are never more entries than lines. */
+  /** By subject, in this interval. */
   readonly #taken = new Map<string, number>();
   #refused = 0;
 
@@ -32,7 +31,6 @@ class LineShares {
     this.#nowMs = nowMs;
   }
 
-  /** @returns whether the event may be logged. */
   tryTake(subject: string): boolean {
     const nowMs = this.#nowMs();
     if (nowMs - this.#sinceMs >= FAILURE_LOG_INTERVAL_MS) {
@@ -50,7 +48,7 @@ class LineShares {
     return true;
   }
 
-  /** How many events were not logged since the last call. */
+  /** Since the last call. */
   takeRefused(): number {
     const refused = this.#refused;
     this.#refused = 0;
@@ -58,44 +56,41 @@ class LineShares {
   }
 }
 
-/** How a request ended. */
 interface RequestEnd {
   readonly durationMs: number;
-  /** HTTP status of the answer; 0 if there was none. */
+  /** 0 if there was no answer. */
   readonly status: number;
-  /** Body bytes of the answer that were handed over for sending. */
+  /** Of the answer's body, handed over for sending. */
   readonly bytes: number;
   readonly ending: ExchangeEnding;
 }
 
-/** What is known of a request that was refused before its message was processed. */
+/** A request that was refused before its message was processed. */
 interface RefusalEntry {
   readonly request: Pick<ExchangeRequest, 'requestId'> & { readonly method: string };
   readonly virtualHost: string;
   /** `''` while unknown. */
   readonly subject: string;
   readonly code: string;
-  /** A reason that the caller does not learn, such as what is wrong with its token; `''` for none. */
+  /** Not told to the caller, such as what is wrong with its token; or `''`. */
   readonly cause: string;
-  /** The `Host` header, where it is why the request was refused. */
+  /** Where it is why the request was refused. */
   readonly host?: string | undefined;
   readonly status: number;
 }
 
-/** A request that was answered without a relay, such as one to the control plane's own API. */
+/** A request that was answered without a relay, such as one to the control plane. */
 interface AnswerEntry {
   readonly requestId: string;
   readonly subject: string;
   readonly method: string;
   readonly route: string;
-  /** The server and the composition in its path. */
   readonly server: string | undefined;
   readonly composition: string | undefined;
-  /** `error`: the request is invalid; `refused`: it was not processed; `fault`: the program or the store failed. */
+  /** `error`: invalid; `refused`: not processed; `fault`: the program or the store failed. */
   readonly outcome: 'ok' | 'error' | 'refused' | 'fault';
   readonly code: string;
   readonly cause: string;
-  /** As in `RefusalEntry`. */
   readonly host?: string | undefined;
   readonly status: number;
   readonly durationMs: number;
@@ -105,7 +100,7 @@ interface AnswerEntry {
 
 export class AccessLog {
   readonly #logger: Logger;
-  /** Whether every request gets a line, not only refusals and failures. */
+  /** Not only refusals and failures. */
   readonly logsAll: boolean;
   readonly #repeated: RepeatedLog;
 
@@ -115,7 +110,6 @@ export class AccessLog {
     this.#repeated = new RepeatedLog(nowMs, new LineShares(nowMs));
   }
 
-  /** A request that reached the relay has ended. */
   done(request: WatchedRequest, end: RequestEnd): void {
     const { outcome } = request;
     if (!this.#logger.isLevelEnabled('info')) return;
@@ -126,7 +120,7 @@ export class AccessLog {
     this.#write(`${outcome} ${detail} ${backend}`, caller.subject, fields);
   }
 
-  /** A request was refused before it reached the relay. */
+  /** Refused before it reached the relay. */
   refused({ request, virtualHost, subject, code, cause, host, status }: RefusalEntry): void {
     const fields = {
       ...requestIdMember(request.requestId),
@@ -142,7 +136,6 @@ export class AccessLog {
     this.#write(`refused ${code} ${cause}`, subject, fields);
   }
 
-  /** A request was answered without a relay. */
   answered(answered: AnswerEntry): void {
     const { requestId, subject, method, route, server, composition, outcome, code, cause, host, durationMs } = answered;
     if (!this.logsAll && outcome !== 'refused' && outcome !== 'fault') return;
@@ -160,18 +153,17 @@ export class AccessLog {
       ...hostOf(host),
       ...{ status, requestBytes, bytes, durationMs: tenths(durationMs) },
     };
-    // A fault of the program or the store is logged nowhere else, unlike a fault of a backend.
+    // A fault of the program or the store is logged only here.
     this.#write(`${outcome} ${code} ${cause}`, subject, fields, outcome === 'fault' ? 'warn' : 'info');
   }
 
-  /** @param subject whose failures are counted and logged apart from others', within its own share of lines. */
+  /** @param subject whose failures are counted apart from others'. */
   #write(kind: string, subject: string, fields: object, level: 'info' | 'warn' = 'info'): void {
     if (this.logsAll) this.#logger[level](fields, 'request');
     else this.#repeated.log(level, this.#logger, `${kind} ${subject}`, fields, 'request not served', subject);
   }
 }
 
-/** The fields about a request and its sender. */
 function requestFields({ caller, exchange, method, backend, tool }: WatchedRequest): object {
   return {
     ...requestIdMember(exchange.request.requestId),
@@ -184,14 +176,13 @@ function requestFields({ caller, exchange, method, backend, tool }: WatchedReque
   };
 }
 
-/** The fields about how a request ended. */
 function endFields({ exchange, outcome, detail, backendMs, requestBytes }: WatchedRequest, end: RequestEnd): object {
   const { durationMs, status, bytes, ending } = end;
   const detailName = DETAIL_NAMES[outcome];
   return {
     outcome: ending === 'unheard' && outcome === 'ok' ? 'gone' : outcome,
     ...(detailName !== undefined && { [detailName]: detail }),
-    // An answer that was cut before it began has no status.
+    // Cut before it began.
     ...(status !== 0 && { status }),
     requestBytes,
     bytes,
@@ -222,13 +213,13 @@ function tenths(ms: number): number {
   return Math.round(ms * 10) / 10;
 }
 
-/** The host for the log, without credentials before its name, and without characters that a terminal interprets. */
+/** Without credentials before its name, and without characters that a terminal interprets. */
 function hostOf(host: string | undefined): object {
   if (host === undefined) return {};
   return { host: bounded(host.slice(host.lastIndexOf('@') + 1)).replaceAll(/[^!-~]/g, '?') };
 }
 
-/** The beginning of a text that the caller chose, which may be as long as a request. */
+/** The caller may choose a text as long as a request. */
 function bounded(words: string): string {
   return words.slice(0, limits.quotedCharsMax);
 }

@@ -1,8 +1,8 @@
-// The latest requests that this process watched, so that an operator who has a request's id can see how it ended. Hot path if metrics are
-// collected and requests have ids.
+// The latest requests of this process: an operator with a request's id can see how it ended. Hot path if metrics are collected and
+// requests have ids.
 import { limits } from '../shared/index.js';
 
-/** Recent requests that a process can look up by their ids. Beyond that, the oldest is forgotten. */
+/** Beyond that, the oldest is forgotten. */
 const RECENT_REQUESTS_KEPT = 1_024;
 
 const TEXTS = ['requestId', 'subject', 'virtualHost', 'method', 'backend', 'tool', 'outcome'] as const;
@@ -13,7 +13,7 @@ export type RecentRequest = Readonly<
   Record<(typeof TEXTS)[number], string> & Record<(typeof NUMBERS)[number], number> & { detail: string | number }
 >;
 
-/** A ring buffer with one column per field, so that keeping a request allocates nothing. */
+/** A ring buffer with a column for each field, which allocates nothing. */
 export class RecentRequests {
   readonly #kept: number;
   readonly #texts: string[][];
@@ -28,10 +28,7 @@ export class RecentRequests {
     this.#numbers = new Float64Array(kept * NUMBERS.length);
   }
 
-  /**
-   * Takes the fields one by one, so that no object is allocated. Ids are a few dozen characters long. Texts chosen by the caller may be as
-   * long as a request: long ones are left out.
-   */
+  /** Takes the fields one by one, so that no object is allocated. Long texts of the caller are left out. */
   keep(
     requestId: string,
     subject: string,
@@ -63,7 +60,7 @@ export class RecentRequests {
     this.#numbers[first + 3] = Date.now();
   }
 
-  /** Returns several requests if a batch, or a client that makes its own ids, has used one id for them. */
+  /** Several requests have one id if they are of a batch, or of a client that makes its own ids. */
   find(requestId: string): RecentRequest[] {
     const found: RecentRequest[] = [];
     if (requestId === '') return found;

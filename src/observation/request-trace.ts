@@ -1,10 +1,10 @@
-// The trace of one request: its parent, whether it is recorded, and the ids of its two spans, for the request and for the call to its
-// backend. Created only if tracing is on.
+// The trace of one request: its parent, whether it is recorded, and the ids of its spans, for the request and for the call to its
+// backend.
 import type { TraceHeaders } from '../http-client/index.js';
 import type { IdSpan } from '../upstream/index.js';
 import { limits, RandomPool } from '../shared/index.js';
 
-/** A `traceparent` header (W3C trace context): the parent of a span, and whether the trace is recorded. */
+/** A `traceparent` (W3C trace context). */
 interface TraceParent {
   readonly traceId: string;
   readonly spanId: string;
@@ -13,10 +13,10 @@ interface TraceParent {
 
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$/;
 const NO_ID = /^0+$/;
-/** A `tracestate` with only characters that its list members may contain; all are valid in a header. */
+/** Only characters that list members may contain. */
 const TRACESTATE = /^[\x20-\x7e]{1,512}$/;
 
-/** @returns `undefined` for an invalid text. Of a later version, the first members must have the same form. */
+/** `undefined` for an invalid text. A later version begins with the same members. */
 export function readTraceParent(text: string): TraceParent | undefined {
   const [, version, traceId = '', spanId = '', flags = ''] = TRACEPARENT.exec(text) ?? [];
   if (version === undefined || version === 'ff' || NO_ID.test(traceId) || NO_ID.test(spanId)) return undefined;
@@ -29,7 +29,7 @@ export function traceParentText({ traceId, spanId, isSampled }: TraceParent): st
   return `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`;
 }
 
-/** The `tracestate` to forward; `''` if it is invalid. */
+/** `''` if it is invalid. */
 export function validTraceState(text: string): string {
   return TRACESTATE.test(text) ? text : '';
 }
@@ -37,9 +37,9 @@ export function validTraceState(text: string): string {
 export class RequestTrace {
   traceId = '';
   spanId = '';
-  /** Span id of the call to the backend; `''` if there was none. */
+  /** Of the call to the backend; `''` if there was none. */
   backendSpanId = '';
-  /** Id of the JSON-RPC request, as text. */
+  /** Of the JSON-RPC request, as text. */
   rpcId = '';
   readonly state: string;
   parent: TraceParent | undefined = undefined;
@@ -54,11 +54,11 @@ export class RequestTrace {
 
   /**
    * Called when the request is sent to its backend.
-   * @param messageParent the message's own `traceparent`, which takes precedence over that of the HTTP request; `''` if there is none.
-   * @returns the headers for the backend; for a request that is not recorded, those that its client sent.
+   * @param messageParent the message's own `traceparent`, which wins over that of the HTTP request; or `''`.
+   * @returns the headers for the backend; for a request that is not recorded, those of its client.
    */
   onSending(messageParent: string, id: IdSpan): TraceHeaders | undefined {
-    // A request that was refused and is sent again is still the same call.
+    // A request that is sent again is the same call.
     if (this.backendSpanId === '') this.#setParent(messageParent);
     if (!this.isSampled) return this.parent && { traceparent: traceParentText(this.parent), tracestate: this.state };
     this.assignIds();
@@ -77,7 +77,7 @@ export class RequestTrace {
     this.isSampled = parent.isSampled;
   }
 
-  /** Gives the trace and the request's span their ids, which they need when they are forwarded or exported. */
+  /** For a trace that is forwarded or exported. */
   assignIds(): void {
     if (this.spanId !== '') return;
     this.traceId = this.parent?.traceId ?? traceIds.next().toString('hex');

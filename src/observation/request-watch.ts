@@ -1,6 +1,5 @@
-// Follows each request that reaches the relay to its end, for access log, metrics and traces: what it was, how it ended and how long it
-// took. The worker that owns the session does this, because only the owner knows what the request was. Hot path if metrics are collected:
-// one object per request; otherwise no cost.
+// Follows each request that reaches the relay to its end, for access log, metrics and traces, in the worker that owns the session. Hot
+// path if metrics are collected: one object per request; otherwise no cost.
 import type { LabelCounter, Outcome, RequestFigures } from '../metrics/index.js';
 import type {
   Exchange,
@@ -19,7 +18,6 @@ import type { RecentRequests } from './recent-requests.js';
 import type { RequestTrace } from './request-trace.js';
 import type { Tracer } from './tracer.js';
 
-/** Figures about requests. */
 interface WatchFigures {
   readonly requests: RequestFigures;
   readonly refusals: LabelCounter;
@@ -27,14 +25,14 @@ interface WatchFigures {
   streams: number;
 }
 
-/** Details of a refusal that happened before the relay was reached. */
+/** A refusal before the relay was reached. */
 export interface RefusalDetails {
   readonly refusal: Pick<Refusal, 'code' | 'status'>;
   /** Absent while unknown. */
   readonly subject?: string | undefined;
-  /** A reason that the caller does not learn. */
+  /** Not told to the caller. */
   readonly cause?: string | undefined;
-  /** The `Host` header, where it is why the request was refused. */
+  /** Where it is why the request was refused. */
   readonly host?: string | undefined;
 }
 
@@ -44,7 +42,7 @@ export class RequestWatch {
   readonly #recent: RecentRequests | undefined;
   readonly #tracer: Tracer | undefined;
 
-  /** @param recent given if requests have ids. @param tracer given if requests are traced. */
+  /** @param recent if requests have ids. @param tracer if they are traced. */
   constructor(log: AccessLog | undefined, figures: WatchFigures | undefined, recent?: RecentRequests, tracer?: Tracer) {
     this.#recent = recent;
     this.#log = log;
@@ -61,7 +59,7 @@ export class RequestWatch {
     else figures.requestsInFlight += 1;
   }
 
-  /** Stops watching an exchange that another worker watches from now on. */
+  /** Another worker watches the exchange from now on. */
   leave(exchange: Exchange): void {
     if (exchange.watcher === undefined) return;
     exchange.watcher = undefined;
@@ -79,7 +77,7 @@ export class RequestWatch {
     );
   }
 
-  /** A request was refused before it reached the relay. */
+  /** Refused before it reached the relay. */
   refused(
     request: ExchangeRequest,
     virtualHost: string,
@@ -89,13 +87,12 @@ export class RequestWatch {
     const { code, status } = refusal;
     this.#figures?.refusals.count(code);
     this.#figures?.requests.record({ ...REFUSED, method, status });
-    // Requests without a valid token are not kept: any number of them can be refused, which would push everybody else's requests out.
+    // Any number of requests without a valid token could push out all others.
     if (subject !== '')
       this.#recent?.keep(request.requestId, subject, virtualHost, method, '', '', 'refused', code, status, 0, -1);
     this.#log?.refused({ request, virtualHost, subject, code, cause, host, status });
   }
 
-  /** Called by `WatchedRequest` at its end. */
   onDone(request: WatchedRequest, status: number, bytes: number, ending: ExchangeEnding): void {
     const nowMs = performance.now();
     if (request.trace !== undefined) this.#tracer?.done(request, request.trace, status, nowMs);
@@ -131,26 +128,24 @@ export class RequestWatch {
   }
 }
 
-/** One request that is watched, with what is known of it so far. */
 export class WatchedRequest implements ExchangeWatcher {
   readonly caller: Caller;
   readonly exchange: Exchange;
   readonly startedAtMs = performance.now();
-  /** Length of its body, noted at the beginning: the body's memory may be reused before the end. */
+  /** Noted at the beginning, because the body's memory may be reused. */
   readonly requestBytes: number;
-  /** The MCP method; until it is known, and if there is none, the HTTP method. */
+  /** The HTTP method until the MCP method is known, and if there is none. */
   method: string;
   backend = '';
   tool = '';
   prompt = '';
   outcome: RequestOutcome = 'ok';
-  /** The code of a refusal or an error, or the kind of a fault; `''` for success. */
+  /** The code of a refusal or an error, the kind of a fault, or `''`. */
   detail: string | number = '';
-  /** When the outcome was known, by `performance.now()`; -1 before. */
+  /** By `performance.now()`; -1 before the outcome is known. */
   answeredAtMs = -1;
-  /** The backend's time; -1 if unknown. */
+  /** -1 if unknown. */
   backendMs = -1;
-  /** `undefined` if tracing is off. */
   readonly trace: RequestTrace | undefined;
   readonly #watch: RequestWatch;
 
@@ -168,7 +163,7 @@ export class WatchedRequest implements ExchangeWatcher {
   }
 
   onIdentified(method: string, backend: string, name: string, nameKind: NameKind = ''): void {
-    // A client's response to a backend has no method.
+    // A response has no method.
     this.method = method === '' ? 'response' : method;
     this.backend = backend;
     this.tool = nameKind === 'tool' ? name : '';
@@ -176,7 +171,7 @@ export class WatchedRequest implements ExchangeWatcher {
   }
 
   onOutcome(outcome: RequestOutcome, detail: string | number, backendMs: number): void {
-    // Later outcomes, such as the end of the session, are ignored.
+    // Later outcomes are ignored, such as the end of the session.
     if (this.answeredAtMs >= 0) return;
     this.answeredAtMs = performance.now();
     this.outcome = outcome;
@@ -200,7 +195,7 @@ export class WatchedRequest implements ExchangeWatcher {
     this.#watch.onDone(this, status, bytes, ending);
   }
 
-  /** Whether the request opens the client's stream, which lasts as long as the client likes. */
+  /** A client's stream lasts as long as the client likes. */
   get isStream(): boolean {
     return this.exchange.request.method === 'GET';
   }

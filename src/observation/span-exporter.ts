@@ -1,27 +1,25 @@
-// Sends spans to a collector (OTLP over HTTP, as JSON) in batches, one request at a time. Nothing waits for this: if too many spans wait,
-// further spans are dropped and counted; so are those that the collector does not accept.
+// Sends spans to a collector (OTLP over HTTP, as JSON) in batches, one request at a time. Nothing waits for it: spans that are too many,
+// or not accepted, are counted.
 import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KIB, type Logger, RepeatedLog } from '../shared/index.js';
-
-// A finished span as plain data, and its JSON form in OTLP.
 
 export type AttributeValue = string | number | boolean;
 
 export interface Span {
   readonly traceId: string;
   readonly spanId: string;
-  /** `''` for the root span of a trace. */
+  /** `''` for a root span. */
   readonly parentId: string;
   readonly state: string;
   readonly kind: 'server' | 'client';
   readonly name: string;
-  /** Milliseconds since the epoch. */
+  /** Since the epoch. */
   readonly startMs: number;
   readonly endMs: number;
   readonly isError: boolean;
-  /** As `attributesJson` writes them, of which a backend's span has the first part only. */
+  /** As `attributesJson` writes them. A backend's span has only these. */
   readonly attributes: string;
   readonly moreAttributes: string;
 }
@@ -35,11 +33,11 @@ const KINDS = { server: 2, client: 3 } as const;
 const ERROR = 2;
 const SAMPLED = 1;
 
-// Written as text, without objects in between, which cost three times as much as all else that a traced call does.
+// Written as text: objects in between cost three times as much as all else about a traced call.
 
 /**
- * The bodies of requests to a collector (OTLP 1.x, `ExportTraceServiceRequest` as JSON), one at a time in the same memory: texts and buffers
- * of hundreds of kilobytes would make V8 collect garbage all the time.
+ * Bodies for a collector (OTLP 1.x, `ExportTraceServiceRequest` as JSON), one at a time in the same memory: texts of hundreds of
+ * kilobytes would make V8 collect garbage all the time.
  */
 class ExportBody {
   readonly #beginning: string;
@@ -52,7 +50,7 @@ class ExportBody {
     this.#beginning = `{"resourceSpans":[{"resource":${resource},"scopeSpans":[{"scope":${scope},"spans":[`;
   }
 
-  /** @returns memory that the next call overwrites. */
+  /** The next call overwrites the result. */
   of(spans: readonly Span[]): Buffer {
     this.#length = 0;
     this.#add(this.#beginning);
@@ -62,14 +60,14 @@ class ExportBody {
   }
 
   #add(text: string): void {
-    // A UTF-16 unit has at most 3 bytes in UTF-8.
+    // A UTF-16 unit takes at most 3 bytes.
     const bytesMax = this.#length + 3 * text.length;
     if (bytesMax > this.#memory.length) this.#memory = Buffer.concat([this.#memory], 2 * bytesMax);
     this.#length += this.#memory.write(text, this.#length);
   }
 }
 
-/** Ids are hexadecimal digits, and need no escapes. */
+/** Ids need no escapes. */
 function spanJson(span: Span): string {
   const { startMs, endMs, attributes, moreAttributes } = span;
   const parent = span.parentId === '' ? '' : `","parentSpanId":"${span.parentId}`;
@@ -77,7 +75,7 @@ function spanJson(span: Span): string {
   return `{"traceId":"${span.traceId}","spanId":"${span.spanId}${parent}",${state}"flags":${SAMPLED},"kind":${KINDS[span.kind]},"name":${JSON.stringify(span.name)},"startTimeUnixNano":"${nanoseconds(startMs)}","endTimeUnixNano":"${nanoseconds(Math.max(startMs, endMs))}","attributes":[${attributes}${moreAttributes}],"status":${span.isError ? `{"code":${ERROR}}` : '{}'}}`;
 }
 
-/** The elements of an array of attributes. @param attributes those that are `undefined` are left out. */
+/** The elements of an array. @param attributes `undefined` ones are left out. */
 export function attributesJson(attributes: Readonly<Record<string, AttributeValue | undefined>>): string {
   let json = '';
   for (const key in attributes) {
@@ -90,30 +88,28 @@ export function attributesJson(attributes: Readonly<Record<string, AttributeValu
 function valueJson(value: AttributeValue): string {
   if (typeof value === 'string') return `{"stringValue":${JSON.stringify(value)}}`;
   if (typeof value === 'boolean') return `{"boolValue":${value}}`;
-  // OTLP writes 64-bit integers as strings in JSON.
+  // OTLP writes 64-bit integers as strings.
   return Number.isSafeInteger(value) ? `{"intValue":"${value}"}` : `{"doubleValue":${value}}`;
 }
 
-/** A text, because a number does not have enough digits. */
+/** A number does not have enough digits. */
 function nanoseconds(ms: number): string {
   return `${Math.round(ms * 1_000)}000`;
 }
 
-/** Spans of a process that wait for their collector. Beyond that, further spans are dropped and counted. */
+/** Spans that wait for their collector. Beyond that, they are dropped and counted. */
 export const TRACE_SPANS_WAITING_MAX = 4_096;
-/** Spans in one request to a collector. The others go in the next request. */
+/** In one request. The others go in the next. */
 export const TRACE_SPANS_AT_ONCE_MAX = 256;
-/** Time that spans wait for others to be sent with them, and that sending pauses after the collector has failed. */
+/** Time that spans wait for others, and pause after a failure. */
 export const TRACE_EXPORT_INTERVAL_MS = 1_000;
-/** Time for a collector to take the spans of one request. After that, they are lost and counted. */
+/** For one request. After that, its spans are lost and counted. */
 export const TRACE_EXPORT_MS_MAX = 5_000;
 
-/** Numbers of spans, by what became of them. */
+/** What became of spans. */
 export interface SpanCounts {
   exported: number;
-  /** There was no room for them. */
   dropped: number;
-  /** The collector did not accept them. */
   failed: number;
 }
 
@@ -147,7 +143,7 @@ export class SpanExporter {
     else this.#timer ??= setTimeout(() => this.#send(), TRACE_EXPORT_INTERVAL_MS).unref();
   }
 
-  /** Sends the waiting spans, taking at most `msMax`. */
+  /** Takes at most `msMax`. */
   async close(msMax: number): Promise<void> {
     this.#isClosing = true;
     this.#send();
@@ -175,12 +171,12 @@ export class SpanExporter {
       }
       this.counts.failed += batch.length;
       this.#repeated.warn(this.#logger, fault, { reason: fault, spans: batch.length }, 'spans could not be exported');
-      // A collector that fails gets no request for a while; new spans wait meanwhile, as far as there is room.
+      // New spans wait meanwhile, as far as there is room.
       if (!this.#isClosing) await sleep(TRACE_EXPORT_INTERVAL_MS, undefined, { ref: false });
     }
   }
 
-  /** @returns why the spans were not accepted; `undefined` if they were. */
+  /** @returns why the spans were not accepted. */
   async #post(body: Buffer): Promise<string | undefined> {
     const send = this.#endpoint.protocol === 'https:' ? httpsRequest : httpRequest;
     const headers = { 'content-type': 'application/json', 'content-length': body.length };
@@ -190,7 +186,7 @@ export class SpanExporter {
       request.on('response', (answer) => {
         const { statusCode = 0 } = answer;
         answer.on('error', () => resolve('the connection broke'));
-        // The body is read to its end, and ignored.
+        // The body is ignored.
         answer.on('end', () => resolve(statusCode >= 200 && statusCode < 300 ? undefined : `status ${statusCode}`));
         answer.resume();
       });

@@ -1,5 +1,5 @@
-// Makes the spans of requests, by OpenTelemetry's conventions for MCP: one for each recorded request, and a child span for the call to its
-// backend. Loaded only if tracing is on.
+// Makes spans by OpenTelemetry's conventions for MCP: one for each recorded request, and a child for the call to its backend. Loaded only
+// if tracing is on.
 import type { TraceOptions } from '../config/index.js';
 import type { ExchangeRequest } from '../exchange/index.js';
 import { KIB, limits, type Logger, PROGRAM_VERSION, RecentMap } from '../shared/index.js';
@@ -7,10 +7,10 @@ import { RequestTrace } from './request-trace.js';
 import { attributesJson, SpanExporter, type SpanCounts } from './span-exporter.js';
 import type { WatchedRequest } from './request-watch.js';
 
-/** Time for a process that ends to send its last spans. After that, they are lost and counted. */
+/** Time to send the last spans. After that, they are lost and counted. */
 export const TRACE_FLUSH_MS_MAX = 2_000;
 
-/** What is kept of the attributes of calls, so that they are not written anew for each call: a few hundred tools. */
+/** The attributes of a few hundred tools, which are not written anew for each call. */
 const KNOWN_ATTRIBUTES_MAX = 512;
 const KNOWN_ATTRIBUTES_BYTES_MAX = 256 * KIB;
 
@@ -30,7 +30,7 @@ export class Tracer {
     this.#random = random;
   }
 
-  /** @param instance distinguishes the processes of one gateway. */
+  /** @param instance tells the gateway's processes apart. */
   static of({ endpoint, sampleRatio }: TraceOptions, instance: string, logger: Logger): Tracer {
     const attributes = {
       'service.name': 'switchyard',
@@ -49,7 +49,7 @@ export class Tracer {
     return new RequestTrace(traceparent, tracestate, this.#ratio, this.#random());
   }
 
-  /** A request has ended. @param endedAtMs on the clock of `performance.now`. */
+  /** @param endedAtMs by `performance.now()`. */
   done(request: WatchedRequest, trace: RequestTrace, status: number, endedAtMs: number): void {
     if (!trace.isSampled) return;
     trace.assignIds();
@@ -87,7 +87,7 @@ export class Tracer {
     });
   }
 
-  /** The attributes that both spans have. */
+  /** Of both spans. */
   #attributesOf(request: WatchedRequest, { rpcId }: RequestTrace): string {
     const what = this.#whatOf(request);
     const { outcome, detail } = request;
@@ -100,7 +100,7 @@ export class Tracer {
     return `${what},${more}`;
   }
 
-  /** The attributes that every call of the same tool has. */
+  /** Of every call of the same tool. */
   #whatOf({ method, backend, tool, prompt }: WatchedRequest): string {
     const key = `${method} ${backend} ${tool} ${prompt}`;
     const known = this.#known.get(key);
@@ -114,18 +114,18 @@ export class Tracer {
       'network.protocol.name': 'http',
       'network.transport': 'tcp',
     });
-    // Otherwise a name was cut off, and the key could be of any length.
+    // Otherwise a name was cut off, and the key may be of any length.
     if (key.length < json.length) this.#known.set(key, json);
     return json;
   }
 
-  /** Sends the waiting spans, taking at most `msMax`. */
+  /** Takes at most `msMax`. */
   close(msMax: number): Promise<void> {
     return this.#exporter.close(msMax);
   }
 }
 
-/** The attributes of the request's span alone. */
+/** Of the request's span alone. */
 function ownAttributes({ exchange, caller }: WatchedRequest, status: number): string {
   const { requestId } = exchange.request;
   const json = attributesJson({
@@ -141,12 +141,12 @@ function nameOf({ method, tool, prompt }: WatchedRequest): string {
   return bounded(target === '' ? method : `${method} ${target}`);
 }
 
-/** The id of a JSON-RPC request as text: a string without its quotes, or a number as it is written. */
+/** A string without its quotes, or a number as it is written. */
 function idText(json: string): string {
   return json.startsWith('"') && json.endsWith('"') ? json.slice(1, -1) : json;
 }
 
-/** @param ms on the clock of `performance.now`. */
+/** @param ms by `performance.now()`. */
 function epochMs(ms: number): number {
   return performance.timeOrigin + ms;
 }

@@ -1,10 +1,10 @@
-// The closed set of messages between the primary and a worker: plain data, sent over Node's IPC channel with the `advanced` serialization.
-// A table for each direction says what the members of each message are; the types and the checks of what arrives follow from it.
+// The messages between the primary and a worker: plain data over Node's IPC channel (`advanced` serialization). Types and checks follow
+// from a table for each direction.
 import type { DataplaneOptions } from '../config/index.js';
 import { isSeries, type Series } from '../metrics/index.js';
 import { isLogLevel, type LogLevel } from '../shared/index.js';
 
-/** The types of members, by name. A member whose type has a question mark may be absent. */
+/** A member whose type has a question mark may be absent. */
 interface Members {
   readonly text: string;
   readonly 'text?': string | undefined;
@@ -25,7 +25,7 @@ const isValid: Readonly<Record<keyof Members, (value: unknown) => boolean>> = {
   flag: (value) => typeof value === 'boolean',
   bytes: (value) => value instanceof Uint8Array,
   level: isLogLevel,
-  // They were checked where they were created (config), in the same build of the program.
+  // Checked where they were created, in the same build.
   options: (value) => typeof value === 'object' && value !== null,
   series: (value) => Array.isArray(value) && value.every(isSeries),
   question: (value) => isOneOf(viewQuestions, 'view', value),
@@ -42,30 +42,28 @@ type OneOf<Kinds extends Table, Label extends string> = {
   [Kind in keyof Kinds]: { readonly [Name in Label]: Kind } & MembersOf<Kinds[Kind]>;
 }[keyof Kinds];
 
-/** @param label the member that says which of the table's rows applies. */
+/** @param label the member that names the row. */
 function isOneOf(table: Table, label: string, value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   const fields = value as Readonly<Record<string, unknown>>;
   const kind = fields[label];
-  // Only own rows: `toString` is not a message.
+  // `toString` is no message.
   const row = typeof kind === 'string' && Object.hasOwn(table, kind) ? table[kind] : undefined;
   return row !== undefined && Object.entries(row).every(([name, type]) => isValid[type](fields[name]));
 }
 
-/** The questions that an operator may ask a worker. The primary combines the answers, which are JSON text. */
+/** What an operator may ask a worker. The primary combines the answers, which are JSON text. */
 const viewQuestions = {
-  /** The state of the worker. */
   worker: {},
   /**
-   * Sessions in the order in which they began here: all, those of one subject, or the one with this hash,
-   * where `''` means any. Slots before `firstSlot` list none, and `firstSlot` lists those from `offset` on.
+   * In the order in which sessions began here: all, those of one subject, or the one with this hash; `''` means any. Slots before
+   * `firstSlot` list none, and `firstSlot` lists those from `offset` on.
    */
   sessions: { subject: 'text', session: 'text', firstSlot: 'number', offset: 'number', countMax: 'number' },
-  /** The origins of backends, and whether they can be reached from here. */
+  /** Whether the origins of backends can be reached from here. */
   backends: {},
-  /** A recent request. */
   request: { requestId: 'text' },
-  /** What a subject may reach at a virtual host, and why. `tool` is `''` when no tool is asked about. */
+  /** What a subject may reach at a virtual host, and why. `tool` may be `''`. */
   explain: { subject: 'text', virtualHost: 'text', tool: 'text' },
 } as const satisfies Table;
 
@@ -73,9 +71,8 @@ export type ViewQuestion = OneOf<typeof viewQuestions, 'view'>;
 
 const toWorker = {
   /**
-   * The first message, once. `hopDirectory`: the private directory (mode 0700) of the slots' hop sockets, `slot-<n>.sock`. `hopSecret`: 32
-   * random bytes that both ends of a hop must know, generated at each start of the primary. `bootstrapModule`: module URL of the bootstrap
-   * feature, in a build that has it.
+   * The first message, once. `hopDirectory` has the hop sockets, `slot-<n>.sock` (mode 0700). `hopSecret`: 32 random bytes of this start,
+   * which both ends of a hop must know. `bootstrapModule`: URL of the bootstrap feature, in a build that has it.
    */
   start: {
     slot: 'number',
@@ -86,30 +83,26 @@ const toWorker = {
     bootstrapModule: 'text?',
   },
   /**
-   * A successor has the slot: stop accepting and answer `left`; finish what is in flight and forward what still
-   * arrives to the successor; then answer `drained`. Sessions continue there, so none is ended. `stop` follows.
+   * A successor has the slot: stop accepting and answer `left`; finish, forward what still arrives to the successor, and answer
+   * `drained`. Sessions continue there. `stop` follows.
    */
   retire: {},
-  /** A drain is coming: the health check says so from now on, and everything is served as before. */
+  /** A drain is coming, as the health check says from now on. Everything is served. */
   'announce-drain': {},
-  /** Stop accepting, finish what is in flight, answer `drained`. The worker still serves hops of other workers. */
+  /** Stop accepting, finish, answer `drained`. Hops of other workers are served. */
   drain: {},
-  /**
-   * Every worker has drained, or the time is up: end the upstream sessions and exit with 0, or be killed after `withinMs`.
-   * `farewellsMs` of that is for telling the backends.
-   */
+  /** End the upstream sessions and exit with 0, or be killed after `withinMs`. `farewellsMs` of that is for telling backends. */
   stop: { withinMs: 'number', farewellsMs: 'number' },
-  /** A worker wrote this subject's config: drop what is kept of it and answer `forgotten`. */
+  /** This config was written: drop what is kept of it and answer `forgotten`. */
   forget: { subject: 'text', ticket: 'number' },
-  /** Every worker has forgotten the subject that this worker announced. */
+  /** Every worker has forgotten what this one has announced. */
   'all-forgotten': { ticket: 'number' },
-  /** Whether the gateway as a whole can serve, for the health check on the public address. */
+  /** Whether the gateway can serve, for the health check. */
   readiness: { isReady: 'flag' },
-  /** The figures were requested: answer `report`. */
+  /** Answer `report`. */
   report: { ticket: 'number', series: 'nothing?' },
-  /** An operator asks a question: answer `view`. */
+  /** Answer `view`. */
   view: { ticket: 'number', question: 'question' },
-  /** From now on log only lines of this level and above. */
   'log-level': { level: 'level' },
 } as const satisfies Table;
 
@@ -117,24 +110,24 @@ export type ToWorker = OneOf<typeof toWorker, 'kind'>;
 export type StartMessage = Extract<ToWorker, { readonly kind: 'start' }>;
 
 const fromWorker = {
-  /** Every listener is open. After a reload the worker's version may differ from the primary's; some versions do not send theirs. */
+  /** Every listener is open. After a reload, the version may differ from the primary's; some do not send it. */
   listening: { version: 'text?' },
-  /** The worker cannot start, and exits by itself after this. The reason is one line for an operator. */
+  /** The worker exits. The reason is one line for an operator. */
   'start-failed': { reason: 'text' },
   /** New connections go only to the successor. */
   left: {},
   drained: {},
-  /** The event loop is running: a listening worker that does not send this for too long counts as hung (channel.ts). */
+  /** The event loop runs. A listening worker without this counts as hung (channel.ts). */
   heartbeat: {},
-  /** Whether this worker can read user configs from now on, as for `StoreObstacleListener`; before such a message, it counts as able to. */
+  /** As for `StoreObstacleListener`; before it, the worker counts as able to read. */
   store: { obstacle: 'text', staleness: 'text?' },
-  /** Why tokens of some issuer cannot be verified here, `''` when they can; and whether no issuer's tokens can be verified. */
+  /** Why tokens of some issuer cannot be verified, or `''`; and whether none can. */
   keys: { obstacle: 'text', isInTheWay: 'flag' },
-  /** This worker's counts since its start, and its current gauges. */
+  /** Counts since the start, and current gauges. */
   report: { ticket: 'number', series: 'series' },
-  /** JSON; `null` for nothing. Bounded: an answer says what it leaves out. */
+  /** JSON; `null` for nothing. Says what it leaves out. */
   view: { ticket: 'number', answer: 'text' },
-  /** This worker wrote a subject's config: make every worker drop it, then answer `all-forgotten`. */
+  /** Make every worker drop this config, then answer `all-forgotten`. */
   written: { subject: 'text', ticket: 'number' },
   forgotten: { ticket: 'number' },
 } as const satisfies Table;

@@ -1,7 +1,6 @@
-// A Unix socket that stays at its path for as long as this process listens, in a folder private to its user. Cleaners of temporary files
-// and people remove such folders: the listener would live on, but nobody could find it. So the path is checked from time to time, and
-// folder and socket are created again if necessary. A successor in another process takes the path over by renaming its own socket to it, in
-// one step: a connection reaches either the one or the other. Cold path.
+// A Unix socket in a folder private to its user. Cleaners of temporary files remove such folders, and nobody could find the socket: so
+// folder and socket are created again if necessary. A successor in another process renames its own socket to the path, in one step. Cold
+// path.
 import { once } from 'node:events';
 import { lstatSync, renameSync, rmSync } from 'node:fs';
 import { chmod, rm } from 'node:fs/promises';
@@ -9,18 +8,18 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { makeDirectory } from '../shared/index.js';
 
-/** Interval between checks that a Unix socket still exists at its path. One that was removed is created again, with its folder. */
+/** Interval between checks of the path. */
 const SOCKET_CHECK_MS = 2_000;
 
 interface RestoredSocketOptions {
   readonly onConnection: (socket: Socket) => void;
-  /** The socket was gone, and is at its path again. Connections made before continue. */
+  /** The socket was gone, and is there again. Its connections continue. */
   readonly onRenewed: () => void;
-  /** The socket is gone and cannot be created again, or cannot accept. Called when the reason changes; attempts continue. */
+  /** The socket cannot be created again, or cannot accept. Called when the reason changes. */
   readonly onFault: (reason: string) => void;
-  /** Concurrent connections; one more is closed. */
+  /** One more is closed. */
   readonly connectionsMax: number;
-  /** Interval between checks of the path, in ms; shorter in tests. */
+  /** Shorter in tests. */
   readonly checkMs?: number;
 }
 
@@ -28,7 +27,7 @@ export class RestoredSocket {
   readonly #path: string;
   readonly #options: RestoredSocketOptions;
   #server: Server;
-  /** Device and inode of the socket's file. */
+  /** Device and inode of the file. */
   #identity: string | undefined;
   #lastFault: string | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -40,13 +39,13 @@ export class RestoredSocket {
     this.#server = this.#createServer();
   }
 
-  /** Replaces another process's socket at the path. Rejects when the folder or the socket cannot be created. */
+  /** Replaces another process's socket. Rejects when the folder or the socket cannot be created. */
   async listen(): Promise<void> {
     await this.prepare();
     this.take();
   }
 
-  /** Listens at a temporary path beside the real one. Rejects as `listen` does. */
+  /** Listens at a temporary path beside it. Rejects as `listen` does. */
   async prepare(): Promise<void> {
     const preparedPath = this.#preparedPath;
     ensurePrivateFolder(dirname(this.#path));
@@ -56,20 +55,20 @@ export class RestoredSocket {
     await chmod(preparedPath, 0o600);
   }
 
-  /** Renames the prepared socket to the real path, where others find it from now on. */
+  /** Renames the prepared socket to the path. */
   take(): void {
     renameSync(this.#preparedPath, this.#path);
     this.#identity = this.#readIdentity();
     this.#scheduleCheck();
   }
 
-  /** Stops accepting, and removes the socket unless a successor has put its own at the path; resolves when every connection has ended. */
+  /** Stops accepting, and removes the socket unless it is a successor's; resolves when every connection has ended. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     if (!this.#server.listening) return;
     if (this.#readIdentity() === this.#identity) rmSync(this.#path, { force: true });
-    // Closing removes only the temporary path that it was bound to, which no longer exists.
+    // Closing removes only the temporary path.
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
   }
 
@@ -104,7 +103,7 @@ export class RestoredSocket {
 
   async #renew(): Promise<void> {
     this.#identity = undefined;
-    // Closing a server leaves its connections open.
+    // Its connections stay open.
     if (this.#server.listening) this.#server.close();
     this.#server = this.#createServer();
     await this.prepare();
@@ -122,19 +121,19 @@ export class RestoredSocket {
     this.#options.onFault(fault);
   }
 
-  /** `undefined` when the path does not exist. */
+  /** `undefined` when nothing is there. */
   #readIdentity(): string | undefined {
     const stats = lstatSync(this.#path, { throwIfNoEntry: false });
     return stats && `${stats.dev}:${stats.ino}`;
   }
 }
 
-/** Where this process creates a socket before it takes the path over; the longest path that the socket needs. */
+/** Where the socket is created; the longest path that it needs. */
 export function preparedSocketPath(path: string, processId: number = process.pid): string {
   return `${path}.${processId}`;
 }
 
-/** Whether another process listens there, such as a successor. */
+/** Whether another process listens there. */
 async function isAnswered(path: string): Promise<boolean> {
   const socket = connect(path);
   try {
@@ -147,10 +146,7 @@ async function isAnswered(path: string): Promise<boolean> {
   }
 }
 
-/**
- * Creates the folder for this user alone if it does not exist.
- * @throws when it cannot be created, or when another user could have created it or could write into it.
- */
+/** @throws when the folder cannot be created, or is not for this user alone. */
 export function ensurePrivateFolder(path: string): void {
   makeDirectory(path);
   if (!isPrivateFolder(path)) throw new Error(`${path} is not a folder that only this user can access: remove it`);

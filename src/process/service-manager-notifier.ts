@@ -1,14 +1,12 @@
-// Notifies systemd of the service's state. Node.js has no datagram Unix sockets, so systemd's own systemd-notify
-// sends the message; it therefore comes from a child process, and the unit needs NotifyAccess=all. Messages are
-// sent one at a time, so that they arrive in order; changes made meanwhile go with the next one. Cold path.
+// Notifies systemd of the service's state. Node.js has no datagram Unix sockets, so a child process, systemd-notify, does it, and the
+// unit needs NotifyAccess=all. Messages are sent one at a time, so that they arrive in order. Cold path.
 import { spawn } from 'node:child_process';
 import { type Logger, RepeatedLog } from '../shared/index.js';
 
-/** How systemd is notified, as the environment says. */
 export interface ServiceManager {
-  /** systemd's NOTIFY_SOCKET; `undefined` outside of a systemd service, where nothing is sent. */
+  /** NOTIFY_SOCKET; `undefined` outside of systemd. */
   readonly notifySocket: string | undefined;
-  /** The interval within which systemd expects a watchdog message; `undefined` when it expects none. */
+  /** Within which systemd expects a watchdog message; `undefined`: none. */
   readonly watchdogMs: number | undefined;
 }
 
@@ -16,7 +14,7 @@ export class ServiceManagerNotifier {
   readonly #manager: ServiceManager;
   readonly #environment: NodeJS.ProcessEnv;
   readonly #logger: Logger;
-  /** Variable → value, not sent yet. */
+  /** By variable, not sent yet. */
   readonly #waiting = new Map<string, string>();
   #isSending = false;
   #isReloading = false;
@@ -27,24 +25,24 @@ export class ServiceManagerNotifier {
     this.#environment = environment;
     this.#logger = logger;
     const { watchdogMs } = manager;
-    // Twice as often as asked for, as sd_watchdog_enabled(3) advises.
+    // As sd_watchdog_enabled(3) advises.
     if (watchdogMs !== undefined) setInterval(() => this.#send('WATCHDOG', '1'), watchdogMs / 2).unref();
   }
 
-  /** Not sent while a reload runs: systemd would take it for the end of the reload. */
+  /** During a reload, systemd would take it for the end of the reload. */
   ready(): void {
     if (!this.#isReloading) this.#send('READY', '1');
   }
 
-  /** systemd uses the timestamp to tell that this does not answer an earlier signal. */
+  /** The timestamp tells systemd that this answers no earlier signal. */
   reloading(): void {
     this.#isReloading = true;
-    // Both variables in one message: systemd reads the time only from the message with `RELOADING`.
+    // In one message with `RELOADING`.
     this.#waiting.set('MONOTONIC_USEC', String(process.hrtime.bigint() / 1_000n));
     this.#send('RELOADING', '1');
   }
 
-  /** Ends the reload, successful or not; `status` says which. */
+  /** Successful or not. */
   reloaded(): void {
     this.#isReloading = false;
     this.ready();
@@ -53,11 +51,11 @@ export class ServiceManagerNotifier {
   stopping(): void {
     if (this.#manager.notifySocket === undefined) return;
     this.#waiting.set('STOPPING', '1');
-    // Sent at once: the program may end before a message under way is done.
+    // At once: the program may end.
     this.#sendWaiting(this.#manager.notifySocket);
   }
 
-  /** @param words one line, shown by `systemctl status`. */
+  /** @param words for `systemctl status`. */
   status(words: string): void {
     this.#send('STATUS', words);
   }
@@ -68,7 +66,7 @@ export class ServiceManagerNotifier {
     if (!this.#isSending) this.#sendWaiting(this.#manager.notifySocket);
   }
 
-  /** Uses assignments, because `systemd-notify --stopping` needs systemd 253, which is newer than the systems in use. */
+  /** `systemd-notify --stopping` needs systemd 253. */
   #sendWaiting(socket: string): void {
     if (this.#waiting.size === 0) return;
     const assignments = Array.from(this.#waiting, ([variable, value]) => `${variable}=${value}`);

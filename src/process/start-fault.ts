@@ -1,8 +1,8 @@
-// Faults that keep a plane from starting, and the one of a listen address that is unavailable, explained to the operator. Cold path.
+// Faults that keep a plane from starting. Cold path.
 import { formatAddress, type ListenAddress } from '../config/index.js';
 import { exitStatus } from '../shared/index.js';
 
-/** Keeps a plane from starting at all. The message is one line for an operator: what is not possible, and what to do about it. */
+/** The message is one line for an operator: what is not possible, and what to do. */
 export class StartFault extends Error {
   override readonly name = 'StartFault';
   readonly exitStatus: number;
@@ -13,7 +13,7 @@ export class StartFault extends Error {
   }
 }
 
-/** @param optionName the option that chooses another address. */
+/** @param optionName of the address. */
 export function listenFault(address: ListenAddress, optionName: string, error: unknown): StartFault {
   const advice = `${adviceFor(error)}, or choose another address with ${optionName}`;
   return new StartFault(exitStatus.unavailable, `cannot listen on ${formatAddress(address)}: ${advice}`, error);

@@ -1,10 +1,7 @@
-// SIGINT, SIGTERM and, unless it means a reload, SIGHUP as two promises: the first signal asks for a drain, the second cuts
-// the drain short. The handlers stay until the process ends, so that a late signal does not change its exit status. Cold path.
+// SIGINT, SIGTERM and perhaps SIGHUP as promises: the first asks for a drain, the second cuts it short. Handlers stay, so that a late
+// signal does not change the exit status. Cold path.
 
-/**
- * Time after the first stop signal in which another is taken as a repetition; npm repeats a Ctrl-C that the process group already
- * received. After that, a later one ends the program at once.
- */
+/** npm repeats a Ctrl-C that the process group already received. After that, a second signal ends the program at once. */
 export const STOP_SIGNAL_REPEAT_MS_MAX = 500;
 
 export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
