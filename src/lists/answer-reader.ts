@@ -1,20 +1,20 @@
-// Reads one response to a list request into a page. A small response is read at once, on the event loop; the pieces of a large one go
-// to the list thread as they arrive, and the page stays there.
+// Reads one response to a list request into a page. A small response is parsed at once, on the event loop; the pieces of a large one go to
+// the list thread as they arrive, and the page stays there.
 import { type ListEra, type ListKind, readListAnswer, type ListAnswer, type ListPage } from '../mcp/index.js';
 import { TOOL_BYTES_EACH, type KeptPage, type LentPage, type ListMemory } from './list-memory.js';
 import type { ShareBound } from '../fair/index.js';
 import type { ListPool, ThreadFailure } from './list-pool.js';
-import { type PageSurroundings, bytesOf, transferable, joinedPieces, type ReadOutcome } from './thread-tasks.js';
+import { type PageDetails, bytesOf, transferable, joinedPieces, type ReadOutcome } from './thread-tasks.js';
 
-/** A page that was read: a small page itself, or the key of a page that the list thread keeps, perhaps for several requests. */
+/** A small page itself, or the key of a page in the list thread, perhaps used by several requests. */
 export type ReadPage = ListPage | KeptPage | LentPage;
 
-export type ReadAnswer = Exclude<ListAnswer, { kind: 'page' }> | (PageSurroundings & { readonly page: ReadPage });
+export type ReadAnswer = Exclude<ListAnswer, { kind: 'page' }> | (PageDetails & { readonly page: ReadPage });
 
-/** Why a response was not read. A `ShareBound` is the bound of the share that has no room for the response. */
+/** Why a response was not read: a `ShareBound` says which share is full. */
 export type ReadFailure = ThreadFailure | ShareBound;
 
-/** Pieces for which no room has been taken from the share yet. */
+/** Pieces whose memory does not count in the share yet. */
 interface WaitingPieces {
   readonly pieces: readonly Buffer[];
   readonly done: (owned: Uint8Array[] | undefined) => void;
@@ -29,7 +29,7 @@ export class AnswerReader {
   #key: number | undefined;
   #bytes = 0;
   #failure: ReadFailure | undefined;
-  /** Pieces that wait, in order, until room was taken for those before them. */
+  /** In order: each waits until those before it are counted. */
   readonly #waiting: WaitingPieces[] = [];
   #leaveWait: () => void = () => {};
 
@@ -43,8 +43,7 @@ export class AnswerReader {
 
   /**
    * Takes the next pieces, and their memory.
-   * @param onTaken called once, unless the reading is dropped before: the next pieces may come, since the thread has these or the reading
-   *   has failed.
+   * @param onTaken called once, unless the response is dropped before: the thread has the pieces, or reading has failed.
    */
   push(pieces: readonly Buffer[], onTaken: () => void): void {
     this.#takeRoom(pieces, (owned) => {
@@ -61,9 +60,9 @@ export class AnswerReader {
   }
 
   /**
-   * Takes the last pieces, and reads the response.
+   * Takes the last pieces, and parses the response.
    * @param id of the request, as JSON.
-   * @param inlineBytesMax the largest response that is read at once and stays on the event loop.
+   * @param inlineBytesMax the largest response that is parsed at once and stays on the event loop.
    * @param done called once; synchronously when the whole response is here and no larger than that.
    */
   end(
@@ -91,7 +90,7 @@ export class AnswerReader {
     });
   }
 
-  /** The response is not wanted any more. Safe to call again. */
+  /** Safe to call again. */
   drop(): void {
     this.#leaveWait();
     this.#waiting.length = 0;
@@ -104,7 +103,7 @@ export class AnswerReader {
       done(outcome);
       return;
     }
-    // Each item takes memory to read, merge and sort, even a tool that has only a name.
+    // Each item takes memory to parse, merge and sort, even a tool that has only a name.
     const itemBytes = outcome.itemCount * TOOL_BYTES_EACH;
     this.#memory.whenTaken(this.#subject, itemBytes, (bound) => {
       if (bound !== undefined) {
@@ -118,8 +117,8 @@ export class AnswerReader {
   }
 
   /**
-   * @param done called once, unless the reading is dropped before: with memory that can be transferred, or with `undefined` once the
-   *   reading has failed.
+   * @param done called once, unless the response is dropped before: with memory that can be transferred, or with `undefined` once reading
+   * has failed.
    */
   #takeRoom(pieces: readonly Buffer[], done: (owned: Uint8Array[] | undefined) => void): void {
     this.#waiting.push({ pieces, done });
@@ -136,7 +135,7 @@ export class AnswerReader {
         this.#bytes += bytes;
         next.done(next.pieces.map(transferable));
       } else {
-        // The pieces that are already there make room for others, however long the rest takes to arrive.
+        // Frees the pieces that are already there, however long the rest takes to arrive.
         this.#dropKept();
         next.done(undefined);
       }

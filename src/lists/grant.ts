@@ -1,5 +1,5 @@
-// Whether a backend's resource allow-list grants a URI: because it is the URI of an allowed resource, or matches or is an allowed
-// template. Entries may be names, whose URIs are known from the backend's own lists only.
+// Whether a backend's resource allow-list grants a URI: because it is the URI of an allowed resource, or matches or is an allowed template.
+// Entries may be names; their URIs are known only from the backend's lists.
 import { stringValue } from '../bytes/index.js';
 import { type ListKind, span, SPAN_LENGTH, type ListPage } from '../mcp/index.js';
 import { isAllowed, type RuledBackend } from '../user-config/index.js';
@@ -11,7 +11,7 @@ import { isTemplate, MatchedUri } from '../messages/index.js';
  */
 export const TEMPLATES_TRIED_MAX = 500;
 
-/** @returns `unknown` when an entry may be the name of a resource or template that has or matches the URI. */
+/** @returns `unknown` when an entry may be the name of a resource or template with this URI. */
 export function grantByEntries(
   { allowedNames: { resources } }: RuledBackend,
   uri: string,
@@ -33,11 +33,10 @@ export interface GrantJob<Page = ListPage> {
   readonly kind: ListKind;
   readonly backend: RuledBackend;
   readonly pages: readonly Page[];
-  /** The backend's own URI. */
+  /** As the backend writes it. */
   readonly uri: string;
 }
 
-/** Whether the pages have an allowed resource or template that has or matches the URI. */
 export function isGranted({ kind, backend, pages, uri }: GrantJob): boolean {
   const matched = new MatchedUri(uri);
   let triedCount = 0;

@@ -1,5 +1,5 @@
-// Writes the items of a list, as callers get them, into one piece of memory. Adjacent source bytes are copied together: for most tools,
-// everything between one name and the next. Hot path.
+// Writes the items of a list, as callers get them, into one buffer. Adjacent source bytes are copied together: for most tools, everything
+// between one name and the next. Hot path.
 import type { Insertion } from '../bytes/index.js';
 import { bodyMemory } from '../fair/index.js';
 
@@ -8,20 +8,20 @@ const COMMA = Buffer.from(',');
 const SHORT_BYTES = 32;
 
 export interface MergedItem {
-  /** The item's name or URI as callers have it. */
+  /** The name or URI that callers see. */
   readonly key: string;
   readonly bytes: Buffer;
   readonly start: number;
   readonly end: number;
-  /** One insertion, or several in order of their positions. */
+  /** In order of their offsets. */
   readonly insertions: Insertion | readonly Insertion[];
 }
 
-/** Writes a whole list: its head, its items with commas between them, its tail. */
+/** Writes a list: its head, its items with commas between them, its tail. */
 export function writeItems(head: string, items: readonly MergedItem[], tail: string): Buffer {
   let length = Buffer.byteLength(head) + Math.max(0, items.length - 1) + Buffer.byteLength(tail);
   for (const item of items) length += itemBytes(item);
-  // Large memory is reused: the exchange that sends it gives it back.
+  // Large memory is reused: the exchange that sends it returns it.
   const message = bodyMemory(length).subarray(0, length);
   const writer = new ItemWriter(message, message.write(head));
   for (const [index, item] of items.entries()) {
@@ -32,7 +32,6 @@ export function writeItems(head: string, items: readonly MergedItem[], tail: str
   return message;
 }
 
-/** The length of the item as callers get it. */
 export function itemBytes({ start, end, insertions }: MergedItem): number {
   return end - start + bytesOf(insertions);
 }
@@ -52,7 +51,7 @@ function bytesOf(insertions: Insertion | readonly Insertion[]): number {
 class ItemWriter {
   readonly #message: Buffer;
   #at: number;
-  /** What is to be copied next: `start` to `end` of the source. */
+  /** To be copied next. */
   #source: Buffer = COMMA;
   #start = 0;
   #end = 0;
@@ -72,13 +71,13 @@ class ItemWriter {
     this.#add(bytes, from, end);
   }
 
-  /** Writes a comma before the item, and uses the source's own if the two items are adjacent there. */
+  /** Writes a comma, or uses the source's own if the two items are adjacent there. */
   separate({ bytes, start }: MergedItem): void {
     if (bytes === this.#source && start === this.#end + 1) this.#end = start;
     else this.#add(COMMA, 0, 1);
   }
 
-  /** Writes what is left. @returns where the written bytes end. */
+  /** @returns where the written bytes end. */
   end(): number {
     this.#copy();
     return this.#at;

@@ -1,12 +1,11 @@
-// Keeps what was made from backends' lists for a while, for the subject that it was made for. It is found by a key, and dropped when a
-// backend says that its lists have changed, when it is too old, or when others need the room. A list that is reported as changed is read
-// again, even if it was being read at that moment.
+// A cache of what was made from backends' lists, for one subject each. An entry is dropped when a backend reports that its lists have
+// changed, when it is too old, or when others need the room. A list that is reported as changed while it is read is not cached.
 import type { ListKindName } from '../mcp/index.js';
 import { FairCache, type Deadline, type DeadlineWheel } from '../fair/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
 
 interface KeptListsRules<Value> {
-  /** The age at which an entry expires even if no change was reported. */
+  /** Age at which an entry expires even if no change was reported. */
   readonly ageMs: number;
   readonly bytesMax: number;
   readonly bytesPerSubjectMax: number;
@@ -17,9 +16,8 @@ interface KeptListsRules<Value> {
 export class ListsRead<Value> {
   readonly subject: string;
   readonly kind: ListKindName;
-  /** The URLs of the backends whose lists are read. */
   readonly urls: ReadonlySet<string>;
-  /** Whether a backend has said, since the read began, that one of the lists has changed. */
+  /** A backend has reported a change since the read began. */
   isStale = false;
   kept: { readonly key: string; readonly value: Value; readonly expiresAtMs: number } | undefined = undefined;
   protected readonly lists: KeptLists<Value>;
@@ -41,7 +39,7 @@ export class KeptLists<Value> {
   readonly #deadlines: DeadlineWheel;
   readonly #nowMs: () => number;
   readonly #kept: FairCache<ListsRead<Value>>;
-  /** What is kept and what is being read, by the URLs of the lists. */
+  /** Cached entries and reads in progress, by the URLs of the lists. */
   readonly #byUrl = new Map<string, Set<ListsRead<Value>>>();
   #sweep: Deadline | undefined;
 
@@ -55,7 +53,6 @@ export class KeptLists<Value> {
     });
   }
 
-  /** The size of everything kept, in bytes. */
   get bytes(): number {
     return this.#kept.bytes;
   }
@@ -71,13 +68,13 @@ export class KeptLists<Value> {
     this.#kept.delete(key);
   }
 
-  /** @param kinds of lists that have changed at this backend; all kinds if omitted. */
+  /** @param kinds of lists that have changed; all if omitted. */
   onChanged(backend: CompiledBackend, kinds?: readonly ListKindName[]): void {
     for (const read of this.#byUrl.get(urlOf(backend)) ?? [])
       if (kinds?.includes(read.kind) !== false) this.#markStale(read);
   }
 
-  /** Any list may have changed: drops everything. */
+  /** Any list may have changed. */
   clear(): void {
     for (const reads of this.#byUrl.values()) for (const read of reads) this.#markStale(read);
   }
@@ -87,7 +84,7 @@ export class KeptLists<Value> {
     if (read.kept !== undefined) this.delete(read.kept.key);
   }
 
-  /** The lists are requested now: a change reported from now on makes the read stale. */
+  /** Called before the lists are requested: a change reported from now on makes the read stale. */
   protected register<Read extends ListsRead<Value>>(read: Read): Read {
     for (const url of read.urls) {
       const reads = this.#byUrl.get(url);
@@ -97,7 +94,7 @@ export class KeptLists<Value> {
     return read;
   }
 
-  /** @param ageMs if it is to expire sooner than others. @returns whether it is kept: it is not when it is stale or too large. */
+  /** @param ageMs if it is to expire sooner than others. @returns false when it is stale or too large. */
   keep(read: ListsRead<Value>, key: string, value: Value, bytes: number, ageMs = Infinity): boolean {
     if (read.isStale || !this.#kept.set(read.subject, key, read, bytes)) {
       read.giveUp();
@@ -108,7 +105,7 @@ export class KeptLists<Value> {
     return true;
   }
 
-  /** For `ListsRead`: changes of the lists that it has read need not be noted any more. */
+  /** For `ListsRead`: changes of its lists do not matter any more. */
   forget(read: ListsRead<Value>): void {
     for (const url of read.urls) {
       const reads = this.#byUrl.get(url);
@@ -117,7 +114,7 @@ export class KeptLists<Value> {
     }
   }
 
-  /** Drops expired entries, which would otherwise stay if nobody asked for them again. */
+  /** Drops expired entries that nobody asks for again. */
   #onSweep(): void {
     this.#sweep = undefined;
     for (const { kept } of this.#kept.values()) if (kept !== undefined) this.get(kept.key);
@@ -131,7 +128,7 @@ const KINDS_BY_METHOD: Readonly<Record<string, readonly ListKindName[]>> = {
   'notifications/resources/list_changed': ['resources', 'templates'],
 };
 
-/** The kinds of lists that a backend's notification is about; `undefined` (all) for `''`: the backend has forgotten a session. */
+/** The kinds of lists that a notification is about; `undefined` (all) for `''`: the backend has forgotten a session. */
 export function listsChangedBy(method: string): readonly ListKindName[] | undefined {
   return method === '' ? undefined : (KINDS_BY_METHOD[method] ?? []);
 }

@@ -1,6 +1,6 @@
-// The list cache (`--list-cache`): lists as backends last gave them, for the next request of the same caller. The pages of a backend's
-// list are found by subject, by what the backend was shown, and by what the config says about it; a subject never gets the list of
-// another. Small lists are on the event loop, large ones in the list thread.
+// The list cache (`--list-cache`): lists as backends last gave them, for the next request of the same caller. A list is found by subject,
+// by what the backend was shown, and by the backend's config; no subject gets the list of another. Small lists are on the event loop, large
+// ones in the list thread.
 import type { ListKindName, ListPage } from '../mcp/index.js';
 import type { DeadlineWheel } from '../fair/index.js';
 import { limits, perSubject } from '../shared/index.js';
@@ -12,10 +12,10 @@ import { LentPage, type KeptPage } from './list-memory.js';
 /** Memory counted for each cached list on top of its bytes. */
 export const CACHED_LIST_BYTES = 1_024;
 
-/** Bounds of each of the two caches. */
+/** Of each of the two caches. */
 const BYTES = { bytesMax: limits.cacheBytesMax, bytesPerSubjectMax: perSubject(limits.cacheBytesMax) };
 
-/** Numbers that stand for objects in keys, for as long as the objects live. */
+/** Stand for objects in keys. */
 const numbers = new WeakMap<object, number>();
 let lastNumber = 0;
 
@@ -25,17 +25,16 @@ function numberOf(thing: object): number {
   return number;
 }
 
-/** What identifies a kept list. */
 export interface ListIdentity {
   readonly subject: string;
-  /** The backend as compiled last: another config has other objects. */
+  /** Another config has other objects. */
   readonly backend: CompiledBackend;
   readonly kind: ListKindName;
-  /** What the backend gets to see of the caller (`UpstreamSession.shown`): a caller that differs in this may get another list. */
+  /** What the backend sees of the caller (`UpstreamSession.shown`): it may give others another list. */
   readonly shown: string;
 }
 
-/** A read of a list that is to be kept. Exactly one of `keep` and `giveUp` is called, once. */
+/** Exactly one of `keep` and `giveUp` is called, once. */
 export class ListRead extends ListsRead<readonly CachedPage[]> {
   readonly #key: string;
 
@@ -45,8 +44,8 @@ export class ListRead extends ListsRead<readonly CachedPage[]> {
   }
 
   /**
-   * @param lend makes a page in the list thread a lent page; called only when the list is kept.
-   * @returns the pages for the request that has read them to continue with.
+   * @param lend called only when the list is cached, for pages in the list thread.
+   * @returns the pages with which the request continues.
    */
   keep(pages: readonly ReadPage[], lend: (page: KeptPage) => LentPage): readonly ReadPage[] {
     let bytes: number = CACHED_LIST_BYTES;
@@ -95,28 +94,27 @@ function isOnLoop(page: ReadPage): page is ListPage {
   return 'spans' in page;
 }
 
-/** A copy in its own memory: the original's may be larger, and is transferred when lists are merged in the list thread. */
+/** Copies into memory of its own: the original's may be larger, and is transferred when lists are merged in the list thread. */
 function ownPage(page: ListPage): ListPage {
   const bytes = Buffer.allocUnsafeSlow(page.bytes.length);
   page.bytes.copy(bytes);
   return { bytes, spans: Int32Array.from(page.spans), isShared: true };
 }
 
-// Which tool catalogues the list thread keeps: by subject, by the virtual host as it was compiled last, and by what each backend was
-// shown. A subject never gets the catalogue of another.
+// Tool catalogues in the list thread: by subject, by the virtual host's config, and by what each backend was shown. No subject gets the
+// catalogue of another.
 
 /** Age of the tools that `find_tools` searches while a backend's tools are missing. After that, they are read again. */
 export const PARTIAL_CATALOGUE_AGE_MS = 5_000;
 
-/** What identifies a kept catalogue. */
 export interface CatalogueIdentity {
   readonly subject: string;
   readonly virtualHost: CompiledVirtualHost;
-  /** What the backends get to see of the caller. */
+  /** What the backends see of the caller. */
   readonly shown: string;
 }
 
-/** The list thread's keys of the catalogues. */
+/** Holds the list thread's keys of the catalogues. */
 export class Catalogues extends KeptLists<number> {
   constructor(deadlines: DeadlineWheel, onDropped: (subject: string, key: number) => void) {
     super({ ageMs: limits.catalogueAgeMs, ...BYTES, onDropped }, deadlines, () => deadlines.nowMs());
@@ -134,7 +132,7 @@ export class Catalogues extends KeptLists<number> {
     return this.register(new ListsRead(this, subject, 'tools', backends.values()));
   }
 
-  /** @param isComplete whether no backend's tools are missing. @returns whether the catalogue is kept. */
+  /** @returns whether the catalogue is cached. */
   keepFor(
     identity: CatalogueIdentity,
     read: ListsRead<number>,

@@ -1,6 +1,6 @@
-// The work of the list thread, and what it keeps between tasks: pieces of responses until they are complete, pages until they are
-// merged, merged lists until they have been sent, and catalogues until they are dropped. So the event loop never holds more than one
-// part of a large list, and its garbage collector, which counts such memory, does not run for every list.
+// The tasks of the list thread, and what it keeps between them: pieces of responses until they are complete, pages until they are merged,
+// merged lists until they have been sent, and catalogues until they are dropped. So the event loop holds only one part of a large list at a
+// time, and its garbage collector does not run for every list.
 import {
   isVisibleTo,
   listKinds,
@@ -45,16 +45,16 @@ function isLent(page: number | LentPageRef | TransferredPage): page is LentPageR
   return typeof page === 'object' && 'lentKey' in page;
 }
 
-/** Each method is a task of the thread, and throws when what it needs was lost: a thread that replaces another knows none of its keys. */
+/** Each method is a task, and throws when what it needs was lost: a thread that replaces another has none of its data. */
 export class ListKeeper {
   readonly #collectGarbage: () => void;
   readonly #answers = new Map<number, Uint8Array[]>();
   readonly #pages = new Map<number, ListPage>();
-  /** Of each merged list, what has not been handed over yet. */
+  /** What is left to send of each merged list. */
   readonly #lists = new Map<number, Buffer[]>();
   readonly #catalogues = new Map<number, ToolCatalogue>();
   readonly #known = new KnownLists();
-  /** Bytes that have become garbage since the last collection. */
+  /** Since the last collection. */
   #garbageBytes = 0;
 
   constructor(collectGarbage: () => void) {
@@ -96,7 +96,6 @@ export class ListKeeper {
     return { bytes, unreachable };
   }
 
-  /** Makes a searchable catalogue of the pages. */
   catalogue(task: PagesTask): KeptOutcome {
     const { key, kind, unavailable } = task;
     const { made: catalogue, freedBytes } = this.#withPages(task, (rules, parts) => {
@@ -110,12 +109,10 @@ export class ListKeeper {
     return { bytes: made.size, unreachable };
   }
 
-  /** Warms up the code that searches catalogues. */
   warmUp(): void {
     warmUpCatalogues();
   }
 
-  /** @returns the whole answer. */
   find({ key, query, count, frame }: FindTask): { readonly memory: Uint8Array } {
     const catalogue = this.#catalogues.get(key);
     if (catalogue === undefined) throw new Error('a catalogue was lost');
@@ -175,8 +172,7 @@ export class ListKeeper {
   }
 
   /**
-   * Collects garbage, if there is much, before more memory is taken. V8 knows how much it could free and is in no hurry: in a thread that
-   * is always busy, dead lists may hold a quarter of the process's memory.
+   * Collects garbage, if there is much, before more memory is taken: V8 does not collect it soon enough in a thread that is always busy.
    */
   #tidy(): void {
     if (this.#garbageBytes < LIST_GARBAGE_BYTES_MAX) return;
@@ -198,8 +194,8 @@ export class ListKeeper {
   }
 }
 
-// Answers and lists as they were last: most backends give the same list to everybody, time after time, and what was made of the same bytes
-// need not be made again. What is compared is all bytes but the request's id, so nobody gets what was not sent to them.
+// The latest answers and lists: most backends give everybody the same list again and again, and what was made of the same bytes need not be
+// made again. All bytes but the request's id are compared, so nobody gets what was not sent to them.
 
 /** Bytes and number of the answers that are known, and of the lists. Beyond that, those that were not needed for longest are forgotten. */
 const KNOWN_BYTES_MAX = 16 * MIB;
@@ -217,14 +213,14 @@ export class KnownLists {
   readonly #answers = new RecentMap<PageAnswer>(KNOWN_MAX, KNOWN_BYTES_MAX, ({ page }) => sizeOf(page));
   readonly #merges = new RecentMap<KnownMerge>(KNOWN_MAX, KNOWN_BYTES_MAX, sizeOfMerge);
 
-  /** Like `readListAnswer`, for an answer in pieces; the page may be shared with others. */
+  /** Like `readListAnswer`, for an answer in pieces; the page may be shared. */
   read(pieces: readonly Uint8Array[], id: Buffer, kind: ListKind, era: ListEra): ListAnswer {
     const length = bytesOf(pieces);
     const key = `${kind.name} ${era} ${length}`;
     const known = this.#answers.get(key);
     if (known !== undefined && isSame(known, pieces, id)) return known;
     const answer = readListAnswer(joinedPieces(pieces), id, kind, era);
-    // The bytes of a page that was repaired would match no answer.
+    // The bytes of a repaired page would match no answer.
     const isKept = answer.kind === 'page' && answer.mirrors?.isRepaired !== true;
     if (isKept && sizeOf(answer.page) <= KNOWN_BYTES_MAX) this.#answers.set(key, answer);
     return answer;
@@ -249,15 +245,15 @@ function sizeOf({ bytes, spans }: ListPage): number {
   return bytes.length + spans.byteLength;
 }
 
-/** Counts the pages and rules too: perhaps nothing else keeps them any more. */
+/** Counts the pages and rules too: perhaps nothing else refers to them any more. */
 function sizeOfMerge({ bytes, key, pages }: KnownMerge): number {
   return pages.reduce((sum, page) => sum + sizeOf(page), bytes.length + 2 * key.length);
 }
 
-/** Whether the pieces are an answer that is known, of the same length, to the request of this id. */
+/** Whether the pieces, of the same length, are this answer to the request of this id. */
 function isSame({ page: { bytes }, idStart, idEnd }: PageAnswer, pieces: readonly Uint8Array[], id: Buffer): boolean {
   if (idEnd - idStart !== id.length) return false;
-  // Ids of requests differ each time: with this one put into the known page, only a change of the list makes the bytes differ.
+  // Each request has another id: with this one put into the known page, only a change of the list makes the bytes differ.
   id.copy(bytes, idStart);
   let at = 0;
   return pieces.every((piece) => {

@@ -1,9 +1,9 @@
 // Counts the bytes of large lists in the shares of their subjects: responses on their way to the list thread, what the thread keeps, and
-// merged lists that their callers have not read yet. Small lists are not counted, because requests in flight are.
+// merged lists that their callers have not read yet. Small lists are not counted: the number of requests in flight limits them.
 //
-// The bytes of a dropped list return to the share once the thread has let go of it. A request that finds no room meanwhile waits for
-// that, as long as the returning bytes are enough for it. Otherwise lists that are read at the same time would be refused one after the
-// other, each for lack of the bytes that the one before has just given up, and none would succeed.
+// The bytes of a dropped list return to the share once the thread has released it. A request that finds the share full waits for that, if
+// the returning bytes are enough for it. Otherwise lists that are read at the same time might all be refused, each for lack of bytes that
+// another has just given up.
 import { KIB } from '../shared/index.js';
 import type { Accounts, ShareBound } from '../fair/index.js';
 
@@ -17,18 +17,17 @@ export const LIST_BYTES_INLINE_MAX = 256 * KIB;
 /** Memory counted for each tool of a large list on top of its bytes, for parsing, merging and sorting. */
 export const TOOL_BYTES_EACH = 256;
 
-// A page of a large list, which the list thread keeps. One in the list cache (`--list-cache`) is lent: each merge borrows it, and once the
-// cache has dropped it, it is freed when nobody uses it any more.
+// A page in the list cache (`--list-cache`) is lent to each merge. Once the cache has dropped it, it is freed when nobody uses it any more.
 
-/** A page that the thread keeps. */
+/** A page in the list thread. */
 export interface KeptPage {
   readonly key: number;
   readonly bytes: number;
 }
 
-/** Is told what becomes of a page that the cache has dropped. */
+/** Told what becomes of a page that the cache has dropped. */
 interface PageOwner {
-  /** The page is still in use: until it is freed, it counts in its subject's share instead of the cache. */
+  /** Until the page is freed, it counts in its subject's share instead of the cache. */
   onStillUsed(bytes: number): void;
   onFree(key: number, givenBytes: number): void;
 }
@@ -56,7 +55,7 @@ export class LentPage implements KeptPage {
     if (this.#userCount === 0 && !this.#isInMemory) this.#owner.onFree(this.key, this.bytes);
   }
 
-  /** The cache has dropped the page: it is not lent any more. */
+  /** The cache has dropped the page. */
   onDropped(): void {
     this.#isInMemory = false;
     if (this.#userCount === 0) this.#owner.onFree(this.key, 0);
@@ -69,7 +68,7 @@ interface Waiting {
   readonly done: (bound: ShareBound | undefined) => void;
 }
 
-/** One subject's returning bytes, and its waiting requests in order of arrival. */
+/** Waiting requests are in order of arrival. */
 interface SubjectQueue {
   returningBytes: number;
   readonly waiting: Waiting[];
@@ -77,19 +76,19 @@ interface SubjectQueue {
 
 export class ListMemory {
   readonly #accounts: Accounts;
-  /** The queues of subjects that have anything returning or waiting, in the order of their turns. */
+  /** Of subjects that have anything returning or waiting, in the order of their turns. */
   readonly #queues = new Map<string, SubjectQueue>();
   #returningBytes = 0;
 
-  /** An account is looked up for each step, since a list may outlive its session and everything else of its subject. */
+  /** An account is looked up each time, since a list may outlive everything else of its subject. */
   constructor(accounts: Accounts) {
     this.#accounts = accounts;
   }
 
   /**
-   * Takes memory from the share, at once or when the returning bytes are there.
-   * @param done called once, unless the wait is left: with the bound that has no room, or `undefined` when the memory was taken.
-   *   Synchronously when that is known at once.
+   * Takes memory from the share, at once or when enough bytes have returned.
+   * @param done called once, unless the wait is left: with the bound that is full, or `undefined` when the memory was taken. Synchronously
+   * when that is known at once.
    * @returns a function that leaves the wait; it does nothing after `done`.
    */
   whenTaken(subject: string, bytes: number, done: (bound: ShareBound | undefined) => void): () => void {
@@ -104,7 +103,7 @@ export class ListMemory {
     return () => this.#stopWaiting(subject, queue, waiting);
   }
 
-  /** Takes memory whatever the bounds, for something that replaces something else. */
+  /** Takes memory even if the share is full: for something that replaces something else. */
   take(subject: string, bytes: number): void {
     this.#accounts.of(subject).listBytes.take(bytes);
   }
@@ -114,7 +113,7 @@ export class ListMemory {
     this.#giveTurns();
   }
 
-  /** Notes that these bytes will soon be free. @returns a function that frees them, to be called once. */
+  /** These bytes will soon be free. @returns a function that frees them, to be called once. */
   noteReturning(subject: string, bytes: number): () => void {
     const queue = this.#queueOf(subject);
     queue.returningBytes += bytes;
@@ -127,15 +126,15 @@ export class ListMemory {
     };
   }
 
-  /** Whether the returning bytes make room for so many. */
+  /** Whether the returning bytes will make room for so many. */
   #isEnoughReturning(subject: string, bytes: number): boolean {
     const own = this.#queues.get(subject)?.returningBytes ?? 0;
     return this.#accounts.of(subject).listBytes.willHaveRoomFor(bytes, own, this.#returningBytes);
   }
 
-  /** Serves each subject's first waiting request, in turn, as long as there is room; a request that will find none gets the bound. */
+  /** Serves each subject's first waiting request, in turn, as long as there is room; one that will find none is refused. */
   #giveTurns(): void {
-    // A queue that has had its turn moves to the end of the map, where this loop meets it again.
+    // A queue that was served moves to the end of the map, where this loop meets it again.
     for (const [subject, queue] of this.#queues) {
       const first = queue.waiting[0];
       if (first === undefined) continue;

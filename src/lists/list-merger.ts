@@ -1,5 +1,5 @@
-// Reads and merges lists: small ones at once on the event loop, large ones in the list thread, so that the loop keeps serving
-// (`LIST_BYTES_INLINE_MAX` in list-memory.ts says from which size on, and why). Both ways give the same bytes.
+// Reads and merges lists: small ones at once on the event loop, large ones in the list thread (`LIST_BYTES_INLINE_MAX` says why). Both ways
+// give the same bytes.
 import type { ListEra, ListKind, ListKindName, ListPage } from '../mcp/index.js';
 import type { Accounts, DeadlineWheel } from '../fair/index.js';
 import type { Logger } from '../shared/index.js';
@@ -21,7 +21,6 @@ import {
   type TransferredPage,
 } from './thread-tasks.js';
 
-/** A catalogue that the thread keeps. */
 export interface KeptCatalogue extends KeptOutcome {
   readonly key: number;
 }
@@ -29,12 +28,12 @@ export interface KeptCatalogue extends KeptOutcome {
 export class ListMerger {
   readonly #pool: ListPool;
   readonly #memory: ListMemory;
-  /** Encoded once for each compiled virtual host: an allow-list may have thousands of names. */
+  /** Encoded once per virtual host: an allow-list may have thousands of names. */
   readonly #rulesTexts = new WeakMap<ListRules, string>();
 
   #isPrepared = false;
 
-  /** The list cache; `undefined` when lists are not kept in memory. */
+  /** `undefined` when lists are not cached. */
   readonly cache: ListCache | undefined;
   readonly catalogues: Catalogues;
 
@@ -46,7 +45,7 @@ export class ListMerger {
     this.#memory = new ListMemory(accounts);
   }
 
-  /** @param kinds of lists that have changed at this backend; all kinds if `undefined`. */
+  /** @param kinds of lists that have changed; all if `undefined`. */
   onChanged(backend: CompiledBackend, kinds: readonly ListKindName[] | undefined): void {
     this.cache?.onChanged(backend, kinds);
     this.catalogues.onChanged(backend, kinds);
@@ -78,7 +77,7 @@ export class ListMerger {
     this.#pool.run(subject, 'merge', task, views, (outcome) => {
       if (typeof outcome === 'string') {
         this.dropPages(subject, keptPages);
-        // A task that is only late may still leave a list there.
+        // An overdue task may still leave a list there.
         this.#pool.drop(subject, [key], () => {});
         done(outcome);
         return;
@@ -89,9 +88,7 @@ export class ListMerger {
     });
   }
 
-  /**
-   * Makes a catalogue of the tools on the pages, which it consumes. The catalogue is in the list thread until it is dropped.
-   */
+  /** Makes a catalogue of the tools on the pages, which it consumes. The list thread keeps it until it is dropped. */
   catalogue(
     subject: string,
     job: Omit<MergeJob<ReadPage>, 'frame'>,
@@ -113,14 +110,14 @@ export class ListMerger {
     });
   }
 
-  /** The first catalogue is about to be made: while its lists are being read, the thread warms up the code that searches it. */
+  /** Before the first catalogue: while its lists are being read, the thread warms up the code that searches it. */
   warmUpCatalogues(subject: string): void {
     if (this.#isPrepared) return;
     this.#isPrepared = true;
     this.#pool.run(subject, 'warmUp', undefined, [], () => {});
   }
 
-  /** Searches a catalogue. @param done gets the whole answer. */
+  /** @param done gets the whole answer. */
   find(subject: string, task: FindTask, done: (answer: Buffer | ThreadFailure) => void): void {
     this.#pool.run(subject, 'find', task, [], (outcome) =>
       done(typeof outcome === 'string' ? outcome : joinedPieces([outcome.memory])),
@@ -131,10 +128,7 @@ export class ListMerger {
     this.#pool.drop(subject, [key], () => {});
   }
 
-  /**
-   * Decides whether the pages, which it consumes, grant a URI.
-   * @param done called once; synchronously when the pages are small.
-   */
+  /** Decides whether the pages, which it consumes, grant a URI. @param done called once; synchronously when the pages are small. */
   grant(subject: string, job: GrantJob<ReadPage>, done: (isGranted: boolean | ThreadFailure) => void): void {
     const { kind, backend, pages, uri } = job;
     if (isOnLoop(job)) {
@@ -151,7 +145,6 @@ export class ListMerger {
     });
   }
 
-  /** These pages are not wanted any more. */
   dropPages(subject: string, pages: readonly ReadPage[]): void {
     const keptPages: KeptPage[] = [];
     for (const page of pages) {
@@ -165,8 +158,8 @@ export class ListMerger {
   }
 
   /**
-   * Keeps a list in the list cache, if there is room for it.
-   * @returns the pages for the request that has read them to continue with: those in the list thread are lent.
+   * Puts a list into the list cache, if there is room for it. @returns the pages with which the request continues: those in the list thread
+   * are lent.
    */
   keep(subject: string, read: ListRead, pages: readonly ReadPage[]): readonly ReadPage[] {
     return read.keep(pages, (page) => {
@@ -178,7 +171,7 @@ export class ListMerger {
     });
   }
 
-  /** A task has used the page: a lent page is given back; any other has left the thread, and its bytes are given back. */
+  /** Once a task has used the page: a lent page is given back; any other has left the thread, and its bytes return to the share. */
   #giveBack(subject: string, page: KeptPage): void {
     if (page instanceof LentPage) page.giveBack();
     else this.#memory.give(subject, page.bytes);

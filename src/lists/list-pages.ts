@@ -1,5 +1,5 @@
-// Reads all pages of one list of a backend, one after the other, under one deadline for the whole list (specification 2.5, 2.6). Only a part
-// of that time may pass before the upstream session is open.
+// Reads all pages of one list of a backend, one after the other, under one deadline (specification 2.5, 2.6). Only a part of that time may
+// pass before the upstream session is open.
 import {
   type BackendMessage,
   type ListKind,
@@ -26,8 +26,8 @@ import { listRefusedFault, upstreamFault, type UpstreamFault, type RequestMetada
 /**
  * Called once.
  * @param fault why there are no pages; with pages, why there are not all.
- * @param ttlMs how long the caller may keep the pages, as their backend says; 0 if the backend says nothing, or is legacy. Unused if
- *   there is a fault.
+ * @param ttlMs how long the caller may keep the pages, as their backend says; 0 if it says nothing, or is legacy. Unused if there is a
+ * fault.
  */
 export type ListPagesHandler = (pages: readonly ReadPage[], fault: UpstreamFault | undefined, ttlMs: number) => void;
 
@@ -40,24 +40,22 @@ export class ListPages implements RequestHandler {
   readonly #done: ListPagesHandler;
   readonly #dueMs: number;
   #pages: ReadPage[] = [];
-  /** The mirrors of the tools on the pages. */
   #mirrors: ToolMirrors[] = [];
-  /** The tool names and URIs on the pages that MCP Apps use without a prefix. */
+  /** Tool names and URIs that MCP Apps use without a prefix. */
   #apps: string[] = [];
-  /** How many bytes of pages may still stay on the event loop, where they count in no share. */
+  /** Bytes of pages that may still stay on the event loop, where they count in no share. */
   #inlineBytesLeft: number = LIST_BYTES_INLINE_MAX;
   #request: RpcRequest | undefined;
-  #reading: AnswerReader | undefined;
+  #answerReader: AnswerReader | undefined;
   #cursor: string | undefined;
-  /** The cursors that were asked for. */
   readonly #requestedCursors = new Set<string>();
-  /** The id of the current page's request: each has its own (S32), since a server may still be at work on another list. */
+  /** Of the current page's request: each has its own (S32), since a server may still be working on another list. */
   #id: Buffer = Buffer.alloc(0);
   #sentIn: UpstreamSessionRecord | undefined;
   #isSecondTry = false;
-  /** The shortest TTL of the pages so far. */
+  /** The shortest of the pages so far. */
   #ttlMs = Infinity;
-  /** Set if the list may come from the list cache, and may be kept there. */
+  /** Set if the list may be cached. */
   readonly #cache: ListCache | undefined;
   #cacheRead: ListRead | undefined;
   /** Runs while the upstream session is being opened. */
@@ -73,7 +71,7 @@ export class ListPages implements RequestHandler {
     done: ListPagesHandler,
     cache?: ListCache,
   ) {
-    // Lists of tasks are not cached, because no notification reports a list change when a task changes state.
+    // Not for tasks: no notification reports that one has changed its state.
     this.#cache = kind.name === 'tasks' ? undefined : cache;
     this.#context = context;
     this.#merger = merger;
@@ -119,8 +117,8 @@ export class ListPages implements RequestHandler {
   abort(): void {
     if (this.#isOver) return;
     this.#request?.abort();
-    this.#reading?.drop();
-    this.#reading = undefined;
+    this.#answerReader?.drop();
+    this.#answerReader = undefined;
     this.#fail(upstreamFault('session-ended'));
   }
 
@@ -139,34 +137,34 @@ export class ListPages implements RequestHandler {
   }
 
   onUnparsed(pieces: readonly Buffer[], isLast: boolean): void {
-    const reading = (this.#reading ??= this.#merger.startReading(this.#upstream.subject, this.#kind, this.#era));
+    const reader = (this.#answerReader ??= this.#merger.startReading(this.#upstream.subject, this.#kind, this.#era));
     if (!isLast) {
-      // The pause lets the event loop take a part of each list in turn, and serve others in between.
+      // The pause lets the event loop serve others in between.
       const request = this.#request;
       request?.pause();
-      reading.push(pieces, () => request?.resume());
+      reader.push(pieces, () => request?.resume());
       return;
     }
-    this.#reading = undefined;
-    reading.end(pieces, this.#id, this.#inlineBytesLeft, this.#remainingMs, (answer) => this.#onRead(answer));
+    this.#answerReader = undefined;
+    reader.end(pieces, this.#id, this.#inlineBytesLeft, this.#remainingMs, (answer) => this.#onRead(answer));
   }
 
-  /** Takes its turn, since hundreds may fail at once, as when their backend goes away. */
+  /** In turns of the subjects: hundreds may fail at once when their backend goes away. */
   onFault(fault: UpstreamFault): void {
     wakeScheduler.run(this.#upstream.subject, () => this.#onFault(fault));
   }
 
   #onFault(fault: UpstreamFault): void {
     if (this.#isOver) return;
-    this.#reading?.drop();
-    this.#reading = undefined;
+    this.#answerReader?.drop();
+    this.#answerReader = undefined;
     const isLost = this.#upstream.tryMarkLost(fault, this.#sentIn);
     const isRetried = !this.#isSecondTry && (isLost || this.#upstream.tryRenewCredentials(fault, this.#metadata));
     if (!isRetried) {
       this.#fail(fault);
       return;
     }
-    // Starts at the first page again: cursors belonged to the lost session. What the backend is shown may be different now.
+    // Starts at the first page again: cursors belonged to the lost session. The backend may be shown something else now.
     this.#isSecondTry = true;
     this.#cacheRead?.giveUp();
     this.#cacheRead = undefined;
@@ -190,7 +188,7 @@ export class ListPages implements RequestHandler {
     else if (answer.kind === 'error' && this.#cursor === '') this.#end();
     else if (answer.kind === 'error') this.#onError(answer.code);
     else if (!answer.isComplete && this.#sentIn?.era === 'modern') {
-      // The backend says so in `resultType`, which means nothing in the response of a legacy backend.
+      // According to `resultType`, which means nothing in a legacy backend's response.
       this.#dropRead(answer);
       this.#fail(upstreamFault('answer-invalid'));
     } else {
@@ -202,7 +200,7 @@ export class ListPages implements RequestHandler {
 
   #takeMirrors({ tools, invalid, apps = [], isRepaired = false }: PageMirrors): void {
     if (isRepaired) this.#upstream.endpoint.onForgiven('list-item');
-    // Not spread into a call, as there may be more of them than a call takes arguments.
+    // Not spread into a call: there may be more than a call takes arguments.
     this.#mirrors = this.#mirrors.concat(tools);
     this.#apps = this.#apps.concat(apps);
     if (invalid.length > 0) this.#context.log.onToolsLeftOut(this.#upstream.backend, invalid);
@@ -231,14 +229,14 @@ export class ListPages implements RequestHandler {
     }
   }
 
-  /** The last page was read. @param cut why the list may have more pages. */
+  /** @param cut why the list may have more pages. */
   #end(cut?: UpstreamFault): void {
     if (this.#kind.name === 'tools') this.#upstream.learnMirrors(this.#mirrors, this.#apps);
     if (cut !== undefined) this.#upstream.reportFailure(cut);
     this.#finish(this.#pages, cut, this.#ttlMs);
   }
 
-  /** Tools are requested whatever the backend declares: some servers have tools without declaring them. */
+  /** Some servers have tools without declaring them. */
   get #mayHaveList(): boolean {
     return this.#kind.name === 'tools' || this.#isDeclared;
   }
@@ -274,7 +272,7 @@ export class ListPages implements RequestHandler {
     this.#done(pages, fault, ttlMs);
   }
 
-  /** Drops a page that was read but is not used: it is unwanted by now, or belongs to an incomplete result. */
+  /** Drops a page that is unwanted by now, or belongs to an incomplete result. */
   #dropRead(answer: ReadAnswer | ReadFailure): void {
     if (typeof answer === 'object' && answer.kind === 'page')
       this.#merger.dropPages(this.#upstream.subject, [answer.page]);

@@ -1,6 +1,6 @@
-// The list thread as the event loop sees it: one per worker, started when it is first needed, and started again when it dies, which
-// fails only the lists that it was keeping. Tasks of one subject are done in order, and subjects take turns: only a few tasks are in the
-// thread, which does them in order, and the others wait here.
+// The list thread as the event loop sees it: one per worker, started when it is first needed, and again when it dies, which fails only the
+// lists that it was keeping. Only a few tasks are in the thread at once, and the others wait here, subjects in turn. Tasks of one subject
+// are done in order.
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type * as threads from 'piscina';
@@ -11,25 +11,24 @@ import type { ListKeeper } from './list-keeper.js';
 /** Tasks in the list thread: one running, one ready. Beyond that, further ones wait, subjects in turn. */
 export const LIST_TASKS_IN_THREAD_MAX = 2;
 
-/** `overdue`: not done in time. `failed`: the thread died during the task, or what the task needs was lost with an earlier thread. */
+/** `overdue`: not done in time. `failed`: the thread died, or an earlier thread has lost what the task needs. */
 export type ThreadFailure = 'overdue' | 'failed';
 
-/** The thread's tasks by name: a method of `ListKeeper` each. */
+/** Each is a method of `ListKeeper`. */
 export type TaskName = keyof ListKeeper;
 
 export type TaskOf<Name extends TaskName> = Parameters<ListKeeper[Name]>[0];
 
 export type OutcomeOf<Name extends TaskName> = ReturnType<ListKeeper[Name]>;
 
-/** A task to be done when its turn comes. */
 interface Job {
   readonly task: { readonly name: TaskName; readonly task: unknown };
-  /** Memory that is transferred with the task. */
+  /** Transferred with the task. */
   readonly memory: readonly ArrayBufferView[];
   finish(outcome: unknown): void;
 }
 
-/** Loads a package with the first thread: most processes start none. */
+/** Loaded with the first thread: most processes start none. */
 const packages = createRequire(import.meta.url);
 
 const THREAD_FILE = fileURLToPath(new URL('./list-thread.js', import.meta.url));
@@ -39,7 +38,7 @@ export class ListPool {
   readonly #logger: Logger;
   readonly #onLost: () => void;
   #piscina: threads.Piscina | undefined;
-  /** Needs no bound of its own: each list that a task is about counts in its subject's share until it is dropped. */
+  /** Needs no limit of its own: each list that a task is about counts in its subject's share. */
   readonly #waiting = new FairQueue<Job>(Infinity, Infinity);
   #inThreadCount = 0;
   #stuckDeadline: Deadline | undefined;
@@ -53,7 +52,7 @@ export class ListPool {
     this.#onLost = onLost;
   }
 
-  /** A key for something that the thread is to keep. */
+  /** For something that the thread is to keep. */
   mintKey(): number {
     this.#lastKey += 1;
     return this.#lastKey;
@@ -109,17 +108,17 @@ export class ListPool {
     const { Piscina } = packages('piscina') as typeof threads;
     const piscina = new Piscina({
       filename: THREAD_FILE,
-      // With a minimum of one, a thread that died is replaced while tasks wait for it, too.
+      // With a minimum of one, a thread that died is replaced even while tasks wait.
       minThreads: 1,
       maxThreads: 1,
-      // Every task posted goes to the thread at once, so that it never waits for the event loop to send the next.
+      // Every task goes to the thread at once, so that it never waits for the event loop.
       concurrentTasksPerWorker: Number.MAX_SAFE_INTEGER,
     });
     piscina.on('error', (error) => {
-      // An error at the end of a closed pool's thread is about a task that nobody waits for any more.
+      // Nobody waits for the tasks of a closed pool.
       if (!this.#isClosed) this.#logger.error({ err: error as unknown }, 'the idle list thread died');
     });
-    // Deferred until the next thread is there: nothing can be posted from within this event.
+    // Deferred: nothing can be posted from within this event.
     piscina.on('workerDestroy', () => {
       if (!this.#isClosed) queueMicrotask(this.#onLost);
     });
@@ -162,7 +161,7 @@ export class ListPool {
     if (next !== undefined) this.#post(next);
   }
 
-  /** No task has ended for too long: the thread is terminated and replaced, as if it had died. */
+  /** No task has ended for too long: the thread is replaced, as if it had died. */
   #onStuck(): void {
     for (const thread of this.#piscina?.threads ?? []) void thread.terminate();
   }

@@ -1,6 +1,5 @@
 // Merges the items of all backends into one sorted list (specification 2.5). An item is copied as bytes, with the backend's prefix inserted
-// into the name or URI that requests use, and nothing else changed, unless the config curates the item. Pure, and the same on the event
-// loop and in the list thread. Hot path.
+// into the name or URI that requests use; the config may curate it. Pure, and the same on the event loop and in the list thread. Hot path.
 import {
   encodeEvent,
   stringValue,
@@ -30,8 +29,8 @@ import { isSearchTool, callersUri, uriInsertion, uriPrefix, type UriPrefix } fro
 import { unavailableMeta, type UnavailableBackend } from '../http-client/index.js';
 import { writeItems, type MergedItem } from './item-writer.js';
 
-// A tool or prompt in a list as a config shows it: with another name, title or description, and without the arguments that callers may
-// not give. All other bytes of the item stay. Warm path: only items that a curation entry names come here.
+// Shows a tool or prompt as the config wants: with another name, title or description, and without closed arguments. All other bytes of the
+// item stay. Warm path: only curated items.
 
 /** Reaches property names in a tool's schema and argument names of a prompt: `{"inputSchema":{"properties":{"v":…}}}`. */
 const ITEM_DEPTH = 3;
@@ -39,8 +38,7 @@ const ITEM_DEPTH = 3;
 const tape = new JsonScanner();
 
 /**
- * The edits that turn the item into what callers see, except for its name.
- * @param item the backend's whole item.
+ * All edits but that of the name.
  * @returns `undefined` for an item that has too many JSON values to be scanned.
  */
 function curatedEdits(item: Buffer, { entry, closedArguments }: CuratedItem): Edit[] | undefined {
@@ -54,14 +52,13 @@ function curatedEdits(item: Buffer, { entry, closedArguments }: CuratedItem): Ed
   const cut = (node: number, isUnwanted: (child: number) => boolean): void => {
     for (const { start, end } of cutsOf(tape, node, isUnwanted)) edits.push({ start, end, putIn: NOTHING });
   };
-  // A tool's arguments. Parsers differ in which of two duplicate members they take, so each of them is cut.
+  // A tool's arguments. Parsers differ in which of two duplicate members they take, so both are cut.
   for (const schema of membersNamed(item, 0, 'inputSchema', jsonKind.object)) {
     for (const properties of membersNamed(item, schema, 'properties', jsonKind.object))
       cut(properties, (child) => isClosed(tape.keyStart(child) - 1, tape.keyEnd(child) + 1));
     for (const required of membersNamed(item, schema, 'required', jsonKind.array))
       cut(required, (child) => isString(child) && isClosed(tape.start(child), tape.end(child)));
   }
-  // A prompt's arguments.
   for (const list of membersNamed(item, 0, 'arguments', jsonKind.array))
     cut(list, (child) =>
       membersNamed(item, child, 'name', jsonKind.string).some((name) => isClosed(tape.start(name), tape.end(name))),
@@ -69,7 +66,7 @@ function curatedEdits(item: Buffer, { entry, closedArguments }: CuratedItem): Ed
   return edits;
 }
 
-/** Replaces the item's text of this name, or adds it before the other members. */
+/** Replaces the text, or adds it before the other members. */
 function setText(edits: Edit[], item: Buffer, name: string, text: string | undefined): void {
   if (text === undefined) return;
   const value = JSON.stringify(text);
@@ -80,12 +77,12 @@ function setText(edits: Edit[], item: Buffer, name: string, text: string | undef
   const at = tape.start(0) + 1;
   const putIn = Buffer.from(`${JSON.stringify(name)}:${value},`);
   const same = edits.findIndex(({ start, end }) => start === at && end === at);
-  // Two insertions in one place become one edit.
+  // Two insertions at one offset become one edit.
   if (same === -1) edits.push({ start: at, end: at, putIn });
   else edits[same] = { start: at, end: at, putIn: Buffer.concat([edits[same]!.putIn, putIn]) };
 }
 
-/** The nodes of the object's members with this name (ASCII). @param kind of the values; any kind if absent. */
+/** @param name ASCII. @param kind of the values; any kind if absent. */
 function membersNamed(item: Buffer, object: number, name: string, kind?: number): number[] {
   const nodes: number[] = [];
   if (tape.kind(object) !== jsonKind.object) return nodes;
@@ -106,9 +103,7 @@ const NOTHING = Buffer.alloc(0);
 /** Tools that a log line names as unreachable. Beyond that, further tools are not named. */
 const UNREACHABLE_TOOLS_LOGGED_MAX = 100;
 
-/** One backend's part of the list. */
 export interface BackendPages<Page = ListPage> {
-  /** One of the backends in the rules. */
   readonly backend: RuledBackend;
   readonly pages: readonly Page[];
 }
@@ -119,10 +114,7 @@ export interface MergeJob<Page = ListPage> {
   readonly parts: readonly BackendPages<Page>[];
   readonly unavailable: readonly UnavailableBackend[];
   readonly frame: AnswerFrame;
-  /**
-   * With exposure `search`: the two search tools, as JSON. Of the others, only tools with a page (MCP Apps) are listed, as hosts show no
-   * other page.
-   */
+  /** With exposure `search`: the two search tools, as JSON. Of the others, only tools with a page (MCP Apps) are listed. */
   readonly searchTools?: string | undefined;
 }
 
@@ -130,14 +122,13 @@ export interface MergeJob<Page = ListPage> {
 type ItemChoice = 'all' | 'searched' | 'with-page';
 
 export interface MergeResult {
-  /** The whole answer, in the form that was asked for. */
   readonly bytes: Buffer;
   /**
-   * Merged names of items that no request could reach, because a longer prefix or a renamed item takes them (specification 2.5):
-   * the first of them, for the log.
+   * Merged names of items that no request could reach, because a longer prefix or a renamed item takes them (specification 2.5): the first
+   * of them, for the log.
    */
   readonly unreachable: readonly string[];
-  /** Whether the result was made before, and is kept for later. */
+  /** The result was made before, and is kept for later. */
   readonly isKnown?: boolean;
 }
 
@@ -153,7 +144,7 @@ export function mergeLists(job: MergeJob): MergeResult {
   return { bytes: frame.form === 'event' ? encodeEvent(message) : message, unreachable };
 }
 
-/** The items that callers may see, in the order in which they see them. */
+/** The items that callers may see, in order. */
 export function mergedItems(
   { kind, rules, parts }: Pick<MergeJob, 'kind' | 'rules' | 'parts'>,
   choice: ItemChoice,
@@ -197,7 +188,7 @@ function collectNamed(
     for (let row = 0; row < spans.length; row += SPAN_LENGTH) {
       const nameStart = spans[row + span.keyStart]!;
       const bareName = stringValue(bytes, nameStart, spans[row + span.keyEnd]!);
-      // Of two items with the same name the first counts: a request could reach only one of them anyway.
+      // Of two items with the same name, requests could reach only the first.
       if (!isAllowed(backend, kind, bareName, undefined) || seen.has(bareName)) continue;
       seen.add(bareName);
       const shown = curated === undefined ? undefined : callersNameOf(curated, bareName);
@@ -209,7 +200,7 @@ function collectNamed(
         continue;
       }
       const insertions = withLinks({ at: nameStart + 1, putIn: prefix }, bytes, spans, row, uris);
-      // A single insertion is that of the name.
+      // The single insertion is that of the name: the tool has no page.
       if (choice === 'with-page' && 'putIn' in insertions) continue;
       const item = { key, bytes, start: spans[row + span.start]!, end: spans[row + span.end]!, insertions };
       const entry = curated?.byBareName.get(bareName);
@@ -232,7 +223,7 @@ function curatedItem(
   if (edits === undefined) return undefined;
   const { name, bareName } = curated.entry;
   for (const { at, putIn } of 'putIn' in insertions ? [insertions] : insertions) {
-    // An item that keeps the backend's own name keeps its bytes after the prefix.
+    // An item that keeps the backend's own name keeps its bytes.
     if (at === nameStart + 1 && name !== bareName)
       edits.push({ start: nameStart - start, end: nameEnd - start, putIn: Buffer.from(JSON.stringify(key)) });
     else edits.push(insertion({ at: at - start, putIn }));
@@ -243,7 +234,7 @@ function curatedItem(
 
 const NO_INSERTIONS: readonly Insertion[] = [];
 
-/** Adds insertions of the prefix into the URIs of a tool's user interface, which are resources of its backend. */
+/** The URIs of a tool's user interface are resources of its backend, and get the prefix, too. */
 function withLinks(
   name: Insertion,
   bytes: Buffer,

@@ -1,5 +1,5 @@
-// A merged list as a complete answer: whole in memory when it is small, kept by the list thread when it is large.
-// Exactly one of `respondTo` and `drop` is called, once.
+// A merged list as an answer: in memory when it is small, in the list thread when it is large. Exactly one of `respondTo` and `drop` is
+// called, once.
 import { largeMemory } from '../fair/index.js';
 import { LIST_PART_BYTES } from '../upstream/index.js';
 import { answerEncoded, type AnswerFrame, type Exchange } from '../exchange/index.js';
@@ -8,20 +8,15 @@ import type { ListPool } from './list-pool.js';
 import { type KeptOutcome, type NextPartOutcome } from './thread-tasks.js';
 
 export interface MergedList {
-  /** Merged names of items that no request could reach, because other items have these names (specification 2.5). */
+  /** As in `MergeResult`. */
   readonly unreachable: readonly string[];
-  /**
-   * Writes the list as the answer to `exchange`, the one that it was made for.
-   * @param isStreaming whether the exchange's event stream is open already.
-   */
+  /** Answers the exchange that the list was made for. @param isStreaming whether its event stream is open already. */
   respondTo(exchange: Exchange, isStreaming?: boolean): void;
-  /** The list is not wanted any more. */
   drop(): void;
 }
 
 const NO_MEMORY = new Uint8Array(0);
 
-/** A list that the thread keeps. */
 interface ListInThread extends KeptOutcome {
   readonly subject: string;
   readonly key: number;
@@ -60,12 +55,12 @@ export class LargeList implements MergedList {
   readonly #shares: ListMemory;
   readonly #list: ListInThread;
   #exchange: Exchange | undefined;
-  /** The memory of the part that waits for room. */
+  /** Of the part that waits until the exchange has drained. */
   #memory: Uint8Array = NO_MEMORY;
   #sentBytes = 0;
   #state: State = 'asking';
 
-  /** @param list whose bytes have already been taken from the share. */
+  /** @param list its bytes already count in the share. */
   constructor(pool: ListPool, shares: ListMemory, list: ListInThread) {
     this.#pool = pool;
     this.#shares = shares;
@@ -122,7 +117,7 @@ export class LargeList implements MergedList {
 
   #write(exchange: Exchange, { memory, bytes }: NextPartOutcome): void {
     this.#sentBytes += bytes;
-    // Without room, the exchange still refers to the memory.
+    // If the exchange is full, it still refers to the memory.
     const hasRoom = exchange.write(memory.subarray(0, bytes));
     if (this.#state === 'over') {
       if (hasRoom) largeMemory.giveBack(memory, true);
@@ -139,7 +134,6 @@ export class LargeList implements MergedList {
     }
   }
 
-  /** The only method that sets the state. @returns whether the state was `from`. */
   #transition(from: State, to: State): boolean {
     if (this.#state !== from) return false;
     this.#state = to;

@@ -1,31 +1,31 @@
-// The messages to and from the list thread. Large memory is transferred, not copied: the sender loses access to it. What the thread
-// keeps between tasks has a key, which the event loop assigns.
+// The messages to and from the list thread. Large memory is transferred, not copied: the sender loses access to it. What the thread keeps
+// between tasks has a key, which the event loop assigns.
 import type { ListAnswer, ListEra, ListKindName, ListPage } from '../mcp/index.js';
 import type { UnavailableBackend } from '../http-client/index.js';
 import type { AnswerFrame } from '../exchange/index.js';
 
-/** Append pieces of a response to a list request, which is kept under the key. */
+/** Append pieces of a response to a list request. */
 export interface AppendTask {
   readonly key: number;
   readonly pieces: readonly Uint8Array[];
 }
 
-/** Read the response under the key; if it is a page, the page is kept in its place. */
+/** Parse the response; a page is kept in its place. */
 export interface ReadTask extends AppendTask {
-  /** Length of the whole response, to detect lost pieces. */
+  /** Of the whole response, to detect lost pieces. */
   readonly bytes: number;
-  /** The request's id, as JSON. */
+  /** Of the request, as JSON. */
   readonly id: string;
   readonly kind: ListKindName;
   readonly era?: ListEra;
 }
 
-/** What the response to a list request says beside its items. */
-export type PageSurroundings = Omit<Extract<ListAnswer, { kind: 'page' }>, 'page' | 'idStart' | 'idEnd'>;
+/** What a page says beside its items. */
+export type PageDetails = Omit<Extract<ListAnswer, { kind: 'page' }>, 'page' | 'idStart' | 'idEnd'>;
 
-export type ReadOutcome = Exclude<ListAnswer, { kind: 'page' }> | (PageSurroundings & { readonly itemCount: number });
+export type ReadOutcome = Exclude<ListAnswer, { kind: 'page' }> | (PageDetails & { readonly itemCount: number });
 
-/** Pages of all backends, to be made into a list or catalogue that is kept under the key; only lent pages are kept any longer. */
+/** Make a list or catalogue of all backends' pages. Only lent pages are kept any longer. */
 export interface PagesTask {
   readonly key: number;
   readonly kind: ListKindName;
@@ -39,21 +39,18 @@ export interface PagesTask {
   readonly unavailable: readonly UnavailableBackend[];
 }
 
-/** What was made of pages, and is kept. */
 export interface KeptOutcome {
   /** The length of a list; the size of a catalogue in memory. */
   readonly bytes: number;
   readonly unreachable: readonly string[];
 }
 
-/** Merge pages into a list. */
 export interface MergeTask extends PagesTask {
   readonly frame: AnswerFrame;
   /** As in `MergeJob`. */
   readonly searchTools?: string | undefined;
 }
 
-/** Search the catalogue under the key. */
 export interface FindTask {
   readonly key: number;
   readonly query: string;
@@ -62,7 +59,7 @@ export interface FindTask {
   readonly frame: AnswerFrame;
 }
 
-/** Decide whether pages grant a URI; kept pages stay as they are. */
+/** Decide whether pages grant a URI; they stay as they are. */
 export interface GrantTask {
   readonly kind: ListKindName;
   /** Encoded rules of the one backend. */
@@ -72,7 +69,7 @@ export interface GrantTask {
   readonly uri: string;
 }
 
-/** A page that stays in the thread. */
+/** Stays in the thread. */
 export interface LentPageRef {
   readonly lentKey: number;
 }
@@ -82,7 +79,7 @@ export interface TransferredPage {
   readonly spans: Int32Array;
 }
 
-/** Fill the memory with the next part of the list under the key; after the last part the list is dropped. */
+/** Fill the memory with the next part of a list; after the last part the list is dropped. */
 export interface NextPartTask {
   readonly key: number;
   readonly memory: Uint8Array;
@@ -93,7 +90,7 @@ export interface NextPartOutcome {
   readonly bytes: number;
 }
 
-/** The same page, in memory that can be transferred. */
+/** In memory that can be transferred. */
 export function transferredPage({ bytes, spans }: ListPage): TransferredPage {
   return { bytes: transferable(bytes), spans };
 }

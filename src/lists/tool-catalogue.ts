@@ -1,6 +1,6 @@
 // The tools of a virtual host as `find_tools` searches them, and its answer; in the list thread. A query is first matched against every
-// tool's text, and MiniSearch then ranks only the tools that have some of its words: an index of all tools would take longer to build
-// and search than most of the queries that it would ever serve.
+// tool's text, and MiniSearch then ranks only the tools that have some of its words: an index of all tools would take longer to build and
+// search than most of the queries that it would ever serve.
 import MiniSearch from 'minisearch';
 import { encodeEvent, ESCAPE_BYTES_MAX, isKey, stringValue, JsonScanner, jsonKind } from '../bytes/index.js';
 import { KIB, MIB } from '../shared/index.js';
@@ -9,8 +9,7 @@ import { unavailableMeta, type UnavailableBackend } from '../http-client/index.j
 import { itemBytes, writeItem, type MergedItem } from './item-writer.js';
 import type { AnswerFrame } from '../exchange/index.js';
 
-// Many texts joined into one string, so that a word is found by one native search: searching thousands of small strings one after the
-// other takes longer than searching all that they contain. Runs in the list thread.
+// Texts joined into one string, so that a word is found by one native search, which is faster than thousands of small ones.
 
 /** Never part of a word that is searched for. */
 const SEPARATOR = '\n';
@@ -31,7 +30,6 @@ export class JoinedTexts {
     }
   }
 
-  /** Size in memory, in bytes. */
   get size(): number {
     return CHAR_BYTES_MAX * this.#all.length + this.#ends.byteLength;
   }
@@ -56,25 +54,22 @@ export class JoinedTexts {
   }
 }
 
-// The searchable text of a tool: its title and description. Most tools begin with them, and end with long schemas, which are then not
-// scanned at all.
+// A tool's title and description are searched. Most tools begin with them, and end with long schemas, which are not scanned then.
 
 /** Characters of a tool's title, and of its description, that `find_tools` searches. Beyond that, the rest is not searched. */
 export const TOOL_TEXT_CHARS_MAX = 2_000;
 
 /** Reaches the members of a tool, and nothing nested in them. */
 const ITEM_DEPTH = 1;
-/** Bytes of a tool that are scanned first. */
 const BEGINNING_BYTES = 512;
 
 const tape = new JsonScanner();
 
-/** The text in lower case. @param start where the tool, which is valid JSON, begins in the bytes. */
+/** In lower case. @param start where the tool, which is valid JSON, begins in the bytes. */
 export function textOf(bytes: Buffer, start: number, end: number): string {
   const tool = bytes.subarray(start, end);
   tape.begin(ITEM_DEPTH);
   tape.push(tool.subarray(0, BEGINNING_BYTES));
-  // The last value may be incomplete.
   let past = tape.count - 1;
   let description = tool.length > BEGINNING_BYTES ? memberText(tool, 'description', past) : undefined;
   if (description === undefined) {
@@ -85,13 +80,13 @@ export function textOf(bytes: Buffer, start: number, end: number): string {
   return `${memberText(tool, 'title', past) ?? ''} ${description ?? ''}`.toLowerCase();
 }
 
-/** The text of the first member with this name, the only one that is searched. */
+/** Of the first member with this name, the only one that is searched. */
 function memberText(tool: Buffer, name: string, past: number): string | undefined {
   for (let node = 1; node < past; node += 1) {
     if (tape.kind(node) !== jsonKind.string || !isKey(tool, tape.keyStart(node), tape.keyEnd(node), name)) continue;
     const [start, end] = [tape.start(node), tape.end(node)];
     const charsMax = TOOL_TEXT_CHARS_MAX;
-    // A very long text is cut first, with its escapes as they are: decoding all of it is not worth it.
+    // A very long text is cut before its escapes are decoded.
     const text =
       end - start > ESCAPE_BYTES_MAX * charsMax
         ? tool.toString('utf8', start + 1, start + 1 + charsMax)
@@ -115,12 +110,12 @@ export const TOOL_CANDIDATES_MAX = 200;
 /** Bytes of the tools that one `find_tools` returns. Those beyond it, and any tool that alone is larger, are left out. */
 const FOUND_TOOLS_BYTES_MAX = 256 * KIB;
 
-/** A match in a name counts for more than a match in a description. */
+/** A match in a name counts for more than one in a description. */
 const NAME_WEIGHT = 3;
-/** Shorter words are the beginning of too many others. */
+/** Shorter words begin too many others. */
 const PREFIX_CHARS_MIN = 3;
 const STEMMED_CHARS_MIN = 5;
-/** The part of a word that must match, since the forms of a word differ at its end: `issues` finds `issue`. */
+/** The part of a word that must match: forms of a word differ at its end (`issues` finds `issue`). */
 const STEM_SHARE = 0.75;
 /** Words that agree in so many characters count as the same word. */
 const STEM_CHARS_MAX = 24;
@@ -133,16 +128,16 @@ interface FoundText {
 
 export class ToolCatalogue {
   readonly #items: readonly MergedItem[];
-  /** For each tool, in lower case: the words of its name (`#names`), and its title and description (`#texts`). */
+  /** For each tool, in lower case: the words of its name, and its title and description (`#texts`). */
   readonly #names: JoinedTexts;
   readonly #texts: JoinedTexts;
   readonly #unavailable: readonly UnavailableBackend[];
-  /** Bytes of the pages that the catalogue keeps. */
+  /** Of the pages that the catalogue keeps. */
   readonly pageBytes: number;
   /** Size in memory, in bytes. */
   readonly size: number;
 
-  /** @param unavailable backends whose tools are missing. */
+  /** @param unavailable their tools are missing. */
   constructor(items: readonly MergedItem[], unavailable: readonly UnavailableBackend[]) {
     this.#unavailable = unavailable;
     this.#names = new JoinedTexts(items.map(({ key }) => wordsOfName(key)));
@@ -153,7 +148,7 @@ export class ToolCatalogue {
     this.size = kept.bytes + this.#names.size + this.#texts.size + TOOL_BYTES_EACH * items.length;
   }
 
-  /** The whole answer. @param count the most tools to find. */
+  /** @param count the most tools to find. */
   answer(query: string, count: number, { head, form, extras }: AnswerFrame): Buffer {
     const found: string[] = [];
     let bytesLeft: number = FOUND_TOOLS_BYTES_MAX;
@@ -180,8 +175,7 @@ export class ToolCatalogue {
     if (words.length === 0) return [];
     const ranking = new MiniSearch<FoundText>({ fields: ['name', 'text'], autoVacuum: false });
     ranking.addAll(this.#candidates(words).map((id) => ({ id, name: this.#names.at(id), text: this.#texts.at(id) })));
-    // Beginnings and whole words, not words that are merely alike: no two beginnings match the same word of a tool, so all of
-    // them together visit each word once.
+    // Beginnings and whole words, not words that are merely alike. No two beginnings match the same word of a tool.
     const beginnings = beginningsOf(words);
     const ranked = ranking.search([...new Set([...words, ...beginnings])].join(' '), {
       boost: { name: NAME_WEIGHT },
@@ -190,7 +184,7 @@ export class ToolCatalogue {
     return ranked.slice(0, count).map(({ id }) => id as number);
   }
 
-  /** How many words of a query are searched for: each of them in all texts, whatever their size. */
+  /** Each word is searched for in all texts, whatever their size. */
   get #wordsMax(): number {
     const chars = this.#names.length + this.#texts.length;
     return Math.max(1, Math.min(TOOL_QUERY_WORDS_MAX, Math.floor(TOOL_SEARCHED_CHARS_MAX / chars)));
@@ -221,7 +215,7 @@ export class ToolCatalogue {
     return found.slice(0, tooMuch === -1 ? found.length : Math.max(1, tooMuch)).sort((one, other) => one - other);
   }
 
-  /** What else the caller should know. */
+  /** For the caller. */
   #notes(foundCount: number): string[] {
     const notes: string[] = [];
     if (foundCount === 0) notes.push('No tool matches: try other words, or fewer.');
@@ -242,7 +236,7 @@ function stemOf(word: string): string {
   return word.slice(0, Math.min(STEM_CHARS_MAX, Math.max(PREFIX_CHARS_MIN, Math.ceil(word.length * STEM_SHARE))));
 }
 
-/** The stems of the words, without those that begin with another of them. */
+/** Without those that begin with another of them. */
 function beginningsOf(words: readonly string[]): ReadonlySet<string> {
   const kept = new Set<string>();
   const long = words.filter((word) => word.length >= PREFIX_CHARS_MIN);
@@ -260,10 +254,7 @@ function wordsOf(text: string): string[] {
     .filter((word) => word !== '');
 }
 
-/**
- * Warms up the search code with a few queries on made-up tools: in a new thread, the first query would otherwise take five times as long
- * as the next.
- */
+/** With a few queries on made-up tools: in a new thread, the first query would otherwise take five times as long as the next. */
 export function warmUpCatalogues(): void {
   const words = ['create', 'list', 'delete', 'update', 'search', 'archive', 'merge', 'export', 'review', 'assign'];
   const items = Array.from({ length: TOOL_CANDIDATES_MAX }, (_, number): MergedItem => {
@@ -280,7 +271,7 @@ export function warmUpCatalogues(): void {
 
 const WARM_UP_QUERIES = 3;
 
-/** Leaves the items on the pages on which they came, unless most of these bytes are unused: then the items are copied. */
+/** Leaves the items on their pages, unless most of these bytes are unused: then the items are copied. */
 function keptItems(items: readonly MergedItem[]): {
   readonly items: readonly MergedItem[];
   readonly bytes: number;
