@@ -1,18 +1,16 @@
-// Assembles a body from copies of the pieces in which it arrives: in a single buffer when its length is known. Hot path: most bodies are
-// one piece.
+// Assembles a body from copies of its pieces, in a single buffer if its length is known. Hot path: most bodies are one piece.
 import { Buffer } from 'node:buffer';
 import { largeMemory, LARGE_MEMORY_FROM_BYTES, shortMemory } from '../fair/index.js';
 import { MIB } from '../shared/index.js';
 
-// Each piece is an object of some hundred bytes, and a sender may send single bytes, so that a body within its limit could take a hundred
-// times its size in memory. Small pieces are therefore joined from time to time.
+// Each piece is an object of some hundred bytes, and a sender may send single bytes. So that a body does not take a hundred times its size,
+// small pieces are joined from time to time.
 
-/** After this many pieces, they are joined if they are small. */
+/** So many pieces are joined if they are small. */
 const PIECES_TO_JOIN = 1_024;
-/** Pieces that together have at least this size are not joined: the overhead of an object per piece no longer matters. */
+/** If they have this size together, the overhead no longer matters. */
 const JOIN_BELOW_BYTES = 64 * 1024;
 
-/** Appends a copy of the piece. */
 export function addPiece(pieces: Buffer[], piece: Uint8Array): void {
   if (pieces.push(Buffer.from(piece)) % PIECES_TO_JOIN === 0) joinLast(pieces);
 }
@@ -24,18 +22,13 @@ function joinLast(pieces: Buffer[]): void {
   if (bytes < JOIN_BELOW_BYTES) pieces.push(Buffer.concat(pieces.splice(first), bytes));
 }
 
-// The growth of the memory in which a message of unknown length is assembled. Hot path where messages are large.
-
-/** Bytes reserved in advance for a body whose head announces its length. The rest is reserved once that much has arrived. */
+/** Bytes that are reserved in advance for an announced length, and the rest once so much has arrived. */
 export const BODY_RESERVED_BYTES_MAX = 4 * MIB;
 
 /** From this size on, the rest is reserved at once: unwritten memory is not backed by pages, and copying costs more. */
 const RESERVED_FROM_BYTES = 4 * BODY_RESERVED_BYTES_MAX;
 
-/**
- * How many bytes to allocate when the present memory is too small. At most 16 MiB are then copied, which takes some milliseconds.
- * @param bytesMax the most bytes of the whole message.
- */
+/** At most 16 MiB are copied, in some milliseconds. @param bytesMax of the whole message. */
 function grownBytes(presentBytes: number, neededBytes: number, bytesMax: number): number {
   if (neededBytes > RESERVED_FROM_BYTES) return Math.max(neededBytes, bytesMax);
   return Math.max(neededBytes, Math.min(presentBytes * 2, RESERVED_FROM_BYTES));
@@ -43,7 +36,7 @@ function grownBytes(presentBytes: number, neededBytes: number, bytesMax: number)
 
 const NO_BYTES = Buffer.alloc(0);
 
-/** Memory for a body that is kept only briefly; not for that of a request, which is kept until its response, perhaps for an hour. */
+/** Not for a request's body, which may be kept for an hour. */
 export function shortLivedMemory(bytes: number): Buffer {
   return bytes < LARGE_MEMORY_FROM_BYTES ? shortMemory(bytes) : largeMemory.take(bytes);
 }
@@ -52,11 +45,10 @@ export class BodyCollector {
   readonly #bytesMax: number;
   readonly #allocate: (bytes: number) => Buffer;
   #length = 0;
-  /** Large enough for the whole body once its announced length is believed (`#grow`). */
   #memory: Buffer = NO_BYTES;
 
   /**
-   * @param bytesMax the most bytes ever added, which the owner enforces.
+   * @param bytesMax which the owner enforces.
    * @param allocate `shortLivedMemory` or `bodyMemory`; the default is memory that nobody gives back.
    */
   constructor(bytesMax: number, allocate: (bytes: number) => Buffer = (bytes) => Buffer.allocUnsafe(bytes)) {
@@ -68,12 +60,12 @@ export class BodyCollector {
     return this.#length;
   }
 
-  /** The bytes so far, valid until more are added; large memory, which its last owner may give back (large-memory.ts). */
+  /** Valid until more are added; large memory, which its last owner may give back (large-memory.ts). */
   get bytes(): Buffer {
     return this.#length === this.#memory.length ? this.#memory : this.#memory.subarray(0, this.#length);
   }
 
-  /** Appends a copy of the piece. @param bodyBytes the length of the whole body, if known; otherwise any smaller number, or `NaN`. */
+  /** Appends a copy. @param bodyBytes of the whole body, if known; otherwise any smaller number, or `NaN`. */
   add(piece: Uint8Array, bodyBytes: number): void {
     const at = this.#length;
     this.#length += piece.length;
@@ -81,7 +73,7 @@ export class BodyCollector {
     this.#memory.set(piece, at);
   }
 
-  /** Hands the bytes over to the caller; the collector starts again with new memory. */
+  /** The caller owns the bytes, and the collector starts again. */
   take(): Buffer {
     const { bytes } = this;
     this.clear();
@@ -96,11 +88,11 @@ export class BodyCollector {
   #grow(filledBytes: number, bodyBytes: number): void {
     const before = this.#memory;
     if (filledBytes === 0) {
-      // The sender may never send as much as it has announced, so little is reserved in advance.
+      // The sender may never send what it has announced.
       this.#memory = this.#allocate(Math.max(this.#length, Math.min(bodyBytes, BODY_RESERVED_BYTES_MAX)));
       return;
     }
-    // A sender that has sent this much is believed: reserved memory is not backed by pages before it is written to.
+    // After so much, the sender is believed.
     const isBelieved = Math.min(bodyBytes, this.#bytesMax) > this.#length && this.#length > BODY_RESERVED_BYTES_MAX;
     this.#memory = this.#allocate(
       isBelieved ? Math.min(bodyBytes, this.#bytesMax) : grownBytes(before.length, this.#length, this.#bytesMax),

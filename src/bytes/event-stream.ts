@@ -1,16 +1,12 @@
-// Server-sent events (WHATWG HTML, section 9.2): parses those of backends, from a stream in pieces of any size, and writes those for
-// callers. Works on bytes, because the data is passed on as bytes. Hot path: every event that is relayed.
+// Server-sent events (WHATWG HTML, 9.2): parses those of backends, in pieces of any size, and writes those for callers, as bytes. Hot path:
+// every event that is relayed.
 import { Buffer } from 'node:buffer';
 import { BodyCollector } from './body-collector.js';
 import { KIB } from '../shared/index.js';
 
-/**
- * Bytes of an event's id, name or `retry`, each decoded at once; the id is sent with the next GET. Beyond that, a stream is not resumed
- * from the id, a name is cut, and a `retry` is ignored.
- */
+/** Bytes of an event's id, name or `retry`. Beyond that, a stream is not resumed from the id, a name is cut, and a `retry` is ignored. */
 export const EVENT_FIELD_BYTES_MAX = KIB;
 
-/** Reconnection time sent to clients, for a call's stream or the session's. */
 export const STREAM_RETRY_MS = 1_000;
 
 const LF = 0x0a;
@@ -19,29 +15,28 @@ const SPACE = 0x20;
 const COLON = 0x3a;
 const ZERO = 0x30;
 
-/** The length of the longest known field names, `event` and `retry`. Others are ignored, and may be long. */
+/** Of the longest known field names. Others are ignored, and may be long. */
 const FIELD_NAME_BYTES_MAX = 5;
 
-/** Stands for an id that is too long to be kept; an id that is kept never contains NUL. */
+/** Stands for an id that is too long. No other id contains NUL. */
 export const TOO_LONG_ID = '\0';
 
 const NO_BYTES = Buffer.alloc(0);
 const LINE_FEED = Buffer.of(LF);
 
-/** Receives the data of large events in pieces, as they arrive; the parser does not assemble such events. */
+/** Takes the data of large events in pieces; the parser does not assemble these. */
 export interface LargeEventHandler {
-  /** `takes` is called once this many bytes of an event's first data line, with the field name, have arrived without the line's end. */
+  /** `takes` is called when so many bytes of an event's first data line have arrived without its end. */
   readonly fromBytes: number;
-  /** @returns whether to take the event whose data begins with these bytes. */
   takes(beginning: Buffer): boolean;
-  /** More of the data; `piece` is valid until the callback returns. */
+  /** @param piece valid until this returns. */
   onPiece(piece: Buffer): void;
   onEnd(): void;
 }
 
 /**
- * Parses a stream as browsers do, with one difference: an event whose data is empty is not dispatched, because MCP sends such events only
- * to convey an id (C15). Invalid UTF-8 in the data is left to whoever parses the data.
+ * Parses as browsers do, except that an event with empty data is not dispatched: MCP sends such events only for their id (C15). The UTF-8
+ * of data is not checked.
  */
 export class EventStreamParser {
   readonly #onEvent: (data: Buffer, event: string, lastEventId: string) => void;
@@ -49,32 +44,36 @@ export class EventStreamParser {
 
   #isSound = true;
   #isFirstLine = true;
-  /** The last chunk ended with a CR, so an LF at the start of the next chunk belongs to the same line break. */
+  /** The last chunk ended with CR: an LF at the start of the next one belongs to it. */
   #endsWithCr = false;
-  /** The beginning of a line cut off by the end of the last chunk. */
+  /** The beginning of a line that was cut off. */
   readonly #line: BodyCollector;
 
   #eventName = '';
-  /** The id of the current event, or else of the last one; it takes effect once the event is complete. */
+  /** Of the current event, or else the last one. Takes effect when the event is complete. */
   #eventId = '';
-  #lastEventId = '';
-  #retryMs: number | undefined;
-  /** The number of data lines of the event so far. The first is not copied but referenced by `#held`, as long as it is the only one. */
+  /**
+   * The last `id` of complete events, also those without data; `''` if there was none, `TOO_LONG_ID` if it was too long. Includes an event
+   * that was too large: it would be again. Changed only here, like `retryMs`.
+   */
+  lastEventId = '';
+  /** The last `retry` (C13), if any. */
+  retryMs: number | undefined = undefined;
+  /** Data lines of the event so far. The first is not copied while it is the only one, but kept as `#firstLine`. */
   #dataLines = 0;
-  #held: Buffer = NO_BYTES;
+  #firstLine: Buffer = NO_BYTES;
   readonly #data: BodyCollector;
 
   readonly #largeHandler: LargeEventHandler | undefined;
-  /** Bytes of the current event that were given to `#largeHandler`. */
   #takenBytes = 0;
   #isInTakenLine = false;
-  /** `#largeHandler` has declined the event of the current line. */
+  /** `#largeHandler` has declined the event of this line. */
   #isDeclined = false;
 
   /**
-   * @param onEvent called from within `push`. `data` is fresh memory or a view of the chunk: it is valid for as long as the chunk is, so
-   *   copy what must be kept. `event` is `''` for the name `message` or none, and a long name is cut; `lastEventId` is that of the stream.
-   * @param eventBytesMax the most bytes of the data of one event and the current line together.
+   * @param onEvent called by `push`. `data` may be a view of the chunk, and is then valid only as long as that is. `event` is `''` for
+   *   `message` or none, and may be cut.
+   * @param eventBytesMax of the data of one event and the current line together.
    */
   constructor(
     onEvent: (data: Buffer, event: string, lastEventId: string) => void,
@@ -88,30 +87,16 @@ export class EventStreamParser {
     this.#largeHandler = largeHandler;
   }
 
-  /** The last `retry` of the stream (C13), `undefined` when there was none. */
-  get retryMs(): number | undefined {
-    return this.#retryMs;
-  }
-
-  /**
-   * The last `id` of the complete events, including events without data: `''` when there was none, `TOO_LONG_ID` when it was too long. An
-   * event that was too large counts as complete if its `id` has arrived: it would be too large again.
-   */
-  get lastEventId(): string {
-    return this.#lastEventId;
-  }
-
-  /** Bytes kept in memory of an incomplete event. */
   get keptBytes(): number {
-    return this.#held.length + this.#data.length + this.#line.length;
+    return this.#firstLine.length + this.#data.length + this.#line.length;
   }
 
-  /** Parses a chunk. @returns false once an event was too large; nothing is parsed after that. */
+  /** @returns false once an event was too large; then nothing is parsed any more. */
   push(chunk: Buffer): boolean {
     if (!this.#isSound || chunk.length === 0) return this.#isSound;
     let at = this.#endsWithCr && chunk[0] === LF ? 1 : 0;
     this.#endsWithCr = false;
-    // Each kind of line break is searched for again only after the last one found was used, so that the search is linear.
+    // Each kind of line break is searched for only after the last one was used, so the search is linear.
     let lf = chunk.indexOf(LF, at);
     let cr = chunk.indexOf(CR, at);
     while (lf !== -1 || cr !== -1) {
@@ -129,20 +114,20 @@ export class EventStreamParser {
     return this.#onPiece(chunk, at, chunk.length, false);
   }
 
-  /** Handles a line, or the rest of the chunk when no line break ends it. */
+  /** @param isLineEnd false for the rest of the chunk. */
   #onPiece(chunk: Buffer, start: number, end: number, isLineEnd: boolean): boolean {
-    const dataBytes = this.#held.length + this.#data.length + this.#takenBytes;
+    const dataBytes = this.#firstLine.length + this.#data.length + this.#takenBytes;
     if (dataBytes + this.#line.length + end - start > this.#eventBytesMax) {
       this.#isSound = false;
-      this.#lastEventId = this.#eventId;
+      this.lastEventId = this.#eventId;
       return false;
     }
     if (this.#isInTakenLine) {
       this.#take(chunk.subarray(start, end));
       this.#isInTakenLine = !isLineEnd;
     } else if (!isLineEnd) {
-      // The event continues in the next chunk, and this chunk's memory must not be kept.
-      this.#copyHeld();
+      // The event continues in the next chunk, but this one's memory must not be kept.
+      this.#copyFirstLine();
       if (end > start) this.#line.add(chunk.subarray(start, end), 0);
       this.#offer();
     } else if (this.#line.length === 0) {
@@ -156,7 +141,7 @@ export class EventStreamParser {
     return true;
   }
 
-  /** Asks `#largeHandler` whether it takes the event whose first data line is arriving. */
+  /** Offers the event whose first data line is arriving to `#largeHandler`. */
   #offer(): void {
     const large = this.#largeHandler;
     if (large === undefined || this.#isDeclined || this.#dataLines > 0 || this.#line.length < large.fromBytes) return;
@@ -192,7 +177,7 @@ export class EventStreamParser {
     while (nameEnd < nameEndMax && bytes[nameEnd] !== COLON) nameEnd++;
     let value = Math.min(nameEnd + 1, end);
     if (value < end && bytes[value] === SPACE) value++;
-    // A comment is a line with an empty field name, and is ignored like any unknown field.
+    // A comment has an empty field name, and is ignored like any unknown field.
     if (isText(bytes, start, nameEnd, 'data')) this.#onData(bytes, value, end);
     else if (isText(bytes, start, nameEnd, 'event')) this.#onEventName(bytes, value, end);
     else if (isText(bytes, start, nameEnd, 'id')) this.#onId(bytes, value, end);
@@ -206,10 +191,10 @@ export class EventStreamParser {
       return;
     }
     if (this.#dataLines++ === 0) {
-      this.#held = bytes.subarray(start, end);
+      this.#firstLine = bytes.subarray(start, end);
       return;
     }
-    this.#copyHeld();
+    this.#copyFirstLine();
     this.#data.add(LINE_FEED, 0);
     this.#data.add(bytes.subarray(start, end), 0);
   }
@@ -227,37 +212,36 @@ export class EventStreamParser {
   #onRetry(bytes: Buffer, start: number, end: number): void {
     if (end > shortEnd(start, end)) return;
     const digits = bytes.toString('latin1', start, end);
-    if (/^[0-9]+$/.test(digits)) this.#retryMs = Number(digits);
+    if (/^[0-9]+$/.test(digits)) this.retryMs = Number(digits);
   }
 
-  /** Copies data that is still a view of the chunk. */
-  #copyHeld(): void {
-    if (this.#held.length > 0) this.#data.add(this.#held, 0);
-    this.#held = NO_BYTES;
+  #copyFirstLine(): void {
+    if (this.#firstLine.length > 0) this.#data.add(this.#firstLine, 0);
+    this.#firstLine = NO_BYTES;
   }
 
   #dispatch(): void {
-    const data = this.#data.length === 0 ? this.#held : this.#data.take();
+    const data = this.#data.length === 0 ? this.#firstLine : this.#data.take();
     const event = this.#eventName;
-    this.#lastEventId = this.#eventId;
-    this.#held = NO_BYTES;
+    this.lastEventId = this.#eventId;
+    this.#firstLine = NO_BYTES;
     this.#dataLines = 0;
     this.#eventName = '';
     if (this.#takenBytes > 0) {
       this.#takenBytes = 0;
       this.#largeHandler?.onEnd();
     } else if (data.length > 0) {
-      this.#onEvent(data, event, this.#lastEventId);
+      this.#onEvent(data, event, this.lastEventId);
     }
   }
 }
 
-/** The end of the part of a value that is decoded. The value may be as long as an event, and decoding blocks the event loop. */
+/** The end of the part to decode: a value may be as long as an event. */
 function shortEnd(start: number, end: number): number {
   return Math.min(end, start + EVENT_FIELD_BYTES_MAX);
 }
 
-/** JSON texts should not begin with a byte order mark, but readers may ignore one (RFC 8259, 8.1). */
+/** Readers of JSON may ignore a byte order mark (RFC 8259, 8.1). */
 export function withoutByteOrderMark(bytes: Buffer): Buffer {
   const start = afterByteOrderMark(bytes, 0, bytes.length);
   return start === 0 ? bytes : bytes.subarray(start);
@@ -276,19 +260,16 @@ function isText(bytes: Buffer, start: number, end: number, text: string): boolea
   return true;
 }
 
-/** The text before an event's data; then what replaces a line break in the data, and the text after the data. */
+/** What precedes an event's data, replaces a line break in it, and follows it. */
 export const eventHeadText = 'event: message\ndata: ';
 const eventHead = Buffer.from(eventHeadText);
 const nextData = Buffer.from('\ndata: ');
 export const eventEnd = Buffer.from('\n\n');
 
-/** A comment that only shows that the stream is alive. */
+/** Shows that the stream is alive. */
 export const keepAliveComment = Buffer.from(': keep-alive\n\n');
 
-/**
- * An event with a copy of this data, whose line breaks of any kind the receiver gets as LF. Large data is sent in pieces instead
- * (exchange/piece-source.ts).
- */
+/** Copies the data. The receiver gets line breaks of any kind as LF. Large data is sent in pieces instead (exchange/piece-source.ts). */
 export function encodeEvent(data: Buffer): Buffer {
   if (hasLineBreak(data)) return Buffer.concat([eventHead, encodeLineBreaks(data, 0), eventEnd]);
   const event = Buffer.allocUnsafe(eventHead.length + data.length + eventEnd.length);
@@ -298,19 +279,19 @@ export function encodeEvent(data: Buffer): Buffer {
   return event;
 }
 
-/** Like `encodeEvent`, with another head: ASCII text that ends with `data: `. */
+/** @param head ASCII text that ends with `data: `. */
 export function encodeEventAfter(head: string, data: Buffer): Buffer {
   const lines = hasLineBreak(data) ? encodeLineBreaks(data, 0) : data;
   return Buffer.concat([Buffer.from(head), lines, eventEnd]);
 }
 
-/** What follows the first id of a stream: the delay before a client reconnects (S09), and no data. */
+/** Follows the first id of a stream: the delay before a client reconnects (S09), and no data. */
 export const primingEventText = `retry: ${STREAM_RETRY_MS}\ndata: \n\n`;
 const primingRest = Buffer.from(primingEventText);
 
 /**
- * An event with an id that ends with the event's position; before the first event of a stream comes one that has only an id. The heads are
- * written byte by byte, because for so few bytes a call out of JavaScript takes longer.
+ * An event with an id that ends with its position. Before the first event of a stream comes one with only an id. Heads are written byte by
+ * byte, which for so few bytes is faster than a call out of JavaScript.
  * @param idText the line of the id up to the position, in ASCII: `id: 3kT0_`.
  */
 export function encodeNumberedEvent(idText: string, position: number, isFirst: boolean, data: Buffer): Buffer {
@@ -357,7 +338,7 @@ export function hasLineBreak(data: Buffer): boolean {
   return data.includes(LF) || data.includes(CR);
 }
 
-/** Encodes the data from `from` on as lines of an event, without an object per line: there may be as many lines as bytes. */
+/** Encodes the data from `from` on as lines of an event, without an object per line. */
 export function encodeLineBreaks(data: Buffer, from: number): Buffer {
   let breaks = 0;
   for (let at = from; at < data.length; at++) if (data[at] === LF || data[at] === CR) breaks++;

@@ -36,4 +36,4 @@ export {
   stringValue,
 } from './json-member.js';
 export { JsonScanner, type NodeFilter, jsonKind } from './json-scanner.js';
-export { type Scan, readings } from './scan-queue.js';
+export { type Scan, scanQueue } from './scan-queue.js';

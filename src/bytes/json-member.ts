@@ -1,23 +1,21 @@
-// Finds members of a scanned JSON object by name, decodes JSON strings, and compares ids of JSON-RPC messages. Hot path.
+// Finds members of a scanned JSON object, decodes strings, and compares ids of JSON-RPC messages. Hot path.
 import type { Buffer } from 'node:buffer';
 import { jsonKind, JsonScanner } from './json-scanner.js';
 import { limits } from '../shared/index.js';
 
-/** Bytes to remove: from `start` up to `end`. */
+/** Bytes to remove. @param end after the last byte. */
 interface Cut {
   readonly start: number;
   readonly end: number;
 }
 
 /**
- * The cuts that remove some children of a JSON object or array, each together with a comma. Cold path.
- * @param node an object or array whose children are on the tape.
- * @param isUnwanted called once for each child, in order.
- * @returns the cuts, in order; what remains is valid JSON with its bytes unchanged.
+ * The cuts, in order, that remove some children of an object or array, each with a comma. Cold path.
+ * @param node whose children are on the tape.
+ * @param isUnwanted called once per child, in order.
  */
 export function cutsOf(tape: JsonScanner, node: number, isUnwanted: (child: number) => boolean): Cut[] {
   const cuts: Cut[] = [];
-  /** The end of the last kept child, and the start of the unwanted children behind it; -1 for none. */
   let keptEnd = -1;
   let unwantedStart = -1;
   let end = -1;
@@ -37,32 +35,31 @@ export function cutsOf(tape: JsonScanner, node: number, isUnwanted: (child: numb
   return cuts;
 }
 
-/** Where a child begins: a member begins with the quote of its key. */
+/** A member begins with the quote of its key. */
 function beginningOf(tape: JsonScanner, child: number): number {
   const keyStart = tape.keyStart(child);
   return keyStart === -1 ? tape.start(child) : keyStart - 1;
 }
 
-/** What `findMember` returns for a member that is absent, or ambiguous (see there). A tape has offsets of -1 for the absent one. */
+/** Returned by `findMember`. A tape has offsets of -1 for the absent one. */
 export const MEMBER_ABSENT = -1;
 export const MEMBER_AMBIGUOUS = -2;
 
-/** The most bytes of one UTF-16 unit in a JSON string (`\u0041`): a token that is more times longer than a text cannot be that text. */
+/** The most bytes of one UTF-16 unit in a JSON string (`\u0041`). */
 export const ESCAPE_BYTES_MAX = 6;
 
-/** Mask that drops the case bit of an ASCII letter. */
+/** Removes the case bit of an ASCII letter. */
 const CASELESS = 0xdf;
 
-/** The first bytes of the two non-ASCII letters that case folding maps to ASCII letters. */
+/** First bytes of the two non-ASCII letters that case folding maps to ASCII. */
 const FOLDING_LEADS = [0xc5, 0xe2] as const;
 
 type Likeness = 'same' | 'similar' | 'different';
 
 /**
- * The node of the object's member with this name, with or without escapes; or `MEMBER_ABSENT` or `MEMBER_AMBIGUOUS`. A member is ambiguous
- * when it occurs twice, or when a key differs from its name only in case. Parsers disagree on both: some take the first of two, most the
- * last, and some ignore case. The gateway must check what the backend reads, or `{"name":"allowed","Name":"forbidden"}` gets around an
- * allow-list.
+ * The node of the member with this name, with or without escapes. It is ambiguous if it occurs twice, or a key differs only in case.
+ * Parsers disagree on both: some take the first, most the last, and some ignore case. The gateway must check what the backend reads, or
+ * `{"name":"allowed","Name":"forbidden"}` gets around an allow-list.
  * @param name ASCII.
  */
 export function findMember(scanner: JsonScanner, bytes: Uint8Array, objectNode: number, name: string): number {
@@ -71,7 +68,7 @@ export function findMember(scanner: JsonScanner, bytes: Uint8Array, objectNode: 
   let found = MEMBER_ABSENT;
   for (let node = objectNode + 1; node < subtreeEnd; node = scanner.next(node)) {
     const first = bytes[scanner.keyStart(node)]!;
-    // Most keys differ in the first letter, and need no closer look unless it is an escape or not ASCII.
+    // Most keys differ in the first letter, unless that is an escape or not ASCII.
     if (((first ^ initial) & CASELESS) !== 0 && first !== 0x5c && first < 0x80) continue;
     const likeness = compareText(bytes, scanner.keyStart(node), scanner.keyEnd(node), name);
     if (likeness === 'different') continue;
@@ -81,16 +78,16 @@ export function findMember(scanner: JsonScanner, bytes: Uint8Array, objectNode: 
   return found;
 }
 
-/** Names, all ASCII, to find in one pass over an object's members, of which there may be a quarter of a million. */
+/** ASCII names to find in one pass over an object, which may have a quarter of a million members. */
 export class MemberNames {
   readonly all: readonly string[];
-  /** For each first byte of a key, the names that it may be, as bits. */
+  /** By the first byte of a key: the names that it may be, as bits. */
   readonly candidates = new Uint8Array(256);
 
   constructor(...all: string[]) {
     this.all = all;
     const every = 2 ** all.length - 1;
-    // An escape may stand for any letter, and so may the start of a letter that folds to ASCII.
+    // These may stand for any letter.
     for (const byte of [0x5c, ...FOLDING_LEADS]) this.candidates[byte] = every;
     for (const [index, name] of all.entries()) {
       const initial = name.charCodeAt(0);
@@ -101,10 +98,10 @@ export class MemberNames {
 }
 
 /**
- * `findMember` for several names at once.
- * @param node any node, or `MEMBER_ABSENT`: only an object has members.
- * @param found receives the node of each name, or `MEMBER_ABSENT`; complete only when no name is ambiguous.
- * @returns false when a name is ambiguous.
+ * `findMember` for several names.
+ * @param node also `MEMBER_ABSENT`: only an object has members.
+ * @param found gets the node of each name, or `MEMBER_ABSENT`.
+ * @returns false if a name is ambiguous.
  */
 export function findMembers(
   scanner: JsonScanner,
@@ -131,7 +128,7 @@ export function findMembers(
   return true;
 }
 
-/** Compares character by character, and mostly stops at the first, so that no key is decoded. */
+/** Mostly stops at the first character, so that no key is decoded. */
 function compareText(bytes: Uint8Array, start: number, end: number, name: string): Likeness {
   let isSame = true;
   let at = start;
@@ -155,11 +152,11 @@ function compareText(bytes: Uint8Array, start: number, end: number, name: string
   return isSame ? 'same' : 'similar';
 }
 
-// Two non-ASCII letters equal an ASCII letter under Unicode case folding, which Go's JSON decoder applies.
+// Equal to ASCII letters under Unicode case folding, as in Go's JSON decoder.
 const LONG_S = 0x17f;
 const KELVIN_SIGN = 0x212a;
 
-/** Which of the two letters begins at `at`; 0 for any other character. */
+/** Which of the two begins at `at`; 0 for neither. */
 function foldingCode(bytes: Uint8Array, at: number): number {
   if (bytes[at] === 0xc5 && bytes[at + 1] === 0xbf) return LONG_S;
   return bytes[at] === 0xe2 && bytes[at + 1] === 0x84 && bytes[at + 2] === 0xaa ? KELVIN_SIGN : 0;
@@ -170,7 +167,7 @@ function foldCase(code: number): number {
   return code === LONG_S ? 0x73 : code === KELVIN_SIGN ? 0x6b : code;
 }
 
-/** The character that the escape stands for. @param at after the backslash. */
+/** @param at after the backslash. */
 function escapedCode(bytes: Uint8Array, at: number): number {
   const letter = bytes[at]!;
   switch (letter) {
@@ -186,7 +183,7 @@ function escapedCode(bytes: Uint8Array, at: number): number {
     case 0x2f: // /
       return letter;
     default:
-      // The other escapes stand for control characters, which no name contains.
+      // Control characters, which no name contains.
       return 0;
   }
 }
@@ -195,13 +192,13 @@ function hexValue(digit: number): number {
   return digit <= 0x39 ? digit - 0x30 : (digit | 0x20) - 0x57;
 }
 
-/** Whether the key between the offsets (without its quotes) is this name, with or without escapes. @param name ASCII. */
+/** @param name ASCII. */
 export function isKey(bytes: Uint8Array, start: number, end: number, name: string): boolean {
   return compareText(bytes, start, end, name) === 'same';
 }
 
 /**
- * The end of the given text at the start of a string token, with or without escapes; -1 when the token starts differently.
+ * The end of the text at the start of a string token, with or without escapes; -1 for another start.
  * @param text ASCII, in lower case when `letters` is `caseless`.
  */
 export function endOfPrefix(
@@ -225,12 +222,12 @@ export function endOfPrefix(
   return at;
 }
 
-/** Whether the string token between the offsets has this text, with or without escapes. @param text ASCII. */
+/** Whether the string token has this text, with or without escapes. @param text ASCII. */
 export function isStringEqual(bytes: Uint8Array, start: number, end: number, text: string): boolean {
   return compareText(bytes, start + 1, end - 1, text) === 'same';
 }
 
-/** The text of the string token between the offsets, which include its quotes. */
+/** The text of a string token. */
 export function stringValue(bytes: Buffer, start: number, end: number): string {
   for (let at = start + 1; at < end - 1; at++) {
     if (bytes[at] === 0x5c) return JSON.parse(bytes.toString('utf8', start, end)) as string;
@@ -240,15 +237,15 @@ export function stringValue(bytes: Buffer, start: number, end: number): string {
 
 const scanner = new JsonScanner();
 
-/** From `start` up to `end`, quotes included. */
+/** With quotes. @param end after the last byte. */
 interface TokenSpan {
   readonly start: number;
   readonly end: number;
 }
 
 /**
- * The offsets of the string member with this name in a small object. Cold path.
- * @returns `undefined` when it is absent, ambiguous or not a string, and for an object that is too large to be read at once.
+ * A string member of a small object. Cold path.
+ * @returns `undefined` if it is absent, ambiguous or no string, or the object too large to be read at once.
  */
 export function findStringMember(object: Buffer, name: string): TokenSpan | undefined {
   if (object.length > limits.readAtOnceBytesMax || !scanner.scan(object, 1)) return undefined;
@@ -257,27 +254,24 @@ export function findStringMember(object: Buffer, name: string): TokenSpan | unde
   return { start: scanner.start(node), end: scanner.end(node) };
 }
 
-/** The text of the string that `findStringMember` finds. */
 export function readStringMember(object: Buffer, name: string): string | undefined {
   const span = findStringMember(object, name);
   return span && stringValue(object, span.start, span.end);
 }
 
-// Ids of JSON-RPC messages, in their bytes.
-
-/** Whether two tokens have the same bytes. Compared one by one: ids are short, so that is faster than a call into Node.js. */
+/** Byte by byte: for short ids faster than a call into Node.js. */
 export function isSameToken(a: Buffer, aStart: number, aEnd: number, b: Buffer, bStart: number, bEnd: number): boolean {
   if (aEnd - aStart !== bEnd - bStart) return false;
   for (let at = aStart; at < aEnd; at++) if (a[at] !== b[at - aStart + bStart]) return false;
   return true;
 }
 
-/** Whether two ids are equal: the same JSON value of the same type. */
+/** Whether two ids are the same JSON value. */
 export function isSameId(a: Buffer, aStart: number, aEnd: number, b: Buffer, bStart: number, bEnd: number): boolean {
   return isSameToken(a, aStart, aEnd, b, bStart, bEnd) || idKey(a, aStart, aEnd) === idKey(b, bStart, bEnd);
 }
 
-/** Whether `a` is the number `b` as a string, as some servers return it. */
+/** Whether `a` is the number `b` as a string. */
 export function isNumberIdAsText(
   a: Buffer,
   aStart: number,
@@ -291,13 +285,13 @@ export function isNumberIdAsText(
 
 const QUOTE = 0x22;
 
-/** A key for an id; two keys are equal exactly when `isSameId` is true: for `1` and `1.0`, but not for `1` and `"1"`. */
+/** Equal exactly if `isSameId` is true: for `1` and `1.0`, but not for `1` and `"1"`. */
 export function idKey(bytes: Buffer, start: number, end: number): string {
   if (bytes[start] === QUOTE) return `"${stringValue(bytes, start, end)}`;
   return String(Number(bytes.toString('latin1', start, end)));
 }
 
-/** A key that is equal for ids that some client may confuse: `7`, `"7"`, `"07"` and `" 7.0"`. */
+/** Equal for ids that some client may confuse: `7`, `"7"`, `"07"` and `" 7.0"`. */
 export function ambiguousIdKey(bytes: Buffer, start: number, end: number): string {
   const text = bytes[start] === QUOTE ? stringValue(bytes, start, end) : bytes.toString('latin1', start, end);
   const number = Number(text);
@@ -308,8 +302,8 @@ const topLevelNames = new MemberNames('id', 'result', 'error');
 const topLevel = new Int32Array(topLevelNames.all.length);
 
 /**
- * The offsets of the id of a request that is refused before it is read, with the id's quotes; `undefined` when the bytes are not JSON, are
- * too many to be read at once, are a response, or have no id, an ambiguous one or an invalid one. Cold path.
+ * The id of a request that is refused before it is read. Cold path.
+ * @returns `undefined` if the bytes are not JSON, too many to be read at once, a response, or have no id, an ambiguous or an invalid one.
  */
 export function requestIdIn(bytes: Buffer): TokenSpan | undefined {
   if (bytes.length > limits.readAtOnceBytesMax || !scanner.scan(bytes, 1)) return undefined;

@@ -1,13 +1,12 @@
 // A strict JSON validator that builds no values: it accepts what `JSON.parse` accepts, within two bounds of limits.ts, and records where
-// the values are, so that the relay can route a message and pass its bytes on untouched. Works on a whole document or on pieces of one, cut
-// anywhere. Hot path: every message, every byte.
+// the values are, so that a message can be routed and its bytes passed on. Takes a whole document, or pieces cut anywhere. Hot path: every
+// message, every byte.
 import { isUtf8 } from 'node:buffer';
 import { limits } from '../shared/index.js';
 import { PlainText } from './plain-text.js';
 
-/** Selects what a scanner records when only part of a document is needed. */
 export interface NodeFilter {
-  /** Whether the contents of a container are recorded. @param keyStart the offset of its key; -1 for the root and array elements. */
+  /** Whether a container's contents are recorded. @param keyStart offset of its key; -1 for the root and array elements. */
   readonly wants: (keyStart: number, keyEnd: number) => boolean;
   /** Replaces `limits.jsonNodesMax`. */
   readonly nodesMax: number;
@@ -15,28 +14,28 @@ export interface NodeFilter {
 
 export const jsonKind = { object: 0, array: 1, string: 2, number: 3, boolean: 4, null: 5 } as const;
 
-/** What may come next, as bits; nothing once the root is complete. */
+/** What may come next, as bits; `nothing` after the root. */
 const expect = { nothing: 0, value: 1, key: 2, colon: 4, comma: 8, close: 16 } as const;
 
-/** The kind of token that the end of a chunk has cut off. */
+/** The kind of token that the end of a chunk cut off. */
 const cut = { none: 0, key: 1, string: 2, number: 3, literal: 4 } as const;
 
-/** The position within a string. From `digits` it counts down over the four digits of a `\u` escape to `text`. */
+/** Where in a string. From `digits` it counts down over the digits of a `\u` escape to `text`. */
 const stringState = { text: 0, digits: 4, escape: 5 } as const;
 
-// A node of the tape is one row of six integers. The first row is that of no node: `MEMBER_ABSENT` is its number, and it has -1 everywhere.
+// A node is a row of six integers. The first row is that of no node, `MEMBER_ABSENT`, with -1 everywhere.
 const ROW = 6;
 const START = ROW;
 const END = ROW + 1;
 const KEY_START = ROW + 2;
 const KEY_END = ROW + 3;
-/** First node after the node's subtree. */
+/** The first node after the subtree. */
 const NEXT = ROW + 4;
 /** Kind in the low three bits, depth above. */
 const KIND_AND_DEPTH = ROW + 5;
 
 const NODES_AT_FIRST = 256;
-/** Offsets are kept as 32-bit integers. */
+/** Offsets are 32-bit integers. */
 const OFFSET_MAX = 0x7fffffff;
 
 /** 1 for bytes that may follow a backslash, except `u`. */
@@ -50,22 +49,21 @@ type Literal = 'true' | 'false' | 'null';
 
 export class JsonScanner {
   #tape = tapeFor(NODES_AT_FIRST);
-  #count = 0;
+  /** The number of recorded values, in document order; the root is node 0. Changed only here. */
+  count = 0;
   #depthMax = 0;
   #depthWanted = 0;
   #filter: NodeFilter | undefined;
-  /** The depth of the container whose contents the filter leaves out; -1 for none. */
+  /** Depth of the container whose contents are left out; -1 for none. */
   #narrowedAt = -1;
 
   #isSound = false;
   #expected: number = expect.nothing;
-  /** Number of bytes in earlier chunks. */
   #offset = 0;
-  /** The key whose value comes next. */
   #keyStart = -1;
   #keyEnd = -1;
 
-  /** The open containers: their number, the kind of each, and its node (not valid for those too deep to be recorded). */
+  /** The open containers: number, kinds, and nodes (not valid for those too deep to be recorded). */
   #depth = 0;
   readonly #openKinds = new Uint8Array(limits.jsonDepthMax);
   readonly #openNodes = new Int32Array(limits.jsonDepthMax);
@@ -79,20 +77,16 @@ export class JsonScanner {
 
   /**
    * Scans a whole document, and checks its UTF-8.
-   * @param depthMax values nested at most this deep are recorded (the root is at 0); all are checked.
-   * @param filter omits the contents of some containers.
+   * @param depthMax values up to this depth are recorded (the root is at 0); all are checked.
    */
   scan(bytes: Uint8Array, depthMax: number, filter?: NodeFilter): boolean {
     this.begin(depthMax, filter);
     return this.push(bytes) && this.finish() && (this.#plainText.isAscii || isUtf8(bytes));
   }
 
-  /**
-   * Starts a document that arrives in pieces. The caller must check the UTF-8 of pieces that are not ASCII: a piece may end within a
-   * character.
-   */
+  /** Starts a document in pieces. The caller checks the UTF-8 of pieces that are not ASCII: a piece may end within a character. */
   begin(depthMax: number, filter?: NodeFilter): void {
-    this.#count = 0;
+    this.count = 0;
     this.#depthMax = this.#depthWanted = depthMax;
     this.#filter = filter;
     this.#narrowedAt = -1;
@@ -103,7 +97,6 @@ export class JsonScanner {
     this.#cut = cut.none;
   }
 
-  /** @returns false once the document cannot be valid JSON any more. */
   push(chunk: Uint8Array): boolean {
     if (!this.#isSound) return false;
     this.#plainText.begin();
@@ -113,12 +106,11 @@ export class JsonScanner {
     return this.#isSound;
   }
 
-  /** Whether the last piece, if valid, is ASCII; may be false for ASCII. Only strings can contain other characters in JSON. */
+  /** Whether the last piece, if valid, is ASCII. May be false for ASCII. */
   get isChunkAscii(): boolean {
     return this.#plainText.isAscii;
   }
 
-  /** @returns whether the pieces were one complete document. */
   finish(): boolean {
     if (this.#cut === cut.number && nextNumberState[this.#numberState | COMPLETE] === 1) {
       this.#cut = cut.none;
@@ -128,15 +120,9 @@ export class JsonScanner {
     return this.#isSound;
   }
 
-  /** Frees a tape that a document of many values has made large. */
   shrink(): void {
-    this.#count = 0;
+    this.count = 0;
     if (this.#tape.length > START + NODES_AT_FIRST * ROW) this.#tape = tapeFor(NODES_AT_FIRST);
-  }
-
-  /** Number of recorded values, which are in document order; the root is node 0. */
-  get count(): number {
-    return this.#count;
   }
 
   /** One of `jsonKind`; another number for no node. */
@@ -148,17 +134,16 @@ export class JsonScanner {
     return this.#tape[node * ROW + KIND_AND_DEPTH]! >> 3;
   }
 
-  /** Offset of the value's first byte, counted over all chunks. */
+  /** The offset of the first byte, counted over all chunks. */
   start(node: number): number {
     return this.#tape[node * ROW + START]!;
   }
 
-  /** Offset after the value's last byte. */
   end(node: number): number {
     return this.#tape[node * ROW + END]!;
   }
 
-  /** Offset of the member's key, after its opening quote; -1 for the root and for array elements. */
+  /** The offset of the member's key, without its quote; -1 for the root and array elements. */
   keyStart(node: number): number {
     return this.#tape[node * ROW + KEY_START]!;
   }
@@ -167,12 +152,12 @@ export class JsonScanner {
     return this.#tape[node * ROW + KEY_END]!;
   }
 
-  /** First node after the node's subtree: the children of `n` are `n + 1`, `next(n + 1)`, … below `next(n)`. */
+  /** The first node after the subtree: the children of `n` are `n + 1`, `next(n + 1)`, … below `next(n)`. */
   next(node: number): number {
     return this.#tape[node * ROW + NEXT]!;
   }
 
-  /** Scans tokens and everything between them. @returns false at an error. */
+  /** @returns false at an error. */
   #structure(bytes: Uint8Array, from: number): boolean {
     const length = bytes.length;
     let at = from;
@@ -232,7 +217,6 @@ export class JsonScanner {
     return true;
   }
 
-  /** Continues the token that the end of the last chunk has cut off. @returns what the token's own method returns. */
   #resume(bytes: Uint8Array): number {
     if (this.#cut === cut.number) return this.#number(bytes, 0);
     if (this.#cut === cut.literal) return this.#finishLiteral(bytes, 0);
@@ -269,7 +253,7 @@ export class JsonScanner {
     return at;
   }
 
-  /** Scans what follows a backslash. @returns the offset after the escape, the chunk's length when cut, -1 at an error. */
+  /** What follows a backslash. @returns the offset after the escape, the chunk's length when cut, -1 at an error. */
   #escape(bytes: Uint8Array, from: number): number {
     const length = bytes.length;
     let at = from;
@@ -339,34 +323,34 @@ export class JsonScanner {
     return end;
   }
 
-  /** @returns false when no value may begin here, or no more values can be recorded. */
+  /** @returns false if no value may begin here, or no more can be recorded. */
   #beginValue(kind: number, at: number): boolean {
     if ((this.#expected & expect.value) === 0) return false;
     const depth = this.#depth;
     if (depth > this.#depthMax) return true;
-    const row = this.#count * ROW;
+    const row = this.count * ROW;
     if (row + START === this.#tape.length && !this.#tryGrowNodes()) return false;
     const tape = this.#tape;
     const isMember = depth > 0 && this.#openKinds[depth - 1] === jsonKind.object;
     tape[row + START] = this.#offset + at;
     tape[row + KEY_START] = isMember ? this.#keyStart : -1;
     tape[row + KEY_END] = isMember ? this.#keyEnd : -1;
-    tape[row + NEXT] = ++this.#count;
+    tape[row + NEXT] = ++this.count;
     tape[row + KIND_AND_DEPTH] = kind | (depth << 3);
     return true;
   }
 
   #completeScalar(end: number): void {
-    if (this.#depth <= this.#depthMax) this.#tape[(this.#count - 1) * ROW + END] = this.#offset + end;
+    if (this.#depth <= this.#depthMax) this.#tape[(this.count - 1) * ROW + END] = this.#offset + end;
     this.#expectAfterValue();
   }
 
   #open(kind: number, at: number): boolean {
     if (this.#depth === limits.jsonDepthMax || !this.#beginValue(kind, at)) return false;
     this.#openKinds[this.#depth] = kind;
-    this.#openNodes[this.#depth] = this.#count - 1;
+    this.#openNodes[this.#depth] = this.count - 1;
     if (this.#filter !== undefined && this.#depth < this.#depthMax) {
-      const node = this.#count - 1;
+      const node = this.count - 1;
       if (!this.#filter.wants(this.keyStart(node), this.keyEnd(node))) this.#depthMax = this.#narrowedAt = this.#depth;
     }
     this.#depth++;
@@ -383,7 +367,7 @@ export class JsonScanner {
     if (this.#depth <= this.#depthMax) {
       const row = this.#openNodes[this.#depth]! * ROW;
       this.#tape[row + END] = this.#offset + at + 1;
-      this.#tape[row + NEXT] = this.#count;
+      this.#tape[row + NEXT] = this.count;
     }
     this.#expectAfterValue();
     return true;
@@ -395,8 +379,8 @@ export class JsonScanner {
 
   #tryGrowNodes(): boolean {
     const nodesMax = this.#filter?.nodesMax ?? limits.jsonNodesMax;
-    if (this.#count >= nodesMax) return false;
-    const tape = tapeFor(Math.min(this.#count * 2, nodesMax));
+    if (this.count >= nodesMax) return false;
+    const tape = tapeFor(Math.min(this.count * 2, nodesMax));
     tape.set(this.#tape);
     this.#tape = tape;
     return true;
@@ -407,10 +391,10 @@ function tapeFor(nodesMax: number): Int32Array {
   return new Int32Array(START + nodesMax * ROW).fill(-1, 0, START);
 }
 
-// The grammar of a JSON number as a table, with one look-up per byte: `state = nextNumberState[state | numberClass[byte]]`. The state is
-// one integer, from which the parsing of a number continues wherever the end of a chunk has cut it. Hot path.
+// The grammar of a JSON number as a table, with one look-up per byte. The state is one integer, with which a number that was cut off
+// continues. Hot path.
 
-/** States are multiples of the row length. `none` means that the byte does not belong to the number. */
+/** States are multiples of the row length. `none`: the byte does not belong to the number. */
 const numberState = {
   none: 0,
   /** After `-`. */
@@ -430,7 +414,7 @@ const numberState = {
 } as const;
 
 const byteClass = { other: 0, zero: 1, digit: 2, point: 3, exponent: 4, plus: 5, minus: 6 } as const;
-/** The column that is no byte's: 1 where a number may end in the state. */
+/** The column that tells with 1 that a number may end. */
 const COMPLETE = 7;
 
 const numberClass = new Uint8Array(256);

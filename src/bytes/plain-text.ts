@@ -1,16 +1,16 @@
-// Searches for the end of plain text in a JSON string, 128 bytes at a time, where JavaScript could take four. The search is a WebAssembly
-// function with its own memory, into which the text is copied first; that costs a tenth of a search byte by byte. The instructions are
-// written here as numbers, because a compiler for thirty of them would be one more thing to trust. Hot path.
+// Finds the end of plain text in a JSON string, 128 bytes at a time, with a WebAssembly function, into whose memory the text is copied
+// first. The copy costs a tenth of a search byte by byte. The instructions are written as numbers, because a compiler for thirty of them
+// would be one more thing to trust. Hot path.
 //
 //   (func (export "find") (param $at i32) (result i32)) ;; the first byte from $at on that is special
 
-/** What this file uses: TypeScript declares `WebAssembly` only in its library for browsers. */
+/** TypeScript declares `WebAssembly` only in its library for browsers. */
 declare const WebAssembly: {
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Instance: new (module: object) => { readonly exports: object };
 };
 
-/** Bytes searched at once. With the sentinel, and the bytes that a step reads beyond it, they fit into one page of memory. */
+/** Bytes searched at once. With the sentinel, and what a step reads beyond it, they fit into one page. */
 export const SEARCHED_BYTES_MAX = 16 * 1024;
 
 // Numbers of the binary format (WebAssembly core specification, 5.4 and 5.5).
@@ -34,15 +34,13 @@ const ANY_TRUE = [0xfd, 0x53];
 const I8X16_BITMASK = [0xfd, 0x64];
 const I8X16_MIN_U = [0xfd, 0x77];
 
-/** The parameter and the locals, by their index. */
 const AT = 0;
 const MASK = 1;
 const TWO = 2;
 const SPACE = 3;
 const BACKSLASH = 4;
-/** A local that is never set, so it is zero. */
+/** Never set, so it is zero. */
 const ZERO = 5;
-/** All bytes so far, combined by OR. */
 const SEEN = 6;
 const PIECES = [7, 8, 9, 10, 11, 12, 13, 14] as const;
 const PIECE_BYTES = 16;
@@ -60,13 +58,13 @@ const splat = (byte: number, local: number): number[] => [...i32(byte), ...SPLAT
 const advance = (bytes: number): number[] => [...get(AT), ...i32(bytes), I32_ADD, ...set(AT)];
 
 /**
- * The bytewise minimum over the pieces, after an XOR of each piece with `local`. With a local of twos, a quote becomes a space and control
- * characters stay below it, and nothing else does; with a local of backslashes, a backslash becomes zero.
+ * The bytewise minimum of the pieces, after an XOR with `local`. With twos, a quote becomes a space and control characters stay below it,
+ * and nothing else does. With backslashes, a backslash becomes zero.
  */
 const least = (pieces: readonly number[], local: number): number[] =>
   pieces.flatMap((piece, index) => [...get(piece), ...get(local), ...XOR, ...(index === 0 ? [] : I8X16_MIN_U)]);
 
-/** A vector with all bits set in the bytes where one of the pieces has a special byte. */
+/** All bits are set in bytes where a piece has a special byte. */
 const special = (pieces: readonly number[]): number[] => [
   ...[...least(pieces, TWO), ...get(SPACE), ...AT_MOST],
   ...[...least(pieces, BACKSLASH), ...get(ZERO), ...EQUAL, ...OR],
@@ -78,7 +76,7 @@ const loadPieces = (pieces: readonly number[]): number[] =>
 const collectSeen = (pieces: readonly number[]): number[] =>
   pieces.flatMap((piece) => [...get(piece), ...get(SEEN), ...OR, ...set(SEEN)]);
 
-/** Memory argument for the last four bytes of the page: alignment, and address in seven bits per byte. */
+/** Memory argument of the last four bytes of the page: alignment, and address in seven bits per byte. */
 const NON_ASCII_FLAG_AT = 64 * 1024 - 4;
 const NON_ASCII_FLAG_ADDRESS = [
   2,
@@ -90,15 +88,14 @@ const NON_ASCII_FLAG_ADDRESS = [
 const find = [
   ...[2, 1, TYPE.i32, 13, TYPE.v128],
   ...[...splat(2, TWO), ...splat(0x20, SPACE), ...splat(0x5c, BACKSLASH)],
-  // Eight pieces per step, until one of them has a special byte.
+  // Eight pieces per step, until one has a special byte.
   ...[BLOCK, TYPE.none, LOOP, TYPE.none],
   ...[...loadPieces(PIECES), ...collectSeen(PIECES), ...special(PIECES), ...ANY_TRUE, ...branchIf(1)],
   ...[...advance(STEP_BYTES), ...branch(0), END, END],
-  // Then piece by piece, to find it.
   ...[BLOCK, TYPE.none, LOOP, TYPE.none],
   ...[...loadPieces([PIECES[0]]), ...special([PIECES[0]]), ...I8X16_BITMASK, ...tee(MASK), ...branchIf(1)],
   ...[...advance(PIECE_BYTES), ...branch(0), END, END],
-  // Stores a bit for each byte of a piece that was not ASCII, combined with those of earlier searches.
+  // Stores a bit for each byte of a piece that was not ASCII, together with earlier searches.
   ...[
     ...i32(0),
     ...i32(0),
@@ -114,7 +111,7 @@ const find = [
 ];
 
 const name = (text: string): number[] => [text.length, ...Buffer.from(text)];
-/** Puts the length, always encoded in two bytes, before the bytes. */
+/** With the length before it, always in two bytes. */
 const sized = (bytes: readonly number[]): number[] => [0x80 | (bytes.length & 0x7f), bytes.length >> 7, ...bytes];
 const section = (id: number, bytes: readonly number[]): number[] => [id, ...sized(bytes)];
 
@@ -134,31 +131,31 @@ interface Exports {
 
 const { exports } = new WebAssembly.Instance(new WebAssembly.Module(bytes)) as { readonly exports: Exports };
 const memory = new Uint8Array(exports.memory.buffer);
-/** Not 0 when searches since it was cleared may have seen non-ASCII bytes: they also read some bytes behind the one that they find. */
+/** Not 0 if searches since it was cleared may have seen non-ASCII bytes: they also read behind what they find. */
 const nonAsciiFlag = new Int32Array(exports.memory.buffer, NON_ASCII_FLAG_AT, 1);
 
-/** The first quote, backslash or control character of the loaded text from `from` on, or its length. */
+/** The first special byte of the loaded text from `from` on, or its length. */
 const findSpecial: (from: number) => number = exports.find;
 
-/** Classes of bytes, as bits, so that those of several bytes can be combined. Plain ASCII has no bit. */
+/** Bits for classes of bytes. Plain ASCII has none. */
 const IS_SPECIAL = 1;
 const IS_NON_ASCII = 2;
 const classes = new Uint8Array(256).fill(IS_SPECIAL, 0, 0x20).fill(IS_NON_ASCII, 0x80);
 classes[0x22] = IS_SPECIAL;
 classes[0x5c] = IS_SPECIAL;
 
-/** Bytes that are checked one by one first, since loading a text costs as much as checking some dozens of bytes. */
+/** Bytes that are checked one by one first: loading a text costs as much. */
 const NEAR_BYTES = 64;
 
-/** Finds the ends of plain text in one chunk after another, each from start to end. */
+/** Finds the ends of plain text in chunks, each from start to end. */
 export class PlainText {
-  /** The part of the current chunk that was loaded last. */
+  /** The part of the chunk that was loaded last. */
   #loadedStart = 0;
   #loadedEnd = 0;
-  /** The classes of all bytes that were checked one by one. */
+  /** Classes of all bytes that were checked one by one. */
   #seen = 0;
 
-  /** Starts a new chunk. Until the next call, no other instance may search a chunk, because the search memory is shared. */
+  /** Starts a new chunk. No other instance may search until the next call: the memory is shared. */
   begin(): void {
     this.#loadedEnd = 0;
     this.#seen = 0;
@@ -171,8 +168,8 @@ export class PlainText {
   }
 
   /**
-   * The offset of the first byte from `from` on that is special in a string (a quote, backslash or control character), or the length. Long
-   * text is copied, a part at a time, to be searched several times as fast; later calls use the same copy.
+   * The offset of the first quote, backslash or control character from `from` on, or the length. Long text is copied, which makes the
+   * search several times as fast; later calls use the same copy.
    */
   end(bytes: Uint8Array, from: number): number {
     const { length } = bytes;
@@ -187,17 +184,17 @@ export class PlainText {
     return at;
   }
 
-  /** Copies the next text to where `findSpecial` searches, over the last one. */
+  /** Copies text to where `findSpecial` searches. */
   #load(bytes: Uint8Array, start: number): void {
     const text = bytes.subarray(start, start + SEARCHED_BYTES_MAX);
     this.#loadedStart = start;
     this.#loadedEnd = start + text.length;
     memory.set(text);
-    // The sentinel: a special byte, so that the search ends.
+    // The sentinel: a special byte ends the search.
     memory[text.length] = 0;
   }
 
-  /** The offset of the first special byte before `to`, or `to`, found without a copy. Eight look-ups per iteration. */
+  /** The first special byte before `to`, or `to`, without a copy. */
   #endOfPlain(bytes: Uint8Array, from: number, to: number): number {
     let seen = this.#seen;
     let at = from;

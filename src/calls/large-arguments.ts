@@ -6,7 +6,7 @@ import {
   stringValue,
   jsonKind,
   type JsonScanner,
-  readings,
+  scanQueue,
   type Scan,
   partsOf,
 } from '../bytes/index.js';
@@ -66,7 +66,7 @@ export function readArguments(
     done({ known, own, sent });
   };
   const filter = { wants, nodesMax: limits.argumentsExaminedMax };
-  return readings.readPieces(session.identity.subject, parts, paths.depth, handler, { filter });
+  return scanQueue.readPieces(session.identity.subject, parts, paths.depth, handler, { filter });
 }
 
 /** @param start,end offsets in all parts together, of a span within one part: no token that is read spans two parts. */

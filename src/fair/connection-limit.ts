@@ -5,9 +5,7 @@ import type { Socket } from 'node:net';
 
 /** A new connection is closed only if all others have a request in progress. */
 export function closeIdleForNew(server: Server, connectionsMax: number): void {
-  /** Requests in progress, by connection. */
   const requests = new Map<Socket, number>();
-  /** Connections without a request, oldest first. */
   const silent = new Set<Socket>();
 
   server.on('connection', (socket: Socket) => {

@@ -58,7 +58,6 @@ export class DeadlineWheel {
     return entry;
   }
 
-  /** Nothing fires any more. */
   stop(): void {
     this.#isStopped = true;
     clearInterval(this.#interval);

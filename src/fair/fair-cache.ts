@@ -17,7 +17,6 @@ interface Entry<Value> {
 
 interface SubjectEntries {
   readonly subject: string;
-  /** Oldest first. */
   readonly keys: Set<string>;
   bytes: number;
 }
@@ -29,7 +28,6 @@ export class FairCache<Value> {
   readonly #subjects = new Map<string, SubjectEntries>();
   #bytes = 0;
 
-  /** @param onDropped gets each value that is no longer kept. */
   constructor(bounds: CacheBounds, onDropped?: (value: Value) => void) {
     this.#bounds = bounds;
     this.#onDropped = onDropped;

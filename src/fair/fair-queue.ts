@@ -8,7 +8,6 @@ import { limits, perSubject } from '../shared/index.js';
 import { ListNode } from './list-node.js';
 import { isWithinBounds, withReserve, type ShareBound, type ShareBounds } from './share.js';
 
-/** By default, one key may have a quarter of all items. */
 export type QueueBounds = readonly [itemsMax?: number, itemsPerKeyMax?: number];
 
 export class FairQueueEntry<Item> extends ListNode {
@@ -21,7 +20,6 @@ export class FairQueueEntry<Item> extends ListNode {
     this.#leave = leave;
   }
 
-  /** Removes the item, if it is still in the queue. */
   leave(): void {
     if (this.isLinked) this.#leave(this);
   }
@@ -51,7 +49,6 @@ export class FairQueue<Item> {
     this.#bounds = withReserve({ totalMax: itemsMax, subjectMax: itemsPerKeyMax });
   }
 
-  /** Including paused ones. */
   get keyCount(): number {
     return this.#lines.size;
   }
@@ -85,11 +82,9 @@ export class FairQueue<Item> {
     return line instanceof Line ? (line.entries.next as FairQueueEntry<Item>).item : undefined;
   }
 
-  /** Removes the first item of the line whose turn it is. */
   take(): Item | undefined {
     const line = this.#round.next;
     if (!(line instanceof Line)) return undefined;
-    // Before the line is empty and removed.
     this.skip();
     return this.#takeFirst(line);
   }

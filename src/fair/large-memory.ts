@@ -4,7 +4,6 @@ import { Buffer } from 'node:buffer';
 import { channel } from 'node:diagnostics_channel';
 import { KIB, MIB } from '../shared/index.js';
 
-/** Smallest body whose memory is reused. */
 export const LARGE_MEMORY_FROM_BYTES = 64 * KIB;
 
 const returnedMemory = channel('switchyard:memory:returned');
@@ -17,7 +16,6 @@ export function noteReturned(memory: Uint8Array): void {
   if (returnedMemory.hasSubscribers) returnedMemory.publish(memory);
 }
 
-/** The rest is left to the garbage collector. */
 const SPARE_MEMORY_BYTES_MAX = 32 * MIB;
 
 export class LargeMemory {
@@ -72,7 +70,6 @@ export class LargeMemory {
 
 export const largeMemory = new LargeMemory();
 
-/** @returns at least this many bytes, with arbitrary content. */
 export function bodyMemory(bytes: number): Buffer {
   return bytes < LARGE_MEMORY_FROM_BYTES ? Buffer.allocUnsafe(bytes) : largeMemory.take(bytes);
 }

@@ -26,7 +26,6 @@ export class PerSecondQuota {
     this.#nowMs = nowMs;
   }
 
-  /** @param totalMax of all keys in this second. */
   tryTake(key: string, totalMax: number): boolean {
     const second = Math.floor(this.#nowMs() / 1_000);
     if (second !== this.#second) this.#taken.clear();
@@ -38,7 +37,6 @@ export class PerSecondQuota {
 /** A subject that holds less than this percentage of its share never counts as holding much. */
 const PRESSED_HARMLESS_PERCENT = 2;
 
-/** Checked for a new session, and for a request. */
 const SHARES_OF_SESSIONS: readonly ShareName[] = ['sessions', 'sessionBytes', 'requests'];
 const SHARES_OF_REQUESTS: readonly ShareName[] = ['requests'];
 

@@ -13,7 +13,6 @@ import type { Holding, ShareBound } from './share.js';
 /** One of the two is called, once, when a wait ends. */
 export interface MemoryWaiter {
   onRoom(): void;
-  /** @param bound that leaves no room. */
   onNoRoom(bound: ShareBound): void;
 }
 
@@ -39,7 +38,6 @@ export class MessageMemory {
     };
   }
 
-  /** Empty at first. */
   reservation(subject: string, waiter: MemoryWaiter): MessageReservation {
     return new MessageReservation(this, subject, waiter);
   }
@@ -233,7 +231,6 @@ export class AnswerMemory {
     this.#subject = subject;
   }
 
-  /** See `Exchange.makeRoom`. */
   make(bytes: number, waiter: MemoryWaiter): 'room' | 'wait' | ShareBound {
     this.#unread ??= this.#memory.reservation(this.#subject, waiter);
     return this.#unread.grow(bytes);
@@ -253,7 +250,6 @@ export class AnswerMemory {
     this.#unread?.release();
   }
 
-  /** See `Exchange.countInPieces`. */
   countInPieces(bytes: number): void {
     if (bytes >= limits.countedFromBytes) {
       this.#inPieces ??= this.#memory.reservation(this.#subject, noWaiter);

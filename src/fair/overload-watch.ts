@@ -19,7 +19,6 @@ export class RunQueueWait {
     this.#path = path;
   }
 
-  /** Since the thread began; the last known value while it cannot be read. */
   totalMs(): number {
     try {
       const waitNs = SCHEDSTAT_FORMAT.exec(readFileSync(this.#path, 'latin1'))?.[1];
@@ -31,7 +30,6 @@ export class RunQueueWait {
   }
 }
 
-/** Interval between samples. */
 export const OVERLOAD_SAMPLE_MS = 100;
 /** Interval between collections when memory is short; each blocks the event loop. */
 export const OVERLOAD_COLLECTION_MS = 10_000;
@@ -47,7 +45,6 @@ export interface OverloadGauges {
   /** The heap in use after the last full garbage collection, or now if that is less. */
   liveHeapBytes(): number;
   heapBytesMax(): number;
-  /** Runs a full garbage collection, if possible. */
   collectGarbage(): void;
 }
 
@@ -58,7 +55,6 @@ export class OverloadWatch {
   readonly #onDelay: (delayMs: number) => void;
   readonly #delaysMs: number[] = [];
   #dueMs: number;
-  /** At the last sample. */
   #waitedMs: number;
   #collectedAtMs = -Infinity;
   #timer: NodeJS.Timeout | undefined;
@@ -186,7 +182,6 @@ export class ProcessGauges implements OverloadGauges {
   }
 }
 
-/** V8's heap, and buffers. */
 function managedBytes(): number {
   const { heapTotal, external } = process.memoryUsage();
   return heapTotal + external;

@@ -59,14 +59,11 @@ const NEXT_STATE: Readonly<Record<OverloadState, Readonly<Record<Pressure, Overl
 export interface OverloadSample {
   readonly residentPercent: number;
   readonly heapPercent: number;
-  /** Caused by this process. */
   readonly loopDelayMs: number;
 }
 
 interface Mark {
-  /** The mark is reached. */
   readonly at: number;
-  /** The mark is cleared below this. */
   readonly until: number;
 }
 
@@ -102,7 +99,6 @@ export class Overload {
   isShortOfMemory = false;
   /** How far the nearest gauge is from its second mark: 1 up to the first mark, 0 from the second on. */
   headroom = 1;
-  /** Samples in a row below the marks of this state. */
   #calmSamples = 0;
 
   constructor(logger: Logger) {

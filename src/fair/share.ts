@@ -5,9 +5,7 @@ import assert from 'node:assert';
 import { refusals, type Refusal } from '../shared/index.js';
 
 export interface ShareBounds {
-  /** For one subject. */
   readonly subjectMax: number;
-  /** For all subjects together. */
   readonly totalMax: number;
   /** The part of `totalMax` for subjects that hold little. */
   readonly reserved?: number;
@@ -74,13 +72,12 @@ export class Holding {
     this.#account = account;
   }
 
-  /** If nobody held anything. */
   get roomWhenEmpty(): number {
     const { subjectMax, totalMax, reserved = 0 } = this.share.bounds;
     return Math.min(subjectMax, totalMax - reserved);
   }
 
-  /** Under both bounds, including the reserved part. */
+  /** The room under both bounds, including the reserved part. */
   get room(): number {
     const { subjectMax, totalMax } = this.share.bounds;
     return Math.min(subjectMax - this.held, totalMax - this.share.held);
@@ -150,7 +147,6 @@ export type ShareTable = Readonly<Record<ShareName, ShareBounds>>;
 
 export class Accounts {
   readonly #shares: Readonly<Record<ShareName, Share>>;
-  /** Those that hold something. */
   readonly #accounts = new Map<string, Account>();
 
   constructor(table: ShareTable) {
@@ -186,13 +182,10 @@ export class Account {
   readonly subject: string;
   readonly sessions: Holding;
   readonly sessionBytes: Holding;
-  /** Requests that sessions are working on. */
   readonly requests: Holding;
-  /** See message-memory.ts. */
   readonly requestBytes: Holding;
   readonly answerBytes: Holding;
   readonly listBytes: Holding;
-  /** The accounts that hold something, of all subjects. */
   readonly #holders: Map<string, Account>;
   #usedHoldingsCount = 0;
 
@@ -209,7 +202,6 @@ export class Account {
 
   // Refusals without room: 429 when the subject holds too much, 503 when all together do.
 
-  /** @param bytes of the new session. */
   refusalOfSession(bytes: number): Refusal | undefined {
     const bound = this.sessions.boundAgainst(1);
     return bound === undefined ? this.refusalOfBytes(bytes) : SESSIONS[bound];

@@ -7,10 +7,8 @@ import { KIB } from '../shared/index.js';
 export const SHORT_MEMORY_BYTES_MAX = 16 * KIB;
 export const SHORT_MEMORY_BLOCK_BYTES = 64 * KIB;
 
-/** Smaller buffers share memory in Node.js's own pool. */
 const SHARED_BY_NODE_BYTES = Buffer.poolSize >>> 1;
 
-/** As in Node.js's pool. */
 const ALIGNMENT = 8;
 
 export const REUSED_BUFFER_BYTES = 14 * 1024;
@@ -32,7 +30,6 @@ export function shortMemory(bytes: number): Buffer {
   return block.subarray(start, start + bytes);
 }
 
-/** A single part is not copied. */
 export function joined(parts: readonly Buffer[]): Buffer {
   const [first] = parts;
   if (first !== undefined && parts.length === 1) return first;

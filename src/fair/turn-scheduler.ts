@@ -37,10 +37,8 @@ export class TurnScheduler {
   /** When tasks stop passing, also late; valid only while a turn is due. */
   #endMs = 0;
   #lateEndMs = 0;
-  /** In this turn. */
   readonly #passedLate = new Set<string>();
   #isTurnDue = false;
-  /** The pause before the next turn. */
   #restMs = 0;
 
   constructor(rules: TurnSchedulerRules, nowMs: () => number = () => performance.now()) {
@@ -79,7 +77,6 @@ export class TurnScheduler {
     if (this.tryPass(key) || !(this.wait(key, task) instanceof FairQueueEntry)) task();
   }
 
-  /** Counts time that a task took outside a turn. */
   noteSpent(ms: number): void {
     const { rest } = this.#rules;
     if (rest !== undefined) this.#restMs = Math.min(this.#restMs + ms * rest.factor, rest.msMax);

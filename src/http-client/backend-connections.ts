@@ -8,12 +8,10 @@ import type { PoolBounds } from './origin-pool.js';
 import { ReadScheduler, BACKEND_STREAMS_MAX, REPLY_CONNECTIONS_MAX } from './read-scheduler.js';
 import { connectionBounds } from './connection-bounds.js';
 
-/** One for so many connections for calls. */
 const REPLY_CONNECTIONS_DIVISOR = 16;
 
 interface BackendConnectionsOptions {
   readonly connectTimeoutMs: number;
-  /** For calls. */
   readonly pool?: Partial<PoolBounds>;
   /** Closed with these connections; created when absent. */
   readonly names?: Names;
@@ -26,7 +24,6 @@ const STREAM_BOUNDS: PoolBounds = {
   connectionsMax: BACKEND_STREAMS_MAX,
   connectionsPerSubjectMax: perSubject(BACKEND_STREAMS_MAX),
   connectingMax: connectionBounds.upstreamConnectingMax,
-  // For connections that are being opened.
   waitingMax: BACKEND_STREAMS_MAX,
   waitingPerSubjectMax: perSubject(BACKEND_STREAMS_MAX),
 };
@@ -41,9 +38,7 @@ const REPLY_BOUNDS: PoolBounds = {
 
 export class BackendConnections {
   readonly calls: Http1Upstream;
-  /** Also for resuming the stream of a call. */
   readonly streams: Http1Upstream;
-  /** Also for other messages during calls. */
   readonly replies: Http1Upstream;
   readonly #names: Names | undefined;
 
@@ -63,7 +58,6 @@ export class BackendConnections {
     this.replies = new Http1Upstream({ ...shared, pool: REPLY_BOUNDS, shares: sharesOf(repliesMax) });
   }
 
-  /** Including those being opened. */
   get counts(): Readonly<Record<'calls' | 'streams' | 'replies', number>> {
     const { calls, streams, replies } = this;
     return {

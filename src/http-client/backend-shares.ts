@@ -4,12 +4,10 @@ import { readFileSync } from 'node:fs';
 import { isWithinBounds, ListNode, withReserve, type ShareBounds } from '../fair/index.js';
 import { limits, perSubject } from '../shared/index.js';
 
-/** Of all connections and pools. */
 export class SubjectUse {
   readonly subject: string;
-  /** Those that carry its requests, to any backend. */
+  /** Connections that carry its requests, to any backend. */
   connections = 0;
-  /** Made for it, oldest first. */
   readonly pools = new ListNode();
   poolCount = 0;
 
@@ -22,7 +20,6 @@ export class SubjectUse {
   }
 }
 
-/** Of one pool's connections. */
 export class PoolUse {
   readonly ofSubject: SubjectUse;
   connections = 0;
@@ -77,7 +74,6 @@ export class BackendShares {
     return own <= this.#room.subjectMax && isWithinBounds(this.#room, this.#busyCount + 1, own, this.#busySubjectCount);
   }
 
-  /** The subject's request has a connection until `end`. */
   begin(use: SubjectUse): void {
     if (use.connections === 0) this.#busySubjectCount += 1;
     use.connections += 1;

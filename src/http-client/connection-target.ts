@@ -26,7 +26,6 @@ interface KeptSession {
 
 /** The last TLS session with each origin, so that the next connection needs no full handshake. */
 export class TlsSessions {
-  /** By origin, oldest first. */
   readonly #kept = new Map<string, KeptSession>();
   readonly #nowMs: () => number;
 
@@ -74,7 +73,6 @@ export function secureContextFor(pem: string | undefined): SecureContext | undef
   return lastContext.context;
 }
 
-/** Shared by the connections to all origins. */
 export interface ConnectionMeans {
   /** For look-up, addresses and TLS together. */
   readonly connectTimeoutMs: number;
@@ -90,11 +88,10 @@ export class ConnectionTarget {
   readonly name: string;
   readonly means: ConnectionMeans;
   readonly isTls: boolean;
-  /** The origin's or the proxy's: a name, or an address without brackets. */
+  /** The host to connect to, the origin's or the proxy's: a name, or an address without brackets. */
   readonly host: string;
   readonly proxy: OutboundProxy | undefined;
   readonly #port: number;
-  /** The origin's. */
   readonly #originHost: string;
   /** `host:port` of the origin. */
   readonly authority: string;

@@ -3,12 +3,10 @@
 import { isHttpToken, KIB } from '../shared/index.js';
 import { headersSetBy, type CompiledBackend, type UpstreamTarget } from '../user-config/index.js';
 
-/** Cookies per upstream session. Further ones are ignored. */
 export const SESSION_COOKIES_MAX = 8;
-/** Bytes of its cookies, and of one line. Further ones are ignored. */
 export const SESSION_COOKIES_BYTES_MAX = 4 * KIB;
 
-/** Not where the `cookie` header is the caller's, or a configured secret. */
+/** Cookies are not kept where the `cookie` header is the caller's, or a configured secret. */
 export function keepsCookies({ passthroughHeaders, auth }: CompiledBackend): boolean {
   return !passthroughHeaders.has('cookie') && !headersSetBy(auth).includes('cookie');
 }

@@ -26,7 +26,6 @@ export function mostTellingKind(kinds: readonly UpstreamFaultKind[]): UpstreamFa
 export const NEXT_ADDRESS_MS = 250;
 
 interface DialPlan {
-  /** A name, or an address without brackets. */
   readonly host: string;
   /** In whose share the look-up counts. */
   readonly subject: string;
@@ -56,7 +55,6 @@ export class Dial {
   readonly #connectingSockets = new Set<Socket>();
   readonly #faultKinds: UpstreamFaultKind[] = [];
   #addresses: readonly string[] = [];
-  /** The next one to try. */
   #nextIndex = 0;
   #wait: NameWait | undefined;
   #nextTryTimer: NodeJS.Timeout | undefined;

@@ -11,7 +11,7 @@ import type { UpstreamFault } from './upstream-fault.js';
 export interface RequestMetadata {
   /** The caller's for this backend: name, value, … */
   readonly headers: readonly string[];
-  /** Of the client's HTTP request; `''` where the backend does not get it. */
+  /** The id of the client's HTTP request; `''` where the backend does not get it. */
   readonly requestId: string;
   /** The caller's bearer token where the backend's `auth` exchanges it, else `''`. Used for nothing else. */
   readonly callerToken: string;
@@ -30,7 +30,6 @@ export interface ByteSpan {
   readonly end: number;
 }
 
-/** W3C trace context; `''` when absent. */
 export interface TraceHeaders {
   readonly traceparent: string;
   readonly tracestate: string;
@@ -39,18 +38,15 @@ export interface TraceHeaders {
 /** Headers that repeat parts of the body, since MCP 2026-07-28: `mcp-method`, `mcp-name` and `mcp-param-*`. */
 export interface ModernHead {
   readonly method: string;
-  /** `''` for none. */
   readonly name: string;
   /** `mcp-param-*`: lower-case name, value, …, encoded for an HTTP head. */
   readonly params: readonly string[];
 }
 
-/** A JSON-RPC message to a backend. */
 export interface OutgoingMessage {
   readonly body: Buffer;
   /** Not sent: removing something from a large message needs no copy. */
   readonly leftOut?: ByteSpan | undefined;
-  /** Sent in place of `leftOut`. */
   readonly putIn?: Buffer | undefined;
   /** For `x-request-id`; `''` or `undefined` for none. */
   readonly requestId?: string | undefined;
@@ -121,7 +117,6 @@ export interface UpstreamHandler {
   onFault(fault: UpstreamFault): void;
 }
 
-/** A request in progress. */
 export interface UpstreamCall {
   /** True from `onEnd` on if the whole request was sent: nothing reads its memory any more. */
   readonly isSent: boolean;
@@ -135,6 +130,5 @@ export interface UpstreamCall {
 export interface HttpUpstream {
   /** Never throws: failures end in `onFault`. */
   dispatch(request: UpstreamRequest, handler: UpstreamHandler): UpstreamCall;
-  /** Requests in flight end in a fault. */
   close(): Promise<void>;
 }

@@ -21,7 +21,6 @@ import { INVALID, ResponseParser, type ResponseReceiver } from './response-parse
 import { connectionBounds } from './connection-bounds.js';
 
 export interface ConnectionOwner {
-  /** It can take the next call. */
   onFree(connection: Http1Connection): void;
   /** The call was aborted while connecting: the connection can take another one. */
   onSpare(connection: Http1Connection): void;
@@ -62,7 +61,6 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
   #faultDetail = '';
   /** Whether anything has arrived since the request was written. */
   #hasAnswerBegun = false;
-  /** Whether the call was resumed since reading last stopped. */
   #isResumed = false;
   /** Whether it broke before the kernel had taken all of the request: the backend cannot have it completely. */
   #isCutOff = false;
@@ -113,7 +111,6 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     return this.#sweepsSeen > 1;
   }
 
-  /** Closes a free connection that is too old. */
   sweep(): void {
     if (this.#state !== 'free') return;
     this.#sweepsLeft -= 1;
@@ -128,7 +125,6 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     if (this.#transition('free', 'sending')) this.#batch.add(this, this.#freedAtTurn);
   }
 
-  /** Called by `WriteBatch`. */
   writeNow(): void {
     const call = this.call;
     const socket = this.#socket;
@@ -265,7 +261,6 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     else if (this.call !== undefined) this.#pace.onPiece(length, this.call.subject);
   }
 
-  /** @param lastBytes of the last read. */
   #onAnswered(isClean: boolean, lastBytes = 0): void {
     const socket = this.#socket;
     const wasStopped = this.#pace.leave(lastBytes);
@@ -332,7 +327,6 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     this.#socket?.destroy();
   }
 
-  /** @param isRefused whether a write failed with a system error. */
   #onBroken(isRefused: boolean): void {
     this.#isEndedByBackend = true;
     if (isRefused || this.#socket?.writableLength !== 0) this.#isCutOff = true;
@@ -379,7 +373,6 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
   }
 }
 
-/** A request in progress. */
 export class Http1Call implements UpstreamCall {
   readonly subject: string;
   /** `undefined` when it cannot be serialized. */
@@ -392,7 +385,6 @@ export class Http1Call implements UpstreamCall {
   /** Connections that broke before the whole request was sent. */
   unsentCount = 0;
   queueEntry: FairQueueEntry<Http1Call> | undefined = undefined;
-  /** Counts the call while it has a connection. */
   use: PoolUse | undefined = undefined;
 
   constructor(request: UpstreamRequest, handler: UpstreamHandler) {

@@ -13,9 +13,7 @@ import { connectionBounds } from './connection-bounds.js';
 
 interface Http1UpstreamOptions {
   readonly connectTimeoutMs: number;
-  /** Bounds for one origin. */
   readonly pool?: Partial<PoolBounds>;
-  /** Bounds for all origins together. */
   readonly shares?: Partial<BackendShareBounds>;
   /** Created, and then closed with this client, when absent. */
   readonly names?: Names;

@@ -21,7 +21,6 @@ const PASSES_MAX = 32;
 export interface PoolBounds {
   readonly connectionsMax: number;
   readonly connectionsPerSubjectMax: number;
-  /** Being opened at once. */
   readonly connectingMax: number;
   readonly waitingMax: number;
   readonly waitingPerSubjectMax: number;
@@ -66,12 +65,10 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     return this.#target.name;
   }
 
-  /** Whether there is no connection. */
   get isEmpty(): boolean {
     return this.#all.size === 0;
   }
 
-  /** Whether there is no call. */
   get isIdle(): boolean {
     const unusedCount = this.#free.length + (this.#watched === undefined ? 0 : 1);
     return this.#all.size === unusedCount && this.#waiting.count === 0;
@@ -189,7 +186,6 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     }
   }
 
-  /** The backend keeps connections open. */
   #trust(connection: Http1Connection): void {
     this.#closedInRowCount = 0;
     this.#watched = undefined;
@@ -276,7 +272,6 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     }
   }
 
-  /** @returns whether one more may be opened. */
   #tryMakeRoom(): boolean {
     if (this.#connectingCount >= this.#bounds.connectingMax) return false;
     if (this.#all.size >= this.#bounds.connectionsMax && !this.#tryCloseWatched()) return false;

@@ -53,7 +53,6 @@ export class ReadQueueEntry extends ListNode {
 export class ReadScheduler {
   readonly #nowMs: () => number;
   readonly #waiting = new FairQueue<ReadQueueEntry>(...BOUNDS);
-  /** For small reads. */
   readonly #small: TurnScheduler;
   /** Those to release first in the next turn, and those that were released. */
   readonly #next = new ListNode();
@@ -82,7 +81,6 @@ export class ReadScheduler {
     this.#small = new TurnScheduler({ untimedMax, turnMs: limits.turnMs, waiting: BOUNDS }, nowMs);
   }
 
-  /** Counts the last or only piece of an answer. */
   noteLast(bytes: number): void {
     this.#bytesLeft -= bytes;
   }
@@ -219,9 +217,7 @@ export class ReadScheduler {
   }
 }
 
-/** What `ReadPace` needs from its connection. */
 export interface PacedConnection {
-  /** For another reason. */
   readonly isPaused: boolean;
   onBytes(bytes: Buffer): void;
   stopReading(): void;
@@ -238,9 +234,7 @@ export class ReadPace {
   #sliceBytesLeft: number = UPSTREAM_TURN_BYTES_MAX;
   /** Set if the answer takes more than one turn. */
   #entry: ReadQueueEntry | undefined;
-  /** Read, but not parsed. */
   #kept: Buffer | undefined;
-  /** Whether reading has stopped for a rest. */
   #isStopped = false;
 
   constructor(scheduler: ReadScheduler, connection: PacedConnection) {

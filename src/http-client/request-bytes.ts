@@ -63,7 +63,6 @@ function traceLinesOf({ traceparent, tracestate }: TraceHeaders): string {
   return `\r\ntraceparent: ${traceparent}${tracestate === '' ? '' : `\r\ntracestate: ${tracestate}`}`;
 }
 
-/** @returns `undefined` if one cannot be sent. */
 function modernLinesOf({ method, name, params }: ModernHead): string | undefined {
   let lines = `\r\nmcp-method: ${method}`;
   if (!VALUE.test(method) || !VALUE.test(name)) return undefined;

@@ -51,7 +51,6 @@ export class ResponseParser {
   readonly #receiver: ResponseReceiver;
   /** `done` also before the first `begin`. Changed only here, like `canReuse`, `idleMsMax` and `encoding`. */
   state: State = 'done';
-  /** The beginning of a head or a line. */
   #partial: Buffer | undefined;
   #remainingBytes = 0;
   #trailerBytes = 0;
@@ -76,7 +75,6 @@ export class ResponseParser {
     this.#receiver = receiver;
   }
 
-  /** A request is about to be written. */
   begin(): void {
     this.state = 'head';
     this.canReuse = true;

@@ -4,7 +4,6 @@ import { MODERN_PROTOCOL_VERSION, readVersionRefusal, versionRefusalOf } from '.
 import { isObject, limits } from '../shared/index.js';
 import type { UpstreamTarget } from '../user-config/index.js';
 
-/** In error messages, and in `_meta["switchyard/unavailable"]`. */
 const FAULT_REASONS = {
   'connection-refused': 'connection refused',
   'connect-timeout': 'connecting timed out',
@@ -63,20 +62,18 @@ const FAULT_REASONS = {
 
 export type UpstreamFaultKind = keyof typeof FAULT_REASONS;
 
-/** Stated by the backend. */
 export interface BackendRefusal {
   readonly message?: string;
   readonly retryAfterSeconds?: number;
 }
 
-/** The failure of one exchange. */
 export interface UpstreamFault {
   readonly kind: UpstreamFaultKind;
   /** Whether it is safe to send the request again: the backend cannot have received all of it. */
   readonly isUnsent: boolean;
   /** For some kinds: the HTTP status, where a redirect leads, the backend's versions, the list's method. */
   readonly detail?: string;
-  /** Of 429 and 503; for the caller, not logged. */
+  /** The text and delay of 429 or 503, for the caller: not logged. */
   readonly refusal?: BackendRefusal;
   /** Makes a link where the user can fix the fault, for that user only. */
   readonly connect?: () => string | undefined;
@@ -88,7 +85,6 @@ export function upstreamFault(kind: UpstreamFaultKind, isUnsent = false): Upstre
   return { kind, isUnsent };
 }
 
-/** @param method of the list. */
 export function listRefusedFault(method: string): UpstreamFault {
   return { kind: 'list-refused', isUnsent: false, detail: method };
 }
@@ -114,14 +110,12 @@ export function redirectFault(status: number, location: string, from: UpstreamTa
   return { kind: 'redirected', isUnsent: false, detail, logDetail };
 }
 
-/** @param error as JSON. */
 export function initializeFault(error: Buffer): UpstreamFault {
   const parsed: unknown = error.length <= limits.upstreamRefusalBytesMax ? JSON.parse(error.toString()) : undefined;
   const code = isObject(parsed) && Number.isInteger(parsed['code']) ? { logDetail: String(parsed['code']) } : undefined;
   return { kind: 'initialize-refused', isUnsent: false, ...(readVersionRefusal(parsed) ?? code) };
 }
 
-/** The fault of a backend that refuses the modern version. */
 export function versionsFault(versions: readonly string[]): UpstreamFault {
   return { ...versionRefusalOf(versions, MODERN_PROTOCOL_VERSION), isUnsent: false };
 }

@@ -11,7 +11,6 @@ interface FetchBounds {
   readonly signal: AbortSignal;
   /** @returns false if this piece of a response is too much. */
   readonly takes: (piece: Buffer) => boolean;
-  /** For the caller, or the reader of the response. */
   readonly errorOf: (fault: UpstreamFault) => Error;
 }
 
@@ -81,7 +80,6 @@ export async function upstreamFetch(
   });
 }
 
-/** For the gateway's own GET requests. */
 export function fetchOver(
   http: HttpUpstream,
 ): (url: string, signal: AbortSignal, headers: Readonly<Record<string, string>>) => Promise<Response> {

@@ -1,6 +1,6 @@
 // Reads JSON-RPC messages of any size, in slices, between which the event loop serves others. Cold path except for large messages.
 import type { Buffer } from 'node:buffer';
-import { readings, type Scan } from '../bytes/index.js';
+import { scanQueue, type Scan } from '../bytes/index.js';
 import {
   BACKEND_MESSAGE_DEPTH,
   backendMessageIn,
@@ -21,7 +21,7 @@ export function readLargeClientMessage(
   bytes: Buffer,
   done: (message: ParsedClientMessage) => void,
 ): Scan {
-  return readings.readNow(subject, bytes, CLIENT_DEPTH, (tape) => {
+  return scanQueue.readNow(subject, bytes, CLIENT_DEPTH, (tape) => {
     done(tape === undefined ? 'not-json' : clientMessageIn(tape, bytes, tape));
   });
 }
@@ -46,7 +46,7 @@ export function readLargeBackendMessage(
       if (!seen.has(places) && places.mayBeIn(bytes.subarray(Math.max(0, from - places.overlap), to))) seen.add(places);
   };
   let second: Scan | undefined;
-  const first = readings[isLater ? 'read' : 'readNow'](
+  const first = scanQueue[isLater ? 'read' : 'readNow'](
     subject,
     bytes,
     BACKEND_MESSAGE_DEPTH,
@@ -64,7 +64,7 @@ export function readLargeBackendMessage(
         found.flatMap(({ containers }) => containers),
       );
       const depth = Math.max(...found.map((places) => places.depth));
-      second = readings.read(
+      second = scanQueue.read(
         subject,
         bytes,
         depth,

@@ -1,6 +1,6 @@
 // The calls that are held open in this process (held-call.ts). A retry is routed by its `requestState` to its call, whichever worker of
 // this gateway holds it. Cold path.
-import { stringValue, jsonKind, type JsonScanner, readings } from '../bytes/index.js';
+import { stringValue, jsonKind, type JsonScanner, scanQueue } from '../bytes/index.js';
 import type { ClientMessage } from '../mcp/index.js';
 import { Quota, type DeadlineWheel } from '../fair/index.js';
 import { limits, rpcErrors, type RpcError } from '../shared/index.js';
@@ -118,7 +118,7 @@ export class HeldCalls {
     const { inputResponsesStart: start, inputResponsesEnd: end } = message.envelope!;
     if (start === -1) return call.continueWith({ exchange, message }, NO_ANSWERS);
     const bytes = exchange.request.body.subarray(start, end);
-    readings.readNow(subject, bytes, 1, (tape) => {
+    scanQueue.readNow(subject, bytes, 1, (tape) => {
       const answers = tape && answersIn(tape, bytes);
       // Another retry may have been faster. A retry whose caller has gone does not use up the round.
       if (!call.isHeldAt(address)) this.#fail(exchange, message);

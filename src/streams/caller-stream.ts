@@ -40,16 +40,14 @@ export class CallerStream extends ReplayBuffer {
   /** Since when it is in its list of `StreamKeeper`, on the deadline wheel's clock. */
   listedSinceMs = 0;
   isDelivered = false;
-  /** In its session; 0 if it cannot be resumed. */
+  /** The stream's number in its session; 0 if it cannot be resumed. */
   readonly number: number;
   /** Cleared with the answer: a kept stream must not keep its request. */
   #owner: StreamOwner | undefined;
   readonly #keeper: StreamKeeper | undefined;
-  /** The client's connection, if there is one. */
   #exchange: Exchange | undefined;
   /** Whether events wait, because the connection takes no more or a large event is being written. Changed only here. */
   isBlocked = false;
-  /** The last event, written together with the end. */
   #last: Buffer | undefined;
   #sending: PieceSender | undefined;
   /** Whether events wait in any case. */
@@ -59,7 +57,7 @@ export class CallerStream extends ReplayBuffer {
   /** The beginning of each id line, with the stream's number and the request's id. */
   readonly #idText: string;
   readonly #requestPart: string;
-  /** Of a session's stream; a call's has that of its keeper. */
+  /** Counts kept events: the keeper, or for a session's stream a memory of its own. */
   readonly #memory: EventMemory | undefined;
 
   /**
@@ -266,7 +264,6 @@ export class CallerStream extends ReplayBuffer {
     this.#pump();
   }
 
-  /** Writes waiting events while the connection takes them. */
   #pump(): void {
     let lostCount = 0;
     while (this.#exchange !== undefined && !this.isBlocked && !this.#isHeldBack) {

@@ -21,11 +21,8 @@ export const WRITTEN_BYTES_KEPT = 64 * KIB;
 export const KEPT_ID_BYTES_MAX = KIB;
 
 export interface EventId {
-  /** In its session. */
   readonly stream: number;
-  /** In the stream, from 1. */
   readonly position: number;
-  /** `undefined` for a session's stream, or a very long id. */
   readonly request: IdSpan | undefined;
 }
 
@@ -42,7 +39,6 @@ export function parseEventId(text: string): EventId | undefined {
   return { stream: Number(stream), position: Number(position), request: requestOfPart(name) };
 }
 
-/** Whether it is of a session's stream, in whichever process. */
 export function isSessionStream({ stream }: EventId): boolean {
   return stream >= EVENT_NUMBERS_FROM && stream % 2 === 0;
 }
@@ -68,11 +64,8 @@ export type KeptEventBytes = Buffer | string | KeptEvent;
 /** An event that could not be kept. */
 export const LOST_EVENT = '';
 
-/** Counts kept events. */
 export interface EventMemory {
-  /** Of one stream. */
   readonly countMax: number;
-  /** Whether there could ever be room. */
   mayHold(bytes: number): boolean;
   /** @param isAnswer whether other streams that wait to be resumed may be released for it. */
   tryTake(bytes: number, stream: ReplayBuffer, isAnswer: boolean): boolean;
@@ -85,10 +78,8 @@ export const LARGE_BYTES_FROM: number = limits.readAtOnceBytesMax;
 export class KeptEvent {
   /** The whole of a small event; what precedes the data of a large one. */
   readonly text: string;
-  /** Of a large event. */
   readonly parts: readonly Buffer[] | undefined;
   readonly onLost: (() => void) | undefined;
-  /** Bytes of text and data. */
   readonly length: number;
 
   constructor(text: string, parts: readonly Buffer[] | undefined, onLost: (() => void) | undefined) {
@@ -104,7 +95,6 @@ export class KeptEvent {
 /** An event that was taken back before it was written. */
 const WITHDRAWN = new KeptEvent('', undefined, undefined);
 
-/** An MCP log message. */
 export function lossNotification(lostCount: number): Buffer {
   const data = `${lostCount} messages from backends were lost because this stream was not read in time`;
   const params = { level: 'warning', logger: 'switchyard', data };
@@ -118,18 +108,15 @@ const TAKEN_BYTES_LEAST = 2_048;
 export abstract class ReplayBuffer extends ListNode {
   readonly #memory: EventMemory | undefined;
   readonly #blocksSender: boolean;
-  /** Of the last emitted event (0 before the first), and of the next one to be written. */
+  /** Positions of the last emitted event (0 before the first) and of the next one to be written. */
   #position = 0;
   #next = 1;
-  /** From position `#first` on. */
   readonly #kept = new Fifo<KeptEventBytes>();
   #first = 1;
-  /** Of kept events that were written. */
   #writtenBytes = 0;
-  /** Events before this position are counted. */
   #counted = 1;
   #countedBytes = 0;
-  /** Taken of the memory, in larger steps, because each step costs. */
+  /** Bytes taken from `#memory`, in larger steps, because each step costs. */
   #takenBytes = 0;
   /** `onLost` of an event that was dropped while it was being written. */
   #onCut: (() => void) | undefined;
@@ -148,7 +135,6 @@ export abstract class ReplayBuffer extends ListNode {
   abstract isCompleteAt(position: number): boolean;
   /** @returns the error in place of an answer that cannot be kept; `undefined` without the request's id. */
   protected abstract lostAnswer(position: number): string | undefined;
-  /** Nor can the error be kept. */
   protected abstract onAnswerLost(): void;
 
   hasEmitted(position: number): boolean {
@@ -163,7 +149,6 @@ export abstract class ReplayBuffer extends ListNode {
     return this.#next;
   }
 
-  /** The next event to be written. */
   protected get unwritten(): KeptEventBytes | undefined {
     return this.#next > this.#position ? undefined : this.#at(this.#next);
   }
@@ -196,7 +181,6 @@ export abstract class ReplayBuffer extends ListNode {
     onCut?.();
   }
 
-  /** No connection is about to take unwritten events. */
   protected onUnconnected(): void {
     if (this.isResumable) this.#countTo(this.#position + 1);
     else this.dropAll();
@@ -210,7 +194,6 @@ export abstract class ReplayBuffer extends ListNode {
       this.#writtenBytes += this.#at(position).length;
   }
 
-  /** The client does not resume from earlier events. */
   protected forgetWritten(): void {
     while (this.#first < this.#next) this.#dropFirst();
   }
@@ -370,7 +353,6 @@ export class Fifo<Item> {
     return this.#items.length - this.#first;
   }
 
-  /** @param index from the first item. */
   at(index: number): Item | undefined {
     return index < 0 ? undefined : this.#items[this.#first + index];
   }

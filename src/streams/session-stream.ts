@@ -78,9 +78,8 @@ export class SessionStream implements AskingStream, StreamOwner {
   readonly #adapter: StreamAdapter | undefined;
   readonly #events: CallerStream;
   #state: State = 'closed';
-  /** Ends the current state. */
   #stateEnd: Deadline | undefined;
-  /** To be sent soon, by method: the backend's own bytes if there was one. */
+  /** Changed lists to be reported soon, by method: the backend's own bytes if there was one notification. */
   #changes: Map<string, Buffer> | undefined;
   #changeDeadline: Deadline | undefined;
   /** Runs while a request waits for the client to be ready, with everything after it. */
@@ -126,7 +125,7 @@ export class SessionStream implements AskingStream, StreamOwner {
     this.#transition(['closed', 'expected', 'lingering'], 'open');
     // The next GET needs a token and a config that are valid then.
     this.#endsAfter(limits.sessionStreamMsMax, () => {
-      // First, as an adapter writes a last event.
+      // Before the connection ends, an adapter writes a last event.
       this.#onGone();
       this.#events.endConnection();
     });
@@ -170,7 +169,6 @@ export class SessionStream implements AskingStream, StreamOwner {
       onLost?.();
       return;
     }
-    // It is a request.
     if (onLost !== undefined && !this.#session.isReady) this.#awaitReadiness();
     const message = Buffer.concat(parts);
     const adapted = this.#adapter === undefined ? message : this.#adapter.adapt(message);
@@ -223,7 +221,6 @@ export class SessionStream implements AskingStream, StreamOwner {
     this.#onClosed();
   }
 
-  /** The client is not expected back. */
   #close(): void {
     if (!this.#transition(['expected', 'open', 'lingering'], 'closed')) return;
     this.#stateEnd?.cancel();

@@ -12,15 +12,14 @@ import { EVENT_NUMBERS_FROM, type EventMemory } from './replay-buffer.js';
 export const DELIVERED_STREAMS_KEPT = 4;
 /** Time that they are kept: a client notices a broken connection sooner. */
 export const DELIVERED_STREAMS_KEPT_MS = 60_000;
-/** Interval between checks for old streams. */
 export const KEPT_STREAMS_SWEEP_MS = 5_000;
 
-/** Of the share of session bytes: the rest is for sessions. */
+/** Kept events may fill this part of the share of session bytes. */
 const KEPT_FRACTION_MAX = 0.5;
 
 export class StreamKeeper implements EventMemory {
   readonly countMax = Infinity;
-  /** Even, while those of calls are odd. */
+  /** An even number; those of calls are odd. */
   readonly sessionStreamNumber = EVENT_NUMBERS_FROM + 2 * Math.floor((Math.random() * EVENT_NUMBERS_FROM) / 2);
   readonly #account: Account;
   readonly #deadlines: DeadlineWheel;
@@ -45,7 +44,6 @@ export class StreamKeeper implements EventMemory {
     return this.#options.resumptionTimeMs;
   }
 
-  /** @returns the stream's number. */
   begin(stream: CallerStream): number {
     this.#running.append(stream);
     this.#beginSweeping();
@@ -76,7 +74,6 @@ export class StreamKeeper implements EventMemory {
     stream.release();
   }
 
-  /** If anything of it may still be kept. */
   find(number: number): CallerStream | undefined {
     for (const list of [this.#running, this.#undelivered, this.#delivered]) {
       for (let stream = list.previous; stream instanceof CallerStream; stream = stream.previous) {
@@ -110,7 +107,6 @@ export class StreamKeeper implements EventMemory {
     this.#account.sessionBytes.give(bytes);
   }
 
-  /** The session is over. */
   end(): void {
     this.#nextSweep?.cancel();
     for (const list of [this.#running, this.#undelivered, this.#delivered]) while (this.#releaseFirst(list));

@@ -14,7 +14,6 @@ export interface LastFault {
   /** Contains no address. */
   readonly reason: string;
   readonly during: 'request' | 'opening';
-  /** In ISO 8601. */
   readonly at: string;
 }
 
@@ -49,9 +48,7 @@ export class BackendLog {
   readonly #logger: Logger;
   /** Unavailable backends, with the reason that was logged. */
   readonly #reasons = new WeakMap<CompiledBackend, string>();
-  /** As last logged. */
   readonly #leftOut = new WeakMap<CompiledBackend, string>();
-  /** Those that have been logged. */
   readonly #differing = new WeakSet<CompiledVirtualHost>();
   /** What was logged: `<reason> <origin>`. */
   readonly #obstacles = new Set<string>();

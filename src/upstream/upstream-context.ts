@@ -19,7 +19,6 @@ export class OwnRequestIds {
   readonly #prefix = `"switchyard-${randomBytes(PREFIX_BYTES).toString('base64url')}-`;
   #count = 0;
 
-  /** As JSON. */
   next(): Buffer {
     this.#count += 1;
     return Buffer.from(`${this.#prefix}${this.#count}"`);
@@ -39,16 +38,13 @@ export interface UpstreamMeans {
   readonly ids: OwnRequestIds;
   /** Counts large answers; `undefined` where `http` itself bounds them. */
   readonly answerMemory: MessageMemory | undefined;
-  /** @returns `undefined` for a backend without credentials. */
   credentialsOf(backend: CompiledBackend, subject: string): Credentials | undefined;
-  /** Of a monotonic clock. */
   nowMs(): number;
   /** A backend's lists may have changed. @param method of its notification; `''` if its session was lost or its capabilities changed. */
   readonly onChanged?: ((backend: CompiledBackend, method: string) => void) | undefined;
   readonly log: Pick<BackendLog, 'onAvailable' | 'onUnavailable' | 'onOpenFault' | 'onFailure'>;
 }
 
-/** For the dataplane, where all members are present. */
 export interface UpstreamContext extends UpstreamMeans {
   readonly options: UpstreamOptions;
   readonly answerMemory: MessageMemory;

@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { isObject, limits } from '../../shared/index.js';
-import { readings } from '../../bytes/index.js';
+import { scanQueue } from '../../bytes/index.js';
 import { describeViolation } from './answered-error.js';
 import type { JsonSchema } from '../common/schema-parts.js';
 import { schemas, shapes } from './schemas.js';
@@ -37,7 +37,7 @@ export function readJsonBodies(app: FastifyInstance, mediaType = 'application/js
 /** Counts the values first, in slices: parsing too many of them would block the event loop. */
 function parseLarge(subject: string, body: Buffer, done: BodyDone, parse: () => void): void {
   const valuesMax = limits.controlPlaneBodyValuesMax;
-  readings.read(subject, body, limits.jsonDepthMax, (tape) => {
+  scanQueue.read(subject, body, limits.jsonDepthMax, (tape) => {
     if (tape !== undefined && tape.count <= valuesMax) setImmediate(parse);
     else if (tape !== undefined)
       done(new ControlPlaneFault('body-too-large', `The body has more than ${valuesMax} values: send fewer`));

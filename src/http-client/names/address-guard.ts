@@ -16,7 +16,6 @@ refused.addSubnet('::a9fe:0', 112, 'ipv6');
 refused.addSubnet('64:ff9b::a9fe:0', 112, 'ipv6');
 refused.addSubnet('64:ff9b:1::a9fe:0', 112, 'ipv6');
 refused.addSubnet('2002:a9fe::', 32, 'ipv6');
-// Amazon's services for its own virtual machines.
 refused.addSubnet('fd00:ec2::', 32, 'ipv6');
 // Metadata services: IPv6 of Google, Oracle and Scaleway, IPv4 of Oracle Cloud Classic.
 refused.addAddress('fd20:ce::254', 'ipv6');
@@ -55,7 +54,6 @@ export class AddressGuard {
     return this.#allowed?.check(bare, family) === false ? 'address-not-allowed' : undefined;
   }
 
-  /** For the host of a URL, with an address in any notation. */
   obstacleOfHost(host: string): AddressObstacle | undefined {
     return this.obstacleOf(addressIn(host));
   }

@@ -4,7 +4,6 @@ import type { RecordWithTtl, Resolver } from 'node:dns';
 import { createHash, randomBytes } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 
-/** Addresses of one name. Further ones are left out. */
 export const ADDRESSES_PER_NAME_MAX = 32;
 
 const ownSeed = randomBytes(16);
@@ -38,7 +37,6 @@ export type NameAnswer =
   /** No usable response of the name servers. */
   | { readonly kind: 'failed' };
 
-/** Of one address family; `undefined` while pending. */
 type FamilyAnswer = NameAnswer | undefined;
 
 const NOT_FOUND: NameAnswer = { kind: 'not-found' };

@@ -19,7 +19,6 @@ import { isIP } from 'node:net';
 export const HOST_NAMES_KEPT_MAX = 16_384;
 /** A larger `/etc/hosts` or `/etc/resolv.conf` counts as empty. */
 export const NAME_FILE_BYTES_MAX = MIB;
-/** Time for one look-up, including the search list. */
 export const NAME_LOOK_UP_MS_MAX = 5_000;
 
 /** Time that a request waits for new addresses when there are expired ones, which are then used. */
@@ -33,15 +32,11 @@ export const NAME_KEPT_MS_MAX = 300_000;
 export const NAME_FAULT_KEPT_MS = 1_000;
 /** Time that expired addresses are used while name servers do not respond. */
 export const NAME_STALE_MS_MAX = 3_600_000;
-/** Time for one name server, before another is asked, or the same one again. */
 const NAME_SERVER_MS_MAX = 1_000;
-/** Queries to each name server. */
 const NAME_SERVER_TRIES_MAX = 3;
 
 export type NameFault =
-  /** There is no such name. */
   | 'not-found'
-  /** No usable response of the name servers. */
   | 'not-answered'
   /** Too many look-ups of this subject are waiting. */
   | 'share-used'
@@ -61,7 +56,6 @@ export interface NamesOptions {
   readonly lookUpsPerSubjectMax?: number;
   /** The only networks to connect to; all when absent. */
   readonly allowedNetworks?: readonly string[] | undefined;
-  /** Looks up the names of the origins behind it. */
   readonly proxy?: ProxyOptions | undefined;
 }
 
@@ -73,19 +67,15 @@ export class NameWait extends ListNode {
     super();
     this.onDone = onDone;
   }
-
-  /** Cancels the wait: the outcome is no longer needed. */
 }
 
 class Entry {
   readonly name: string;
   outcome: NameOutcome | undefined = undefined;
-  /** `outcome` is used without a query. */
   freshUntilMs = 0;
   /** The addresses may be used if name servers do not respond. */
   staleUntilMs = 0;
   readonly waits = new ListNode();
-  /** Subjects whose look-ups of this name wait for their turn. */
   readonly queuedFor = new Set<string>();
   isAsking = false;
   /** A look-up has failed or takes long: until there is an answer, the old addresses are used at once. */
@@ -97,14 +87,12 @@ class Entry {
 }
 
 export class Names {
-  /** Checks addresses, from look-ups or in URLs. */
   readonly guard: AddressGuard;
   readonly proxy: OutboundProxy | undefined;
   readonly #hostsFile;
   readonly #resolverSettings;
   readonly #nowMs: () => number;
   readonly #nameServers: readonly string[] | undefined;
-  /** The most recently used last. */
   readonly #entries = new Map<string, Entry>();
   readonly #asking: Quota;
   readonly #queue = new FairQueue<{ readonly entry: Entry; readonly subject: string }>();
@@ -194,7 +182,6 @@ export class Names {
     return entry;
   }
 
-  /** The least recently used one without a look-up. */
   #dropOne(): void {
     for (const [name, entry] of this.#entries) {
       if (entry.isAsking || entry.queuedFor.size > 0) continue;
@@ -273,7 +260,6 @@ export class Names {
     if (entry.outcome !== undefined) this.#settleAll(entry, entry.outcome);
   }
 
-  /** If they may still be used. */
   #oldAddresses({ outcome, staleUntilMs }: Entry): readonly string[] | undefined {
     return typeof outcome === 'object' && this.#nowMs() < staleUntilMs ? outcome : undefined;
   }
@@ -332,7 +318,6 @@ export function parseHostsFile(text: string): HostsTable {
 
 interface ResolverSettings {
   readonly nameServers: readonly string[];
-  /** Appended to short names, in order. */
   readonly searchDomains: readonly string[];
   /** A name with so many dots is first tried as it is. */
   readonly dotsMin: number;

@@ -13,7 +13,6 @@ export interface ProxyOptions {
   readonly exceptions: readonly string[];
 }
 
-/** Bytes of the head of a proxy's response. */
 const TUNNEL_HEAD_BYTES_MAX = 16 * KIB;
 
 const loopback = new BlockList();
@@ -48,13 +47,11 @@ export class OutboundProxy {
 }
 
 interface TunnelHandler {
-  /** The socket leads to the origin. */
   onOpen(): void;
   /** The socket is closed. @param why for people: `HTTP 407`. */
   onFailed(why: string): void;
 }
 
-/** Waits for the proxy's response. */
 export class Tunnel {
   readonly timeoutKind = 'connect-timeout';
   readonly #socket: Socket;
@@ -69,7 +66,6 @@ export class Tunnel {
     socket.on('error', ({ code = 'failed' }: NodeJS.ErrnoException) => this.#fail(code));
   }
 
-  /** The handler is not called. */
   abandon(): void {
     this.#leave();
     this.#socket.on('error', () => {}).destroy();
@@ -113,7 +109,6 @@ function matches(exception: string, host: string, port: number): boolean {
   return domain !== '' && isIP(host) === 0 && host.endsWith(`.${domain}`);
 }
 
-/** Empty for what is not a network. */
 function networkOf(address: string, length: number): BlockList {
   const network = new BlockList();
   const version = isIP(address);

@@ -1,11 +1,9 @@
 // A small file, read again when it has changed. Its status is checked when it is needed, at most once a second.
 import { readFileSync, statSync } from 'node:fs';
 
-/** Time that a file counts as unchanged. */
 export const FILE_CHECK_MS = 1_000;
 
 export interface FileRead {
-  /** `undefined` if it cannot be used. */
   readonly text: string | undefined;
   /** What is wrong; `''` for nothing. */
   readonly fault: string;

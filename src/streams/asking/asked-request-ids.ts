@@ -11,7 +11,6 @@ import type { UpstreamSession } from '../../upstream/index.js';
 /** Responses to requests of other processes that were forwarded, so that each is forwarded once. Beyond that, the oldest is forgotten. */
 export const ANSWERED_IDS_KEPT_MAX = 256;
 
-/** What is needed to pass the response to the backend. */
 export interface AskedRequest {
   readonly upstream: UpstreamSession;
   /** The backend's own id, as JSON. */
@@ -59,7 +58,6 @@ export class AskedRequestIds {
     this.#secret = secret;
   }
 
-  /** As JSON. */
   next({ upstream, backendId, asksForTask }: AskedRequest): Buffer {
     this.#count += 1;
     const time = hasSessionId(upstream) ? '' : `~${this.#nowMs().toString(TIME_BASE)}`;
@@ -128,7 +126,6 @@ function isSame(one: string, other: string): boolean {
   return timingSafeEqual(Buffer.from(one), Buffer.from(other));
 }
 
-/** Whether the bytes are the id of a JSON-RPC message. */
 export function isId(bytes: Buffer): boolean {
   try {
     const id: unknown = JSON.parse(bytes.toString());

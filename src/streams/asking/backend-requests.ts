@@ -38,7 +38,6 @@ import type { OutgoingMessage, RequestMetadata } from '../../http-client/index.j
 /** What each request counts in the subject's share of session bytes, beside its id. Without room, it is refused. */
 export const BACKEND_REQUEST_BYTES_EACH = KIB;
 
-/** A call's stream, or the session's own. */
 export interface AskingStream {
   /** Why the client cannot be asked on this stream; `undefined` if it can. */
   readonly askingObstacle: RpcError | undefined;
@@ -61,16 +60,13 @@ export interface AskingStream {
 export type InputHandler = (answer: Buffer | RpcError) => void;
 
 interface AwaitedAnswer extends AskedRequest {
-  /** Ours, as JSON. */
   readonly id: Buffer;
   readonly key: string;
   /** In a later session of the backend, the response would mean something else. */
   readonly askedIn: UpstreamSessionRecord | undefined;
   readonly backendIdKey: string;
-  /** Counted in the session's memory. */
   readonly bytes: number;
   readonly stream: AskingStream;
-  /** Of the client's request on whose stream it came. */
   readonly metadata: RequestMetadata;
   readonly deadline: Deadline;
   /** Takes the response if the backend has no session in which it could be answered. */
@@ -86,16 +82,14 @@ interface BackendRequestsPlan {
   readonly introduction: ClientIntroduction;
   /** Whether requests about the task reach the backend. */
   isTaskReachable(backend: CompiledBackend, taskId: string): boolean;
-  /** Those in which another process may have asked. */
+  /** Upstream sessions in which another process may have asked. */
   openUpstreams(): readonly UpstreamSession[];
 }
 
-/** Where the ids are in the client's response. */
 type AnswerSpans = Pick<ClientMessage, 'idStart' | 'idEnd' | 'relatedTaskStart' | 'relatedTaskEnd'> & {
   readonly tape?: ClientMessage['tape'];
 };
 
-/** From a backend without sessions. */
 interface InputQuestion {
   readonly method: string;
   /** JSON; empty for none. */
@@ -146,7 +140,6 @@ export class BackendRequests {
     return this.#offered.elicitationUrl;
   }
 
-  /** Whether the client can be asked for anything. */
   get acceptsRequests(): boolean {
     const { sampling, roots, elicitationForm, elicitationUrl } = this.#offered;
     return sampling || roots || elicitationForm || elicitationUrl;
@@ -290,7 +283,6 @@ export class BackendRequests {
     return withEdit(outgoing, edit);
   }
 
-  /** A backend's `notifications/cancelled`. */
   withdraw(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): void {
     const span = this.isEmpty ? undefined : readRequestId(bytes, message);
     if (span === undefined) return;
@@ -306,7 +298,6 @@ export class BackendRequests {
     return this.#open.size === 0;
   }
 
-  /** The request is about to be sent. */
   #begin(
     stream: AskingStream,
     asked: AskedRequest,
@@ -358,14 +349,12 @@ export class BackendRequests {
     return [...this.#open.values()].filter((request) => request.tokenKey === tokenKey);
   }
 
-  /** The request will never reach the client. */
   #onLost(request: AwaitedAnswer, error: RpcError = errorsToBackends.clientReadsNoRequests): void {
     if (!this.#open.has(request.key)) return;
     this.#settle(request);
     tellAsker(request, error);
   }
 
-  /** The requests sent on the stream are withdrawn. */
   onStreamEnded(stream: AskingStream): void {
     for (const request of [...this.#open.values()]) {
       if (request.stream !== stream) continue;
@@ -382,7 +371,6 @@ export class BackendRequests {
     return false;
   }
 
-  /** The session has ended: nobody is told. */
   clear(): void {
     for (const { deadline, bytes } of this.#open.values()) {
       deadline.cancel();
@@ -401,7 +389,7 @@ export class BackendRequests {
   }
 
   #onTimeUp(request: AwaitedAnswer): void {
-    // First, because `onLost` of the cancellation would answer the request again.
+    // Settled first: `onLost` of the cancellation would answer the request again.
     this.#settle(request);
     tellCancelled(request, 'It was not answered in time');
     tellAsker(request, errorsToBackends.clientTimedOut);
@@ -448,7 +436,6 @@ export class BackendRequests {
   }
 }
 
-/** The client's response is no longer wanted. */
 function tellCancelled({ stream, id }: AwaitedAnswer, reason: string): void {
   const before = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":';
   stream.withdraw(id, [Buffer.from(before), id, Buffer.from(`,"reason":${JSON.stringify(reason)}}}`)]);

@@ -2,7 +2,6 @@
 // backend may ask about it.
 import type { MessageBudget, UpstreamSession } from '../../upstream/index.js';
 
-/** Tasks that are remembered. Beyond that, the oldest is forgotten. */
 export const CLIENT_TASKS_MAX = 256;
 /** Counted in the subject's share of session bytes, beside the id. Without room, the task is not remembered. */
 export const CLIENT_TASK_BYTES_EACH = 192;
@@ -16,14 +15,12 @@ interface ClientTask {
 
 export class ClientTasks {
   readonly #memory: MessageBudget;
-  /** By the client's task ids, oldest first. */
   readonly #tasks = new Map<string, ClientTask>();
 
   constructor(memory: MessageBudget) {
     this.#memory = memory;
   }
 
-  /** The client has given the task id to the backend. */
   note(taskId: string, upstream: UpstreamSession, tokenKey: string | undefined): void {
     this.#forget(taskId);
     const bytes = CLIENT_TASK_BYTES_EACH + 2 * (taskId.length + (tokenKey?.length ?? 0));

@@ -22,7 +22,6 @@ interface WaitingCancellation {
   readonly tryCancel: () => boolean;
 }
 
-/** Of every part of a batch. */
 export const BATCH_PART_NUMBER = 0;
 
 /**
@@ -59,28 +58,24 @@ export class ScansInProgress {
 
   /** @param tryCancel called after each message has been parsed, until it returns true or none is left. */
   wait(tryCancel: () => boolean): void {
-    // No more than a session can have requests.
     if (this.#count === 0 || this.#cancellations.length >= limits.sessionRequestsInFlightMax) return;
     this.#cancellations.push({ lastBefore: this.#lastNumber, scansLeft: this.#count, tryCancel });
   }
 }
 
-/** A caller's request that its session is working on. */
 export abstract class RequestInFlight extends ListNode {
   abstract readonly id: IdSpan;
   #idKey: string | undefined;
-  /** The tick of `SlowRequests` in which it began. */
   begunInTick = 0;
   /** False if no backend does work that would be worth cancelling. */
   abstract readonly isCancellable: boolean;
 
-  /** Of the caller's id. Computed on first use: few requests are looked up. */
+  /** The key of the caller's id, computed on first use: few requests are looked up. */
   get idKey(): string {
     const { bytes, start, end } = this.id;
     return (this.#idKey ??= idKey(bytes, start, end));
   }
 
-  /** @param exchange of the cancellation. */
   abstract cancel(exchange: Exchange, notification: ClientMessage): void;
   /** A key for what it waits for, if its caller is gone and a later request can wait for the same. */
   abandonedWait?(): string | undefined;
@@ -116,7 +111,6 @@ export abstract class RequestInFlight extends ListNode {
     return false;
   }
 
-  /** The session has ended: answers the caller. */
   abstract endWithSession(): void;
 }
 
@@ -272,14 +266,12 @@ function* linkedTo(head: ListNode): IterableIterator<RequestInFlight> {
 const TICKS = 4;
 
 export class SlowRequests {
-  /** Sessions with requests in flight. */
   readonly #busy = new ListNode();
   readonly #nextTick: Deadline;
   #isTicking = false;
   /** The number of the current tick. Changed only here. */
   tick = 0;
 
-  /** @param slowMs after which an answer is slow. */
   constructor(deadlines: DeadlineWheel, slowMs: number) {
     this.#nextTick = deadlines.after(slowMs / TICKS, () => this.#onTick());
     this.#nextTick.cancel();
@@ -318,9 +310,7 @@ export const REQUESTS_ENDED_AT_ONCE_MAX = 64;
 /** Backends that are opened or sent a request at once, in about a millisecond together. */
 export const BACKENDS_AT_ONCE_MAX = 16;
 
-/** Backends of one session in a row. */
 export const BACKENDS_PER_STEP = 4;
-/** Requests of one session in a row. */
 const REQUESTS_ENDED_PER_STEP = 8;
 
 interface Visits<Item> {
@@ -334,7 +324,6 @@ interface Pace {
   readonly turns: TurnScheduler;
   /** Items of one session that are visited before `visitAll` returns. */
   readonly atOnceMax: number;
-  /** Items of one session in a row. */
   readonly perStep: number;
 }
 
@@ -354,7 +343,6 @@ export function visitAll<Item>(
   if (visitSome(items, visit, atOnceMax)) waitForTurn();
 }
 
-/** @returns whether there may be more. */
 function visitSome<Item>(left: Iterator<Item>, visit: (item: Item) => void, countMax: number): boolean {
   for (let count = 0; count < countMax; count++) {
     const next = left.next();
@@ -364,7 +352,6 @@ function visitSome<Item>(left: Iterator<Item>, visit: (item: Item) => void, coun
   return true;
 }
 
-/** Shared by all sessions. */
 export const backendPace: Pace = {
   turns: new TurnScheduler({ untimedMax: 0, turnMs: limits.turnMs }),
   atOnceMax: BACKENDS_AT_ONCE_MAX,
@@ -379,7 +366,6 @@ export function visitBackends(
   visitAll(backendPace, subject, backends.values(), visits);
 }
 
-/** Shared by all sessions. */
 const endingPace: Pace = {
   turns: new TurnScheduler({ untimedMax: 0, turnMs: limits.turnMs }),
   atOnceMax: REQUESTS_ENDED_AT_ONCE_MAX,

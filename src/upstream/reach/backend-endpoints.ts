@@ -64,11 +64,9 @@ export interface CircuitContext {
   readonly http: HttpUpstream;
   readonly deadlines: DeadlineWheel;
   readonly connectTimeoutMs: number;
-  /** Of a monotonic clock. */
   nowMs(): number;
   /** From 0 up to 1: spreads the probes of origins and workers over time. */
   random(): number;
-  /** Those in progress, of all origins. */
   readonly probes: { count: number };
 }
 
@@ -183,7 +181,7 @@ export class OriginCircuit {
   }
 }
 
-/** Of every request with a body: name, value, … */
+/** Headers of every request with a body: name, value, … */
 export const CONTENT_HEADERS: readonly string[] = Object.freeze([
   ...['content-type', 'application/json'],
   ...['accept', 'application/json, text/event-stream'],
@@ -320,12 +318,10 @@ export class BackendEndpoints {
     return endpoint;
   }
 
-  /** For operators. */
   get origins(): readonly OriginView[] {
     return Array.from(this.#circuits, ([origin, { state, fault, forgiven }]) => ({ origin, state, fault, forgiven }));
   }
 
-  /** Ends every probe. */
   stop(): void {
     for (const circuit of this.#circuits.values()) circuit.close();
   }

@@ -2,7 +2,6 @@
 // path), so a subject is refused only after its own timeout, and may try again after a delay. Once two subjects have waited in vain, a
 // third gets the fault at once, while its first try continues in the background. Cold path.
 
-/** Subjects remembered per URL. Beyond that, the oldest is forgotten. */
 export const SILENCE_SUBJECTS_MAX = 64;
 
 /** First wait before an unreachable origin is probed, shortened at random by up to half; it doubles. */
@@ -29,7 +28,6 @@ const WITNESSES_MIN = 2;
 export type OpeningAdmission = 'free' | 'trial' | 'refused';
 
 export class SilenceLedger {
-  /** By subject, oldest first. */
   readonly #silences = new Map<string, SubjectSilence>();
 
   /** After `trial`, the outcome must be reported. */
@@ -47,7 +45,6 @@ export class SilenceLedger {
     return 'trial';
   }
 
-  /** Neither the subject nor anybody else got an answer in time. */
   onSilence(subject: string, nowMs: number): void {
     const before = this.#silences.get(subject)?.delayMs ?? 0;
     const delayMs = Math.min(Math.max(before * 2, PROBE_DELAY_MS_MIN), PROBE_DELAY_MS_MAX);
@@ -55,7 +52,6 @@ export class SilenceLedger {
     this.#note(subject, { delayMs, retryAtMs: nowMs + delayMs, isTrying: false });
   }
 
-  /** The trial did not time out. */
   onTrialOver(subject: string): void {
     const own = this.#silences.get(subject);
     if (own === undefined) return;

@@ -78,7 +78,6 @@ export interface Redirection {
 export interface SharedStream extends Redirection {
   /** Where to post messages, unless `moved` replaces it. */
   readonly messageTarget: UpstreamTarget;
-  /** The reader is never called synchronously. */
   dispatch(id: IdSpan, request: UpstreamRequest, reader: SharedStreamReader): UpstreamCall;
   forget(id: IdSpan, reader: SharedStreamReader): void;
 }
@@ -86,7 +85,6 @@ export interface SharedStream extends Redirection {
 export interface SharedStreamReader extends UpstreamHandler {
   /** @param data a message that belongs to the request, or its answer. May be kept. */
   onEvent(data: Buffer): void;
-  /** The stream has ended. */
   onLost(fault: UpstreamFault): void;
 }
 
@@ -95,7 +93,6 @@ export interface RequestPlan extends OutgoingMessage {
   /** As configured; `redirection` may replace it. */
   readonly target: UpstreamTarget;
   readonly redirection: Redirection;
-  /** Is told whether the target responds. */
   readonly endpoint: BackendEndpoint;
   readonly headers: readonly string[];
   readonly id: IdSpan;
@@ -125,7 +122,6 @@ export interface RequestPlan extends OutgoingMessage {
 
 const BEFORE_ID = Buffer.from('{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":');
 
-/** The answer to a request is no longer needed. */
 export function cancelledNotification(id: IdSpan, reason: string): Buffer {
   const tail = Buffer.from(`,"reason":${JSON.stringify(reason)}}}`);
   return Buffer.concat([BEFORE_ID, id.bytes.subarray(id.start, id.end), tail]);

@@ -51,7 +51,6 @@ export class Reconnection {
   }
 }
 
-/** `TOO_LONG_ID` is not, so its stream is not resumed. */
 function isHeaderText(id: string): boolean {
   return /^[\x20-\x7e]*$/.test(id);
 }

@@ -142,13 +142,11 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     }
   }
 
-  /** A redirect's session id and cookies are ignored. */
   #noteHead(status: number, sessionId: string, statusHeader: string): void {
     if (status >= 300 && status < 400) return;
     this.#plan.session?.noteHead(sessionId, status < 300 ? statusHeader : '', this.#plan.sessionId ?? '');
   }
 
-  /** The head of the response that resumes the stream. */
   #onFurtherHead(): void {
     if (this.#state !== 'resuming') return;
     this.#plan.endpoint.onAnswer(this.#deadlines.recentMs);
@@ -471,7 +469,6 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     const { endpoint, target, redirection, stream, isUnauthorizedFault = false } = this.#plan;
     const moved = movedTarget(status, location, this.#sentTo, isUnauthorizedFault, stream?.messageTarget ?? target);
     const http = this.#http;
-    // A redirect that cannot be followed also invalidates an earlier one.
     (stream ?? redirection).moved = http && moved;
     if (moved === undefined || http === undefined) return false;
     this.#http = undefined;

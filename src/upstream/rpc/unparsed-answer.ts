@@ -13,7 +13,6 @@ export class UnparsedAnswer {
   #pieces: Buffer[] | undefined;
   #pieceBytes = 0;
   #passedOnBytes = 0;
-  /** The rest of the answer that was given to `takeWhole`. */
   #whole: Buffer | undefined;
   #beforeLast: () => void = () => undefined;
 

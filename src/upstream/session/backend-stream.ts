@@ -15,7 +15,6 @@ import type { MessageBudget } from './known-mirrors.js';
 
 export interface BackendStreamPlan {
   readonly deadlines: DeadlineWheel;
-  /** Counts an incomplete event. */
   readonly memory: MessageBudget;
   /** @param lastEventId `''` for none. */
   ask(lastEventId: string, handler: UpstreamHandler): UpstreamCall;
@@ -25,7 +24,6 @@ export interface BackendStreamPlan {
   onAnswered(isStream: boolean): void;
   /** A request or a notification. @param bytes valid until this returns. */
   onMessage(bytes: Buffer, message: BackendMessage): void;
-  /** The backend has no such stream. */
   onRefused?(): void;
   /**
    * The backend may have lost the session. It gave a status that could also mean that it has no stream, or has one already, so only a POST
@@ -54,7 +52,6 @@ export class BackendStream implements UpstreamHandler {
   constructor(plan: BackendStreamPlan) {
     this.#plan = plan;
     const call = plan.ask('', this);
-    // It may have been refused synchronously.
     if (this.#state !== 'over') this.#call = call;
   }
 
@@ -107,7 +104,6 @@ export class BackendStream implements UpstreamHandler {
     this.#wait();
   }
 
-  /** @returns false without room. */
   #count(bytes: number): boolean {
     const more = bytes - this.#countedBytes;
     const { memory } = this.#plan;

@@ -44,7 +44,6 @@ export class Introductions {
     introductionBytes,
   );
 
-  /** @returns a copy, perhaps shared. */
   of(original: ClientIntroduction): ClientIntroduction {
     if (original === OWN_INTRODUCTION) return original;
     if (introductionBytes(original) > INTRODUCTION_SHARED_BYTES_MAX) return copyOf(original);

@@ -38,7 +38,7 @@ import type { UpstreamSessionRecord } from './known-mirrors.js';
 export interface HandshakeResult {
   readonly record: UpstreamSessionRecord;
   readonly resultJson: Buffer;
-  /** Of every later request: name, value, … */
+  /** Headers of every later request: name, value, … */
   readonly headers: readonly string[];
   /** For the 2024-11-05 transport: the stream that carries the whole session. */
   readonly stream?: SseStream | undefined;
@@ -61,7 +61,7 @@ export interface HandshakePlan {
   readonly target: UpstreamTarget;
   readonly redirection: Redirection;
   readonly endpoint: BackendEndpoint;
-  /** The caller's, and credentials: name, value, … */
+  /** The caller's headers, and credentials: name, value, … */
   readonly headers: readonly string[];
   readonly introduction: ClientIntroduction;
   /** The caller's version of MCP: offered to a backend that refuses the latest and names none. */
@@ -133,17 +133,14 @@ export abstract class Handshake {
 export class Initialization extends Handshake implements RequestHandler {
   /** The version to offer (C05). */
   #version = LATEST_PROTOCOL_VERSION;
-  /** The version to offer after a refusal of the latest, if any. */
   #nextVersion: string | undefined;
   #request: RpcRequest | undefined;
   #confirmation: UpstreamCall | undefined;
   /** For the `endpoint` event of the SSE stream, and later for `#confirmation`. */
   #deadline: Deadline | undefined;
-  /** For the 2024-11-05 transport. */
   #stream: SseStream | undefined;
-  /** Set with `#confirmation`. */
   #result: HandshakeResult | undefined;
-  /** From the answer to `initialize`, and from all answers; `''` for none. */
+  /** The session id of the answer to `initialize`, and the cookies of all answers; `''` for none. */
   #sessionId = '';
   #cookies = '';
   #isOver = false;
@@ -204,7 +201,6 @@ export class Initialization extends Handshake implements RequestHandler {
     return true;
   }
 
-  /** Where messages go. */
   get #target(): UpstreamTarget {
     const { redirection, target } = this.plan;
     return this.#stream?.target ?? redirection.moved ?? target;
@@ -244,7 +240,6 @@ export class Initialization extends Handshake implements RequestHandler {
       this.#nextVersion = versionToOfferNext(error.toString(), this.plan.protocolVersion);
   }
 
-  /** Initializes once more with another version. */
   #tryNextVersion(): boolean {
     if (this.#nextVersion === undefined) return false;
     this.#version = this.#nextVersion;
@@ -343,7 +338,6 @@ function resultOf(record: UpstreamSessionRecord, resultJson: Buffer): HandshakeR
   return { record, headers: sessionHeaders(record), resultJson };
 }
 
-/** Values that are repeated in headers. */
 type SessionValues = Pick<UpstreamSessionRecord, 'sessionId' | 'protocolVersion' | 'cookies'>;
 
 /** Headers of every request in a session (C09, C10). @param own those that do not depend on the session. */

@@ -84,12 +84,10 @@ export class KnownMirrors {
     return this.#byTool.has(tool) && this.#byTool.get(tool) === undefined;
   }
 
-  /** @param tool as the backend calls it. */
   of(tool: string): readonly MirroredParam[] | undefined {
     return this.#byTool.get(tool);
   }
 
-  /** @param name of a tool, or the URI of a page. */
   hasApp(name: string): boolean {
     return this.#apps.has(name);
   }

@@ -13,9 +13,7 @@ import type { MessageBudget } from './known-mirrors.js';
 
 /** What a backend, by its acknowledgement, will not send (M25). */
 export interface RefusedSubscriptions {
-  /** Members of the filter, such as `toolsListChanged`. */
   readonly members: ReadonlySet<string>;
-  /** The backend's own URIs. */
   readonly uris: ReadonlySet<string>;
 }
 

@@ -23,7 +23,6 @@ const BEFORE_CAPABILITIES = Buffer.from(
 );
 const BEFORE_CLIENT_INFO = Buffer.from(`,"${CLIENT_INFO_KEY}":`);
 
-/** The members of `_meta` in every request, as JSON. */
 export function envelopeOf({ capabilities, clientInfo }: ClientIntroduction): Buffer {
   return Buffer.concat([BEFORE_CAPABILITIES, capabilities, BEFORE_CLIENT_INFO, clientInfo]);
 }

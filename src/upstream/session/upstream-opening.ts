@@ -43,7 +43,6 @@ export type UpstreamSessionState = State;
 /** Called once: with `undefined` when the session is open, or with the fault when it cannot be opened now. */
 type OpenWaiter = (fault: UpstreamFault | undefined) => void;
 
-/** Faults of a backend that responds, but in no usable version. */
 const ERA_FAULTS: ReadonlySet<UpstreamFaultKind> = new Set([
   'discover-refused',
   'version-later',
@@ -67,7 +66,6 @@ export abstract class UpstreamOpening implements Redirection {
   readonly endpoint: BackendEndpoint;
   protected readonly credentials: Credentials | undefined;
   moved: UpstreamTarget | undefined = undefined;
-  /** Changed only by `reconfigure`. */
   backend: CompiledBackend;
   /** Changed only here, like `delayed` and `askAgainAtMs`. */
   state: State = 'idle';
@@ -103,7 +101,6 @@ export abstract class UpstreamOpening implements Redirection {
     this.#protocolVersion = protocolVersion;
   }
 
-  /** The caller's era, which is tried first. */
   get era(): Era {
     return eraOfVersion(this.#protocolVersion);
   }
@@ -159,7 +156,6 @@ export abstract class UpstreamOpening implements Redirection {
     else this.#openWith(refreshed, metadata, waiter);
   }
 
-  /** @param credentialFault why there are no credentials, if so. */
   #openWith(credentialFault: UpstreamFault | undefined, metadata: RequestMetadata, waiter: OpenWaiter): void {
     const fault = this.#openingFault(credentialFault);
     if (fault !== undefined) waiter(fault);
@@ -339,10 +335,8 @@ export abstract class UpstreamOpening implements Redirection {
     this.askAgainAtMs = era === 'modern' ? this.context.nowMs() + ERA_KNOWN_MS : Infinity;
   }
 
-  /** Called before the waiting requests continue. */
   protected abstract onHandshake(result: HandshakeResult, metadata: RequestMetadata): void;
 
-  /** A backend without sessions has answered again what it offers. */
   protected abstract onDeclared(result: HandshakeResult): void;
 
   #onOpenFault(fault: UpstreamFault): void {
@@ -351,7 +345,6 @@ export abstract class UpstreamOpening implements Redirection {
     this.#lastFault = fault;
     const nowMs = this.context.nowMs();
     if (this.endpoint.onOpenFault(this.subject, fault, this.#openedAtMs, nowMs)) {
-      // The endpoint decides when to try again.
       this.#retryAtMs = nowMs;
     } else {
       this.#backoff ??= new Backoff(UPSTREAM_RETRY_DELAY_MS_MIN, UPSTREAM_RETRY_DELAY_MS_MAX);
@@ -384,7 +377,6 @@ export abstract class UpstreamOpening implements Redirection {
     return this.#transition('open', 'idle');
   }
 
-  /** The caller must then call `tellWaiters`. */
   protected tryClose(): boolean {
     if (this.state === 'closed') return false;
     if (this.isTrial) this.endpoint.onTrialOver(this.subject);

@@ -52,18 +52,14 @@ const NO_SESSION_VALUES = { sessionId: '', protocolVersion: '' };
 
 /** What a downstream session is told by its upstream sessions. */
 export interface UpstreamOwner {
-  /** Called before the waiting requests continue. */
   onOpened(upstream: UpstreamSession, metadata: RequestMetadata): void;
-  /** The upstream session was lost or closed. */
   onDropped(upstream: UpstreamSession): void;
   /** Progress on the shared stream of an SSE backend without a listener. @returns whether a request waits for it. */
   onProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean;
-  /** On any of the backend's streams. */
   onListChanged(method: string): void;
 }
 
 export class UpstreamSession extends UpstreamOpening {
-  /** The downstream session, if there is one. */
   owner: UpstreamOwner | undefined = undefined;
   readonly #memory: TextBudget;
   /**
@@ -77,7 +73,6 @@ export class UpstreamSession extends UpstreamOpening {
   /** All capabilities. They outlive the record, so that a request that needs one reopens the session. */
   #capabilities: number | undefined;
   #named: readonly ExtraCapability[] | undefined;
-  /** Bytes counted in `#memory`. */
   #idBytes: number | undefined;
   #instructionBytes: number | undefined;
   #namedBytes: number | undefined;
@@ -196,7 +191,6 @@ export class UpstreamSession extends UpstreamOpening {
         sessionId,
         era,
         stream,
-        // Without a session at the backend, an interrupted stream cannot be resumed.
         streams: stream !== undefined || era === 'modern' ? undefined : this.context.streams,
         hasTasks: this.hasTasks,
         isUnauthorizedFault: this.credentials !== undefined,
@@ -238,7 +232,6 @@ export class UpstreamSession extends UpstreamOpening {
    */
   listen(from: string, metadata: RequestMetadata, handler: UpstreamHandler): UpstreamCall {
     if (this.#stream !== undefined) return this.#stream.listen(handler);
-    // A refresh that takes time is for the next stream.
     void this.credentials?.refresh(metadata);
     const { streams, ids } = this.context;
     if (this.isModern) {

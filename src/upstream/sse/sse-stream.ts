@@ -70,12 +70,11 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
   #call: UpstreamCall;
   readonly #parser: EventStreamParser;
   #state: State = 'asking';
-  /** Before the `endpoint` event, the URL of the stream. */
+  /** Where messages go; before the `endpoint` event, the URL of the stream. */
   messageTarget: UpstreamTarget;
   moved: UpstreamTarget | undefined = undefined;
   /** Requests without an answer, by the keys of their ids. */
   readonly #waiting = new Map<string, SharedStreamReader>();
-  /** Those of `#waiting` that are paused. */
   readonly #paused = new Set<SharedStreamReader>();
   #listener: UpstreamHandler | undefined;
   /** A large event that is being scanned, and the events behind it. */
@@ -84,10 +83,9 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
   #chunk: Buffer | undefined;
   #reservation: MessageReservation | undefined;
   #receivedAtMs: number;
-  /** Of the response to the GET, until the `endpoint` event. */
+  /** Cookies of the response to the GET, until the `endpoint` event. */
   #cookies = '';
 
-  /** The owner is never called synchronously. */
   constructor(context: UpstreamMeans, plan: SseStreamPlan, owner: SseStreamOwner) {
     this.#context = context;
     this.#plan = plan;
@@ -177,7 +175,6 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
     return this.#waiting.size === 0 && this.#context.nowMs() - this.#receivedAtMs >= ms;
   }
 
-  /** Calls that wait fail with `stream-lost`. */
   close(): void {
     if (this.#end(STREAM_LOST)) this.#call.abort();
   }
@@ -222,7 +219,6 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
     this.#lose(this.#state === 'open' ? STREAM_LOST : fault);
   }
 
-  /** Called by `MessageReservation`, as is `onNoRoom`. */
   onRoom(): void {
     this.#pauseOrResume();
   }
@@ -275,7 +271,6 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
     if (reader === undefined) return;
     const owned = this.#owned(data);
     this.#forget(key, reader);
-    // Large answers are few, and are counted at once.
     if (owned.length >= limits.countedFromBytes) reader.onEvent(owned);
     else wakeScheduler.run(this.#plan.subject, () => reader.onEvent(owned));
   }
