@@ -6,7 +6,7 @@
 //   reading, pausing, paused ── answered before the body's end ──> unwanted
 //   reading, pausing, paused, unwanted ── the caller is gone ──> gone
 // In `unwanted` and `gone`, further bytes are ignored. How the body has ended is in `#outcome`.
-import { BodyCollector } from '../bytes/index.js';
+import { BodyCollector, withoutByteOrderMark } from '../bytes/index.js';
 import type { AcceptedTypes } from '../exchange/index.js';
 import {
   bodyMemory,
@@ -58,6 +58,9 @@ export interface EdgeContext {
 }
 
 type State = 'reading' | 'pausing' | 'paused' | 'unwanted' | 'gone';
+
+/** The first byte of a byte order mark in UTF-8. */
+const BYTE_ORDER_MARK = 0xef;
 
 export class IncomingRequest implements MemoryWaiter {
   readonly #context: EdgeContext;
@@ -241,7 +244,8 @@ export class IncomingRequest implements MemoryWaiter {
     const onReceived = this.#onReceived;
     if (this.#outcome === undefined || onReceived === undefined) return;
     this.#onReceived = undefined;
-    this.#request.body = this.#received?.take() ?? this.#whole;
+    const body = this.#received?.take() ?? this.#whole;
+    this.#request.body = body[0] === BYTE_ORDER_MARK ? withoutByteOrderMark(body) : body;
     this.#whole = NO_BODY;
     onReceived(this.#outcome);
   }

@@ -647,6 +647,29 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     }
   });
 
+  await t.test('as directly: a client that writes a byte order mark before its messages', async (t) => {
+    const connect = async (url: string, token?: string): Promise<Client> => {
+      const fetchMarked: typeof globalThis.fetch = (target, given = {}) =>
+        globalThis.fetch(target, typeof given.body === 'string' ? { ...given, body: `\ufeff${given.body}` } : given);
+      const client = new Client({ name: 'integration', version: '1' });
+      const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+      const transport = new StreamableHTTPClientTransport(new URL(url), {
+        fetch: fetchMarked,
+        requestInit: { headers },
+      });
+      await client.connect(transport);
+      t.teardown(() => client.close());
+      return client;
+    };
+    const direct = await startOddServer(t, {});
+    const expected = await use(await connect(direct.url), '');
+    t.same(expected, { tools: ['count', 'report'], counted: ['1', '2', '3', '4'] }, 'directly');
+    const behind = await startOddServer(t, {});
+    const caller = await deployment.caller({ odd: { url: behind.url } });
+    const client = await connect(deployment.gateway.url(caller.virtualHostId), caller.token);
+    t.same(await use(client, 'odd-'), expected, 'through the gateway');
+  });
+
   await t.test(
     'as directly: the last report of progress, which comes behind the answer on another stream',
     async (t) => {
