@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { Compositions } from '../src/control-plane/compositions/compositions.js';
 import { Directory } from '../src/control-plane/registry/directory.js';
-import type { Probe } from '../src/control-plane/prober/prober.js';
+import type { ProbeResult } from '../src/control-plane/prober/prober.js';
 import { NO_LISTS, serverListOf } from '../src/control-plane/records/server-record.js';
 import { Registry } from '../src/control-plane/registry/registry.js';
 import type { StoreOptions } from '../src/config/table/store-options.js';
@@ -30,7 +30,7 @@ const PAGE = 100;
 const AT_ONCE = 16;
 const TOOLS = ['read', 'write', 'list'];
 
-const probe: Probe = {
+const probe: ProbeResult = {
   kind: 'reached',
   findings: {
     era: 'legacy',
@@ -49,7 +49,7 @@ export async function measureScale(store: StoreOptions, counts: ScaleCounts): Pr
   const logger = pino({ level: 'silent' });
   const records = await openRecordStore(store, logger);
   const directory = new Directory(records);
-  const prober = { probe: async (): Promise<Probe> => probe, close: (): void => {} };
+  const prober = { probe: async (): Promise<ProbeResult> => probe, close: (): void => {} };
   const shares = {
     serversMax: 10_000,
     compositionsMax: 10_000,
@@ -60,7 +60,7 @@ export async function measureScale(store: StoreOptions, counts: ScaleCounts): Pr
   };
   const { serversMax } = shares;
   const registry = new Registry({ records, directory, prober, logger, healthIntervalMs: 3_600_000, serversMax });
-  const compositions = new Compositions({ records, directory, registry, shares, logger });
+  const compositions = new Compositions({ records, directory, registry, quotas: shares, logger });
   try {
     await inLanes(counts.servers, async (n) => {
       const tags = [`tag-${n % 10}`];

@@ -34,7 +34,7 @@ export class KeyFiles {
   /** Of the files about which `fault` was logged. */
   #faultVersion = '';
   /** Of the files at the last check. While they change, their writer may not be done. */
-  #seenVersion = '';
+  #lastVersion = '';
   #timer: NodeJS.Timeout | undefined = undefined;
 
   /** @param onChange receives the previous keys. @param onFault called when `fault` may have changed. */
@@ -58,10 +58,10 @@ export class KeyFiles {
   /** Resolves when the keys match the present files: the options may have been read long ago. */
   async watch(logger: Logger): Promise<void> {
     if (Object.values(this.#paths).every((path) => path === undefined)) return;
-    this.#seenVersion = await this.#versionNow();
-    await this.look(logger);
+    this.#lastVersion = await this.#versionNow();
+    await this.check(logger);
     const lookAgain = (): void => {
-      this.#timer = setTimeout(() => void this.look(logger).finally(lookAgain), this.#checkMs).unref();
+      this.#timer = setTimeout(() => void this.check(logger).finally(lookAgain), this.#checkMs).unref();
     };
     lookAgain();
   }
@@ -71,10 +71,10 @@ export class KeyFiles {
   }
 
   /** Reads the files if they have changed since they were read, but not since the last check. */
-  async look(logger: Logger): Promise<void> {
+  async check(logger: Logger): Promise<void> {
     const version = await this.#versionNow();
-    const isSettled = version === this.#seenVersion;
-    this.#seenVersion = version;
+    const isSettled = version === this.#lastVersion;
+    this.#lastVersion = version;
     if (!isSettled || version === this.#readVersion) return;
     try {
       this.#replace(keysOf(read(this.#paths)), logger);

@@ -12,7 +12,7 @@ import { TokenKeys, type KeyMeans, type KeyObstacleListener } from './token-keys
 /** Beyond this, a claim of roles or teams is ignored. */
 export const CLAIM_VALUES_MAX = 256;
 
-interface Standing {
+interface RoleAndTeams {
   /** The highest role in the token. */
   readonly role: Role | undefined;
   readonly teams: readonly string[];
@@ -22,7 +22,7 @@ interface Standing {
 const SPACE_SEPARATED = new Set(['scope', 'scp']);
 
 /** A claim counts only if it is a string or a list of strings within bounds. */
-export function roleAndTeamsOf(payload: object, { role, teams, roleNames }: RoleClaims): Standing {
+export function roleAndTeamsOf(payload: object, { role, teams, roleNames }: RoleClaims): RoleAndTeams {
   const named = new Set(textsAt(payload, role));
   return Object.freeze({
     role: roles.findLast((each) => roleNames[each].some((name) => named.has(name))),
@@ -65,8 +65,8 @@ interface Refused {
 }
 
 export type Verified =
-  /** `standing` (role and teams) is present only where the options ask for it. */
-  { readonly kind: 'subject'; readonly subject: string; readonly standing?: Standing } | Refused;
+  /** `roleAndTeams` is present only where the options ask for it. */
+  { readonly kind: 'subject'; readonly subject: string; readonly roleAndTeams?: RoleAndTeams } | Refused;
 
 /** `unavailable`: the issuer's keys could not be fetched, so the token can be neither accepted nor rejected. */
 export type RefusalReason = 'missing' | 'invalid' | 'expired' | 'unavailable';
@@ -93,7 +93,7 @@ interface Verification {
   readonly expiresAtMs: number;
 }
 
-interface Remembered {
+interface RememberedToken {
   readonly verified: Extract<Verified, { readonly kind: 'subject' }>;
   readonly expiresAtMs: number;
   /** The whole header value, in canonical spelling. */
@@ -133,7 +133,7 @@ export class TokenVerifier {
   readonly #nowMs: () => number;
   readonly #bounds: typeof tokenBounds;
   /** By the end of the header value. */
-  readonly #remembered: RecentMap<Remembered>;
+  readonly #remembered: RecentMap<RememberedToken>;
   /** Verifications in progress, by the whole header value in canonical spelling. */
   readonly #verifying = new Map<string, Promise<Verified>>();
 
@@ -221,8 +221,8 @@ export class TokenVerifier {
       const expiresAtMs = Math.ceil(exp) * 1_000;
       // The leeway is for the beginning of a token. The library would also extend its life.
       if (this.#nowMs() >= expiresAtMs) return { verified: EXPIRED, expiresAtMs: 0 };
-      const standing = this.#roleClaims && roleAndTeamsOf(payload, this.#roleClaims);
-      const verified = Object.freeze({ kind: 'subject' as const, subject: sub, ...(standing && { standing }) });
+      const roleAndTeams = this.#roleClaims && roleAndTeamsOf(payload, this.#roleClaims);
+      const verified = Object.freeze({ kind: 'subject' as const, subject: sub, ...(roleAndTeams && { roleAndTeams }) });
       return { verified, expiresAtMs };
     } catch (error) {
       // The caller must not learn which check failed (specification 2.2).
@@ -261,7 +261,7 @@ export class TokenVerifier {
     }
   }
 
-  #remember(token: Remembered): void {
+  #remember(token: RememberedToken): void {
     const { authorization } = token;
     if (authorization.length <= this.#bounds.keyCharsMax) this.#remembered.set(authorization.slice(-END_CHARS), token);
   }
@@ -285,8 +285,8 @@ function faultOf(error: unknown): TokenFault {
 const FAULTS_OF_CLAIMS: Readonly<Record<string, TokenFault>> = { aud: 'audience', nbf: 'not-yet' };
 
 /** The memory of a remembered token with its map entry. */
-function bytesOf({ authorization, verified }: Remembered): number {
-  const texts = [verified.subject, ...(verified.standing?.teams ?? [])];
+function bytesOf({ authorization, verified }: RememberedToken): number {
+  const texts = [verified.subject, ...(verified.roleAndTeams?.teams ?? [])];
   const chars = texts.reduce((sum, { length }) => sum + length, authorization.length);
   return 2 * chars + REMEMBERED_BYTES;
 }

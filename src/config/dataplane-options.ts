@@ -73,13 +73,13 @@ export const controlPlaneOptions = {
   upstream: { ...planeOptions.upstream, mode: upstreamMode('plain-text-or-tls') },
   ...registryOptions,
   memoryBytes: controlPlaneMemory,
-  composerShares: composerOptions,
+  composerQuotas: composerOptions,
   shares: shareOptionsOf(controlPlaneMemory),
   ...processOptions,
 };
 
 export type ControlPlaneOptions = ValuesOf<typeof controlPlaneOptions>;
-export type ComposerShares = ValuesOf<typeof composerOptions>;
+export type ComposerQuotas = ValuesOf<typeof composerOptions>;
 export type SignInOptions = Exclude<ValueOf<typeof signInOptions>, undefined>;
 
 // `--check` of the two planes: describes what would start. The options, keys and files have been read successfully; nothing has been opened

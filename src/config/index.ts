@@ -34,7 +34,7 @@ export {
 } from './option.js';
 export {
   type AnswerOptions,
-  type ComposerShares,
+  type ComposerQuotas,
   type ConnectionOptions,
   type ControlPlaneOptions,
   type DataplaneOptions,

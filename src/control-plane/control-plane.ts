@@ -13,7 +13,7 @@ import { StoreDamage, openRecordStore, openStore, type RecordStore, AuditRecords
 import { createCredentials, SecretKeys, StoredSecrets, UserGrants } from '../credentials/index.js';
 import { AuditTrail } from './common/audit.js';
 import { Compositions } from './compositions/compositions.js';
-import { Connect } from './connect/connect.js';
+import { ConsentFlow } from './connect/consent-flow.js';
 import { AdminClient } from './dataplane/admin-client.js';
 import { LiveFigures } from './dataplane/live-figures.js';
 import { CONSOLE_DIRECTORY, ConsoleFiles } from './http/routes/console-routes.js';
@@ -23,7 +23,7 @@ import { McpEndpoints } from './mcp/mcp-endpoints.js';
 import { Directory } from './registry/directory.js';
 import { CredentialedProber, ProbeThread } from './prober/probe-thread.js';
 import { Registry } from './registry/registry.js';
-import { SignIn } from './sign-in/sign-in.js';
+import { SignInFlow } from './sign-in/sign-in-flow.js';
 
 /** Requests to the control plane's own MCP endpoints that can be looked up by id. Beyond that, the oldest is forgotten. */
 const CONTROL_PLANE_REQUESTS_KEPT = 1_024;
@@ -65,9 +65,9 @@ export async function startControlPlane(options: ControlPlaneOptions, logger: Lo
     ),
     logger,
     healthIntervalMs: options.healthCheckIntervalMs,
-    serversMax: options.composerShares.serversMax,
+    serversMax: options.composerQuotas.serversMax,
   });
-  const compositions = new Compositions({ records, directory, registry, shares: options.composerShares, logger });
+  const compositions = new Compositions({ records, directory, registry, quotas: options.composerQuotas, logger });
   const tracer = await openTracer(options, logger);
   const accessLog = new AccessLog(logger, options.accessLog);
   const recent = options.requestIds === 'off' ? undefined : new RecentRequests(CONTROL_PLANE_REQUESTS_KEPT);
@@ -103,13 +103,13 @@ export async function startControlPlane(options: ControlPlaneOptions, logger: Lo
     connect:
       upstream.connectUrl === undefined || userGrants === undefined
         ? undefined
-        : new Connect({
+        : new ConsentFlow({
             ...{ ...fetchMeans, records, keys, grants: userGrants, secrets: credentials.secrets, logger },
             connectUrl: upstream.connectUrl,
           }),
     signIn:
       options.signIn &&
-      new SignIn(options.signIn, {
+      new SignInFlow(options.signIn, {
         ...{ ...fetchMeans, tokens, audience: options.token.audience, keys: upstream.secretKeys, logger },
       }),
     console: ConsoleFiles.read(CONSOLE_DIRECTORY),

@@ -13,7 +13,7 @@ interface CredentialSource {
   /** The headers as last read; empty if they could not be obtained. */
   current(metadata: RequestMetadata): readonly string[];
   /** The backend has rejected these headers. @returns whether another attempt may succeed. */
-  refuse(headers: readonly string[]): boolean;
+  onRejected(headers: readonly string[]): boolean;
 }
 
 interface JoinedHeaders {
@@ -41,7 +41,7 @@ export class Credentials {
   /** Credentials that never change; `undefined` for none. @param headers name, value, … */
   static ofHeaders(headers: readonly string[]): Credentials | undefined {
     const current = (): readonly string[] => headers;
-    return headers.length === 0 ? undefined : new Credentials({ read: current, current, refuse: () => false });
+    return headers.length === 0 ? undefined : new Credentials({ read: current, current, onRejected: () => false });
   }
 
   private constructor(source: CredentialSource) {
@@ -69,8 +69,8 @@ export class Credentials {
   }
 
   /** The backend has rejected the credentials (401). @returns whether `refresh` may bring others. */
-  refuse(metadata: RequestMetadata): boolean {
-    return this.#source.refuse(this.#source.current(metadata));
+  onRejected(metadata: RequestMetadata): boolean {
+    return this.#source.onRejected(this.#source.current(metadata));
   }
 }
 
@@ -97,19 +97,19 @@ function sourceOf(
   const wanted = { key: userGrantKey(auth, target, subject), subject, origin, auth, consent };
   return new SubjectSource(
     () => users.read(wanted),
-    (headers) => users.refuse(wanted, headers),
+    (headers) => users.onRejected(wanted, headers),
   );
 }
 
 /** Headers that do not depend on the request: configured secrets, or the access token of the user's grant. */
 class SubjectSource implements CredentialSource {
   readonly #read: () => CredentialRead | Promise<CredentialRead>;
-  readonly refuse: CredentialSource['refuse'];
+  readonly onRejected: CredentialSource['onRejected'];
   #headers: readonly string[] | undefined;
 
-  constructor(read: () => CredentialRead | Promise<CredentialRead>, refuse: CredentialSource['refuse']) {
+  constructor(read: () => CredentialRead | Promise<CredentialRead>, onRejected: CredentialSource['onRejected']) {
     this.#read = read;
-    this.refuse = refuse;
+    this.onRejected = onRejected;
   }
 
   read(): CredentialRead | Promise<CredentialRead> {

@@ -1,6 +1,6 @@
 export { ConnectLinks, type ConnectTicket, openTicket } from './connect-links.js';
 export { Credentials } from './credentials.js';
-export { oauthAnswer, errorCodeText } from './oauth-answer.js';
+export { correctedAnswer, errorCodeText } from './oauth-answer.js';
 export { type OAuthSourceMeans, createCredentials } from './oauth-source.js';
 export { type Secrets, StoredSecrets } from './secrets.js';
 export type { SecretOrigins } from './secrets/sealed-secret.js';

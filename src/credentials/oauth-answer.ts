@@ -8,7 +8,7 @@ type OAuthAnswerKind = 'token' | 'sign-in' | 'registration';
 
 type Body = Readonly<Record<string, unknown>>;
 
-interface Forgiven {
+interface Correction {
   readonly why: string;
   readonly kinds: readonly OAuthAnswerKind[];
   readonly correct: (body: Body) => Body;
@@ -23,7 +23,7 @@ const ANY: readonly OAuthAnswerKind[] = [...TOKENS, 'registration'];
 const BEARER_BY_OTHER_NAMES: ReadonlySet<unknown> = new Set([undefined, '', 'user', 'bot']);
 
 /** In the order in which they are applied. */
-export const forgiven: readonly Forgiven[] = [
+export const corrections: readonly Correction[] = [
   {
     why: 'optional members are null or empty where the standard leaves them out',
     kinds: ANY,
@@ -70,14 +70,14 @@ const GIVEN = { token: 'access_token', 'sign-in': 'access_token', registration: 
  * The answer as the standard has it: a success gets the status of its kind, a success that names an error becomes a refusal,
  * and a JSON object gets the content type of JSON.
  */
-export async function oauthAnswer(response: Response, kind: OAuthAnswerKind): Promise<Response> {
+export async function correctedAnswer(response: Response, kind: OAuthAnswerKind): Promise<Response> {
   const text = await response.text();
   const sent = objectIn(text);
   const isBodiless = response.status === 204 || response.status === 205 || response.status === 304;
   if (sent === undefined) return new Response(isBodiless ? null : text, response);
   const headers = { 'content-type': 'application/json' };
   if (!response.ok) return new Response(text, { status: response.status, headers });
-  const body = forgiven.reduce((each, { kinds, correct }) => (kinds.includes(kind) ? correct(each) : each), sent);
+  const body = corrections.reduce((each, { kinds, correct }) => (kinds.includes(kind) ? correct(each) : each), sent);
   const isRefusal = body[GIVEN[kind]] === undefined && typeof body['error'] === 'string';
   return new Response(JSON.stringify(body), { status: isRefusal ? 400 : STATUS[kind], headers });
 }

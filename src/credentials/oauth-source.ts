@@ -86,8 +86,8 @@ export class OAuthSource {
     return token?.headers ?? NO_HEADERS;
   }
 
-  refuse(headers: readonly string[]): boolean {
-    return this.#token?.refuse(headers) === true;
+  onRejected(headers: readonly string[]): boolean {
+    return this.#token?.onRejected(headers) === true;
   }
 
   #read(clientSecret: string, callerToken: string): CredentialRead | Promise<CredentialRead> {

@@ -90,12 +90,12 @@ export class Secrets {
     const { text, fault } = this.#read(this.#directory, file);
     if (text === undefined) return { kind: 'secret-unreadable', isUnsent: true, logDetail: `(${file}: ${fault})` };
     for (const origin of origins) {
-      if (!this.#mayGoTo(this.#directory, file, origin)) return withheldFault(file);
+      if (!this.#isAllowedAt(this.#directory, file, origin)) return withheldFault(file);
     }
     return text;
   }
 
-  #mayGoTo(directory: string, file: string, origin: string): boolean {
+  #isAllowedAt(directory: string, file: string, origin: string): boolean {
     const { text = '', isAbsent } = this.#read(directory, file + HOSTS_FILE_SUFFIX);
     // A hosts file that cannot be read withholds its secret from every origin.
     return isAbsent || text.split(/\s+/).includes(origin.slice(origin.indexOf('//') + 2));

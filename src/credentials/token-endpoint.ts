@@ -12,7 +12,7 @@ import {
   upstreamFault,
   type UpstreamFault,
 } from '../http-client/index.js';
-import { oauthAnswer } from './oauth-answer.js';
+import { correctedAnswer } from './oauth-answer.js';
 
 /** Assumed for an access token that states no lifetime. */
 const TOKEN_LIFETIME_MS_ASSUMED = 300_000;
@@ -100,7 +100,7 @@ export async function askForToken(
     [oauth.customFetch]: tokenFetch(http, subject),
     [oauth.allowInsecureRequests]: true,
   });
-  return oauth.processGenericTokenEndpointResponse(server, named, await oauthAnswer(answer, 'token'));
+  return oauth.processGenericTokenEndpointResponse(server, named, await correctedAnswer(answer, 'token'));
 }
 
 /** For the OAuth library. */

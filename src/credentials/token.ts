@@ -55,7 +55,7 @@ export class Token {
   /** From then on, a rejected token may be replaced. */
   #replaceableAtMs = 0;
   /** Whether the backend has rejected the token, and there is no newer one. */
-  #isRefused = false;
+  #isRejected = false;
 
   constructor(fetch: (subject: string) => Promise<IssuedToken | UpstreamFault>, clock: ClockAndRandom) {
     this.#fetch = fetch;
@@ -67,8 +67,8 @@ export class Token {
     const nowMs = this.#clock.nowMs();
     const good = this.#goodAt(nowMs);
     // If the token was rejected, the request waits for another one, unless the last fetch has failed.
-    if (good !== undefined && (!this.#isRefused || this.#fault !== undefined)) {
-      if ((this.#isRefused || nowMs >= this.#renewAtMs) && nowMs >= this.#retryAtMs) void this.#start(subject);
+    if (good !== undefined && (!this.#isRejected || this.#fault !== undefined)) {
+      if ((this.#isRejected || nowMs >= this.#renewAtMs) && nowMs >= this.#retryAtMs) void this.#start(subject);
       return good;
     }
     if (this.#fetching === undefined && this.#fault !== undefined && nowMs < this.#retryAtMs) return this.#fault;
@@ -85,13 +85,13 @@ export class Token {
    * @returns whether to try again with another token. Limited in rate, so that a backend that rejects every token does not
    *   cause a fetch for each request.
    */
-  refuse(headers: readonly string[]): boolean {
+  onRejected(headers: readonly string[]): boolean {
     if (this.#headers !== headers) return this.#headers !== undefined || this.#fetching !== undefined;
-    if (!this.#isRefused) {
+    if (!this.#isRejected) {
       const nowMs = this.#clock.nowMs();
       if (nowMs < this.#replaceableAtMs) return false;
       this.#replaceableAtMs = nowMs + TOKEN_RENEWAL_GAP_MS;
-      this.#isRefused = true;
+      this.#isRejected = true;
     }
     return this.#fault === undefined;
   }
@@ -126,7 +126,7 @@ export class Token {
     }
     this.#backoff?.reset();
     this.#fault = undefined;
-    this.#isRefused = false;
+    this.#isRejected = false;
     this.#retryAtMs = 0;
     this.#headers = outcome.headers;
     const { goodUntilMs, renewAtMs } = tokenLife(requestedAtMs, outcome.lifetimeMs, this.#clock.random());

@@ -64,7 +64,7 @@ interface GrantToken {
   readonly headers: readonly string[];
   readonly goodUntilMs: number;
   readonly renewAtMs: number;
-  isRefused: boolean;
+  isRejected: boolean;
 }
 
 interface Renewals {
@@ -103,33 +103,33 @@ export class UserTokens {
     if (grants === undefined) return upstreamFault('secret-keys-missing', true);
     const read = grants.read(wanted.key);
     return read instanceof Promise
-      ? read.then((late) => this.#judge(grants, wanted, late))
-      : this.#judge(grants, wanted, read);
+      ? read.then((late) => this.#headersFor(grants, wanted, late))
+      : this.#headersFor(grants, wanted, read);
   }
 
   /** The backend has rejected these headers. @returns whether another attempt may have another result. */
-  refuse({ key }: WantedGrant, headers: readonly string[]): boolean {
+  onRejected({ key }: WantedGrant, headers: readonly string[]): boolean {
     const token = this.#byHeaders.get(headers);
     if (token === undefined) return false;
     const renewals = this.#renewalsOf(key);
     const nowMs = this.#clock.nowMs();
     // Until then, this may be the token that has just replaced a rejected one.
-    if (!token.isRefused && nowMs >= renewals.replaceableAtMs) {
+    if (!token.isRejected && nowMs >= renewals.replaceableAtMs) {
       renewals.replaceableAtMs = nowMs + TOKEN_RENEWAL_GAP_MS;
-      token.isRefused = true;
+      token.isRejected = true;
     }
     return renewals.fault === undefined;
   }
 
-  #judge(grants: UserGrants, wanted: WantedGrant, read: GrantRead): CredentialRead | Promise<CredentialRead> {
+  #headersFor(grants: UserGrants, wanted: WantedGrant, read: GrantRead): CredentialRead | Promise<CredentialRead> {
     if (read.kind === 'missing') return wanted.consent;
     if (read.kind === 'failed') return tokenUnavailable(`(${read.reason})`);
     const token = this.#tokenOf(read.grant);
     const nowMs = this.#clock.nowMs();
     const isGood = nowMs < token.goodUntilMs;
-    const isDue = !isGood || token.isRefused || nowMs >= token.renewAtMs;
+    const isDue = !isGood || token.isRejected || nowMs >= token.renewAtMs;
     if (!isDue) return token.headers;
-    const mustAwaitRenewal = !isGood || token.isRefused;
+    const mustAwaitRenewal = !isGood || token.isRejected;
     if (read.grant.refreshToken === undefined) return mustAwaitRenewal ? wanted.consent : token.headers;
     const { fault, retryAtMs } = this.#renewalsOf(wanted.key);
     if (fault !== undefined && nowMs < retryAtMs) return isGood ? token.headers : fault;
@@ -250,7 +250,7 @@ export class UserTokens {
     const token: GrantToken = {
       headers: ['authorization', `Bearer ${accessToken}`],
       ...tokenLife(issuedAtMs, expiresAtMs - issuedAtMs, this.#clock.random()),
-      isRefused: false,
+      isRejected: false,
     };
     this.#tokens.set(grant, token);
     this.#byHeaders.set(token.headers, token);

@@ -41,14 +41,14 @@ const tape = new JsonScanner();
  * All edits but that of the name.
  * @returns `undefined` for an item that has too many JSON values to be scanned.
  */
-function curatedEdits(item: Buffer, { entry, closedArguments }: CuratedItem): Edit[] | undefined {
+function curatedEdits(item: Buffer, { entry, withheldArguments }: CuratedItem): Edit[] | undefined {
   if (!tape.scan(item, ITEM_DEPTH)) return undefined;
   const edits: Edit[] = [];
   setText(edits, item, 'title', entry.title);
   setText(edits, item, 'description', entry.description);
-  if (closedArguments.size === 0) return edits;
+  if (withheldArguments.size === 0) return edits;
   const isClosed = (start: number, end: number): boolean =>
-    closedArguments.has(caseFolded(stringValue(item, start, end)));
+    withheldArguments.has(caseFolded(stringValue(item, start, end)));
   const cut = (node: number, isUnwanted: (child: number) => boolean): void => {
     for (const { start, end } of cutsOf(tape, node, isUnwanted)) edits.push({ start, end, putIn: NOTHING });
   };

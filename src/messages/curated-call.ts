@@ -28,7 +28,7 @@ export function curatedArguments(
   message: ClientMessage,
   item: CuratedItem | undefined,
 ): Edit | RpcError | undefined {
-  if (item === undefined || item.closedArguments.size === 0) return undefined;
+  if (item === undefined || item.withheldArguments.size === 0) return undefined;
   const tape = tapeOf(body, message);
   if (tape === undefined) return rpcErrors.argumentsInvalid(message.method);
   const params = findMember(tape, body, 0, 'params');
@@ -81,7 +81,7 @@ function closedCompletion(tape: JsonScanner, body: Buffer, params: number, item:
   const [start, end] = [tape.start(name), tape.end(name)];
   if (isLongerThanClosed(start, end, item)) return undefined;
   const text = stringValue(body, start, end);
-  return item.closedArguments.has(caseFolded(text)) ? rpcErrors.argumentNotAccepted(text) : undefined;
+  return item.withheldArguments.has(caseFolded(text)) ? rpcErrors.argumentNotAccepted(text) : undefined;
 }
 
 /** The other arguments, which the client sends as the completion's `context`, lie deeper than messages are scanned. */
@@ -127,11 +127,11 @@ function refusalOfValues(tape: JsonScanner, body: Buffer, object: number, item: 
     examinedCount += 1;
     if (examinedCount > limits.argumentsExaminedMax) return rpcErrors.tooManyArguments;
     const name = stringValue(body, start, end);
-    if (item.closedArguments.has(caseFolded(name))) return rpcErrors.argumentNotAccepted(name);
+    if (item.withheldArguments.has(caseFolded(name))) return rpcErrors.argumentNotAccepted(name);
   }
   return undefined;
 }
 
-function isLongerThanClosed(start: number, end: number, { closedCharsMax }: CuratedItem): boolean {
-  return end - start - 2 > ESCAPE_BYTES_MAX * closedCharsMax;
+function isLongerThanClosed(start: number, end: number, { withheldCharsMax }: CuratedItem): boolean {
+  return end - start - 2 > ESCAPE_BYTES_MAX * withheldCharsMax;
 }

@@ -157,7 +157,7 @@ function findBackend({ backendsByUriName }: CompiledVirtualHost, name: string): 
   if (backend !== undefined) return backend;
   for (const [uriName, candidate] of backendsByUriName) {
     const isLike = uriName.toLowerCase() === name.toLowerCase();
-    if (isLike && !candidate.hasTwin) return candidate;
+    if (isLike && !candidate.hasCaseVariant) return candidate;
   }
   return undefined;
 }

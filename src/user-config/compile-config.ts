@@ -54,7 +54,7 @@ function byLength(backends: Iterable<CompiledBackend>, member: 'name' | 'prefix'
 
 function compileBackend(
   name: string,
-  { uriName, hasTwin }: UriName,
+  { uriName, hasCaseVariant }: UriName,
   config: BackendConfig,
   upstreamMode: UpstreamOptions['mode'],
 ): CompiledBackend {
@@ -63,7 +63,7 @@ function compileBackend(
     name,
     prefix: namePrefix(name, config.prefix),
     uriName,
-    hasTwin,
+    hasCaseVariant,
     target: { origin: url.origin, path: url.pathname + url.search },
     transport: config.transport === 'SSE' ? 'SSE' : 'STREAMABLEHTTP',
     obstacle: findObstacle(config, url, upstreamMode),

@@ -31,7 +31,7 @@ export interface CompiledBackend {
   /** Its name in the URIs of its resources. */
   readonly uriName: string;
   /** Whether another backend's name differs from this one only in case. */
-  readonly hasTwin: boolean;
+  readonly hasCaseVariant: boolean;
   readonly target: UpstreamTarget;
   readonly transport: BackendTransport;
   /** Why the config makes the backend unavailable. */

@@ -10,14 +10,7 @@ import type {
   CompiledVirtualHost,
   Exposure,
 } from './compiled-config.js';
-import {
-  addEntry,
-  entriesOf,
-  createGrowingItems,
-  type CuratedEntry,
-  type Curation,
-  type GrowingItems,
-} from './curation.js';
+import { addEntry, entriesOf, createItems, type CuratedEntry, type Curation, type MutableItems } from './curation.js';
 
 /** What follows a virtual host or a backend belongs to it. */
 type ConfigRow =
@@ -27,7 +20,7 @@ type ConfigRow =
       name: string,
       prefix: string,
       uriName: string,
-      hasTwin: boolean,
+      hasCaseVariant: boolean,
       origin: string,
       path: string,
       transport: BackendTransport,
@@ -58,13 +51,13 @@ export function encodeConfig({ virtualHosts }: CompiledUserConfig): Buffer {
     add(['virtual host', id, exposure]);
     const indexes = new Map<CompiledBackend, number>();
     for (const backend of backends.values()) {
-      const { name, prefix, uriName, hasTwin, target, transport, obstacle, auth } = backend;
+      const { name, prefix, uriName, hasCaseVariant, target, transport, obstacle, auth } = backend;
       const { passthroughHeaders, allowedNames } = backend;
       indexes.set(backend, indexes.size);
       const restricted = ALLOW_LISTS.filter((list) => allowedNames[list] !== undefined);
       const { origin, path } = target;
       const location = [origin, path, transport, obstacle ?? null] as const;
-      add(['backend', name, prefix, uriName, hasTwin, ...location, auth ?? null, restricted]);
+      add(['backend', name, prefix, uriName, hasCaseVariant, ...location, auth ?? null, restricted]);
       for (const names of toRows(passthroughHeaders)) add(['passthrough', ...names]);
       for (const list of restricted) {
         for (const names of toRows(allowedNames[list] ?? [])) add(['allowed', list, ...names]);
@@ -111,7 +104,7 @@ export class ConfigReader {
   #backends: CompiledBackend[] = [];
   #passthroughHeaders = new Set<string>();
   #allowedNames: Readonly<Record<keyof AllowedNames, Set<string> | undefined>> = NOTHING_RESTRICTED;
-  #curation: Record<keyof Curation, GrowingItems | undefined> = { tools: undefined, prompts: undefined };
+  #curation: Record<keyof Curation, MutableItems | undefined> = { tools: undefined, prompts: undefined };
 
   constructor(rows: Buffer) {
     this.#rows = rows;
@@ -150,7 +143,7 @@ export class ConfigReader {
         for (const name of row.slice(2)) this.#allowedNames[row[1]]?.add(name);
         break;
       case 'curated':
-        addEntry((this.#curation[row[1]] ??= createGrowingItems()), row[2]);
+        addEntry((this.#curation[row[1]] ??= createItems()), row[2]);
         break;
       case 'order':
         for (const index of row.slice(1) as number[]) {
@@ -185,7 +178,7 @@ export class ConfigReader {
     this.#backends = [];
   }
 
-  #openBackend([, name, prefix, uriName, hasTwin, origin, path, ...rest]: BackendRow) {
+  #openBackend([, name, prefix, uriName, hasCaseVariant, origin, path, ...rest]: BackendRow) {
     const [transport, obstacle, auth, restricted] = rest;
     this.#passthroughHeaders = new Set();
     const allowList = (list: keyof AllowedNames) => (restricted.includes(list) ? new Set<string>() : undefined);
@@ -199,7 +192,7 @@ export class ConfigReader {
       name,
       prefix,
       uriName,
-      hasTwin,
+      hasCaseVariant,
       target: { origin, path },
       transport,
       obstacle: obstacle ?? undefined,

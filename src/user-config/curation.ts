@@ -17,9 +17,9 @@ export interface CuratedEntry {
 export interface CuratedItem {
   readonly entry: CuratedEntry;
   /** What callers neither see nor may give, normalized with `caseFolded`. */
-  readonly closedArguments: ReadonlySet<string>;
+  readonly withheldArguments: ReadonlySet<string>;
   /** Length of the longest of these names. */
-  readonly closedCharsMax: number;
+  readonly withheldCharsMax: number;
   /** To be added to the arguments, as in `"v":7,"w":8`. */
   readonly fixedMembers: string;
 }
@@ -42,24 +42,24 @@ export const NO_CURATION: Curation = Object.freeze({ tools: undefined, prompts: 
 
 export function curatedItems(entries: readonly CuratedEntry[] | undefined): CuratedItems | undefined {
   if (entries === undefined || entries.length === 0) return undefined;
-  const items = createGrowingItems();
+  const items = createItems();
   for (const entry of entries) addEntry(items, entry);
   return items;
 }
 
-export interface GrowingItems extends CuratedItems {
+export interface MutableItems extends CuratedItems {
   readonly byBareName: Map<string, CuratedItem>;
   readonly byName: Map<string, CuratedItem>;
   readonly guardedNames: Set<string>;
 }
 
-export function createGrowingItems(): GrowingItems {
+export function createItems(): MutableItems {
   return { byBareName: new Map(), byName: new Map(), guardedNames: new Set() };
 }
 
-export function addEntry({ byBareName, byName, guardedNames }: GrowingItems, entry: CuratedEntry): void {
+export function addEntry({ byBareName, byName, guardedNames }: MutableItems, entry: CuratedEntry): void {
   const item = curatedItem(entry);
-  if (entry.isHidden || item.closedArguments.size > 0) guardedNames.add(caseFolded(entry.bareName));
+  if (entry.isHidden || item.withheldArguments.size > 0) guardedNames.add(caseFolded(entry.bareName));
   byBareName.set(entry.bareName, item);
   // Another item may have a hidden item's name.
   if (!entry.isHidden) byName.set(entry.name, item);
@@ -108,8 +108,8 @@ function curatedItem(entry: CuratedEntry): CuratedItem {
   const closed = [...hiddenArguments, ...fixedArguments.map(([name]) => name)].map(caseFolded);
   return {
     entry,
-    closedArguments: new Set(closed),
-    closedCharsMax: closed.reduce((charsMax, { length }) => Math.max(charsMax, length), 0),
+    withheldArguments: new Set(closed),
+    withheldCharsMax: closed.reduce((charsMax, { length }) => Math.max(charsMax, length), 0),
     fixedMembers: fixedArguments.map(([name, value]) => `${JSON.stringify(name)}:${value}`).join(),
   };
 }

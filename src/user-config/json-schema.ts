@@ -6,7 +6,7 @@ import { userConfigSchema } from './user-config-schema.js';
 type JsonSchema = Record<string, unknown>;
 
 /** What each member means, and patterns for its values, by path. `*` stands for any name. */
-export const memberMeanings: Readonly<Record<string, JsonSchema>> = {
+export const memberDescriptions: Readonly<Record<string, JsonSchema>> = {
   '': {
     title: 'User config of Switchyard',
     description: 'What one user may reach: stored under the subject of its token.',
@@ -59,7 +59,7 @@ export const memberMeanings: Readonly<Record<string, JsonSchema>> = {
 
 export function userConfigJsonSchema(): JsonSchema {
   const schema = convert(userConfigSchema);
-  addMeanings(schema, []);
+  addDescriptions(schema, []);
   return schema;
 }
 
@@ -81,10 +81,10 @@ function convertMap(map: z.ZodMap): JsonSchema {
   return { type: 'object', propertyNames: name, additionalProperties: value };
 }
 
-function addMeanings(schema: JsonSchema, path: readonly string[]): void {
-  Object.assign(schema, memberMeanings[path.join('.')]);
+function addDescriptions(schema: JsonSchema, path: readonly string[]): void {
+  Object.assign(schema, memberDescriptions[path.join('.')]);
   for (const [name, member] of Object.entries(schema['properties'] ?? {}))
-    addMeanings(member as JsonSchema, [...path, name]);
+    addDescriptions(member as JsonSchema, [...path, name]);
   const { additionalProperties: each } = schema;
-  if (typeof each === 'object' && each !== null) addMeanings(each as JsonSchema, [...path, '*']);
+  if (typeof each === 'object' && each !== null) addDescriptions(each as JsonSchema, [...path, '*']);
 }

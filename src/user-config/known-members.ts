@@ -42,7 +42,7 @@ export function describeIssue({ path, message }: ConfigIssue): string {
 }
 
 /** Unknown names of one config that are compared with known ones, which takes time. */
-const NAMES_JUDGED_MAX = 100;
+const NAMES_COMPARED_MAX = 100;
 
 /** The members that are allowed in one object of a config. */
 interface Level {
@@ -71,7 +71,7 @@ export class KnownMembers {
     const issues: ConfigIssue[] = [];
     const meanings = new Map<string, string | undefined>();
     const meaningOf = (name: string): string | undefined => {
-      if (!meanings.has(name) && meanings.size < NAMES_JUDGED_MAX)
+      if (!meanings.has(name) && meanings.size < NAMES_COMPARED_MAX)
         meanings.set(name, closestName(name, this.#openNames));
       return meanings.get(name);
     };
@@ -104,7 +104,7 @@ export class KnownMembers {
       const [parent, missing] = [path.slice(0, -1).map(String), String(path.at(-1))];
       const known = parent.reduce((level, name) => level && levelIn(level, name), this.#root)?.members ?? NOTHING_KNOWN;
       for (const name of Object.keys(valueAt(value, parent) ?? {})) {
-        if (known.has(name) || judged++ >= NAMES_JUDGED_MAX) continue;
+        if (known.has(name) || judged++ >= NAMES_COMPARED_MAX) continue;
         if (closestName(name, known.keys(), 1) !== missing) continue;
         const words = `is not known; did you mean ${missing}, which is missing?`;
         return { path: [...parent, name], message: words, meant: missing };

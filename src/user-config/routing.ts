@@ -23,7 +23,7 @@ const NO_LETTER = 'x.-';
 
 export interface UriName {
   readonly uriName: string;
-  readonly hasTwin: boolean;
+  readonly hasCaseVariant: boolean;
 }
 
 /**
@@ -37,11 +37,14 @@ export function uriNames(backendNames: Iterable<string>): ReadonlyMap<string, Ur
     const lowerCase = uriName(name).toLowerCase();
     countByLowerCase.set(lowerCase, (countByLowerCase.get(lowerCase) ?? 0) + 1);
   }
-  const hasTwin = (name: string): boolean => (countByLowerCase.get(uriName(name).toLowerCase()) ?? 0) > 1;
+  const hasCaseVariant = (name: string): boolean => (countByLowerCase.get(uriName(name).toLowerCase()) ?? 0) > 1;
   return new Map(
     names.map((name) => [
       name,
-      { uriName: uriName(name, hasTwin(name) ? LOWER_CASE_AS_IS : BYTE_AS_IS), hasTwin: hasTwin(name) },
+      {
+        uriName: uriName(name, hasCaseVariant(name) ? LOWER_CASE_AS_IS : BYTE_AS_IS),
+        hasCaseVariant: hasCaseVariant(name),
+      },
     ]),
   );
 }

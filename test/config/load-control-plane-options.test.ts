@@ -15,7 +15,7 @@ t.test('the defaults are those of the decisions', async (t) => {
     token: { ...common.token, roleClaims: undefined },
     address: { host: '127.0.0.1', port: 4444 },
     memoryBytes,
-    composerShares: {
+    composerQuotas: {
       serversMax: 10_000,
       compositionsMax: 10_000,
       makerCompositionsMax: 1_000,

@@ -20,7 +20,7 @@ function dataplane(): { readonly ask: Ask; readonly asked: () => number } {
   const ask: Ask = async (path, shape) => {
     const told = shape.safeParse(answerTo(path));
     if (!told.success) throw new Error(`not of the shape: ${path}`);
-    return { told: [{ machine: '', address: '10.0.0.1', value: told.data }], silent: [] };
+    return { answered: [{ machine: '', address: '10.0.0.1', value: told.data }], silent: [] };
   };
   const answerTo = (path: string): unknown => {
     if (path === '/workers') {
@@ -87,7 +87,7 @@ t.test('a lost listener is reported, with details for admins alone, and found ag
   const { ask } = dataplane();
   let isLost = true;
   const live = liveOf(t, async (...asked) => {
-    if (isLost) throw new ControlPlaneFault('dataplane-unreachable', 'it is away', { wordsForAdmins: SECRET });
+    if (isLost) throw new ControlPlaneFault('dataplane-unreachable', 'it is away', { messageForAdmins: SECRET });
     return ask(...asked);
   });
   const admin = eventsOf(live.open('ann', true)!);
@@ -101,7 +101,7 @@ t.test('a lost listener is reported, with details for admins alone, and found ag
 
 t.test('a dataplane without figures says so; while one is silent the stream is kept alive', async (t) => {
   const { ask } = dataplane();
-  const blind = liveOf(t, async (...asked) => (asked[0] === '/metrics' ? { told: [], silent: [] } : ask(...asked)));
+  const blind = liveOf(t, async (...asked) => (asked[0] === '/metrics' ? { answered: [], silent: [] } : ask(...asked)));
   const { events } = eventsOf(blind.open('ann', true)!);
   await until(() => events.length > 0, 'it is told');
   t.match(events[0], { event: 'fault', data: /--metrics true/ });
@@ -131,7 +131,7 @@ t.test('figures of several dataplanes are added up, each worker by its name', as
       const read = shape.safeParse(ofMachine(path, address));
       return read.success ? [{ machine: String(index + 1), address, value: read.data }] : [];
     });
-    return { told, silent: isSecondThere ? [] : [{ machine: '2', address: '10.0.0.2' }] };
+    return { answered: told, silent: isSecondThere ? [] : [{ machine: '2', address: '10.0.0.2' }] };
   };
   const live = liveOf(t, ask);
   const { events } = eventsOf(live.open('ann', true)!);

@@ -10,8 +10,8 @@ import {
   PendingSignIns,
   type PendingSignIn,
   SIGN_INS_ENDED_MAX,
-  SignIn,
-} from '../../src/control-plane/sign-in/sign-in.js';
+  SignInFlow,
+} from '../../src/control-plane/sign-in/sign-in-flow.js';
 import { ControlPlaneFault } from '../../src/control-plane/common/control-plane-fault.js';
 import { Http1Upstream } from '../../src/http-client/http1-upstream.js';
 import { Names } from '../../src/http-client/names/names.js';
@@ -63,7 +63,7 @@ t.test('the number of sign-ins in progress is bounded, in all and per address', 
   const silent = createServer(() => {});
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
   const issuer = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
-  const signIn = new SignIn(
+  const signIn = new SignInFlow(
     { issuer, clientId: 'c', clientSecret: undefined, scope: 'openid', resource: undefined, consoleUrl: issuer },
     {
       ...{ tokens: { verify: () => ({ kind: 'refused', reason: 'missing' }) }, audience: 'a', keys: [] },
@@ -72,14 +72,14 @@ t.test('the number of sign-ins in progress is bounded, in all and per address', 
   );
   const full = { name: 'ControlPlaneFault', code: 'sign-ins-full', message: /^Too many people are signing in/ };
   const waiting: Promise<unknown>[] = [];
-  const begin = (address: string): void => void waiting.push(signIn.begin(address).catch((error: unknown) => error));
+  const begin = (address: string): void => void waiting.push(signIn.start(address).catch((error: unknown) => error));
   const share = perSubject(limits.signInsAtOnceMax);
   for (let i = 0; i < share; i++) begin('a0');
-  await t.rejects(signIn.begin('a0'), full, 'one address has its share');
+  await t.rejects(signIn.start('a0'), full, 'one address has its share');
   for (let address = share; address < limits.signInsAtOnceMax; address++) begin(`a${address}`);
-  await t.rejects(signIn.begin('another'), full, 'and all of them a bound');
+  await t.rejects(signIn.start('another'), full, 'and all of them a bound');
   await t.rejects(
-    signIn.end('x'.repeat(limits.signInAnswerCharsMax + 1), '', 'a', () => {}),
+    signIn.complete('x'.repeat(limits.signInAnswerCharsMax + 1), '', 'a', () => {}),
     {
       code: 'sign-in-unreadable',
       message: /response of the issuer is too long/,
@@ -91,7 +91,7 @@ t.test('the number of sign-ins in progress is bounded, in all and per address', 
     t.match(fault, { code: 'sign-in-failed', message: /^The issuer .* cannot be reached/ });
   clearInterval(cut);
   await closed;
-  await t.rejects(signIn.begin('a0'), { message: /cannot be reached/ }, 'there is room again');
+  await t.rejects(signIn.start('a0'), { message: /cannot be reached/ }, 'there is room again');
 });
 
 interface FakeIssuer {
@@ -140,8 +140,8 @@ async function startIssuer(t: Test): Promise<FakeIssuer> {
 t.test('the issuer’s response is checked against the request, and faults are explained', async (t) => {
   const issuer = await startIssuer(t);
   let verified: Verified = { kind: 'subject', subject: 'alice' };
-  const signInWith = (clientSecret: string | undefined): SignIn =>
-    new SignIn(
+  const signInWith = (clientSecret: string | undefined): SignInFlow =>
+    new SignInFlow(
       { issuer: issuer.url, clientId: 'c', clientSecret, scope: 'openid', resource: 'r:r', consoleUrl: issuer.url },
       {
         ...{ tokens: { verify: () => verified }, audience: 'the-gateway', keys: [], names: new Names(), http },
@@ -150,11 +150,11 @@ t.test('the issuer’s response is checked against the request, and faults are e
     );
   const signIn = signInWith('secret');
   const through = async (by = signIn): Promise<string> => {
-    const { url, sealed } = await by.begin('a');
+    const { url, sealed } = await by.start('a');
     const { searchParams } = new URL(url);
     issuer.nonce = searchParams.get('nonce') ?? '';
     const query = new URLSearchParams({ code: 'x', state: searchParams.get('state') ?? '' });
-    return (await by.end(String(query), sealed, 'a', () => {})).token;
+    return (await by.complete(String(query), sealed, 'a', () => {})).token;
   };
 
   t.equal(await through(), 'the-token');

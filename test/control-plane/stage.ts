@@ -12,7 +12,7 @@ import { Prober } from '../../src/control-plane/prober/prober.js';
 import { Registry } from '../../src/control-plane/registry/registry.js';
 import { openRecordStore } from '../../src/store/open-store.js';
 import type { RecordStore } from '../../src/store/record-store.js';
-import { composerShares } from '../support/composer-shares.js';
+import { composerQuotas } from '../support/composer-quotas.js';
 import { startRedis } from '../support/redis.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 
@@ -53,10 +53,10 @@ export async function setStage(t: Test, options: StoreOptions, settings: StageSe
   );
   const { healthIntervalMs = NEVER_MS, repairIntervalMs = NEVER_MS } = settings;
   const directory = new Directory(records);
-  const shares = composerShares();
-  const { serversMax } = shares;
+  const quotas = composerQuotas();
+  const { serversMax } = quotas;
   const registry = new Registry({ records, directory, prober, logger, healthIntervalMs, serversMax });
-  const compositions = new Compositions({ records, directory, registry, shares, logger, repairIntervalMs });
+  const compositions = new Compositions({ records, directory, registry, quotas, logger, repairIntervalMs });
   t.teardown(async () => {
     await compositions.stop();
     await registry.stop();

@@ -130,7 +130,7 @@ t.test('without its secret a backend is shown none, and only what the caller has
   t.equal(credentials?.refresh(metadata), undefined);
   const secrets = ['authorization', 'Bearer 1', 'x-org', 'o'];
   t.same(credentials?.addTo(['a', 'b'], metadata), ['a', 'b', ...secrets, 'x-own', '1']);
-  t.equal(credentials?.refuse(metadata), false, 'there is no other to try');
+  t.equal(credentials?.onRejected(metadata), false, 'there is no other to try');
 });
 
 t.test('without a directory there are no secrets', async (t) => {

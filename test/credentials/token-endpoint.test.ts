@@ -4,7 +4,7 @@ import t from 'tap';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { Names } from '../../src/http-client/names/names.js';
 import type { UserGrant } from '../../src/credentials/secrets/user-grants.js';
-import { forgiven } from '../../src/credentials/oauth-answer.js';
+import { corrections } from '../../src/credentials/oauth-answer.js';
 import { requestToken, type IssuedToken } from '../../src/credentials/token-endpoint.js';
 import { refreshGrant } from '../../src/credentials/user-tokens.js';
 import { Http1Upstream } from '../../src/http-client/http1-upstream.js';
@@ -102,7 +102,7 @@ t.test('what is forgiven of token answers is forgiven at each token endpoint, an
     };
     return requestToken({ http }, 'alice', { auth, clientSecret: 'x', callerToken: 'theirs' });
   };
-  for (const { why, sent, kinds } of forgiven) {
+  for (const { why, sent, kinds } of corrections) {
     if (!kinds.includes('token')) continue;
     answeredWith(201, sent);
     t.match(await ask(http, endpoint.url), { headers: ['authorization', 'Bearer t'] }, why);

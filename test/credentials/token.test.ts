@@ -122,16 +122,16 @@ t.test('a token that the backend refuses is replaced once, and not again for a w
   const [first, second] = [issued('one').headers, issued('two').headers];
   const shown = scene.read() as readonly string[];
   t.same(shown, first);
-  t.equal(scene.token.refuse(shown), true);
+  t.equal(scene.token.onRejected(shown), true);
   t.ok(scene.read() instanceof Promise);
-  t.equal(scene.token.refuse(shown), true, 'another one is on its way');
+  t.equal(scene.token.onRejected(shown), true, 'another one is on its way');
   await scene.issue('two');
-  t.equal(scene.token.refuse(shown), true, 'another one is there');
+  t.equal(scene.token.onRejected(shown), true, 'another one is there');
   t.same(scene.read(), second, 'and is not thrown away for what was shown before it');
-  t.equal(scene.token.refuse(scene.read() as readonly string[]), false, 'a backend that takes none');
+  t.equal(scene.token.onRejected(scene.read() as readonly string[]), false, 'a backend that takes none');
   t.same(scene.read(), second);
   scene.nowMs += TOKEN_RENEWAL_GAP_MS;
-  t.equal(scene.token.refuse(scene.read() as readonly string[]), true);
+  t.equal(scene.token.onRejected(scene.read() as readonly string[]), true);
   t.equal(scene.fetches.length, 2);
 });
 
@@ -140,13 +140,13 @@ t.test('a token that a backend refuses is still shown as long as there is no oth
   void scene.read();
   await scene.issue('one');
   const shown = scene.read() as readonly string[];
-  t.equal(scene.token.refuse(shown), true);
+  t.equal(scene.token.onRejected(shown), true);
   const waiting = [scene.read(), scene.token.read('bob')];
   t.equal(scene.fetches.length, 2);
   await scene.settle(upstreamFault('token-unavailable', true));
   for (const read of waiting) t.same(await read, shown, 'another path of the backend may take it');
   t.equal(scene.read(), shown, 'at once');
-  t.equal(scene.token.refuse(shown), false, 'nobody tries again who would have nothing else to show');
+  t.equal(scene.token.onRejected(shown), false, 'nobody tries again who would have nothing else to show');
   t.equal(scene.fetches.length, 2);
   scene.nowMs += limits.retryDelayMsMin;
   t.equal(scene.read(), shown, 'nobody waits for an authorization server that fails');
@@ -155,7 +155,7 @@ t.test('a token that a backend refuses is still shown as long as there is no oth
   t.same(scene.read(), issued('two').headers);
   scene.nowMs += TOKEN_RENEWAL_GAP_MS;
   const second = scene.read() as readonly string[];
-  t.equal(scene.token.refuse(second), true);
+  t.equal(scene.token.onRejected(second), true);
   t.ok(scene.read() instanceof Promise, 'it is waited for again once the authorization server answers');
 });
 
@@ -163,7 +163,7 @@ t.test('a refused token is shown to nobody once it has expired', async (t) => {
   const scene = new Scene();
   void scene.read();
   await scene.issue('one');
-  scene.token.refuse(scene.read() as readonly string[]);
+  scene.token.onRejected(scene.read() as readonly string[]);
   const waiting = scene.read();
   scene.nowMs += LIFE_MS;
   await scene.settle(upstreamFault('token-unavailable', true));

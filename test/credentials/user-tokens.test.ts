@@ -276,25 +276,25 @@ t.test('a token that the backend refuses is replaced once in a while, and its re
   if (one === undefined || other === undefined || shown instanceof Promise || after instanceof Promise)
     throw new Error('?');
   if ('kind' in shown || 'kind' in after) throw new Error('no headers');
-  t.equal(one.refuse(scene.wanted(), shown), true);
+  t.equal(one.onRejected(scene.wanted(), shown), true);
   const next = await scene.read();
   t.same(next, bearer(1));
-  t.equal(other.refuse(scene.wanted(), after), true, 'it has shown the old one');
+  t.equal(other.onRejected(scene.wanted(), after), true, 'it has shown the old one');
   t.same(await scene.read(1), bearer(1));
   t.equal(scene.asked, 1);
   if ('kind' in next) throw new Error('no headers');
-  t.equal(one.refuse(scene.wanted(), next), true);
+  t.equal(one.onRejected(scene.wanted(), next), true);
   t.same(await scene.read(), bearer(1), 'so soon nothing is asked for');
   scene.nowMs += TOKEN_RENEWAL_GAP_MS;
-  one.refuse(scene.wanted(), next);
+  one.onRejected(scene.wanted(), next);
   const last = await scene.read();
   t.same(last, bearer(2));
   if ('kind' in last) throw new Error('no headers');
   scene.nowMs += TOKEN_RENEWAL_GAP_MS;
   scene.status = 500;
-  t.equal(one.refuse(scene.wanted(), last), true);
+  t.equal(one.onRejected(scene.wanted(), last), true);
   t.match(await scene.read(), { kind: 'token-unavailable' });
-  t.equal(one.refuse(scene.wanted(), last), false, 'nobody tries again while there is no other');
+  t.equal(one.onRejected(scene.wanted(), last), false, 'nobody tries again while there is no other');
 });
 
 t.test('a consent counts for its user, origin, path and what was asked for, and for nothing else', async (t) => {

@@ -25,7 +25,7 @@ t.test('a backend is compiled once', async (t) => {
     name: 'b',
     prefix: 'b-',
     uriName: 'b',
-    hasTwin: false,
+    hasCaseVariant: false,
     target: { origin: 'https://b.example:8443', path: '/a/mcp?tenant=7' },
     transport: 'STREAMABLEHTTP',
     obstacle: undefined,

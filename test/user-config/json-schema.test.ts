@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import t from 'tap';
-import { memberMeanings, userConfigJsonSchema } from '../../src/user-config/json-schema.js';
+import { memberDescriptions, userConfigJsonSchema } from '../../src/user-config/json-schema.js';
 import { decodeUserConfig } from '../../src/user-config/user-config-schema.js';
 
 const url = 'https://b.example/mcp';
@@ -24,13 +24,13 @@ t.test('every explanation is that of a member, and every member of a backend has
   };
   walk(userConfigJsonSchema(), []);
   t.strictSame(
-    Object.keys(memberMeanings).filter((place) => !places.includes(place)),
+    Object.keys(memberDescriptions).filter((place) => !places.includes(place)),
     [],
   );
   const ofBackend = places.filter((place) => /^virtual_hosts\.\*\.backends\.\*\.[^.]+$/.test(place));
   t.ok(ofBackend.length > 5);
   t.strictSame(
-    ofBackend.filter((place) => memberMeanings[place]?.['description'] === undefined),
+    ofBackend.filter((place) => memberDescriptions[place]?.['description'] === undefined),
     [],
   );
 });

@@ -37,9 +37,9 @@ export class AuditTrail {
   write(request: AuditedRequest, { change }: ChangeOutcome): void {
     if (change === undefined) return;
     const { operation, kind } = request;
-    const writeSubject = this.#subjects === 'hash' ? subjectHash : beginningOf;
+    const formatSubject = this.#subjects === 'hash' ? subjectHash : beginningOf;
     const message = change.isCertain ? 'changed' : 'perhaps changed';
-    this.#logger.info({ audit: operation, ...auditedFactsOf(request, change, writeSubject) }, message);
+    this.#logger.info({ audit: operation, ...auditedFactsOf(request, change, formatSubject) }, message);
     // Readers of the audit list may see who owns what.
     const facts = auditedFactsOf(request, change, beginningOf);
     const ownership = ownershipOf(change.after ?? change.before);
@@ -47,19 +47,19 @@ export class AuditTrail {
   }
 }
 
-type WriteSubject = (subject: string) => string;
+type FormatSubject = (subject: string) => string;
 
 function auditedFactsOf(
   { requestId, subject, fault, unpublished }: AuditedRequest,
   { before, after, isCertain }: NonNullable<ChangeOutcome['change']>,
-  writeSubject: WriteSubject,
+  formatSubject: FormatSubject,
 ): Omit<AuditEntry, 'at' | 'operation' | 'kind'> {
   return {
     ...(requestId !== '' && { requestId }),
-    subject: writeSubject(subject),
+    subject: formatSubject(subject),
     ...identityOf(after ?? before),
-    ...(before !== undefined && { before: auditedMembers(before, after, writeSubject) }),
-    ...(after !== undefined && { after: auditedMembers(after, before, writeSubject) }),
+    ...(before !== undefined && { before: auditedMembers(before, after, formatSubject) }),
+    ...(after !== undefined && { after: auditedMembers(after, before, formatSubject) }),
     ...(!isCertain && { outcome: 'unknown' }),
     ...(unpublished > 0 && { unpublished }),
     ...(fault !== '' && { fault }),
@@ -67,21 +67,25 @@ function auditedFactsOf(
 }
 
 /** The settable members; if `other` is given, only those that differ from it. */
-function auditedMembers(thing: object, other: object | undefined, writeSubject: WriteSubject): Record<string, unknown> {
+function auditedMembers(
+  entity: object,
+  other: object | undefined,
+  formatSubject: FormatSubject,
+): Record<string, unknown> {
   const others = other as Readonly<Record<string, unknown>> | undefined;
-  const members = Object.entries(thing).filter(([member, value]) => {
+  const members = Object.entries(entity).filter(([member, value]) => {
     if (COMPUTED_MEMBERS.has(member) || value === undefined) return false;
     return others === undefined || JSON.stringify(others[member]) !== JSON.stringify(value);
   });
-  return Object.fromEntries(members.map(([member, value]) => [member, auditedValue(member, value, writeSubject)]));
+  return Object.fromEntries(members.map(([member, value]) => [member, auditedValue(member, value, formatSubject)]));
 }
 
-function auditedValue(member: string, value: unknown, writeSubject: WriteSubject): unknown {
+function auditedValue(member: string, value: unknown, formatSubject: FormatSubject): unknown {
   if (member === 'url') return auditedUrl(String(value));
   if (member === 'auth') return { hash: hashOf(value) };
-  if (member === 'maker' || member === 'owner') return writeSubject(String(value));
+  if (member === 'maker' || member === 'owner') return formatSubject(String(value));
   if (member === 'subjects' && Array.isArray(value)) {
-    const first = value.slice(0, AUDIT_SUBJECTS_MAX).map((subject) => writeSubject(String(subject)));
+    const first = value.slice(0, AUDIT_SUBJECTS_MAX).map((subject) => formatSubject(String(subject)));
     return value.length > first.length ? { count: value.length, hash: hashOf(value), first } : first;
   }
   const text = JSON.stringify(value, hashArguments);
@@ -94,8 +98,8 @@ function beginningOf(subject: string): string {
   return subject.slice(0, limits.auditValueCharsMax);
 }
 
-function ownershipOf(thing: object | undefined): Pick<AuditEntry, 'owner' | 'team'> {
-  const { owner, team } = (thing ?? {}) as { readonly owner?: string; readonly team?: string };
+function ownershipOf(entity: object | undefined): Pick<AuditEntry, 'owner' | 'team'> {
+  const { owner, team } = (entity ?? {}) as { readonly owner?: string; readonly team?: string };
   return { ...(owner !== undefined && { owner }), ...(team !== undefined && { team }) };
 }
 
@@ -105,8 +109,8 @@ const COMPUTED_MEMBERS: ReadonlySet<string> = new Set([
   ...['capabilities', 'serverInfo', 'createdAt', 'updatedAt', 'lastSeen', 'lastRefreshAt', 'lastError', 'hostBytes'],
 ]);
 
-function identityOf(thing: object | undefined): object {
-  const { id, name } = (thing ?? {}) as { readonly id?: string; readonly name?: string };
+function identityOf(entity: object | undefined): object {
+  const { id, name } = (entity ?? {}) as { readonly id?: string; readonly name?: string };
   return {
     ...(id !== undefined && { id }),
     ...(name !== undefined && { name: name.slice(0, limits.auditValueCharsMax) }),

@@ -58,7 +58,7 @@ export type FaultCode = keyof typeof faultAnswers;
 
 interface FaultFacts extends Partial<FaultAnswer> {
   /** For admins: may contain addresses, and text written by other parties. */
-  readonly wordsForAdmins?: string;
+  readonly messageForAdmins?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;
   /** For the log alone. By default `messageForAdmins` if the outcome is `fault`, else `''`. */
@@ -73,32 +73,32 @@ export class ControlPlaneFault extends Error {
   readonly status: number;
   readonly outcome: FaultAnswer['outcome'];
   readonly headers: Readonly<Record<string, string>>;
-  readonly wordsForAdmins: string;
+  readonly messageForAdmins: string;
   readonly why: string;
   readonly host: string | undefined;
 
   /** @param facts override the code's row in `faultAnswers`. Codes of the dataplane's refusals have no row. */
-  constructor(code: FaultCode | Refusal['code'], words: string, facts: FaultFacts = {}) {
-    super(words, facts.cause === undefined ? undefined : { cause: facts.cause });
+  constructor(code: FaultCode | Refusal['code'], message: string, facts: FaultFacts = {}) {
+    super(message, facts.cause === undefined ? undefined : { cause: facts.cause });
     const known: Readonly<Record<string, FaultAnswer>> = faultAnswers;
     const { status = 500, outcome = 'refused', retryAfterS, headers = {} } = { ...known[code], ...facts };
     this.code = code;
     this.status = status;
     this.outcome = outcome;
     this.headers = retryAfterS === undefined ? headers : { 'retry-after': String(retryAfterS) };
-    this.wordsForAdmins = facts.wordsForAdmins ?? words;
-    this.why = facts.why ?? (outcome === 'fault' ? this.wordsForAdmins : '');
+    this.messageForAdmins = facts.messageForAdmins ?? message;
+    this.why = facts.why ?? (outcome === 'fault' ? this.messageForAdmins : '');
     this.host = facts.host;
   }
 }
 
-export function refuseMember(member: string, words: string): never {
-  throw new ControlPlaneFault('invalid', `${member} ${words}`);
+export function refuseMember(member: string, message: string): never {
+  throw new ControlPlaneFault('invalid', `${member} ${message}`);
 }
 
-/** @param words `undefined` if the member is valid. */
-export function refuseMemberIf(member: string, words: string | undefined): void {
-  if (words !== undefined) refuseMember(member, words);
+/** @param message `undefined` if the member is valid. */
+export function refuseMemberIf(member: string, message: string | undefined): void {
+  if (message !== undefined) refuseMember(member, message);
 }
 
 export function notFound(noun: 'server' | 'composition', reference: string): ControlPlaneFault {

@@ -27,9 +27,9 @@ const parsed = new WeakMap<WrittenCuration, CuratedBackend>();
 export function curationFault(written: WrittenCuration): string | undefined {
   const crowded = (['tools', 'prompts'] as const).find((kind) => Object.keys(written[kind] ?? {}).length > ITEMS_MAX);
   if (crowded !== undefined) return `${crowded}: must be at most ${ITEMS_MAX}`;
-  const reading = curationSchema.safeParse(written);
-  if (!reading.success) return describeIssues(reading.error.issues.map(({ path, message }) => ({ path, message })));
-  const entries = [...curatedEntries(reading.data.tools), ...curatedEntries(reading.data.prompts)];
+  const checked = curationSchema.safeParse(written);
+  if (!checked.success) return describeIssues(checked.error.issues.map(({ path, message }) => ({ path, message })));
+  const entries = [...curatedEntries(checked.data.tools), ...curatedEntries(checked.data.prompts)];
   if (entries.some((entry) => JSON.stringify(entry).length > limits.curatedItemCharsMax / 2))
     return 'is too large for one tool or prompt';
   const bytes = Buffer.byteLength(JSON.stringify(written));

@@ -31,9 +31,9 @@ export function mayChange(caller: Principal | undefined, { owner, team }: Owners
   return owner === caller.subject || (team !== undefined && caller.teams.includes(team));
 }
 
-export function refuseUnowned(noun: string, thing: Ownership & { readonly name: string }, caller?: Principal): void {
-  if (mayChange(caller, thing)) return;
-  const { name, owner, team } = thing;
+export function refuseUnowned(noun: string, entity: Ownership & { readonly name: string }, caller?: Principal): void {
+  if (mayChange(caller, entity)) return;
+  const { name, owner, team } = entity;
   const whose = team === undefined ? `its maker, ${owner ?? 'somebody else'}` : `the team ${team}`;
   throw new ControlPlaneFault(
     'not-owned',

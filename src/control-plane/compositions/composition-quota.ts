@@ -1,6 +1,6 @@
 // Quotas of one maker (the subject that last wrote a composition), so that nobody fills the store, the publishers' time
 // or a user's config at the expense of others.
-import type { ComposerShares } from '../../config/index.js';
+import type { ComposerQuotas } from '../../config/index.js';
 import type { CompositionDirectory } from './composition-directory.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { encodeComposition, type StoredComposition } from './composition.js';
@@ -9,50 +9,50 @@ import { encodeComposition, type StoredComposition } from './composition.js';
 export function refuseAboveQuota(
   composition: StoredComposition,
   known: CompositionDirectory,
-  shares: ComposerShares,
+  quotas: ComposerQuotas,
 ): void {
   const { id, maker = '', subjects, hostBytes = 0 } = composition;
   const usage = known.usageOf(maker, id);
-  if (usage.compositions >= shares.makerCompositionsMax) {
+  if (usage.compositions >= quotas.makerCompositionsMax) {
     refuseFull(`You have ${usage.compositions} compositions, which is the maximum: delete one first`);
   }
   const storedBytes = usage.storedBytes + encodeComposition(composition).length;
-  if (storedBytes > shares.makerComposedBytesMax) {
+  if (storedBytes > quotas.makerComposedBytesMax) {
     refuseFull(
-      `Your compositions would have ${storedBytes} bytes together; at most ${shares.makerComposedBytesMax} are allowed`,
+      `Your compositions would have ${storedBytes} bytes together; at most ${quotas.makerComposedBytesMax} are allowed`,
     );
   }
   const publishedBytes = usage.publishedBytes + hostBytes * subjects.length;
-  if (publishedBytes > shares.makerPublishedBytesMax) {
+  if (publishedBytes > quotas.makerPublishedBytesMax) {
     refuseFull(
-      `Your compositions would write ${publishedBytes} bytes into the configs of their subjects; at most ${shares.makerPublishedBytesMax} are allowed: name fewer subjects or tools`,
+      `Your compositions would write ${publishedBytes} bytes into the configs of their subjects; at most ${quotas.makerPublishedBytesMax} are allowed: name fewer subjects or tools`,
     );
   }
 }
 
 /** Why the composition does not fit into the part of the subject's config that its maker may fill; `undefined` if it does. */
-export function findShareObstacle(
+export function findQuotaObstacle(
   subject: string,
   { id, maker = '', hostBytes = 0 }: StoredComposition,
   known: CompositionDirectory,
-  shares: ComposerShares,
+  quotas: ComposerQuotas,
 ): string | undefined {
   let bytes = hostBytes;
   for (const other of known.forSubject(subject)) {
     if (other.id !== id && (other.maker ?? '') === maker) bytes += other.hostBytes ?? 0;
   }
-  if (bytes <= shares.makerConfigBytesMax) return undefined;
-  return `your compositions would fill ${bytes} bytes of this user's config; at most ${shares.makerConfigBytesMax} are allowed for one maker`;
+  if (bytes <= quotas.makerConfigBytesMax) return undefined;
+  return `your compositions would fill ${bytes} bytes of this user's config; at most ${quotas.makerConfigBytesMax} are allowed for one maker`;
 }
 
 /**
  * Those of one subject's virtual hosts (JSON by id) that are within their makers' quotas now. Others have outgrown them,
  * because servers have more curation than when the compositions were written.
  */
-export function hostsWithinShares(
+export function hostsWithinQuotas(
   compositions: readonly StoredComposition[],
   hosts: ReadonlyMap<string, string>,
-  { makerConfigBytesMax }: Pick<ComposerShares, 'makerConfigBytesMax'>,
+  { makerConfigBytesMax }: Pick<ComposerQuotas, 'makerConfigBytesMax'>,
 ): Map<string, string> {
   const bytesByMaker = new Map<string, number>();
   const fitting = new Map<string, string>();

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { limits, type Logger } from '../../shared/index.js';
 import { RECORDS_AT_ONCE_MAX, type RecordStore, walkRecords } from '../../store/index.js';
-import type { ComposerShares } from '../../config/index.js';
+import type { ComposerQuotas } from '../../config/index.js';
 import type { Exposure, BackendConfig } from '../../user-config/index.js';
 import { type Change, ChangeOutcome } from '../common/change.js';
 import { ownershipAfter, ownershipOfNew, refuseForeignTeam } from '../common/principal.js';
@@ -23,7 +23,7 @@ import {
   ToolNames,
 } from './composed-backends.js';
 import { checkCompositionInput } from './composition-input.js';
-import { findShareObstacle, refuseAboveQuota } from './composition-quota.js';
+import { findQuotaObstacle, refuseAboveQuota } from './composition-quota.js';
 import {
   type ComposedServer,
   type Composition,
@@ -39,7 +39,7 @@ import { Publisher, virtualHostJson } from './publisher.js';
 import { isPattern, matchesAny, includesAllTools } from './tool-patterns.js';
 
 /** @param tool a name, or a pattern, which must match a tool unless it is `*`. */
-function exists(tool: string, names: ReadonlySet<string>): boolean {
+function toolExists(tool: string, names: ReadonlySet<string>): boolean {
   if (includesAllTools([tool])) return true;
   return isPattern(tool) ? matchesAny(tool, names) : names.has(tool);
 }
@@ -59,7 +59,7 @@ interface CompositionsOptions {
   readonly records: RecordStore;
   readonly directory: Directory;
   readonly registry: Registry;
-  readonly shares: ComposerShares;
+  readonly quotas: ComposerQuotas;
   readonly logger: Logger;
   /** `PUBLISH_REPAIR_MS` by default. */
   readonly repairIntervalMs?: number;
@@ -88,7 +88,7 @@ export class Compositions {
     this.#options = options;
     this.#compositions = new Collection<StoredComposition, StoredComposition>(records, {
       ...{ noun: 'composition', prefix: COMPOSITIONS, indices: ['composition-names/'] },
-      thingOf: (composition) => composition,
+      entityOf: (composition) => composition,
       namesOf: ({ name }) => [name],
       tagOf: compositionTag,
       takenMessage: (name) => `A composition named ${name} already exists`,
@@ -138,7 +138,7 @@ export class Compositions {
     const { exposure, subjects = [maker], description = '', team, ...checked } = checkCompositionInput(input);
     refuseForeignTeam(change.caller, team);
     await this.#options.directory.sync();
-    const { compositionsMax } = this.#options.shares;
+    const { compositionsMax } = this.#options.quotas;
     if (this.#options.directory.compositions.size >= compositionsMax) {
       throw new ControlPlaneFault('compositions-full', `There can be no more than ${compositionsMax} compositions`);
     }
@@ -146,7 +146,7 @@ export class Compositions {
     const ownership = ownershipOfNew(change.caller, team);
     const draft = { id, ...checked, description, ...storedExposure(exposure), subjects, ...ownership, maker };
     const now = new Date().toISOString();
-    const composition = await this.#checked({ ...draft, createdAt: now, updatedAt: now }, input.isForced);
+    const composition = await this.#checkedRecord({ ...draft, createdAt: now, updatedAt: now }, input.isForced);
     const job = createJob({ subjects });
     await this.#compositions.insert(checked.name, change, async () => ({ after: composition, job }));
     return this.#onChanged(composition, 'composition created', job, change);
@@ -164,7 +164,7 @@ export class Compositions {
       const ownership = ownershipAfter(before.row, team);
       const changed = { ...checked, description, ...storedExposure(exposure), subjects, ...ownership, maker };
       const next = { ...known, ...changed, updatedAt: new Date().toISOString() };
-      const after = await this.#checked(next, input.isForced, before.row);
+      const after = await this.#checkedRecord(next, input.isForced, before.row);
       await this.#compositions.refuseTakenName(checked.name, known.id);
       return { after, job: createJob({ subjects: [...new Set([...known.subjects, ...subjects])] }) };
     });
@@ -254,7 +254,7 @@ export class Compositions {
   }
 
   /** The record to store, unless it must be refused. @param known the record as stored now. */
-  async #checked(
+  async #checkedRecord(
     draft: Omit<StoredComposition, 'servers'> & { readonly servers: readonly ComposedServer[] },
     isForced = false,
     known?: StoredComposition,
@@ -298,7 +298,7 @@ export class Compositions {
       if (server === undefined || server.lastSeen === null) continue;
       const names = await this.#names.of(server);
       const named = new Set(known.find((before) => before.id === id)?.tools);
-      const missing = tools.findIndex((tool) => !named.has(tool) && !exists(tool, names));
+      const missing = tools.findIndex((tool) => !named.has(tool) && !toolExists(tool, names));
       const tool = tools[missing];
       if (tool === undefined) continue;
       const advice = 'correct it, refresh the server, or use force=true (--force) to name it anyway';
@@ -318,12 +318,12 @@ export class Compositions {
     const excessBytes = encodeComposition(composition).length - limits.compositionBytesMax;
     if (excessBytes > 0) refuseMember('servers', `and subjects must be shorter by ${excessBytes} bytes together`);
     const { compositions } = this.#options.directory;
-    refuseAboveQuota(composition, compositions, this.#options.shares);
+    refuseAboveQuota(composition, compositions, this.#options.quotas);
     const clash = findClash(matches);
     if (clash !== '') refuseMember('servers', `have a conflict: ${clash}`);
     for (const [index, subject] of composition.subjects.entries()) {
       const obstacle =
-        findShareObstacle(subject, composition, compositions, this.#options.shares) ??
+        findQuotaObstacle(subject, composition, compositions, this.#options.quotas) ??
         (published.includes(subject) ? undefined : await this.#publisher.findObstacle(subject, composition.id, json));
       if (obstacle !== undefined) refuseMember(`subjects.${index}`, `cannot be published to: ${obstacle}`);
     }
@@ -343,7 +343,7 @@ export class Compositions {
   async #findMissing(match: MatchedServer): Promise<Composition['missingTools']> {
     const { composed, server } = match;
     const names = isCallable(server) ? await this.#names.of(server) : undefined;
-    const missing = composed.tools.filter((tool) => names === undefined || !exists(tool, names));
+    const missing = composed.tools.filter((tool) => names === undefined || !toolExists(tool, names));
     return missing.map((tool) => ({ server: nameOf(match), tool }));
   }
 }

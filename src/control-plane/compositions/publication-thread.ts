@@ -1,5 +1,5 @@
 // Entry of the thread that plans large publications; piscina calls it.
-import { ownedBuffer, planPublication, type PublicationPlan, type PublicationState } from './publication.js';
+import { toBuffer, planPublication, type PublicationPlan, type PublicationState } from './publication.js';
 
 export interface PublicationTask {
   readonly state: PublicationState;
@@ -8,5 +8,5 @@ export interface PublicationTask {
 
 export default function plan({ state, wanted }: PublicationTask): PublicationPlan {
   const { subject, record, config } = state;
-  return planPublication({ subject, record: ownedBuffer(record), config: ownedBuffer(config) }, wanted);
+  return planPublication({ subject, record: toBuffer(record), config: toBuffer(config) }, wanted);
 }

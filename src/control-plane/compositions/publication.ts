@@ -104,7 +104,7 @@ function recordOf(record: PublicationRecord): Buffer | undefined {
 }
 
 /** A thread receives and returns a buffer as a plain array. */
-export function ownedBuffer(bytes: Uint8Array | undefined): Buffer | undefined {
+export function toBuffer(bytes: Uint8Array | undefined): Buffer | undefined {
   return bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 

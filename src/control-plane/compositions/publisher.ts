@@ -2,7 +2,7 @@
 // next request (specification 3). What to publish follows from the store alone, so many publishers may run at once. A
 // user config and its publication record change in one swap. Compositions and servers may be on other nodes of a Redis
 // cluster, so they are read again after the swap: a publisher that finds a change starts over.
-import type { ComposerShares } from '../../config/index.js';
+import type { ComposerQuotas } from '../../config/index.js';
 import { TurnScheduler } from '../../fair/index.js';
 import { limits, subjectHash, type Logger } from '../../shared/index.js';
 import { type RecordStore, retrySwap } from '../../store/index.js';
@@ -11,13 +11,13 @@ import type { ChangeOutcome } from '../common/change.js';
 import type { Directory } from '../registry/directory.js';
 import { composeBackends, matchServers, type MatchedServer, type ToolNames } from './composed-backends.js';
 import type { StoredComposition } from './composition.js';
-import { hostsWithinShares } from './composition-quota.js';
+import { hostsWithinQuotas } from './composition-quota.js';
 import { CoalescedRuns } from '../mirror/coalesced-runs.js';
 import type { PublicationTask } from './publication-thread.js';
 import {
   changesOf,
   jobChangeAfterRun,
-  ownedBuffer,
+  toBuffer,
   planPublication,
   userConfigKey,
   type PublicationJob,
@@ -33,7 +33,7 @@ interface PublisherParts {
   readonly directory: Directory;
   readonly names: ToolNames;
   readonly logger: Logger;
-  readonly shares: Pick<ComposerShares, 'makerConfigBytesMax'>;
+  readonly quotas: Pick<ComposerQuotas, 'makerConfigBytesMax'>;
 }
 
 /** A composition's virtual host as JSON. */
@@ -167,8 +167,8 @@ export class Publisher {
   ): Promise<PublicationPlan & { readonly obstacle?: string }> {
     const plan = await this.#planFor(state, wanted);
     if (plan.kind !== 'obstructed') return plan;
-    const { directory, shares } = this.#parts;
-    const fitting = hostsWithinShares(directory.compositions.forSubject(state.subject), wanted, shares);
+    const { directory, quotas } = this.#parts;
+    const fitting = hostsWithinQuotas(directory.compositions.forSubject(state.subject), wanted, quotas);
     const own = checkedId === undefined ? undefined : wanted.get(checkedId);
     if (own !== undefined) fitting.set(checkedId!, own);
     if (fitting.size === wanted.size) return plan;
@@ -188,7 +188,7 @@ export class Publisher {
     }
     const plan = await this.#thread.run({ state, wanted });
     if (plan.kind !== 'stale') return plan;
-    return { ...plan, record: ownedBuffer(plan.record), config: ownedBuffer(plan.config) };
+    return { ...plan, record: toBuffer(plan.record), config: toBuffer(plan.config) };
   }
 
   async #readState(subject: string): Promise<PublicationState> {

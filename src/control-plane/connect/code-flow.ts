@@ -1,7 +1,7 @@
 // The authorization-code flow with PKCE (RFC 6749, 7636, 8707, 9207), for users who connect a backend and for people who
 // sign in to the console: makes the URL at the authorization server, and exchanges the code for tokens. Cold path.
 import type { AuthorizationServer, TokenEndpointResponse } from 'oauth4webapi';
-import { type ClientAuthentication, oauthAnswer, errorCodeText, clientAuth } from '../../credentials/index.js';
+import { type ClientAuthentication, correctedAnswer, errorCodeText, clientAuth } from '../../credentials/index.js';
 import type { ConnectFetch } from './connect-fetch.js';
 
 /** Seconds by which an issuer's clock may differ from this one when an ID token is checked. */
@@ -62,7 +62,7 @@ export async function exchangeCode(
       [oauth.allowInsecureRequests]: true,
     },
   );
-  const read = await oauthAnswer(answer, nonce === undefined ? 'token' : 'sign-in');
+  const read = await correctedAnswer(answer, nonce === undefined ? 'token' : 'sign-in');
   const idToken = nonce === undefined ? {} : { expectedNonce: nonce, requireIdToken: true };
   return oauth.processAuthorizationCodeResponse(server, named, read, idToken);
 }

@@ -1,13 +1,13 @@
 // The gateway's own clients at authorization servers (RFC 7591), for backends whose `auth` names no client: one for each
 // backend, registered when first needed, and sealed in the store. Cold path.
-import { SealedRecords } from './connect-records.js';
+import { SealedRecords } from './consent-records.js';
 import {
   type SecretKeys,
   CLIENT_PREFIX,
   keyHashOf,
   type ClientAuthentication,
   type GrantClient,
-  oauthAnswer,
+  correctedAnswer,
   errorCodeText,
 } from '../../credentials/index.js';
 import { limits } from '../../shared/index.js';
@@ -109,7 +109,7 @@ async function register(
       { [oauth.customFetch]: fetch.fetch, [oauth.allowInsecureRequests]: true },
     );
     return oauth
-      .processDynamicClientRegistrationResponse(await oauthAnswer(answer, 'registration'))
+      .processDynamicClientRegistrationResponse(await correctedAnswer(answer, 'registration'))
       .catch((error: unknown) => {
         const code = errorCodeText(error) ?? '';
         // Some servers refuse to register clients for the scopes of the resources behind them, and grant these anyway.

@@ -28,8 +28,8 @@ const BOUNDS: AdminBounds = {
 /** Dataplanes that are asked at once, the first by address. The others count as silent. */
 const MACHINES_MAX = 32;
 
-export interface Answers<Value> {
-  readonly told: readonly {
+export interface DataplaneAnswers<Value> {
+  readonly answered: readonly {
     /** The number of the dataplane in the order of addresses, from 1; `''` if there is only one. */
     readonly machine: string;
     /** For admins only. */
@@ -45,7 +45,7 @@ export function slotName<Slot>(machine: string, slot: Slot): Slot | string {
   return machine === '' ? slot : `${machine}/${String(slot)}`;
 }
 
-export function slotsNamed<Row extends { readonly slot: number }>(machine: string, rows: readonly Row[]) {
+export function withSlotNames<Row extends { readonly slot: number }>(machine: string, rows: readonly Row[]) {
   return rows.map((row) => ({ ...row, slot: slotName(machine, row.slot) }));
 }
 
@@ -67,7 +67,12 @@ export class AdminClient {
    * @param otherStatus a status besides 200 whose body has this shape.
    * @returns the answers that are not 404, in the order of addresses.
    */
-  async ask<Value>(path: string, shape: Shape<Value>, subject?: string, otherStatus = 200): Promise<Answers<Value>> {
+  async ask<Value>(
+    path: string,
+    shape: Shape<Value>,
+    subject?: string,
+    otherStatus = 200,
+  ): Promise<DataplaneAnswers<Value>> {
     if (subject !== undefined && !this.#requests.tryTake(subject))
       throw new ControlPlaneFault('dataplane-busy', 'Too many questions to the dataplane at once: try again');
     try {
@@ -83,7 +88,7 @@ export class AdminClient {
       const failed = answers.filter((answer) => answer.status === 'rejected');
       if (failed.length === answers.length) throw failed[0]!.reason;
       return {
-        told: asked.flatMap((machine, index) => {
+        answered: asked.flatMap((machine, index) => {
           const answer = answers[index]!;
           if (answer.status === 'rejected' || answer.value === undefined) return [];
           return [{ ...machine, value: answer.value }];
@@ -134,7 +139,7 @@ export class AdminClient {
     return new ControlPlaneFault(
       'dataplane-unreachable',
       'The dataplane’s admin listener does not respond: admins can see why',
-      { wordsForAdmins: `The admin listener at ${this.#originOf(host)} does not respond: ${why}; ${advice}` },
+      { messageForAdmins: `The admin listener at ${this.#originOf(host)} does not respond: ${why}; ${advice}` },
     );
   }
 
@@ -162,9 +167,9 @@ function faultOf(status: number, value: unknown): ControlPlaneFault {
   const { detail } = Object(value) as { readonly detail?: unknown };
   const reason = typeof detail === 'string' ? detail.slice(0, DETAIL_CHARS_MAX) : `status ${status}`;
   const busy = 'The dataplane cannot answer now: try again';
-  if (status === 503) return new ControlPlaneFault('dataplane-busy', busy, { wordsForAdmins: reason });
+  if (status === 503) return new ControlPlaneFault('dataplane-busy', busy, { messageForAdmins: reason });
   const words = 'The dataplane’s admin listener refused the question';
-  return new ControlPlaneFault('dataplane-refused', words, { wordsForAdmins: `${words}: ${reason}` });
+  return new ControlPlaneFault('dataplane-refused', words, { messageForAdmins: `${words}: ${reason}` });
 }
 
 const ACCEPT = { accept: 'application/json' };

@@ -13,7 +13,7 @@ import {
 import { Figures, Interval, loadOf, type LoadRow, type DataplaneLoad } from '../../metrics/index.js';
 import { PassThrough, type Readable } from 'node:stream';
 import { Quota } from '../../fair/index.js';
-import { slotName, slotsNamed, type AdminClient, type Answers } from './admin-client.js';
+import { slotName, withSlotNames, type AdminClient, type DataplaneAnswers } from './admin-client.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 
 /** Interval at which figures are read while somebody watches them. */
@@ -111,26 +111,26 @@ export class LiveFigures {
         this.#adminClient.ask('/workers', workersShape),
         this.#adminClient.ask('/ready', readyShape, undefined, 503),
       ]);
-      if (metrics.told.length * workers.told.length * ready.told.length === 0)
+      if (metrics.answered.length * workers.answered.length * ready.answered.length === 0)
         throw new ControlPlaneFault('dataplane-refused', NO_FIGURES);
-      const now = new Figures(metrics.told.flatMap(figuresOf), performance.now());
-      const machines = metrics.told.map(({ address }) => address).join();
+      const now = new Figures(metrics.answered.flatMap(figuresOf), performance.now());
+      const machines = metrics.answered.map(({ address }) => address).join();
       const previous = this.#previous;
       this.#previous = { figures: now, machines };
       // Rates need two readings of the same dataplanes.
       if (previous?.machines !== machines) return this.#send(() => COMMENT);
-      const rows = workers.told.flatMap(({ machine, value }) => slotsNamed(machine, value.workers));
+      const rows = workers.answered.flatMap(({ machine, value }) => withSlotNames(machine, value.workers));
       const load = loadOf(new Interval(previous.figures, now), rows);
       const at = new Date().toISOString();
       const { obstacles, degraded } = readinessOf(ready);
       const [forAdmins, forOthers] = [true, false].map((isAdmin) => {
-        return eventOf('load', { at, ...liveView(load, isAdmin), ...troubles(obstacles, degraded, isAdmin) });
+        return eventOf('load', { at, ...liveView(load, isAdmin), ...shownProblems(obstacles, degraded, isAdmin) });
       });
       this.#send((isAdmin) => (isAdmin ? forAdmins! : forOthers!));
     } catch (error) {
       this.#previous = undefined;
       if (!(error instanceof ControlPlaneFault)) throw error;
-      this.#send((isAdmin) => eventOf('fault', { detail: isAdmin ? error.wordsForAdmins : error.message }));
+      this.#send((isAdmin) => eventOf('fault', { detail: isAdmin ? error.messageForAdmins : error.message }));
     }
   }
 
@@ -169,10 +169,10 @@ function rowOf({ name, requestsPerSecond, failuresPerSecond, p99S }: LoadRow): o
   return { name, requestsPerSecond, failuresPerSecond, p99Ms: inMs(p99S) };
 }
 
-type Told<Value> = Answers<Value>['told'][number];
+type Answer<Value> = DataplaneAnswers<Value>['answered'][number];
 
 /** Makes the names of workers unique among all dataplanes. */
-function figuresOf({ machine, value }: Told<DataplaneFigures>): DataplaneFigures {
+function figuresOf({ machine, value }: Answer<DataplaneFigures>): DataplaneFigures {
   return value.map(({ name, values }) => ({
     name,
     values: values.map(({ labels, ...rest }) => {
@@ -182,27 +182,27 @@ function figuresOf({ machine, value }: Told<DataplaneFigures>): DataplaneFigures
   }));
 }
 
-interface Trouble {
+interface Problem {
   readonly code: string;
   readonly message: string;
 }
 
 /** While one dataplane is ready, what keeps others from being ready is a loss of capacity. */
-function readinessOf({ told, silent }: Answers<DataplaneReadiness>) {
-  const messagesNamed = (machine: string, address: string, each: readonly Trouble[]): readonly Trouble[] =>
+function readinessOf({ answered, silent }: DataplaneAnswers<DataplaneReadiness>) {
+  const messagesNamed = (machine: string, address: string, each: readonly Problem[]): readonly Problem[] =>
     machine === '' ? each : each.map(({ code, message }) => ({ code, message: `${address}: ${message}` }));
-  const obstacles = told.flatMap(({ machine, address, value }) => messagesNamed(machine, address, value.obstacles));
+  const obstacles = answered.flatMap(({ machine, address, value }) => messagesNamed(machine, address, value.obstacles));
   const degraded = [
-    ...told.flatMap(({ machine, address, value }) => messagesNamed(machine, address, value.degraded)),
+    ...answered.flatMap(({ machine, address, value }) => messagesNamed(machine, address, value.degraded)),
     ...silent.map(({ address }) => ({ code: 'dataplane-silent', message: `${address} does not respond` })),
   ];
-  const isReady = told.some(({ value }) => value.obstacles.length === 0);
+  const isReady = answered.some(({ value }) => value.obstacles.length === 0);
   return isReady ? { obstacles: [], degraded: [...obstacles, ...degraded] } : { obstacles, degraded };
 }
 
 /** Only admins get messages, which may contain addresses. */
-function troubles(obstacles: readonly Trouble[], degraded: readonly Trouble[], isAdmin: boolean): object {
-  const shown = ({ code, message }: Trouble): object => ({ code, message: isAdmin ? message : '' });
+function shownProblems(obstacles: readonly Problem[], degraded: readonly Problem[], isAdmin: boolean): object {
+  const shown = ({ code, message }: Problem): object => ({ code, message: isAdmin ? message : '' });
   return { obstacles: obstacles.map(shown), degraded: degraded.map(shown) };
 }
 

@@ -33,10 +33,10 @@ function escape(text: string): string {
 }
 
 /** The value of the cookie; `''` if none of this name matches the pattern. */
-export function cookieIn({ headers: { cookie = '' } }: FastifyRequest, name: string, form: RegExp): string {
+export function cookieIn({ headers: { cookie = '' } }: FastifyRequest, name: string, pattern: RegExp): string {
   for (const pair of cookie.split(/; */)) {
     const [each, value = ''] = pair.split('=', 2);
-    if (each === name && form.test(value)) return value;
+    if (each === name && pattern.test(value)) return value;
   }
   return '';
 }

@@ -3,14 +3,14 @@ import type { FastifyRequest } from 'fastify';
 import { isRoleEnough } from '../../config/index.js';
 import { ControlPlaneFault, notFound } from '../common/control-plane-fault.js';
 import { refuseUnowned } from '../common/principal.js';
-import type { Connect, Revocation } from '../connect/connect.js';
+import type { ConsentFlow, Revocation } from '../connect/consent-flow.js';
 import type { ServerRecord } from '../records/server-record.js';
 import { roleRefusal } from './control-plane-admission.js';
-import { operationsOf, jsonAnswer, jsonListAnswer, pageAnswer, parameterOf } from './operation.js';
+import { operationsOf, jsonAnswer, jsonListAnswer, pageAnswer, pathParameter } from './operation.js';
 
 export const CONNECT_OFF = 'Servers cannot be connected here: that needs --connect-url and --secrets-key-file';
 
-function requireConnect(connect: Connect | undefined): Connect {
+function requireConnect(connect: ConsentFlow | undefined): ConsentFlow {
   if (connect === undefined) throw new ControlPlaneFault('invalid', CONNECT_OFF, { status: 503 });
   return connect;
 }
@@ -34,7 +34,7 @@ export const connectionOperations = operationsOf('connections', {
     answers: [jsonAnswer(200, 'The link.', 'ConnectionLink')],
     refusals: [404, 422, 503],
     handle: async ({ connect, registry }, request) => {
-      const reference = parameterOf(request, 'server');
+      const reference = pathParameter(request, 'server');
       const { probes = false } = (request.body ?? {}) as { readonly probes?: boolean };
       const found = await registry.find(reference);
       if (found === undefined) throw notFound('server', reference);
@@ -71,7 +71,7 @@ export const connectionOperations = operationsOf('connections', {
     ],
     refusals: [404, 503],
     handle: async ({ connect }, request, _reply, { outcome }) => {
-      const server = parameterOf(request, 'server');
+      const server = pathParameter(request, 'server');
       const connections = requireConnect(connect);
       let revocation: Revocation | 'missing' = 'missing';
       const forget = async (): Promise<boolean> => {

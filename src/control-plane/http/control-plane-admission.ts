@@ -71,8 +71,8 @@ export class ControlPlaneAdmission {
       throw refusedBy(this.#withChallenge(request, tokenRefusals[verified.reason]), { why: verified.cause });
     }
     if (verified === undefined) return NOBODY;
-    const { subject: name, standing } = verified;
-    return { subject: name, caller: standing && { subject: name, ...standing } };
+    const { subject: name, roleAndTeams } = verified;
+    return { subject: name, caller: roleAndTeams && { subject: name, ...roleAndTeams } };
   }
 
   checkRole(request: FastifyRequest, { role = 'any' }: FastifyContextConfig): void {

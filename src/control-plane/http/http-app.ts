@@ -187,7 +187,7 @@ function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply,
   // fastify would close the connection while the body is incomplete, and a client that is still sending would not see the
   // response. Node.js discards the rest of the body.
   reply.removeHeader('connection');
-  const detail = isAdmin(request.caller) ? fault.wordsForAdmins : fault.message;
+  const detail = isAdmin(request.caller) ? fault.messageForAdmins : fault.message;
   void reply.code(fault.status).headers(fault.headers).type('application/json').send({ detail });
 }
 

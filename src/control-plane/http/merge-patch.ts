@@ -69,10 +69,10 @@ function merged(target: unknown, patch: unknown, depth = 0): unknown {
 }
 
 /** The patched entity as the input that replaces it, validated like the body of a replacement. */
-export function applyPatch(request: FastifyRequest, thing: object, schema: 'ServerInput' | 'CompositionInput') {
+export function applyPatch(request: FastifyRequest, entity: object, schema: 'ServerInput' | 'CompositionInput') {
   const properties: Readonly<Record<string, JsonSchema>> = schemas[schema].properties;
   // Members that another version has stored stay in the record, and are not validated.
-  const current = Object.entries(thing).filter(
+  const current = Object.entries(entity).filter(
     ([name]) => properties[name]?.['readOnly'] === undefined && name in properties,
   );
   const whole = merged(Object.fromEntries(current), request.body);

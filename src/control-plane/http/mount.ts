@@ -14,7 +14,7 @@ import {
   type Handle,
   type Operation,
   type OperationParts,
-  parameterOf,
+  pathParameter,
 } from './operation.js';
 import { operations } from './operations.js';
 import type { JsonSchema } from '../common/schema-parts.js';
@@ -130,7 +130,7 @@ export async function mountMcpRoutes(app: FastifyInstance, mcp: ServedMcp): Prom
           const { subject, raw, id, query } = request;
           const { exposure } = query as { readonly exposure?: Exposure };
           if (!isComposition) mcp.handleAggregate(subject, raw, reply.raw, id, exposure);
-          else mcp.handleComposition(parameterOf(request, 'composition'), subject, raw, reply.raw, id);
+          else mcp.handleComposition(pathParameter(request, 'composition'), subject, raw, reply.raw, id);
         },
       });
     }

@@ -6,12 +6,12 @@ import type { Role } from '../../config/index.js';
 import type { AuditRecords, RecordStore } from '../../store/index.js';
 import type { Change } from '../common/change.js';
 import type { Compositions } from '../compositions/compositions.js';
-import type { Connect } from '../connect/connect.js';
+import type { ConsentFlow } from '../connect/consent-flow.js';
 import type { RecentRequests } from '../../observation/index.js';
 import type { AdminClient } from '../dataplane/admin-client.js';
 import type { LiveFigures } from '../dataplane/live-figures.js';
 import type { Registry } from '../registry/registry.js';
-import type { SignIn } from '../sign-in/sign-in.js';
+import type { SignInFlow } from '../sign-in/sign-in-flow.js';
 import type { ControlPlaneAdmission } from './control-plane-admission.js';
 import type { JsonSchema } from '../common/schema-parts.js';
 import type { Page } from '../mirror/named-mirror.js';
@@ -49,9 +49,9 @@ export interface OperationParts {
   >;
   readonly compositions: Pick<Compositions, 'list' | 'find' | 'create' | 'replace' | 'remove' | 'countUnpublished'>;
   /** `undefined` if users cannot connect servers. */
-  readonly connect?: Connect | undefined;
+  readonly connect?: ConsentFlow | undefined;
   /** `undefined` if people sign in to the console only with a token. */
-  readonly signIn?: SignIn | undefined;
+  readonly signIn?: SignInFlow | undefined;
   /** `undefined` if no dataplane is known. */
   readonly adminClient?: Pick<AdminClient, 'ask'> | undefined;
   /** Requests to the control plane's own MCP endpoints. */
@@ -147,7 +147,7 @@ export function itemsOf<Item>(request: FastifyRequest, reply: FastifyReply, { it
   return items;
 }
 
-export function parameterOf({ params }: FastifyRequest, name: string): string {
+export function pathParameter({ params }: FastifyRequest, name: string): string {
   return (params as Readonly<Record<string, string>>)[name] ?? '';
 }
 

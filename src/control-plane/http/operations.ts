@@ -3,7 +3,7 @@
 import { LATEST_PROTOCOL_VERSION } from '../../mcp/index.js';
 import { PROGRAM_VERSION } from '../../shared/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
-import { compositionOperations } from './thing-operations.js';
+import { compositionOperations } from './crud-operations.js';
 import { connectionOperations } from './connection-operations.js';
 import { operationsOf, type Operation, aggregateQuery, jsonAnswer, pageAnswer } from './operation.js';
 import { serverOperations } from './server-operations.js';

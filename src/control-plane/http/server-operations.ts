@@ -11,12 +11,12 @@ import {
   jsonListAnswer,
   pageHeaders,
   pageQuery,
-  parameterOf,
+  pathParameter,
 } from './operation.js';
-import { thingOperations } from './thing-operations.js';
+import { crudOperations } from './crud-operations.js';
 import type { SchemaName } from './schemas.js';
 
-const { create, read, replace, patch, remove } = thingOperations<ServerRecord, ServerInput>({
+const { create, read, replace, patch, remove } = crudOperations<ServerRecord, ServerInput>({
   noun: 'server',
   schema: 'Server',
   created: 'The server is registered.',
@@ -40,7 +40,7 @@ function readList(list: ListName, schema: SchemaName) {
     refusals: [404],
     handle: async ({ registry }, request, reply) => {
       reply.type('application/json');
-      return registry.listJson(parameterOf(request, 'server'), list);
+      return registry.listJson(pathParameter(request, 'server'), list);
     },
   } as const satisfies Partial<Operation>;
 }
@@ -111,7 +111,7 @@ export const serverOperations = operationsOf('servers', {
       unpublishedChange('RefreshReport'),
     ],
     refusals: [404, 409],
-    handle: async ({ registry }, request, _reply, change) => registry.refresh(parameterOf(request, 'server'), change),
+    handle: async ({ registry }, request, _reply, change) => registry.refresh(pathParameter(request, 'server'), change),
   },
   'GET /servers/{server}/health': {
     id: 'listHealth',
@@ -120,7 +120,7 @@ export const serverOperations = operationsOf('servers', {
     description: 'One entry for each probe whose result differs from that of the probe before.',
     answers: [jsonListAnswer('Health history.', 'HealthEntry')],
     refusals: [404],
-    handle: async ({ registry }, request) => registry.health(parameterOf(request, 'server')),
+    handle: async ({ registry }, request) => registry.health(pathParameter(request, 'server')),
   },
   'GET /servers/{server}/tools': {
     ...readList('tools', 'Tool'),

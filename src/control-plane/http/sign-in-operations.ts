@@ -2,7 +2,7 @@
 // no script can read binds a sign-in to its browser.
 import type { FastifyReply } from 'fastify';
 import { limits } from '../../shared/index.js';
-import type { SignIn } from '../sign-in/sign-in.js';
+import type { SignInFlow } from '../sign-in/sign-in-flow.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { cookieIn, setCookie } from './browser-parts.js';
 import { operationsOf, jsonAnswer } from './operation.js';
@@ -10,18 +10,18 @@ import { operationsOf, jsonAnswer } from './operation.js';
 const COOKIE = 'switchyard-sign-in';
 const COOKIE_VALUE = /^[\w-]{1,2048}$/;
 
-function required(signIn: SignIn | undefined): SignIn {
+function requireSignIn(signIn: SignInFlow | undefined): SignInFlow {
   if (signIn === undefined)
     throw new ControlPlaneFault('not-found', 'The console has no issuer to sign in at: that needs --sign-in-issuer');
   return signIn;
 }
 
 /** Over TLS, the prefix guarantees that this very host has set the cookie. */
-function cookieName({ isTls }: SignIn): string {
+function cookieName({ isTls }: SignInFlow): string {
   return isTls ? `__Host-${COOKIE}` : COOKIE;
 }
 
-function setSignInCookie(reply: FastifyReply, signIn: SignIn, value: string, maxAgeMs: number): void {
+function setSignInCookie(reply: FastifyReply, signIn: SignInFlow, value: string, maxAgeMs: number): void {
   setCookie(reply, cookieName(signIn), value, { path: '/', maxAgeMs, sameSite: 'Strict', isTls: signIn.isTls });
 }
 
@@ -43,8 +43,8 @@ export const signInOperations = operationsOf('documentation', {
     answers: [jsonAnswer(200, 'Where it goes on.', 'SignInBeginning')],
     refusals: [404, 503],
     handle: async (parts, request, reply) => {
-      const signIn = required(parts.signIn);
-      const { url, sealed } = await signIn.begin(request.ip);
+      const signIn = requireSignIn(parts.signIn);
+      const { url, sealed } = await signIn.start(request.ip);
       setSignInCookie(reply, signIn, sealed, limits.personMsMax);
       return { url };
     },
@@ -58,11 +58,11 @@ export const signInOperations = operationsOf('documentation', {
     answers: [jsonAnswer(200, 'A token of the issuer, for this interface.', 'SignedIn')],
     refusals: [403, 404, 422, 503],
     handle: async (parts, request, reply) => {
-      const signIn = required(parts.signIn);
+      const signIn = requireSignIn(parts.signIn);
       const { query } = request.body as { readonly query: string };
       const sealed = cookieIn(request, cookieName(signIn), COOKIE_VALUE);
       const removeCookie = (): void => setSignInCookie(reply, signIn, '', 0);
-      const { token, signOutUrl } = await signIn.end(query, sealed, request.ip, removeCookie);
+      const { token, signOutUrl } = await signIn.complete(query, sealed, request.ip, removeCookie);
       return { token, sign_out_url: signOutUrl ?? null };
     },
   },

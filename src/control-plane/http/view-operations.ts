@@ -14,8 +14,16 @@ import type { AuditEntry } from '../../store/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import type { PageQuery } from '../mirror/named-mirror.js';
 import { isAdmin, mayChange, type Principal } from '../common/principal.js';
-import { slotName, slotsNamed, type AdminClient, type Answers } from '../dataplane/admin-client.js';
-import { operationsOf, itemsOf, jsonAnswer, jsonListAnswer, nextLink, pageHeaders, parameterOf } from './operation.js';
+import { slotName, withSlotNames, type AdminClient, type DataplaneAnswers } from '../dataplane/admin-client.js';
+import {
+  operationsOf,
+  itemsOf,
+  jsonAnswer,
+  jsonListAnswer,
+  nextLink,
+  pageHeaders,
+  pathParameter,
+} from './operation.js';
 
 const subjectDescription = 'If left out, the caller’s own. Only admins may ask about other subjects.';
 const text = { type: 'string', maxLength: limits.pathParameterCharsMax };
@@ -41,7 +49,7 @@ const UNKNOWN_REQUEST =
   'No recent request with this id: each process remembers only its latest requests with a valid token, and only admins see those of other subjects';
 
 /** The subject that a view is about. Throws unless the caller may see it. */
-function askedSubject(request: FastifyRequest, subject: string): string {
+function permittedSubject(request: FastifyRequest, subject: string): string {
   if (isAdmin(request.caller) || subject === request.subject) return subject;
   throw new ControlPlaneFault('role-missing', 'Asking about other subjects requires the role admin: leave subject out');
 }
@@ -59,7 +67,7 @@ export function maySee(caller: Principal | undefined, { kind, subject, owner, te
 const DATAPLANE_UNNAMED =
   'This control plane does not know the dataplane’s admin listener: start it with --dataplane-admin-address, e.g. 127.0.0.1:8002';
 
-function required<Part>(part: Part | undefined): Part {
+function requireDataplane<Part>(part: Part | undefined): Part {
   if (part === undefined) throw new ControlPlaneFault('dataplane-unnamed', DATAPLANE_UNNAMED);
   return part;
 }
@@ -70,16 +78,16 @@ interface View {
 }
 
 /** Throws if no dataplane has the view. @returns the answers, and which workers and dataplanes did not respond. */
-function requireViews<Told extends View>({ told, silent }: Answers<Told>) {
-  if (told.length === 0)
+function requireViews<Told extends View>({ answered, silent }: DataplaneAnswers<Told>) {
+  if (answered.length === 0)
     throw new ControlPlaneFault('dataplane-refused', 'The dataplane has no such view: it may be an older version');
-  const slots = told.flatMap(({ machine, value }) => value.silent.map((slot) => slotName(machine, slot)));
-  return { told, silent: [...slots, ...silent.map(({ machine }) => machine)] };
+  const slots = answered.flatMap(({ machine, value }) => value.silent.map((slot) => slotName(machine, slot)));
+  return { answered, silent: [...slots, ...silent.map(({ machine }) => machine)] };
 }
 
 async function requestsOfDataplane(adminClient: Pick<AdminClient, 'ask'>, subject: string, id: string) {
-  const { told, silent } = await adminClient.ask(`/requests/${encodeURIComponent(id)}`, requestsShape, subject);
-  const found = told.flatMap(({ machine, value }) => slotsNamed(machine, value.requests));
+  const { answered, silent } = await adminClient.ask(`/requests/${encodeURIComponent(id)}`, requestsShape, subject);
+  const found = answered.flatMap(({ machine, value }) => withSlotNames(machine, value.requests));
   // A silent dataplane may have served it.
   if (found.length === 0 && silent.length > 0) throw new ControlPlaneFault('dataplane-unreachable', SOME_SILENT);
   return found.map((request) => ({ plane: 'dataplane', ...request }));
@@ -89,14 +97,14 @@ async function requestsOfDataplane(adminClient: Pick<AdminClient, 'ask'>, subjec
  * One page of sessions. Those of several dataplanes follow each other, so that a page is of one dataplane.
  * @param from the dataplane that the cursor names; `''` for the first page.
  */
-function pageOf(told: Answers<DataplaneSessions>['told'], from: string) {
-  const withSome = told.filter(({ value }) => value.total > 0);
+function pageOf(answered: DataplaneAnswers<DataplaneSessions>['answered'], from: string) {
+  const withSome = answered.filter(({ value }) => value.total > 0);
   // If only one dataplane is left, the page is that one's, whatever the cursor names.
-  const page = from === '' ? withSome[0] : told.find(({ machine }) => machine === from || machine === '');
+  const page = from === '' ? withSome[0] : answered.find(({ machine }) => machine === from || machine === '');
   const after = withSome.find(({ machine }) => Number(machine) > Number(page?.machine ?? from));
   const first = after && `${after.machine}/${FIRST_CURSOR}`;
   return {
-    sessions: page === undefined ? [] : slotsNamed(page.machine, page.value.sessions),
+    sessions: page === undefined ? [] : withSlotNames(page.machine, page.value.sessions),
     total: withSome.reduce((sum, { value }) => sum + value.total, 0),
     next: page?.value.next === undefined ? first : slotName(page.machine, page.value.next),
   };
@@ -136,11 +144,13 @@ export const viewOperations = operationsOf('views', {
     refusals: [404, 422, 503],
     handle: async ({ adminClient }, request) => {
       const { subject: named = request.subject, virtualHost, tool = '' } = request.query as ExplainQuery;
-      const subject = askedSubject(request, named);
+      const subject = permittedSubject(request, named);
       const query = new URLSearchParams({ subject, virtual_host: virtualHost, tool });
       const path = `/explain?${query.toString()}`;
-      const { told, silent } = requireViews(await required(adminClient).ask(path, explanationShape, request.subject));
-      const workers = told.flatMap(({ machine, value }) => slotsNamed(machine, value.workers));
+      const { answered, silent } = requireViews(
+        await requireDataplane(adminClient).ask(path, explanationShape, request.subject),
+      );
+      const workers = answered.flatMap(({ machine, value }) => withSlotNames(machine, value.workers));
       return { subject, virtualHost, tool, workers, silent };
     },
   },
@@ -171,13 +181,15 @@ export const viewOperations = operationsOf('views', {
     refusals: [404, 422, 503],
     handle: async ({ adminClient }, request, reply) => {
       const query = request.query as SessionsQuery;
-      const subject = askedSubject(request, query.subject ?? (isAdmin(request.caller) ? '' : request.subject));
+      const subject = permittedSubject(request, query.subject ?? (isAdmin(request.caller) ? '' : request.subject));
       const { session = '', limit = limits.viewPageMax } = query;
       const [cursor = '', machine = ''] = (query.cursor ?? '').split('/').reverse();
       const parameters = Object.entries({ subject, session, cursor, limit: String(limit) });
       const path = `/sessions?${new URLSearchParams(parameters.filter(([, value]) => value !== '')).toString()}`;
-      const { told, silent } = requireViews(await required(adminClient).ask(path, sessionsShape, request.subject));
-      const { next, ...page } = pageOf(told, machine);
+      const { answered, silent } = requireViews(
+        await requireDataplane(adminClient).ask(path, sessionsShape, request.subject),
+      );
+      const { next, ...page } = pageOf(answered, machine);
       if (next !== undefined) reply.header('link', nextLink(request.url, next));
       return { ...page, silent };
     },
@@ -192,9 +204,10 @@ export const viewOperations = operationsOf('views', {
     refusals: [404, 503],
     // The dataplane is asked only if this process knows no such request.
     handle: async ({ adminClient, recent }, request) => {
-      const id = parameterOf(request, 'request');
+      const id = pathParameter(request, 'request');
       const own = (recent?.find(id) ?? []).map(describeRequest);
-      const found = own.length > 0 ? own : await requestsOfDataplane(required(adminClient), request.subject, id);
+      const found =
+        own.length > 0 ? own : await requestsOfDataplane(requireDataplane(adminClient), request.subject, id);
       const mine = subjectHash(request.subject);
       const requests = isAdmin(request.caller) ? found : found.filter(({ subject }) => subject === mine);
       if (requests.length === 0) throw new ControlPlaneFault('not-found', UNKNOWN_REQUEST);
@@ -216,7 +229,7 @@ export const viewOperations = operationsOf('views', {
     ],
     refusals: [404, 503],
     handle: async ({ live }, request, reply) => {
-      const watched = required(live);
+      const watched = requireDataplane(live);
       if (request.method === 'HEAD') return '';
       const stream = watched.open(request.subject, isAdmin(request.caller));
       if (stream === undefined) throw new ControlPlaneFault('live-full', TOO_MANY);

@@ -169,8 +169,8 @@ export class McpEndpoints {
     this.#deadlines.stop();
   }
 
-  #handle(asked: RequestedHost, request: IncomingMessage, response: ServerResponse, requestId: string): void {
-    void this.#pipeline.onRequest(asked, this.#exchanges.open(request, response, requestId));
+  #handle(requested: RequestedHost, request: IncomingMessage, response: ServerResponse, requestId: string): void {
+    void this.#pipeline.onRequest(requested, this.#exchanges.open(request, response, requestId));
   }
 
   async #currentHost(subject: string, virtualHostId: string): Promise<CurrentHost> {

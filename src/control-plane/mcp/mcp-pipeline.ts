@@ -60,25 +60,25 @@ export class McpPipeline {
     this.#parts = parts;
   }
 
-  async onRequest(asked: RequestedHost, exchange: EdgeExchange): Promise<void> {
-    const refusal = await this.#onAdmission(asked, exchange);
-    if (refusal !== undefined) this.#refuse(asked, exchange, refusal);
+  async onRequest(requested: RequestedHost, exchange: EdgeExchange): Promise<void> {
+    const refusal = await this.#onAdmission(requested, exchange);
+    if (refusal !== undefined) this.#refuse(requested, exchange, refusal);
   }
 
   /** @returns why the request is refused; `undefined` once the relay has it. So do the next steps. */
-  async #onAdmission(asked: RequestedHost, exchange: EdgeExchange): Promise<Refusal | undefined> {
+  async #onAdmission(requested: RequestedHost, exchange: EdgeExchange): Promise<Refusal | undefined> {
     exchange.incoming.hold();
-    const virtualHost = await this.#admit(asked);
+    const virtualHost = await this.#admit(requested);
     if ('status' in virtualHost) return virtualHost;
-    const forms = checkTransport(exchange.request, exchange.head);
-    if (typeof forms !== 'string') return this.#refusalByHead(exchange, asked.subject, forms);
-    const body = await receiveBody(exchange, asked.subject, forms);
-    return this.#onReceived(exchange, { subject: asked.subject, virtualHost }, body);
+    const acceptedTypes = checkTransport(exchange.request, exchange.head);
+    if (typeof acceptedTypes !== 'string') return this.#refusalByHead(exchange, requested.subject, acceptedTypes);
+    const body = await receiveBody(exchange, requested.subject, acceptedTypes);
+    return this.#onReceived(exchange, { subject: requested.subject, virtualHost }, body);
   }
 
   async #onReceived(exchange: EdgeExchange, caller: Caller, body: BodyOutcome): Promise<Refusal | undefined> {
     if (body !== 'complete') return refusedBodies[body];
-    const refusal = await this.#refusalOutside(exchange, caller);
+    const refusal = await this.#refusalOutsideSession(exchange, caller);
     if (refusal === undefined) this.#toRelay(caller, exchange);
     return refusal;
   }
@@ -106,7 +106,7 @@ export class McpPipeline {
   }
 
   /** Checks version and overload for a request without a session. In a session, `checkTransport` checks the version. */
-  async #refusalOutside({ request }: EdgeExchange, { subject }: Caller): Promise<Refusal | undefined> {
+  async #refusalOutsideSession({ request }: EdgeExchange, { subject }: Caller): Promise<Refusal | undefined> {
     if (request.sessionId !== '') return undefined;
     const { protocolVersion } = request.mirror;
     const { served, overload, loadShedder } = this.#parts;
@@ -130,10 +130,14 @@ export class McpPipeline {
 }
 
 /** Never resolves if the caller disconnects. */
-async function receiveBody(exchange: EdgeExchange, subject: string, forms: AcceptedTypes): Promise<BodyOutcome> {
+async function receiveBody(
+  exchange: EdgeExchange,
+  subject: string,
+  acceptedTypes: AcceptedTypes,
+): Promise<BodyOutcome> {
   return new Promise((resolve) => {
     if (exchange.isAborted) return;
-    exchange.incoming.admit(subject, forms, []);
+    exchange.incoming.admit(subject, acceptedTypes, []);
     exchange.incoming.receive(resolve);
   });
 }

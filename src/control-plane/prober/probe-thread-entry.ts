@@ -1,13 +1,13 @@
 // Entry of the probe thread; piscina calls it.
 import type { ProbeTask } from './probe-thread.js';
-import { Prober, type Probe } from './prober.js';
+import { Prober, type ProbeResult } from './prober.js';
 import { ProberClosedError } from './probe-fault.js';
 
 let prober: Prober | undefined;
 const running = new Set<Promise<unknown>>();
 
 /** @returns `closed` for a probe that did not finish, and for `close`, after the last probe. */
-export default async function run(task: ProbeTask | 'close'): Promise<Probe | 'closed'> {
+export default async function run(task: ProbeTask | 'close'): Promise<ProbeResult | 'closed'> {
   if (task === 'close') {
     prober?.close();
     await Promise.allSettled(running);

@@ -6,7 +6,7 @@ import { MIB } from '../../shared/index.js';
 import type { ServerEndpoint, ServerTransport } from '../records/server-record.js';
 import { TaskThread } from '../../user-config/index.js';
 import { ProbeFault, ProberClosedError } from './probe-fault.js';
-import type { Probe, Prober, ProberOptions } from './prober.js';
+import type { ProbeResult, Prober, ProberOptions } from './prober.js';
 
 /** Beyond this, the thread dies, and its probes fail. */
 const PROBE_THREAD_MEMORY_BYTES_MAX = 512 * MIB;
@@ -22,7 +22,7 @@ export interface ProbeTask {
 
 export class ProbeThread {
   readonly #options: ProbeThreadOptions;
-  readonly #thread = new TaskThread<ProbeTask | 'close', Probe | 'closed'>(
+  readonly #thread = new TaskThread<ProbeTask | 'close', ProbeResult | 'closed'>(
     new URL('./probe-thread-entry.js', import.meta.url),
     {
       ...{ concurrentTasksPerWorker: Infinity, maxQueue: Infinity, idleTimeout: Infinity },
@@ -36,11 +36,11 @@ export class ProbeThread {
   }
 
   /** Rejects with a `ProberClosedError` only. */
-  async probe(url: string, authHeaders: readonly string[] = [], transport?: ServerTransport): Promise<Probe> {
+  async probe(url: string, authHeaders: readonly string[] = [], transport?: ServerTransport): Promise<ProbeResult> {
     if (this.#isClosed) throw new ProberClosedError();
     const task = { options: this.#options, url, authHeaders, transport };
     // Most likely the thread was out of memory.
-    const died: Probe = { kind: 'failed', reason: new ProbeFault('answer-too-large').message };
+    const died: ProbeResult = { kind: 'failed', reason: new ProbeFault('answer-too-large').message };
     const probe = await this.#thread.run(task).catch(() => (this.#isClosed ? 'closed' : died));
     if (probe === 'closed') throw new ProberClosedError();
     return probe;
@@ -71,7 +71,7 @@ export class CredentialedProber {
     this.#means = means;
   }
 
-  async probe({ url, transport, auth }: ServerEndpoint): Promise<Probe> {
+  async probe({ url, transport, auth }: ServerEndpoint): Promise<ProbeResult> {
     const { origin, pathname, search } = new URL(url);
     const backend = { name: '', target: { origin, path: pathname + search } };
     const credentials = Credentials.of(auth ?? undefined, backend, PROBE_SUBJECT, this.#means);

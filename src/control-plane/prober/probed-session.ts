@@ -62,7 +62,7 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
   capabilities: Members = {};
   #handshakeResult: Buffer | undefined;
   /** Ends the request in progress. */
-  #giveUp: (() => void) | undefined;
+  #abortRequest: (() => void) | undefined;
 
   constructor(means: UpstreamMeans, backend: CompiledBackend) {
     super(means, PROBER, backend, INTRODUCTION, AMPLE_MEMORY);
@@ -119,16 +119,16 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
     if (this.state !== 'open') throw new ProbeFault('session-lost');
     return new Promise<Answer>((resolve, reject) => {
       const request = ask(resolve, reject);
-      this.#giveUp = () => {
+      this.#abortRequest = () => {
         request.abort();
         reject(new ProbeFault('session-lost'));
       };
-    }).finally(() => (this.#giveUp = undefined));
+    }).finally(() => (this.#abortRequest = undefined));
   }
 
   /** Also ends the request in progress. */
   override close(...args: Parameters<UpstreamSession['close']>): void {
-    this.#giveUp?.();
+    this.#abortRequest?.();
     super.close(...args);
   }
 }

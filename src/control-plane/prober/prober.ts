@@ -110,7 +110,7 @@ export interface ServerFindings {
   readonly lists: AllLists;
 }
 
-export type Probe =
+export type ProbeResult =
   | { readonly kind: 'reached'; readonly findings: ServerFindings }
   /** The reason is for people, and contains no URL. */
   | { readonly kind: 'failed'; readonly reason: string };
@@ -152,7 +152,7 @@ export class Prober {
     url: string,
     authHeaders: readonly string[] = [],
     transport: ServerTransport = 'STREAMABLEHTTP',
-  ): Promise<Probe> {
+  ): Promise<ProbeResult> {
     if (this.#isClosed) throw new ProberClosedError();
     const { deadlineMs, mode = 'plain-text-or-tls', authorities } = this.#options;
     const http = new BoundedHttp(new Http1Upstream({ connectTimeoutMs: deadlineMs, names: this.#names, authorities }));

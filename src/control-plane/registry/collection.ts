@@ -7,20 +7,20 @@ import { ControlPlaneFault, notFound } from '../common/control-plane-fault.js';
 import { refuseForeignTeam, refuseUnowned, type Ownership } from '../common/principal.js';
 import { jobChangeToAdd, type PublicationJob } from '../compositions/publication.js';
 
-interface Thing extends Ownership {
+interface Entity extends Ownership {
   readonly id: string;
   readonly name: string;
 }
 
-interface CollectionKind<Row, Shown extends Thing> {
+interface CollectionKind<Row, Shown extends Entity> {
   readonly noun: 'server' | 'composition';
   readonly prefix: string;
   /** Prefixes of the keys of names, in the order in which a reference is looked up. */
   readonly indices: readonly string[];
-  readonly thingOf: (row: Row) => Shown;
+  readonly entityOf: (row: Row) => Shown;
   /** The names in the order of the indices. */
-  readonly namesOf: (thing: Shown) => readonly string[];
-  readonly tagOf: (thing: Shown) => string;
+  readonly namesOf: (entity: Shown) => readonly string[];
+  readonly tagOf: (entity: Shown) => string;
   /** The error message if another entity has the name. */
   readonly takenMessage: (name: string) => string;
 }
@@ -44,7 +44,7 @@ const ID = /^[0-9a-f]{32}$/;
 /** Whatever does not look like an id or name refers to nothing, and may not even be a valid key. */
 const REFERENCE = /^[a-z0-9_.\- ]{1,100}$/;
 
-export class Collection<Row, Shown extends Thing> {
+export class Collection<Row, Shown extends Entity> {
   protected readonly records: RecordStore;
   readonly #kind: CollectionKind<Row, Shown>;
 
@@ -60,7 +60,7 @@ export class Collection<Row, Shown extends Thing> {
     const byId = ID.test(folded) ? await this.load(folded) : undefined;
     if (byId !== undefined) return byId;
     for (const index of this.#kind.indices) {
-      const id = await this.ownerOf(folded, index);
+      const id = await this.idOfName(folded, index);
       if (id !== undefined) return this.load(id);
     }
     return undefined;
@@ -79,13 +79,13 @@ export class Collection<Row, Shown extends Thing> {
   }
 
   /** @param index the prefix of the names' keys; by default that of the first kind of names. */
-  async ownerOf(name: string, index = this.#kind.indices[0]!): Promise<string | undefined> {
+  async idOfName(name: string, index = this.#kind.indices[0]!): Promise<string | undefined> {
     return (await this.records.read(keyOf(index, name.toLowerCase())))?.toString();
   }
 
   /** Fault: `name-taken`. @param id of the entity that may have the name. */
   async refuseTakenName(name: string, id?: string): Promise<void> {
-    const owner = await this.ownerOf(name);
+    const owner = await this.idOfName(name);
     if (owner !== undefined && owner !== id) throw new ControlPlaneFault('name-taken', this.#kind.takenMessage(name));
   }
 
@@ -97,7 +97,7 @@ export class Collection<Row, Shown extends Thing> {
   ): Promise<Decided> {
     return retrySwap(async () => {
       await this.refuseTakenName(name);
-      return this.make(undefined, await decide(), change);
+      return this.commit(undefined, await decide(), change);
     });
   }
 
@@ -112,28 +112,28 @@ export class Collection<Row, Shown extends Thing> {
     team: string | null | undefined,
     decide: (before: Snapshot<Row>) => Promise<Decided>,
   ): Promise<Decided> {
-    const { noun, thingOf, tagOf } = this.#kind;
+    const { noun, entityOf, tagOf } = this.#kind;
     let known = reference;
     return retrySwap(async () => {
       const before = await this.require(known);
-      const thing = thingOf(before.row);
-      known = thing.id;
-      refuseUnowned(noun, thing, change.caller);
-      refuseForeignTeam(change.caller, team, thing.team);
-      refuseChanged(change, noun, thing.name, tagOf(thing));
-      return this.make(before, await decide(before), change);
+      const entity = entityOf(before.row);
+      known = entity.id;
+      refuseUnowned(noun, entity, change.caller);
+      refuseForeignTeam(change.caller, team, entity.team);
+      refuseChanged(change, noun, entity.name, tagOf(entity));
+      return this.commit(before, await decide(before), change);
     });
   }
 
   /** Stores the decision. @returns `undefined` if the entity was changed or one of its names taken meanwhile. */
-  async make<Decided extends Decision<Row>>(
+  async commit<Decided extends Decision<Row>>(
     before: Snapshot<Row> | undefined,
     decided: Decided,
     { outcome = new ChangeOutcome() }: Change,
   ): Promise<Decided | undefined> {
-    const { thingOf } = this.#kind;
+    const { entityOf } = this.#kind;
     const { after, job, audited } = decided;
-    const [auditedBefore, auditedAfter] = audited ?? [before && thingOf(before.row), after && thingOf(after)];
+    const [auditedBefore, auditedAfter] = audited ?? [before && entityOf(before.row), after && entityOf(after)];
     const changes = await this.changesOf(before, decided);
     if (job !== undefined) changes.push(jobChangeToAdd(job));
     const isMade = await outcome.record(auditedBefore, auditedAfter, async () => this.records.swap(changes));
@@ -145,8 +145,8 @@ export class Collection<Row, Shown extends Thing> {
     { after }: Decision<Row>,
     isLogged = true,
   ): Promise<RecordChange[]> {
-    const { prefix, indices, thingOf, namesOf } = this.#kind;
-    const [old, next] = [before && thingOf(before.row), after && thingOf(after)];
+    const { prefix, indices, entityOf, namesOf } = this.#kind;
+    const [old, next] = [before && entityOf(before.row), after && entityOf(after)];
     const { id } = (next ?? old)!;
     const [oldNames, names] = [old && namesOf(old), next && namesOf(next)];
     const moves = indices.flatMap((index, at) => moveName(index, oldNames?.[at], names?.[at], id));

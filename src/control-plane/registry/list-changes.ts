@@ -43,7 +43,7 @@ function reportedCounts(changes: ServerChanges = new Map()): ReportedCounts {
 }
 
 /** What a probe changed. */
-export interface Settlement {
+export interface ProbeEffect {
   /** `undefined`: the server was removed meanwhile. */
   readonly record: ServerRecord | undefined;
   /** `undefined`: the server's endpoint changed while it was probed, so the probe says nothing about it. */
@@ -60,7 +60,7 @@ export function auditedRefresh({ record: { id, name, status } }: StoredServer, c
 }
 
 /** The result of a refresh. Throws `not-found` if the server was removed meanwhile. */
-export function reportOf(probed: ServerRecord, { record, changes }: Settlement, durationMs: number): RefreshReport {
+export function reportOf(probed: ServerRecord, { record, changes }: ProbeEffect, durationMs: number): RefreshReport {
   if (record === undefined) throw notFound('server', probed.name);
   const moved = 'its URL, transport or auth changed while it was being read: refresh it again';
   const error = changes === undefined ? moved : record.lastError;

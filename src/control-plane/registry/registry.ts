@@ -11,7 +11,7 @@ import { ownershipAfter, ownershipOfNew, refuseForeignTeam, refuseUnowned } from
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { cursorAfter, type Page, type PageQuery } from '../mirror/named-mirror.js';
 import type { CredentialedProber } from '../prober/probe-thread.js';
-import type { Probe } from '../prober/prober.js';
+import type { ProbeResult } from '../prober/prober.js';
 import {
   type AllLists,
   type HealthEntry,
@@ -25,7 +25,7 @@ import {
 } from '../records/server-record.js';
 import {
   afterProbe,
-  type FailurePatience,
+  type FailureTolerance,
   listsOf,
   type StoredServer,
   newServer,
@@ -37,7 +37,7 @@ import type { Directory } from './directory.js';
 import type { KnownServer, ServerCounts } from './server-directory.js';
 import { checkServerInput, prefixOf, refuseTakenPrefix, withPrefixForClients } from './server-input.js';
 import { ServerStorage } from './server-storage.js';
-import { logLevelOf, auditedRefresh, reportOf, type ServerChanges, type Settlement } from './list-changes.js';
+import { logLevelOf, auditedRefresh, reportOf, type ServerChanges, type ProbeEffect } from './list-changes.js';
 
 interface RegistryOptions {
   readonly records: RecordStore;
@@ -170,7 +170,7 @@ export class Registry {
    */
   async replace(reference: string, input: ServerInput, change: Change = {}): Promise<ServerRecord> {
     const checked = checkServerInput(input);
-    let probe: Probe | undefined;
+    let probe: ProbeResult | undefined;
     const { after, job } = await this.#servers.change(reference, change, checked.team, async (before) => {
       const { record } = before.row;
       const { id, name, slug } = record;
@@ -215,7 +215,7 @@ export class Registry {
     try {
       const startedAtMs = performance.now();
       const probe = await this.#options.prober.probe(record);
-      const settlement = await this.#settle(record, probe, 'at-once', outcome);
+      const settlement = await this.#applyProbe(record, probe, 'at-once', outcome);
       const report = reportOf(record, settlement, performance.now() - startedAtMs);
       const { id, name, status } = record;
       outcome.recordMade({ id, name, status }, { id, name, ...report });
@@ -272,22 +272,22 @@ export class Registry {
   async #checkHealth(server: KnownServer): Promise<void> {
     // The refresh will have a newer result.
     if (this.#refreshing.has(server.id)) return;
-    await this.#settle(server, await this.#options.prober.probe(server), 'patient');
+    await this.#applyProbe(server, await this.#options.prober.probe(server), 'patient');
   }
 
-  async #settle(
+  async #applyProbe(
     probed: Pick<ServerRecord, 'id' | 'url' | 'transport' | 'auth'>,
-    probe: Probe,
-    patience: FailurePatience,
+    probe: ProbeResult,
+    tolerance: FailureTolerance,
     outcome = new ChangeOutcome(),
-  ): Promise<Settlement> {
+  ): Promise<ProbeEffect> {
     return retrySwap(async () => {
       const before = await this.#servers.load(probed.id);
       // The server was removed or replaced while it was probed.
       if (before === undefined || !isSameEndpoint(before.row.record, probed)) return { record: before?.row.record };
       const { row } = before;
       const lists = listsOf(probe);
-      const after = afterProbe(row, probe, patience, new Date().toISOString());
+      const after = afterProbe(row, probe, tolerance, new Date().toISOString());
       const changes = await this.#servers.compareLists(row, after, lists);
       if (changes.has('tools')) await this.#options.directory.sync();
       // Compositions are published again when a server is first reached; those with patterns also when its tools change.
@@ -297,9 +297,9 @@ export class Registry {
       const job = isNew || mayChangeMatches ? createJob({ servers: [id, name] }) : undefined;
       const audited = [auditedRefresh(row), auditedRefresh(after, changes)] as const;
       const decided = { after, lists, job, audited };
-      if ((await this.#servers.make(before, decided, { outcome })) === undefined) return undefined;
+      if ((await this.#servers.commit(before, decided, { outcome })) === undefined) return undefined;
       if (probe.kind === 'reached') this.#warnOfMissingLists(name, lists);
-      await this.#onSettled(row, after, changes, job, outcome);
+      await this.#onProbeApplied(row, after, changes, job, outcome);
       return { record: after.record, changes };
     });
   }
@@ -311,7 +311,7 @@ export class Registry {
     this.#repeated.warn(this.#options.logger, server, { server, lists }, words);
   }
 
-  async #onSettled(
+  async #onProbeApplied(
     before: StoredServer,
     after: StoredServer,
     changes: ServerChanges,

@@ -4,7 +4,7 @@
 //   any       reached  active                            active
 //   active    failed   inactive                          active; after HEALTH_FAILURES_MAX in a row inactive
 //   inactive  failed   inactive                          inactive
-import type { Probe } from '../prober/prober.js';
+import type { ProbeResult } from '../prober/prober.js';
 import {
   type HealthEntry,
   type ServerRecord,
@@ -31,10 +31,10 @@ export const HEALTH_ENTRIES_MAX = 50;
 /** Characters kept of each reason in a health history. */
 export const HEALTH_REASON_CHARS_MAX = 300;
 
-type ProbeResult = Pick<ServerRecord, 'status' | 'reachable' | 'lastError'>;
+type HealthState = Pick<ServerRecord, 'status' | 'reachable' | 'lastError'>;
 
 /** @param before `undefined` for a new server. */
-export function isHealthChanged(before: ProbeResult | undefined, after: ProbeResult): boolean {
+export function isHealthChanged(before: HealthState | undefined, after: HealthState): boolean {
   if (before === undefined) return true;
   const { status, reachable, lastError } = after;
   return status !== before.status || reachable !== before.reachable || lastError !== before.lastError;
@@ -43,7 +43,7 @@ export function isHealthChanged(before: ProbeResult | undefined, after: ProbeRes
 /** The latest first. */
 export function addHealthEntry(
   history: readonly HealthEntry[],
-  after: ProbeResult,
+  after: HealthState,
   at: string,
 ): readonly HealthEntry[] {
   const { status, reachable, lastError } = after;
@@ -67,15 +67,20 @@ export function digestsOf({ toolsDigest, listDigests }: StoredServer): ListDiges
   return { ...listDigests, ...(toolsDigest !== undefined && { tools: toolsDigest }) };
 }
 
-export function listsOf(probe: Probe): AllLists {
+export function listsOf(probe: ProbeResult): AllLists {
   return probe.kind === 'reached' ? probe.findings.lists : NO_LISTS;
 }
 
 /** Whether one failed probe makes a server inactive, or only several in a row. */
-export type FailurePatience = 'at-once' | 'patient';
+export type FailureTolerance = 'at-once' | 'patient';
 
 /** The server after a probe. What was not read keeps its last value. */
-export function afterProbe(server: StoredServer, probe: Probe, patience: FailurePatience, now: string): StoredServer {
+export function afterProbe(
+  server: StoredServer,
+  probe: ProbeResult,
+  tolerance: FailureTolerance,
+  now: string,
+): StoredServer {
   const { record } = server;
   if (probe.kind === 'reached') {
     const { era, eras, serverInfo, capabilities } = probe.findings;
@@ -93,7 +98,7 @@ export function afterProbe(server: StoredServer, probe: Probe, patience: Failure
       listDigests: { ...server.listDigests, ...otherDigests },
     };
   }
-  const failures = patience === 'at-once' ? HEALTH_FAILURES_MAX : server.failures + 1;
+  const failures = tolerance === 'at-once' ? HEALTH_FAILURES_MAX : server.failures + 1;
   const isInactive = record.status === 'inactive' || failures >= HEALTH_FAILURES_MAX;
   return {
     ...server,

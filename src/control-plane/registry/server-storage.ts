@@ -34,7 +34,7 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
   constructor(records: RecordStore) {
     super(records, {
       ...{ noun: 'server', prefix: SERVERS, indices: ['server-names/', SLUGS] },
-      thingOf: ({ record }) => record,
+      entityOf: ({ record }) => record,
       namesOf: ({ name, slug }) => [name, slug],
       tagOf: serverETag,
       takenMessage: (name) => `A server named ${name} is already registered`,
@@ -80,7 +80,7 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
     const slug = slugOf(name);
     for (let number = 1; ; number++) {
       const numbered = number === 1 ? slug : `${slug}-${number}`;
-      if ((await this.ownerOf(numbered, SLUGS)) === undefined) return numbered;
+      if ((await this.idOfName(numbered, SLUGS)) === undefined) return numbered;
     }
   }
 

@@ -313,7 +313,7 @@ export abstract class UpstreamOpening implements Redirection {
 
   /** @returns whether the backend rejected the credentials, so that nothing was executed and another try is worthwhile. */
   tryRenewCredentials(fault: UpstreamFault, metadata: RequestMetadata): boolean {
-    return isUnauthorized(fault) && this.credentials?.refuse(metadata) === true;
+    return isUnauthorized(fault) && this.credentials?.onRejected(metadata) === true;
   }
 
   #onOpen(result: HandshakeResult, metadata: RequestMetadata): void {

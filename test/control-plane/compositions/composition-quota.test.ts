@@ -1,11 +1,11 @@
 import t from 'tap';
 import { CompositionDirectory } from '../../../src/control-plane/compositions/composition-directory.js';
-import { findShareObstacle, refuseAboveQuota } from '../../../src/control-plane/compositions/composition-quota.js';
+import { findQuotaObstacle, refuseAboveQuota } from '../../../src/control-plane/compositions/composition-quota.js';
 import { COMPOSITIONS, type StoredComposition } from '../../../src/control-plane/compositions/composition.js';
 import { limits } from '../../../src/shared/limits.js';
-import { composerShares } from '../../support/composer-shares.js';
+import { composerQuotas } from '../../support/composer-quotas.js';
 
-const shares = composerShares();
+const shares = composerQuotas();
 
 let count = 0;
 
@@ -65,11 +65,11 @@ t.test('one maker fills a part of a user config, and leaves the rest to others',
   const half = { hostBytes: shares.makerConfigBytesMax / 2 };
   const [first, second] = [composition(half), composition(half)];
   const directory = directoryOf([first, second]);
-  t.match(findShareObstacle('alice', composition({ hostBytes: 1 }), directory, shares), /for one maker/);
-  t.equal(findShareObstacle('alice', composition({ hostBytes: 1, maker: 'admin' }), directory, shares), undefined);
-  t.equal(findShareObstacle('bob', composition(half), directory, shares), undefined, 'another subject has room');
+  t.match(findQuotaObstacle('alice', composition({ hostBytes: 1 }), directory, shares), /for one maker/);
+  t.equal(findQuotaObstacle('alice', composition({ hostBytes: 1, maker: 'admin' }), directory, shares), undefined);
+  t.equal(findQuotaObstacle('bob', composition(half), directory, shares), undefined, 'another subject has room');
   t.equal(
-    findShareObstacle('alice', { ...first, hostBytes: 7 }, directory, shares),
+    findQuotaObstacle('alice', { ...first, hostBytes: 7 }, directory, shares),
     undefined,
     'one that becomes smaller',
   );

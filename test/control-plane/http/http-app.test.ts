@@ -8,7 +8,7 @@ import {
   type FaultCode,
 } from '../../../src/control-plane/common/control-plane-fault.js';
 import { type HttpApp, type HttpAppParts } from '../../../src/control-plane/http/http-app.js';
-import type { Connect } from '../../../src/control-plane/connect/connect.js';
+import type { ConsentFlow } from '../../../src/control-plane/connect/consent-flow.js';
 import { HostPolicy } from '../../../src/shared/host-policy.js';
 import { Overload, overloadBounds } from '../../../src/fair/overload.js';
 import { AccessLog } from '../../../src/observation/access-log.js';
@@ -132,8 +132,8 @@ t.test('the preflight of an allowed page is answered without a token, and of no 
 
 t.test('the form of a consent page hands over its ticket', async (t) => {
   const begun: string[][] = [];
-  const begin = async (...words: string[]): Promise<string> => (begun.push(words), 'https://idp.example/authorize?a=b');
-  const connect = { isTls: true, begin } as unknown as Connect;
+  const start = async (...words: string[]): Promise<string> => (begun.push(words), 'https://idp.example/authorize?a=b');
+  const connect = { isTls: true, start } as unknown as ConsentFlow;
   const { app } = await setStage(t, new ControlPlaneFault('not-found', 'gone'), { connect });
   const headers = { host: 'localhost', 'content-type': 'application/x-www-form-urlencoded' };
   const answer = await app.inject({ method: 'POST', url: '/connect/files', headers, payload: 'ticket=a.b%2Bc' });

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap';
 import { ProbeThread } from '../../../src/control-plane/prober/probe-thread.js';
-import { Prober, type Probe, PROBE_VALUES_MAX } from '../../../src/control-plane/prober/prober.js';
+import { Prober, type ProbeResult, PROBE_VALUES_MAX } from '../../../src/control-plane/prober/prober.js';
 import { ProberClosedError } from '../../../src/control-plane/prober/probe-fault.js';
 import { limits } from '../../../src/shared/limits.js';
 import { startMcpBackend } from '../../support/mcp-backend.js';
@@ -48,7 +48,7 @@ t.test('the thread finds what a prober finds', async (t) => {
     new Prober({ deadlineMs: AMPLE_MS }).probe(backend.url),
     openThread(t).probe(backend.url),
   ]);
-  const plain = (probe: Probe): unknown =>
+  const plain = (probe: ProbeResult): unknown =>
     probe.kind === 'reached'
       ? {
           ...probe.findings,

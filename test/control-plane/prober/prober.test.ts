@@ -7,7 +7,7 @@ import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import t, { type Test } from 'tap';
 import { z } from 'zod';
-import { Prober, type Probe, type ServerFindings } from '../../../src/control-plane/prober/prober.js';
+import { Prober, type ProbeResult, type ServerFindings } from '../../../src/control-plane/prober/prober.js';
 import { readLists } from '../../../src/control-plane/prober/item-reader.js';
 import type { ProbedServer } from '../../../src/control-plane/prober/probed-session.js';
 import { ProberClosedError } from '../../../src/control-plane/prober/probe-fault.js';
@@ -55,7 +55,7 @@ async function startRaw(t: Test, handler: RawHandler): Promise<RawBackend> {
 
 type ReadFindings = ServerFindings & { readonly tools: readonly ServerTool[] };
 
-function findingsOf(probe: Probe): ReadFindings {
+function findingsOf(probe: ProbeResult): ReadFindings {
   if (probe.kind === 'failed') throw new Error(`the probe failed: ${probe.reason}`);
   const json = Buffer.from(probe.findings.lists.tools?.json ?? '').toString();
   return { ...probe.findings, tools: JSON.parse(json) as ServerTool[] };
@@ -844,7 +844,7 @@ t.test('a server of the older transport is read over that transport alone', asyn
   const server = await startSseServer(t);
   server.accepted = 'Bearer x';
   const prober = createProber(t);
-  const probe = async (url: string): Promise<Probe> => prober.probe(url, ['authorization', 'Bearer x'], 'SSE');
+  const probe = async (url: string): Promise<ProbeResult> => prober.probe(url, ['authorization', 'Bearer x'], 'SSE');
   const { tools, serverInfo } = findingsOf(await probe(server.url));
   t.same(
     [tools.map(({ name }) => name), serverInfo],
@@ -852,7 +852,7 @@ t.test('a server of the older transport is read over that transport alone', asyn
   );
   await until(() => server.open === 0, 'the end of its stream');
   t.equal(server.opened, 1);
-  const reasonOf = (found: Probe): string => (found.kind === 'failed' ? found.reason : found.kind);
+  const reasonOf = (found: ProbeResult): string => (found.kind === 'failed' ? found.reason : found.kind);
   t.equal(reasonOf(await prober.probe(server.url, [], 'SSE')), 'it responded with HTTP status 401');
   t.match(reasonOf(await prober.probe(server.url, ['authorization', 'Bearer x'])), /HTTP status 404/);
 

@@ -1,6 +1,6 @@
 // Servers that are silent when asked for what a probe can do without: it waits for a limited time, which passes as the test says.
 import t, { type Test } from 'tap';
-import { Prober, type Probe, PROBE_ERA_MS_MAX } from '../../../src/control-plane/prober/prober.js';
+import { Prober, type ProbeResult, PROBE_ERA_MS_MAX } from '../../../src/control-plane/prober/prober.js';
 import { DeadlineWheel } from '../../../src/fair/deadline-wheel.js';
 import { limits } from '../../../src/shared/limits.js';
 import { startRawBackend, type ReceivedRequest } from '../../support/raw-backend.js';
@@ -18,7 +18,7 @@ interface Silence {
 async function probe(
   test: Test,
   silenceAt: (request: ReceivedRequest) => Silence | Promise<Silence | undefined> | undefined,
-): Promise<Probe> {
+): Promise<ProbeResult> {
   let nowMs = 0;
   const deadlines = new DeadlineWheel(10, () => nowMs);
   test.teardown(() => deadlines.stop());

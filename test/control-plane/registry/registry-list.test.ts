@@ -2,7 +2,7 @@
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { Directory } from '../../../src/control-plane/registry/directory.js';
-import { type Probe, SERVER_SELF_BYTES_MAX } from '../../../src/control-plane/prober/prober.js';
+import { type ProbeResult, SERVER_SELF_BYTES_MAX } from '../../../src/control-plane/prober/prober.js';
 import { NO_LISTS, serverListOf } from '../../../src/control-plane/records/server-record.js';
 import { Registry, type ServerQuery } from '../../../src/control-plane/registry/registry.js';
 import { RECORDS_PER_READ_MAX } from '../../../src/store/record-store.js';
@@ -13,7 +13,7 @@ import { createScratchDirectory } from '../../support/scratch-directory.js';
 async function openRegistry(t: Test, self: Readonly<Record<string, unknown>>): Promise<Registry> {
   const logger = pino({ level: 'silent' });
   const records = await openRecordStore({ kind: 'embedded', path: createScratchDirectory(t) }, logger);
-  const probe: Probe = {
+  const probe: ProbeResult = {
     kind: 'reached',
     findings: {
       era: 'legacy',

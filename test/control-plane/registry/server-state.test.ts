@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { Probe } from '../../../src/control-plane/prober/prober.js';
+import type { ProbeResult } from '../../../src/control-plane/prober/prober.js';
 import {
   type ServerRecord,
   type ServerStatus,
@@ -8,7 +8,7 @@ import {
 } from '../../../src/control-plane/records/server-record.js';
 import {
   afterProbe,
-  type FailurePatience,
+  type FailureTolerance,
   type StoredServer,
 } from '../../../src/control-plane/registry/server-state.js';
 
@@ -18,7 +18,7 @@ function list(...items: readonly string[]): ServerList {
   return { items: digests, digest: `digest of ${items.length}`, json: Buffer.from(JSON.stringify(items)) };
 }
 
-const reached: Probe = {
+const reached: ProbeResult = {
   kind: 'reached',
   findings: {
     era: 'legacy',
@@ -33,7 +33,7 @@ const reached: Probe = {
     },
   },
 };
-const failed: Probe = { kind: 'failed', reason: 'it refuses connections' };
+const failed: ProbeResult = { kind: 'failed', reason: 'it refuses connections' };
 
 function server(status: ServerStatus, failures: number): StoredServer {
   const record: ServerRecord = {
@@ -60,7 +60,7 @@ function server(status: ServerStatus, failures: number): StoredServer {
 }
 
 t.test('the state changes as in the table of the file header', async (t) => {
-  const rows: readonly [ServerStatus, number, Probe, FailurePatience, ServerStatus, number][] = [
+  const rows: readonly [ServerStatus, number, ProbeResult, FailureTolerance, ServerStatus, number][] = [
     ['active', 0, reached, 'at-once', 'active', 0],
     ['active', 2, reached, 'patient', 'active', 0],
     ['inactive', 3, reached, 'at-once', 'active', 0],

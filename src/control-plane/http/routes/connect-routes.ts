@@ -3,7 +3,7 @@
 import { randomBytes, createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { limits } from '../../../shared/index.js';
-import { CALLBACK_PATH, type Connect, type ConsentPreview } from '../../connect/connect.js';
+import { CALLBACK_PATH, type ConsentFlow, type ConsentPreview } from '../../connect/consent-flow.js';
 import { ControlPlaneFault } from '../../common/control-plane-fault.js';
 import { CONNECT_OFF } from '../connection-operations.js';
 import { cookieIn, html, Html, setCookie } from '../browser-parts.js';
@@ -35,26 +35,26 @@ function consentPage({ ticket, server, resource, scope }: ConsentPreview, ticket
   const who =
     subject === '' ? 'the control plane itself, which looks at the server and shows everybody its tools' : subject;
   return page(
-    `Connect ${shown(backendName === '' ? origin : backendName)}`,
+    `Connect ${printable(backendName === '' ? origin : backendName)}`,
     html`<p>
         The gateway asks for access to this server, to use it for you. Continue only if you have just requested this
         link yourself.
       </p>
       <dl>
         <dt>In the name of</dt>
-        <dd id="subject">${shown(who)}</dd>
+        <dd id="subject">${printable(who)}</dd>
         <dt>Server</dt>
-        <dd id="server">${shown(origin + ticket.path)}</dd>
+        <dd id="server">${printable(origin + ticket.path)}</dd>
         <dt>What is asked for</dt>
-        <dd id="scope">${scope === '' ? 'the default access of the authorization server' : shown(scope)}</dd>
+        <dd id="scope">${scope === '' ? 'the default access of the authorization server' : printable(scope)}</dd>
         <dt>For the use of</dt>
-        <dd id="resource">${resource === '' ? 'whatever the authorization server decides' : shown(resource)}</dd>
+        <dd id="resource">${resource === '' ? 'whatever the authorization server decides' : printable(resource)}</dd>
         <dt>Where you give your consent</dt>
-        <dd id="issuer">${shown(server.issuer)}</dd>
+        <dd id="issuer">${printable(server.issuer)}</dd>
       </dl>
       <form method="post">
         <input type="hidden" name="ticket" value="${ticketText}" />
-        <button type="submit">Go on at ${shown(host)}</button>
+        <button type="submit">Go on at ${printable(host)}</button>
       </form>`,
   );
 }
@@ -63,14 +63,14 @@ function consentPage({ ticket, server, resource, scope }: ConsentPreview, ticket
 function onwardPage(address: string): string {
   return page(
     'One moment',
-    html`<p><a id="onward" href="${address}">Go on at ${shown(new URL(address).host)}</a></p>`,
+    html`<p><a id="onward" href="${address}">Go on at ${printable(new URL(address).host)}</a></p>`,
     html`<meta http-equiv="refresh" content="0; url=${address}" />`,
   );
 }
 
 function connectedPage(backendName: string): string {
   return page(
-    `Connected${backendName === '' ? '' : ` ${shown(backendName)}`}`,
+    `Connected${backendName === '' ? '' : ` ${printable(backendName)}`}`,
     html`<p id="outcome">You can close this window, and go on where you came from.</p>`,
   );
 }
@@ -102,7 +102,7 @@ function page(title: string, body: Html, head = new Html('')): string {
 }
 
 /** Replaces control characters and direction marks, which could make one name look like another. */
-function shown(text: string): string {
+function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\ufffd');
 }
 
@@ -111,7 +111,7 @@ const BROWSER_BYTES = 32;
 const BROWSER = /^[\w-]{43}$/;
 
 /** @param connect `undefined` if users cannot connect servers. */
-export async function mountConnectPages(app: FastifyInstance, connect: Connect | undefined): Promise<void> {
+export async function mountConnectPages(app: FastifyInstance, connect: ConsentFlow | undefined): Promise<void> {
   await app.register(async (scope) => {
     scope.addContentTypeParser(
       'application/x-www-form-urlencoded',
@@ -136,7 +136,7 @@ export async function mountConnectPages(app: FastifyInstance, connect: Connect |
     };
     const show = asPage(async (request) => {
       const { ticket = '' } = request.query as { readonly ticket?: string };
-      const text = single(ticket);
+      const text = textOrEmpty(ticket);
       return consentPage(await requireConnect(connect).preview(serverOf(request), text), text);
     });
 
@@ -144,15 +144,15 @@ export async function mountConnectPages(app: FastifyInstance, connect: Connect |
     const begin = asPage(async (request, reply) => {
       const { isTls } = requireConnect(connect);
       const browser = browserOf(request) || randomBytes(BROWSER_BYTES).toString('base64url');
-      const ticket = new URLSearchParams(single(request.body)).get('ticket') ?? '';
-      const address = await requireConnect(connect).begin(serverOf(request), ticket, browser);
+      const ticket = new URLSearchParams(textOrEmpty(request.body)).get('ticket') ?? '';
+      const address = await requireConnect(connect).start(serverOf(request), ticket, browser);
       setCookie(reply, COOKIE, browser, { path: '/connect', maxAgeMs: limits.personMsMax, sameSite: 'Lax', isTls });
       return onwardPage(address);
     });
     scope.post('/connect/:server', { config }, begin);
     const end = asPage(async (request) => {
       const [, query = ''] = request.url.split('?', 2);
-      return connectedPage(await requireConnect(connect).end(new URLSearchParams(query), browserOf(request)));
+      return connectedPage(await requireConnect(connect).complete(new URLSearchParams(query), browserOf(request)));
     });
     // A backend may be named `callback`: then its consent page has this path.
     scope.get(CALLBACK_PATH, { config }, async (request, reply) => {
@@ -174,11 +174,11 @@ function browserOf(request: FastifyRequest): string {
   return cookieIn(request, COOKIE, BROWSER);
 }
 
-function single(value: unknown): string {
+function textOrEmpty(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-function requireConnect(connect: Connect | undefined): Connect {
+function requireConnect(connect: ConsentFlow | undefined): ConsentFlow {
   if (connect === undefined) throw new ControlPlaneFault('consent-unready', CONNECT_OFF);
   return connect;
 }

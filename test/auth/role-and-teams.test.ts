@@ -80,11 +80,11 @@ t.test('a user’s teams come from a verified token, all of them or none', async
     verifier.verify(`Bearer ${await mint({ sub: 'alice', algorithm: 'HS256', key: secret, claims })}`);
   t.strictSame(await said({ roles: 'editor', org: { teams: ['pay', 'pay', 'ops'] } }), {
     ...{ kind: 'subject', subject: 'alice' },
-    standing: { role: 'editor', teams: ['pay', 'ops'] },
+    roleAndTeams: { role: 'editor', teams: ['pay', 'ops'] },
   });
-  t.match(await said({ org: { teams: 'pay' } }), { standing: { role: undefined, teams: ['pay'] } });
+  t.match(await said({ org: { teams: 'pay' } }), { roleAndTeams: { role: undefined, teams: ['pay'] } });
   for (const teams of [7, [['pay']], ['pay', 7], many(CLAIM_VALUES_MAX + 1), { pay: true }]) {
-    t.match(await said({ org: { teams } }), { standing: { teams: [] } });
+    t.match(await said({ org: { teams } }), { roleAndTeams: { teams: [] } });
   }
   const other = mint({ sub: 'alice', algorithm: 'HS256', key: Buffer.alloc(32, 8), claims: { roles: 'admin' } });
   t.match(await verifier.verify(`Bearer ${await other}`), { kind: 'refused', reason: 'invalid' });

@@ -11,7 +11,7 @@ import {
   unpublishedChange,
   jsonAnswer,
   locationHeader,
-  parameterOf,
+  pathParameter,
   etagHeader,
   unpublishedAnswer,
   itemsOf,
@@ -25,7 +25,7 @@ import type { PageQuery } from '../mirror/named-mirror.js';
 /** How often a patch without `If-Match` is applied to a record that keeps changing. */
 const PATCH_TRIES_MAX = 10;
 
-interface ThingKind<Thing, Input> {
+interface CrudKind<Entity, Input> {
   readonly noun: 'server' | 'composition';
   readonly schema: 'Server' | 'Composition';
   readonly query?: NonNullable<Operation['query']>;
@@ -34,16 +34,16 @@ interface ThingKind<Thing, Input> {
   readonly changed: string;
   /** What members get that a patch removes. */
   readonly defaults: Partial<Input>;
-  readonly tagOf: (thing: Thing) => string;
-  find(parts: OperationParts, reference: string): Promise<Thing | undefined>;
-  create(parts: OperationParts, request: FastifyRequest, input: Input, change: Change): Promise<Thing>;
+  readonly tagOf: (entity: Entity) => string;
+  find(parts: OperationParts, reference: string): Promise<Entity | undefined>;
+  create(parts: OperationParts, request: FastifyRequest, input: Input, change: Change): Promise<Entity>;
   replace(
     parts: OperationParts,
     request: FastifyRequest,
     reference: string,
     input: Input,
     change: Change,
-  ): Promise<Thing>;
+  ): Promise<Entity>;
   remove(parts: OperationParts, reference: string, change: Change): Promise<void>;
 }
 
@@ -60,8 +60,8 @@ const removals: readonly AnswerDescription[] = [
 type Row = Omit<Operation, 'id' | 'method' | 'path' | 'tag' | 'summary'>;
 
 /** Rows of the endpoint table, without ids and summaries. */
-export function thingOperations<Thing extends { readonly id: string; readonly name: string }, Input>(
-  kind: ThingKind<Thing, Input>,
+export function crudOperations<Entity extends { readonly id: string; readonly name: string }, Input>(
+  kind: CrudKind<Entity, Input>,
 ): Readonly<Record<'create' | 'read' | 'replace' | 'patch' | 'remove', Row>> {
   const { noun, schema, query, defaults, tagOf } = kind;
   const input = `${schema}Input` as const;
@@ -72,12 +72,12 @@ export function thingOperations<Thing extends { readonly id: string; readonly na
     refusals: [404, 409, 412, 422],
     answers: [{ ...jsonAnswer(200, kind.changed, schema), headers: etagHeader }, unpublishedChange(schema, etagHeader)],
   } as const;
-  const withTag = (reply: FastifyReply, thing: Thing): Thing => {
-    reply.header('etag', tagOf(thing));
-    return thing;
+  const withTag = (reply: FastifyReply, entity: Entity): Entity => {
+    reply.header('etag', tagOf(entity));
+    return entity;
   };
-  const find = async (parts: OperationParts, request: FastifyRequest): Promise<Thing> => {
-    const reference = parameterOf(request, noun);
+  const find = async (parts: OperationParts, request: FastifyRequest): Promise<Entity> => {
+    const reference = pathParameter(request, noun);
     const found = await kind.find(parts, reference);
     if (found === undefined) throw notFound(noun, reference);
     return found;
@@ -90,9 +90,9 @@ export function thingOperations<Thing extends { readonly id: string; readonly na
         unpublishedChange(schema, locationHeader),
       ],
       handle: async (parts, request, reply, change) => {
-        const thing = await kind.create(parts, request, request.body as Input, change);
-        reply.header('location', `/${noun}s/${thing.id}`);
-        return withTag(reply, thing);
+        const entity = await kind.create(parts, request, request.body as Input, change);
+        reply.header('location', `/${noun}s/${entity.id}`);
+        return withTag(reply, entity);
       },
     },
     read: {
@@ -103,7 +103,7 @@ export function thingOperations<Thing extends { readonly id: string; readonly na
     replace: {
       ...{ ...changing, body: input },
       handle: async (parts, request, reply, change) => {
-        const reference = parameterOf(request, noun);
+        const reference = pathParameter(request, noun);
         return withTag(reply, await kind.replace(parts, request, reference, request.body as Input, change));
       },
     },
@@ -127,7 +127,7 @@ export function thingOperations<Thing extends { readonly id: string; readonly na
     },
     remove: {
       ...{ role: 'editor', isAudited: true, headers: conditionHeaders, answers: removals, refusals: [404, 412] },
-      handle: async (parts, request, _reply, change) => kind.remove(parts, parameterOf(request, noun), change),
+      handle: async (parts, request, _reply, change) => kind.remove(parts, pathParameter(request, noun), change),
     },
   };
 }
@@ -136,7 +136,7 @@ function isForced({ query }: FastifyRequest): boolean {
   return (query as { readonly force?: boolean }).force === true;
 }
 
-const { create, read, replace, patch, remove } = thingOperations<Composition, CompositionInput>({
+const { create, read, replace, patch, remove } = crudOperations<Composition, CompositionInput>({
   noun: 'composition',
   schema: 'Composition',
   query: { force: { type: 'boolean', description: 'Whether tools may be named that their server does not have.' } },

@@ -29,15 +29,15 @@ export interface PendingConsent extends ConnectTicket, DiscoveredAuthorization {
   readonly untilMs: number;
 }
 
-interface ConnectRecord {
+interface ConsentRecord {
   readonly usedTickets: readonly { readonly id: string; readonly untilMs: number }[];
   readonly begun?: PendingConsent | undefined;
 }
 
 const PREFIX = 'connects/';
 
-export class ConnectRecords {
-  readonly #sealed: SealedRecords<ConnectRecord>;
+export class ConsentRecords {
+  readonly #sealed: SealedRecords<ConsentRecord>;
   #sweptTo = '';
 
   constructor(records: RecordStore, keys: SecretKeys) {
@@ -45,7 +45,7 @@ export class ConnectRecords {
   }
 
   /** Replaces any consent in progress. Rejects with a `ControlPlaneFault` if the ticket was used, or too many were. */
-  async begin(begun: PendingConsent, nowMs: number): Promise<void> {
+  async start(begun: PendingConsent, nowMs: number): Promise<void> {
     const key = keyOf(begun.grantKey);
     await retrySwap(async () => {
       const { bytes, value } = await this.#sealed.read(key);
@@ -64,7 +64,7 @@ export class ConnectRecords {
   }
 
   /** Removes the consent. @returns `undefined` if no valid consent has this nonce. */
-  async end(grantKey: string, nonce: string, nowMs: number): Promise<PendingConsent | undefined> {
+  async take(grantKey: string, nonce: string, nowMs: number): Promise<PendingConsent | undefined> {
     const key = keyOf(grantKey);
     const { begun } = await retrySwap(async () => {
       const { bytes, value } = await this.#sealed.read(key);

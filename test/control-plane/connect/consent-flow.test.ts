@@ -8,13 +8,13 @@ import type { AddressInfo } from 'node:net';
 import { auth as askAsClient, type OAuthClientProvider } from '@modelcontextprotocol/client';
 import { pino } from 'pino';
 import t from 'tap';
-import { Connect, GRANTS_PER_SUBJECT_MAX } from '../../../src/control-plane/connect/connect.js';
+import { ConsentFlow, GRANTS_PER_SUBJECT_MAX } from '../../../src/control-plane/connect/consent-flow.js';
 import { ControlPlaneFault } from '../../../src/control-plane/common/control-plane-fault.js';
 import {
-  ConnectRecords,
+  ConsentRecords,
   type PendingConsent,
   CONNECTS_SWEPT_MAX,
-} from '../../../src/control-plane/connect/connect-records.js';
+} from '../../../src/control-plane/connect/consent-records.js';
 import { Http1Upstream } from '../../../src/http-client/http1-upstream.js';
 import { Names } from '../../../src/http-client/names/names.js';
 import { sealTicket } from '../../../src/credentials/connect-links.js';
@@ -25,7 +25,7 @@ import { limits } from '../../../src/shared/limits.js';
 import { openRecordStore, openStore } from '../../../src/store/open-store.js';
 import { Secrets } from '../../../src/credentials/secrets.js';
 import type { UserAuth } from '../../../src/user-config/auth.js';
-import { forgiven } from '../../../src/credentials/oauth-answer.js';
+import { corrections } from '../../../src/credentials/oauth-answer.js';
 import { createCertificates } from '../../support/certificates.js';
 import { startNameServer } from '../../support/name-server.js';
 import { REFUSED_HOSTS, REFUSED_NAMES } from '../../support/refused-hosts.js';
@@ -112,9 +112,9 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
   else response.writeHead(404, refusedWith).end();
 }
 
-function connectIn(mode: 'tls-only' | 'plain-text-or-tls', names = new Names(), authorities?: string): Connect {
+function connectIn(mode: 'tls-only' | 'plain-text-or-tls', names = new Names(), authorities?: string): ConsentFlow {
   const secrets = new Secrets(undefined, () => 0);
-  return new Connect({
+  return new ConsentFlow({
     connectUrl: 'http://gateway.example',
     keys,
     records,
@@ -134,7 +134,7 @@ function ticket(subject: string, auth: Partial<UserAuth> = {}, nowMs = Date.now(
 }
 
 async function callback(subject: string, auth: Partial<UserAuth> = {}): Promise<URLSearchParams> {
-  const address = new URL(await connect.begin('b', ticket(subject, auth), BROWSER));
+  const address = new URL(await connect.start('b', ticket(subject, auth), BROWSER));
   return new URLSearchParams({ code: 'c', state: address.searchParams.get('state') ?? '', iss: origin });
 }
 
@@ -175,7 +175,7 @@ t.test('metadata is asked for as JSON: there may be a page for people at the sam
 
 t.test('a user with as many grants as are kept loses the oldest', async (t) => {
   for (let i = 0; i <= GRANTS_PER_SUBJECT_MAX; i++)
-    await connect.end(await callback('dave', { scope: `s${i}` }), BROWSER);
+    await connect.complete(await callback('dave', { scope: `s${i}` }), BROWSER);
   const scopes = (await connect.list('dave')).map(({ scope }) => scope);
   t.equal(scopes.length, GRANTS_PER_SUBJECT_MAX);
   t.notOk(scopes.includes('s0'));
@@ -199,36 +199,36 @@ t.test('grants and clients are sealed again under another key, and a second run 
 });
 
 t.test('old unfinished consents are removed when new ones begin', async (t) => {
-  const begun = new ConnectRecords(records, keys);
+  const begun = new ConsentRecords(records, keys);
   const consent = (id: string, grantKey: string, untilMs: number): PendingConsent =>
     ({ id, grantKey, nonce: grantKey, untilMs }) as PendingConsent;
   const countOf = async (): Promise<number> => (await records.listKeys('connects/', '', 1_000)).length;
-  await begun.begin(consent('t1', 'grants/x/1', 2_000), 1_000);
-  t.equal((await begun.end('grants/x/1', 'grants/x/1', 1_500))?.nonce, 'grants/x/1');
-  t.equal(await begun.end('grants/x/1', 'grants/x/1', 1_500), undefined, 'once');
-  await begun.begin(consent('t2', 'grants/x/2', 2_000), 1_000);
-  t.equal(await begun.end('grants/x/2', 'grants/x/2', 2_000), undefined, 'in time');
-  await begun.begin({ ...consent('t3', 'grants/x/3', 2_000), nonce: 'earlier' }, 1_000);
-  await begun.begin({ ...consent('t4', 'grants/x/3', 2_000), nonce: 'later' }, 1_000);
+  await begun.start(consent('t1', 'grants/x/1', 2_000), 1_000);
+  t.equal((await begun.take('grants/x/1', 'grants/x/1', 1_500))?.nonce, 'grants/x/1');
+  t.equal(await begun.take('grants/x/1', 'grants/x/1', 1_500), undefined, 'once');
+  await begun.start(consent('t2', 'grants/x/2', 2_000), 1_000);
+  t.equal(await begun.take('grants/x/2', 'grants/x/2', 2_000), undefined, 'in time');
+  await begun.start({ ...consent('t3', 'grants/x/3', 2_000), nonce: 'earlier' }, 1_000);
+  await begun.start({ ...consent('t4', 'grants/x/3', 2_000), nonce: 'later' }, 1_000);
   t.equal(
-    await begun.end('grants/x/3', 'earlier', 1_500),
+    await begun.take('grants/x/3', 'earlier', 1_500),
     undefined,
     'nor with the state of one that was begun before',
   );
-  t.equal((await begun.end('grants/x/3', 'later', 1_500))?.nonce, 'later', 'which takes nothing from it');
+  t.equal((await begun.take('grants/x/3', 'later', 1_500))?.nonce, 'later', 'which takes nothing from it');
   const far = Date.now() + 10 * limits.personMsMax;
   const before = await countOf();
   for (let i = 0; i < Math.ceil(before / CONNECTS_SWEPT_MAX) + 1; i++)
-    await begun.begin(consent(`far${i}`, 'grants/x/far', far + 1_000), far);
+    await begun.start(consent(`far${i}`, 'grants/x/far', far + 1_000), far);
   t.equal(await countOf(), 1);
 });
 
 t.test('a state that was never given out ends no consent, and one that was ends it once', async (t) => {
-  const end = async (query: URLSearchParams): Promise<string> => faultOf(connect.end(query, BROWSER));
+  const end = async (query: URLSearchParams): Promise<string> => faultOf(connect.complete(query, BROWSER));
   for (const state of ['', 'made-up', 'x'.repeat(100_000)])
     t.match(await end(new URLSearchParams({ code: 'c', state, iss: origin })), /^400 .*no consent in progress/);
   const query = await callback('ivan');
-  t.match(await faultOf(connect.end(query, 'another browser')), /^403 .*another browser/);
+  t.match(await faultOf(connect.complete(query, 'another browser')), /^403 .*another browser/);
   t.match(await end(query), /^410 .*already completed/);
 });
 
@@ -289,9 +289,9 @@ t.test(
       };
       const words = await faultOf(
         (async (): Promise<void> => {
-          const address = new URL(await guarded.begin('b', sealTicket(keys, sealed, Date.now()) ?? '', BROWSER));
+          const address = new URL(await guarded.start('b', sealTicket(keys, sealed, Date.now()) ?? '', BROWSER));
           const state = address.searchParams.get('state') ?? '';
-          await guarded.end(new URLSearchParams({ code: 'c', state, iss: origin }), BROWSER);
+          await guarded.complete(new URLSearchParams({ code: 'c', state, iss: origin }), BROWSER);
         })(),
       );
       for (const name of Object.keys(changes)) Reflect.deleteProperty(said, name);
@@ -352,7 +352,7 @@ t.test('a token that no header can carry, or a refresh token too long to store, 
   const endWith = async (changes: object): Promise<string> => {
     const query = await callback('grace');
     Object.assign(said, changes);
-    const words = await faultOf(connect.end(query, BROWSER));
+    const words = await faultOf(connect.complete(query, BROWSER));
     for (const name of Object.keys(changes)) Reflect.deleteProperty(said, name);
     return words;
   };
@@ -368,21 +368,21 @@ t.test('what is forgiven of token answers and of registrations is forgiven in a 
   t.teardown(() => {
     [registered, tokenAnswer] = [{ status: 201 }, undefined];
   });
-  for (const [index, { why, sent: answerSaid, kinds }] of forgiven.entries()) {
+  for (const [index, { why, sent: answerSaid, kinds }] of corrections.entries()) {
     // At a path of its own the gateway registers itself anew.
     const path = `/forgiven-${index}`;
     const auth = { type: 'oauth2-user' } as const;
     registered = { status: 200, body: kinds.includes('registration') ? answerSaid : { client_id: 'c' } };
     tokenAnswer = kinds.includes('token') ? answerSaid : { access_token: 't' };
     const sealed = sealTicket(keys, { subject: `heidi-${index}`, backendName: 'b', origin, path, auth }, Date.now());
-    const address = new URL(await connect.begin('b', sealed ?? '', BROWSER));
+    const address = new URL(await connect.start('b', sealed ?? '', BROWSER));
     t.equal(address.searchParams.get('client_id'), 'c', why);
     const state = address.searchParams.get('state') ?? '';
-    t.equal(await connect.end(new URLSearchParams({ code: 'c', state, iss: origin }), BROWSER), 'b', why);
+    t.equal(await connect.complete(new URLSearchParams({ code: 'c', state, iss: origin }), BROWSER), 'b', why);
   }
   tokenAnswer = { access_token: 't', token_type: 'mac' };
   t.match(
-    await faultOf(connect.end(await callback('heidi'), BROWSER)),
+    await faultOf(connect.complete(await callback('heidi'), BROWSER)),
     /^502 The authorization server did not respond/,
   );
 });
@@ -392,7 +392,7 @@ t.test('a registration that fails is told by its own reason', async (t) => {
   const wordsOf = async (path: string): Promise<string> => {
     const auth = { type: 'oauth2-user' } as const;
     const sealed = sealTicket(keys, { subject: 'ivan', backendName: 'b', origin, path, auth }, Date.now());
-    return faultOf(connect.begin('b', sealed ?? '', BROWSER));
+    return faultOf(connect.start('b', sealed ?? '', BROWSER));
   };
   registered = { status: 400, body: { error: 'invalid_redirect_uri' } };
   t.match(await wordsOf('/refused'), /^502 .*refused \(invalid_redirect_uri\)/);
@@ -407,14 +407,14 @@ t.test(
   async (t) => {
     asked = '';
     const auth = { resource: false } as const;
-    const address = new URL(await connect.begin('b', ticket('judy', auth), BROWSER));
+    const address = new URL(await connect.start('b', ticket('judy', auth), BROWSER));
     t.notOk(address.searchParams.has('resource'));
     const state = address.searchParams.get('state') ?? '';
-    await connect.end(new URLSearchParams({ code: 'c', state, iss: origin }), BROWSER);
+    await connect.complete(new URLSearchParams({ code: 'c', state, iss: origin }), BROWSER);
     t.match(asked, /grant_type=authorization_code/);
     t.notMatch(asked, /resource/);
     t.equal((await connect.preview('b', ticket('judy', auth))).resource, '');
-    const named = new URL(await connect.begin('b', ticket('judy'), BROWSER));
+    const named = new URL(await connect.start('b', ticket('judy'), BROWSER));
     t.equal(named.searchParams.get('resource'), `${origin}/mcp`, 'otherwise it is');
   },
 );
@@ -478,19 +478,19 @@ t.test('as directly: scopes are asked for and registered, so that tokens can be 
       path: `/scopes-${index}`,
       auth: { type: 'oauth2-user' },
     } as const;
-    const address = new URL(await connect.begin('b', sealTicket(keys, sealed, Date.now()) ?? '', BROWSER));
+    const address = new URL(await connect.start('b', sealTicket(keys, sealed, Date.now()) ?? '', BROWSER));
     for (const name of ['scope', 'prompt', 'code_challenge_method'])
       t.equal(address.searchParams.get(name), expected.get(name), `${name}: ${of}`);
     t.equal(wishes.at(-1)?.['scope'], registeredScope, `registered: ${of}`);
   }
-  const own = new URL(await connect.begin('b', ticket('mallory', { scope: 'mine' }), BROWSER));
+  const own = new URL(await connect.start('b', ticket('mallory', { scope: 'mine' }), BROWSER));
   t.equal(own.searchParams.get('scope'), 'mine', 'what the config says is asked for as it is');
   const { registrations } = answered;
-  await connect.begin('b', ticket('niaj', { scope: 'mine' }), BROWSER);
+  await connect.start('b', ticket('niaj', { scope: 'mine' }), BROWSER);
   t.equal(answered.registrations, registrations, 'registered once');
-  await connect.begin('b', ticket('niaj', { scope: 'mine more' }), BROWSER);
+  await connect.start('b', ticket('niaj', { scope: 'mine more' }), BROWSER);
   t.equal(answered.registrations, registrations + 1, 'but for other scopes');
-  const without = new URL(await connect.begin('b', ticket('niaj', { scope: 'unregistrable' }), BROWSER));
+  const without = new URL(await connect.start('b', ticket('niaj', { scope: 'unregistrable' }), BROWSER));
   t.equal(without.searchParams.get('scope'), 'unregistrable', 'asked for, though the server registers nobody for it');
   t.notOk(wishes.at(-1)?.['scope']);
 });
@@ -504,7 +504,7 @@ t.test('as directly: a provider of OpenID Connect supports PKCE without a word',
   Object.assign(said, { ...OPENID, code_challenge_methods_supported: undefined });
   published = '/.well-known/openid-configuration';
   const expected = await directly();
-  const through = new URL(await connect.begin('b', ticket('olivia'), BROWSER)).searchParams;
+  const through = new URL(await connect.start('b', ticket('olivia'), BROWSER)).searchParams;
   t.equal(typeof expected === 'string' ? expected : expected.get('code_challenge_method'), 'S256', 'directly');
   t.equal(through.get('code_challenge_method'), 'S256', 'through the gateway');
   said['code_challenge_methods_supported'] = ['plain'];

@@ -25,7 +25,7 @@ import { type RecordStore, retrySwap } from '../../store/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { authorizationUrl, createVerifier, describeError, exchangeCode } from './code-flow.js';
 import { ConnectFetch, unusableResponse, type ConnectFetchMeans } from './connect-fetch.js';
-import { ConnectRecords, type PendingConsent } from './connect-records.js';
+import { ConsentRecords, type PendingConsent } from './consent-records.js';
 import { discoverAuthorization, type DiscoveredAuthorization } from './discovery.js';
 import { RegisteredClients } from './registered-clients.js';
 
@@ -37,7 +37,7 @@ export type Revocation = 'revoked' | 'unoffered' | 'failed';
 
 /** Revokes the refresh token (RFC 7009), which revokes everything from the same consent at most servers. */
 async function revokeGrant(
-  means: ConnectOptions,
+  means: ConsentOptions,
   { subject, issuer, revocationEndpoint, client, backendUrl, refreshToken, accessToken }: UserGrant,
 ): Promise<Revocation> {
   if (revocationEndpoint === undefined) return 'unoffered';
@@ -71,7 +71,7 @@ export const GRANTS_PER_SUBJECT_MAX = 64;
 /** Grants of the control plane itself, for probes. Beyond that, the oldest is removed. */
 const GRANTS_OF_PROBES_MAX = 1_024;
 
-interface ConnectOptions extends ConnectFetchMeans {
+interface ConsentOptions extends ConnectFetchMeans {
   /** Scheme, host and port of this control plane for browsers. */
   readonly connectUrl: string;
   readonly keys: SecretKeys;
@@ -91,16 +91,16 @@ const STATE_USE = 'connect state';
 const NONCE_BYTES = 32;
 const STATE_CHARS_MAX = 1_024;
 
-export class Connect {
-  readonly #options: ConnectOptions;
-  readonly #consents: ConnectRecords;
+export class ConsentFlow {
+  readonly #options: ConsentOptions;
+  readonly #consents: ConsentRecords;
   readonly #clients: RegisteredClients;
   readonly links: ConnectLinks;
 
-  constructor(options: ConnectOptions) {
+  constructor(options: ConsentOptions) {
     const { records, keys, connectUrl } = options;
     this.#options = options;
-    this.#consents = new ConnectRecords(records, keys);
+    this.#consents = new ConsentRecords(records, keys);
     this.#clients = new RegisteredClients(records, keys);
     this.links = new ConnectLinks(connectUrl, keys);
   }
@@ -116,7 +116,7 @@ export class Connect {
   }
 
   /** @param browser a secret of this browser. @returns the URL at the authorization server. */
-  async begin(server: string, ticketText: string, browser: string): Promise<string> {
+  async start(server: string, ticketText: string, browser: string): Promise<string> {
     const ticket = this.#openTicketFor(server, ticketText);
     const fetch = this.#fetchFor(ticket);
     const found = await discoverAuthorization(fetch, ticket, ticket.auth);
@@ -127,15 +127,15 @@ export class Connect {
     const nowMs = Date.now();
     const untilMs = nowMs + limits.personMsMax;
     const begun = { ...ticket, ...found, nonce, browser: hashOf(browser), grantKey, client, verifier, untilMs };
-    await this.#consents.begin(begun, nowMs);
+    await this.#consents.start(begun, nowMs);
     const state = sealValue(this.#options.keys, STATE_USE, [grantKey, nonce]);
     return authorizationUrl(found.server.authorization_endpoint, found.scope, this.#requestOf(state, begun));
   }
 
   /** @param query of the callback URL. @returns the backend's name. */
-  async end(query: URLSearchParams, browser: string): Promise<string> {
+  async complete(query: URLSearchParams, browser: string): Promise<string> {
     const state = query.get('state') ?? '';
-    const begun = await this.#takeConsent(state, browser);
+    const begun = await this.#takePendingConsent(state, browser);
     const fetch = this.#fetchFor(begun);
     const { authentication } = begun.client;
     const secret = await this.#secretOf(begun);
@@ -184,17 +184,16 @@ export class Connect {
   }
 
   #openTicketFor(server: string, text: string): ConnectTicket {
-    const reading = openTicket(this.#options.keys, text, Date.now());
-    if (reading.kind === 'failed') {
-      const isOld = reading.reason === 'expired';
+    const opened = openTicket(this.#options.keys, text, Date.now());
+    if (opened.kind === 'failed') {
+      const isOld = opened.reason === 'expired';
       throw new ControlPlaneFault(
         isOld ? 'consent-over' : 'consent-unknown',
         isOld ? 'This link has expired.' : 'This link is not valid.',
       );
     }
-    if (reading.ticket.backendName !== server)
-      throw new ControlPlaneFault('consent-unknown', 'This link is not valid.');
-    return reading.ticket;
+    if (opened.ticket.backendName !== server) throw new ControlPlaneFault('consent-unknown', 'This link is not valid.');
+    return opened.ticket;
   }
 
   #fetchFor({ subject }: ConnectTicket): ConnectFetch {
@@ -229,12 +228,12 @@ export class Connect {
     );
   }
 
-  async #takeConsent(state: string, browser: string): Promise<PendingConsent> {
+  async #takePendingConsent(state: string, browser: string): Promise<PendingConsent> {
     const isShort = state.length <= STATE_CHARS_MAX;
     const opened = isShort ? openValue<[string, string]>(this.#options.keys, STATE_USE, state) : undefined;
     if (opened === undefined) throw new ControlPlaneFault('consent-unknown', 'There is no consent in progress.');
     const [grantKey, nonce] = opened;
-    const begun = await this.#consents.end(grantKey, nonce, Date.now());
+    const begun = await this.#consents.take(grantKey, nonce, Date.now());
     if (begun === undefined)
       throw new ControlPlaneFault(
         'consent-over',

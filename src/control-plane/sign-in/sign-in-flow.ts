@@ -117,7 +117,7 @@ const SIGN_IN_CALLBACK_PATH = '/ui/sign-in/callback';
 
 const RANDOM_BYTES = 32;
 
-export class SignIn {
+export class SignInFlow {
   readonly #options: SignInOptions;
   readonly #means: SignInMeans;
   readonly #pending: PendingSignIns;
@@ -144,8 +144,8 @@ export class SignIn {
    * Rejects with a `ControlPlaneFault`, as does `end`.
    * @param address IP address of the browser. @returns the URL at the issuer, and what the browser must keep.
    */
-  async begin(address: string) {
-    return this.#withRoom(address, async () => {
+  async start(address: string) {
+    return this.#withinQuota(address, async () => {
       const { authorization_endpoint: endpoint } = await fetchIssuerMetadata(this.#fetch(), this.#options.issuer);
       const verifier = await createVerifier();
       const begun = { state: random(), nonce: random(), verifier, untilMs: Date.now() + limits.personMsMax };
@@ -159,10 +159,10 @@ export class SignIn {
    * @param onTaken called once the sign-in is known to be this browser's: it then ends, successful or not.
    * @returns `signOutUrl`, which ends the session at the issuer, is `undefined` if the issuer has no such endpoint.
    */
-  async end(query: string, sealed: string, address: string, onTaken: () => void) {
+  async complete(query: string, sealed: string, address: string, onTaken: () => void) {
     if (query.length > limits.signInAnswerCharsMax)
       throw new ControlPlaneFault('sign-in-unreadable', 'The response of the issuer is too long: sign in again.');
-    return this.#withRoom(address, async () => {
+    return this.#withinQuota(address, async () => {
       const parameters = new URLSearchParams(query);
       const begun = this.#pending.take(sealed, parameters.get('state') ?? '', Date.now());
       onTaken();
@@ -249,7 +249,7 @@ export class SignIn {
     return new ConnectFetch(this.#means, '');
   }
 
-  async #withRoom<Value>(address: string, work: () => Promise<Value>): Promise<Value> {
+  async #withinQuota<Value>(address: string, work: () => Promise<Value>): Promise<Value> {
     if (!this.#underWay.tryTake(address))
       throw new ControlPlaneFault('sign-ins-full', 'Too many people are signing in at the moment: try again.');
     try {
