@@ -44,7 +44,8 @@ export function shortLivedMemory(bytes: number): Buffer {
 export class BodyCollector {
   readonly #bytesMax: number;
   readonly #allocate: (bytes: number) => Buffer;
-  #length = 0;
+  /** Changed only here. */
+  length = 0;
   #memory: Buffer = NO_BYTES;
 
   /**
@@ -56,20 +57,16 @@ export class BodyCollector {
     this.#allocate = allocate;
   }
 
-  get length(): number {
-    return this.#length;
-  }
-
   /** Valid until more are added; large memory, which its last owner may give back (large-memory.ts). */
   get bytes(): Buffer {
-    return this.#length === this.#memory.length ? this.#memory : this.#memory.subarray(0, this.#length);
+    return this.length === this.#memory.length ? this.#memory : this.#memory.subarray(0, this.length);
   }
 
   /** Appends a copy. @param bodyBytes of the whole body, if known; otherwise any smaller number, or `NaN`. */
   add(piece: Uint8Array, bodyBytes: number): void {
-    const at = this.#length;
-    this.#length += piece.length;
-    if (this.#length > this.#memory.length) this.#grow(at, bodyBytes || 0);
+    const at = this.length;
+    this.length += piece.length;
+    if (this.length > this.#memory.length) this.#grow(at, bodyBytes || 0);
     this.#memory.set(piece, at);
   }
 
@@ -81,7 +78,7 @@ export class BodyCollector {
   }
 
   clear(): void {
-    this.#length = 0;
+    this.length = 0;
     this.#memory = NO_BYTES;
   }
 
@@ -89,13 +86,13 @@ export class BodyCollector {
     const before = this.#memory;
     if (filledBytes === 0) {
       // The sender may never send what it has announced.
-      this.#memory = this.#allocate(Math.max(this.#length, Math.min(bodyBytes, BODY_RESERVED_BYTES_MAX)));
+      this.#memory = this.#allocate(Math.max(this.length, Math.min(bodyBytes, BODY_RESERVED_BYTES_MAX)));
       return;
     }
     // After so much, the sender is believed.
-    const isBelieved = Math.min(bodyBytes, this.#bytesMax) > this.#length && this.#length > BODY_RESERVED_BYTES_MAX;
+    const isBelieved = Math.min(bodyBytes, this.#bytesMax) > this.length && this.length > BODY_RESERVED_BYTES_MAX;
     this.#memory = this.#allocate(
-      isBelieved ? Math.min(bodyBytes, this.#bytesMax) : grownBytes(before.length, this.#length, this.#bytesMax),
+      isBelieved ? Math.min(bodyBytes, this.#bytesMax) : grownBytes(before.length, this.length, this.#bytesMax),
     );
     before.copy(this.#memory, 0, 0, filledBytes);
     largeMemory.giveBack(before);

@@ -170,7 +170,7 @@ class SlicedScan implements Scan {
   readonly #bytesTotal: number;
   readonly #depthMax: number;
   readonly #extras: ScanOptions | undefined;
-  readonly #onCancel: () => void;
+  readonly cancel: () => void;
   /** The current piece, the bytes before it, and the offset in it. */
   #index = 0;
   #earlierBytes = 0;
@@ -181,14 +181,14 @@ class SlicedScan implements Scan {
     depthMax: number,
     extras: ScanOptions | undefined,
     handler: ScanHandler,
-    onCancel: () => void,
+    cancel: () => void,
   ) {
     this.#pieces = pieces;
     this.#bytesTotal = pieces.reduce((bytes, { length }) => bytes + length, 0);
     this.#depthMax = depthMax;
     this.#extras = extras;
     this.handler = handler;
-    this.#onCancel = onCancel;
+    this.cancel = cancel;
   }
 
   get bytesLeft(): number {
@@ -206,21 +206,15 @@ class SlicedScan implements Scan {
     const slice = piece.subarray(this.#offset, end);
     this.#extras?.onSlice?.(this.#earlierBytes + this.#offset, this.#earlierBytes + end);
     this.#offset = end;
-    if (end === piece.length) this.#endPiece(piece);
+    if (end === piece.length) {
+      this.#earlierBytes += end;
+      this.#index += 1;
+      this.#offset = 0;
+    }
     const { scanner } = this;
     if (scanner?.push(slice) !== true || !(scanner.isChunkAscii || isUtf8(slice))) return 'unsound';
     if (this.#index < this.#pieces.length) return 'unfinished';
     return scanner.finish() ? 'sound' : 'unsound';
-  }
-
-  #endPiece({ length }: Uint8Array): void {
-    this.#earlierBytes += length;
-    this.#index += 1;
-    this.#offset = 0;
-  }
-
-  cancel(): void {
-    this.#onCancel();
   }
 }
 

@@ -21,7 +21,8 @@ export interface Deadline {
  */
 export class DeadlineWheel {
   readonly #tickMs: number;
-  readonly #clock: () => number;
+  /** The clock in ms. Times that are compared with deadlines must come from it. */
+  readonly nowMs: () => number;
   readonly #slots = Array.from({ length: SLOT_COUNT }, () => new ListNode());
   /** Entries of slots that came up, not examined yet. A callback may cancel or restart any of them. */
   readonly #candidates = new ListNode();
@@ -43,12 +44,7 @@ export class DeadlineWheel {
   /** @param clock monotonic milliseconds. */
   constructor(tickMs = 100, clock: () => number = performance.now.bind(performance)) {
     this.#tickMs = tickMs;
-    this.#clock = clock;
-  }
-
-  /** Times that are compared with deadlines must come from this clock. */
-  nowMs(): number {
-    return this.#clock();
+    this.nowMs = clock;
   }
 
   /** Calls back once after the delay, which may be up to days. The callback must not throw. */
@@ -72,7 +68,7 @@ export class DeadlineWheel {
       this.#interval = undefined;
       return;
     }
-    const nowMs = (this.recentMs = this.#clock());
+    const nowMs = (this.recentMs = this.nowMs());
     const tick = Math.floor(nowMs / this.#tickMs);
     // Each slot comes up once, however long the machine slept.
     const firstTick = Math.max(this.#lastTick, tick - SLOT_COUNT + 1);
@@ -84,7 +80,7 @@ export class DeadlineWheel {
   /** Called only by `Entry`. */
   arm(entry: Entry): void {
     if (this.#isStopped) return;
-    const nowMs = (this.recentMs = this.#clock());
+    const nowMs = (this.recentMs = this.nowMs());
     entry.dueMs = nowMs + entry.delayMs;
     // An armed entry can only become due later, so its slot comes up in time to move it.
     if (entry.isLinked) return;
@@ -104,7 +100,7 @@ export class DeadlineWheel {
       } else {
         this.armedCount -= 1;
         link.callback();
-        if (this.#clock() - nowMs >= limits.turnMs) return this.#planRest();
+        if (this.nowMs() - nowMs >= limits.turnMs) return this.#planRest();
       }
     }
   }

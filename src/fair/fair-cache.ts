@@ -21,6 +21,9 @@ interface SubjectEntries {
   bytes: number;
 }
 
+const countOf = ({ keys }: SubjectEntries): number => keys.size;
+const bytesOf = ({ bytes }: SubjectEntries): number => bytes;
+
 export class FairCache<Value> {
   readonly #bounds: CacheBounds;
   readonly #onDropped: ((value: Value) => void) | undefined;
@@ -81,20 +84,8 @@ export class FairCache<Value> {
   #tryMakeRoom(own: SubjectEntries, bytes: number): boolean {
     const { entriesMax = Infinity, entriesPerSubjectMax = Infinity, bytesMax, bytesPerSubjectMax } = this.#bounds;
     while (own.keys.size >= entriesPerSubjectMax || own.bytes + bytes > bytesPerSubjectMax) this.#dropOldest(own);
-    return (
-      this.#tryDrop(
-        own,
-        1,
-        ({ keys }) => keys.size,
-        () => this.#entries.size < entriesMax,
-      ) &&
-      this.#tryDrop(
-        own,
-        bytes,
-        (share) => share.bytes,
-        () => this.#bytes + bytes <= bytesMax,
-      )
-    );
+    if (!this.#tryDrop(own, 1, countOf, () => this.#entries.size < entriesMax)) return false;
+    return this.#tryDrop(own, bytes, bytesOf, () => this.#bytes + bytes <= bytesMax);
   }
 
   /** Drops the oldest entries of the subject with the most. That subject is searched for once for several entries. */

@@ -46,15 +46,11 @@ export type OverloadState = 'serving' | 'refusing-sessions' | 'refusing-requests
 
 export type Pressure = 'calm' | 'pressed' | 'hard pressed';
 
-const NEXT_STATE: Readonly<Record<OverloadState, Readonly<Record<Pressure, OverloadState>>>> = {
-  serving: { calm: 'serving', pressed: 'refusing-sessions', 'hard pressed': 'refusing-requests' },
-  'refusing-sessions': { calm: 'serving', pressed: 'refusing-sessions', 'hard pressed': 'refusing-requests' },
-  'refusing-requests': {
-    calm: 'refusing-sessions',
-    pressed: 'refusing-sessions',
-    'hard pressed': 'refusing-requests',
-  },
-};
+/** Recovery passes through every state, one sample each. */
+function stateAfter(state: OverloadState, pressure: Pressure): OverloadState {
+  if (pressure === 'hard pressed') return 'refusing-requests';
+  return pressure === 'pressed' || state === 'refusing-requests' ? 'refusing-sessions' : 'serving';
+}
 
 export interface OverloadSample {
   readonly residentPercent: number;
@@ -116,7 +112,7 @@ export class Overload {
   }
 
   observe(sample: OverloadSample): void {
-    const next = NEXT_STATE[this.state][this.#pressureOf(sample)];
+    const next = stateAfter(this.state, this.#pressureOf(sample));
     this.isShortOfMemory = MEMORY_GAUGES.some((name) => sample[name] >= MARKS[name].hard.until);
     this.headroom =
       next === 'refusing-requests' ? 0 : Math.min(...GAUGES.map((name) => headroomOf(name, sample[name])));

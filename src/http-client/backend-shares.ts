@@ -42,7 +42,7 @@ export class BackendShares {
   readonly bounds: BackendShareBounds;
   readonly #room: ShareBounds;
   readonly #uses = new Map<string, SubjectUse>();
-  /** Including those being opened. Changed only here. */
+  /** Including those being opened. Changed by the pools. */
   connections = 0;
   /** Connections that carry requests, and the subjects that have such. */
   #busyCount = 0;
@@ -93,14 +93,6 @@ export class BackendShares {
       this.#uses.set(subject, use);
     }
     return use;
-  }
-
-  onOpened(): void {
-    this.connections += 1;
-  }
-
-  onClosed(): void {
-    this.connections -= 1;
   }
 
   /** Forgets subjects that use nothing. Not with each request: `fair/list-node.ts` says why. */

@@ -70,7 +70,11 @@ export class Dial {
     }
     const known = names.known(plan.host);
     if (typeof known === 'object') this.#tryAll(known);
-    else this.#wait = names.lookUp(plan.host, plan.subject, (outcome) => this.#onOutcome(outcome));
+    else
+      this.#wait = names.lookUp(plan.host, plan.subject, (outcome) => {
+        if (typeof outcome === 'string') this.#fail(KIND_OF_NAME_FAULT[outcome]);
+        else this.#tryAll(outcome);
+      });
   }
 
   /** The fault if the time for connecting ends now. */
@@ -86,11 +90,6 @@ export class Dial {
     this.#wait?.unlink();
     clearTimeout(this.#nextTryTimer);
     for (const socket of this.#connectingSockets) this.#close(socket);
-  }
-
-  #onOutcome(outcome: readonly string[] | NameFault): void {
-    if (typeof outcome === 'string') this.#fail(KIND_OF_NAME_FAULT[outcome]);
-    else this.#tryAll(outcome);
   }
 
   #tryAll(addresses: readonly string[]): void {

@@ -82,7 +82,10 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
       buffer: readBuffer,
       callback: (length) => this.#onRead(readBuffer.subarray(0, length)),
     };
-    this.#connectTimer = setTimeout(() => this.#onConnectTimeout(), means.connectTimeoutMs);
+    this.#connectTimer = setTimeout(
+      () => this.#failToReach(this.#opening?.timeoutKind ?? 'connect-timeout'),
+      means.connectTimeoutMs,
+    );
     this.#opening = new Dial(
       means.names,
       { host, subject, isTls, open: (address) => target.open(address, onread) },
@@ -223,10 +226,6 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     if (call === undefined) this.#onFree();
     else this.send(call);
     this.#owner.onConnected();
-  }
-
-  #onConnectTimeout(): void {
-    this.#failToReach(this.#opening?.timeoutKind ?? 'connect-timeout');
   }
 
   /** Behind a proxy, it was the proxy that could not be reached. */

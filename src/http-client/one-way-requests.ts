@@ -39,7 +39,8 @@ export class OneWayRequests {
     const finish = (hasResponded: boolean): void => {
       deadline.cancel();
       onDone?.(hasResponded);
-      this.#finish();
+      this.#underWayCount -= 1;
+      if (this.#underWayCount === 0) this.#onSettled?.();
     };
     const { body, leftOut, putIn } = message ?? {};
     const request = { ...plainRequest(subject, target, method, headers, body), leftOut, putIn };
@@ -74,7 +75,7 @@ export class OneWayRequests {
       onFault: (fault) => {
         const http = this.#forSecondTry(method, fault);
         if (http === undefined) finish(false);
-        else call = http.dispatch(request, { onHead, onData: ignore, onEnd, onFault: () => finish(false) });
+        else call = http.dispatch(request, { ...handler, onFault: () => finish(false) });
       },
     };
     let call = this.#http.dispatch(request, handler);
@@ -99,11 +100,6 @@ export class OneWayRequests {
   #forSecondTry(method: 'POST' | 'DELETE', { kind, isUnsent }: UpstreamFault): HttpUpstream | undefined {
     if (isUnsent && this.#otherHttp !== undefined) return this.#otherHttp;
     return method === 'DELETE' && kind === 'connection-lost' ? this.#http : undefined;
-  }
-
-  #finish(): void {
-    this.#underWayCount -= 1;
-    if (this.#underWayCount === 0) this.#onSettled?.();
   }
 }
 

@@ -114,8 +114,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
   tryCloseFree(): boolean {
     const connection = this.#free.shift();
     if (connection === undefined) return this.#tryCloseWatched();
-    this.#forget(connection);
-    void connection.destroy();
+    this.#discard(connection);
     return true;
   }
 
@@ -148,8 +147,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     } else if (this.#watched === undefined) {
       this.#watched = connection;
     } else {
-      this.#forget(connection);
-      void connection.destroy();
+      this.#discard(connection);
     }
     if (this.#waiting.count > 0) this.#serveWaiting();
   }
@@ -283,8 +281,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     const connection = this.#watched;
     if (connection === undefined) return false;
     this.#watched = undefined;
-    this.#forget(connection);
-    void connection.destroy();
+    this.#discard(connection);
     return true;
   }
 
@@ -292,11 +289,16 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     const connection = new Http1Connection(this.#target, subject, this.#batch, this);
     this.#all.add(connection);
     this.#connectingCount += 1;
-    this.#owner.shares.onOpened();
+    this.#owner.shares.connections += 1;
     return connection;
   }
 
+  #discard(connection: Http1Connection): void {
+    this.#forget(connection);
+    void connection.destroy();
+  }
+
   #forget(connection: Http1Connection): void {
-    if (this.#all.delete(connection)) this.#owner.shares.onClosed();
+    if (this.#all.delete(connection)) this.#owner.shares.connections -= 1;
   }
 }

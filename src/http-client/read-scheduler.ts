@@ -60,7 +60,8 @@ export class ReadScheduler {
   /** What is left of the turn, and when it began. */
   #bytesLeft = 0;
   #startMs = 0;
-  #keptBytes = 0;
+  /** Bytes that connections keep until their turn. Changed by `ReadPace`. */
+  keptBytes = 0;
   #turn = 0;
   /** Whether an unfinished answer has used part of this turn. */
   #isBegun = false;
@@ -110,14 +111,6 @@ export class ReadScheduler {
     return this.#isOver() && this.#hasRoom(bytes);
   }
 
-  keep(bytes: number): void {
-    this.#keptBytes += bytes;
-  }
-
-  giveBackKept(bytes: number): void {
-    this.#keptBytes -= bytes;
-  }
-
   /** @param isSmall whether the bytes kept of it, if any, are small. */
   rest(entry: ReadQueueEntry, isSmall = false): void {
     if (entry.isResting) return;
@@ -139,7 +132,7 @@ export class ReadScheduler {
   }
 
   #hasRoom(bytes: number): boolean {
-    return this.#keptBytes + bytes <= UPSTREAM_KEPT_BYTES_MAX;
+    return this.keptBytes + bytes <= UPSTREAM_KEPT_BYTES_MAX;
   }
 
   #isOver(): boolean {
@@ -257,7 +250,7 @@ export class ReadPace {
   tryKeep(bytes: Buffer, subject: string): boolean {
     if (this.#kept === undefined && !this.#scheduler.mustKeep(bytes.length, subject)) return false;
     if (!this.#rest(subject, isSmall(bytes))) return false;
-    this.#scheduler.keep(bytes.length);
+    this.#scheduler.keptBytes += bytes.length;
     this.#kept = this.#kept === undefined ? copied(bytes) : Buffer.concat([this.#kept, bytes]);
     return true;
   }
@@ -274,7 +267,7 @@ export class ReadPace {
     const kept = this.#kept;
     if (kept === undefined) return;
     this.#kept = undefined;
-    this.#scheduler.giveBackKept(kept.length);
+    this.#scheduler.keptBytes -= kept.length;
     this.#connection.onBytes(kept);
   }
 

@@ -108,9 +108,9 @@ const TAKEN_BYTES_LEAST = 2_048;
 export abstract class ReplayBuffer extends ListNode {
   readonly #memory: EventMemory | undefined;
   readonly #blocksSender: boolean;
-  /** Positions of the last emitted event (0 before the first) and of the next one to be written. */
-  #position = 0;
-  #next = 1;
+  /** Positions of the last emitted event (0 before the first) and of the next one to be written. Changed only here. */
+  protected position = 0;
+  protected nextPosition = 1;
   readonly #kept = new Fifo<KeptEventBytes>();
   #first = 1;
   #writtenBytes = 0;
@@ -138,40 +138,32 @@ export abstract class ReplayBuffer extends ListNode {
   protected abstract onAnswerLost(): void;
 
   hasEmitted(position: number): boolean {
-    return position <= this.#position;
-  }
-
-  protected get position(): number {
-    return this.#position;
-  }
-
-  protected get nextPosition(): number {
-    return this.#next;
+    return position <= this.position;
   }
 
   protected get unwritten(): KeptEventBytes | undefined {
-    return this.#next > this.#position ? undefined : this.#at(this.#next);
+    return this.nextPosition > this.position ? undefined : this.#at(this.nextPosition);
   }
 
   /** An event was emitted and written, and will not be resumed from. */
   protected pass(): void {
-    this.#position += 1;
-    this.#first = this.#counted = this.#next = this.#position + 1;
+    this.position += 1;
+    this.#first = this.#counted = this.nextPosition = this.position + 1;
   }
 
   protected add(event: KeptEventBytes, isWritten: boolean, isAttached: boolean): void {
-    this.#position += 1;
+    this.position += 1;
     this.#kept.push(event);
     if (isWritten) this.onWritten();
-    else if (!isAttached || !this.#blocksSender) this.#countTo(this.#position + 1);
+    else if (!isAttached || !this.#blocksSender) this.#countTo(this.position + 1);
   }
 
   protected onWritten(): void {
     this.#onCut = undefined;
-    this.#writtenBytes += this.#at(this.#next).length;
-    this.#next += 1;
+    this.#writtenBytes += this.#at(this.nextPosition).length;
+    this.nextPosition += 1;
     this.#trimWritten();
-    if (this.isResumable) this.#countTo(this.#next);
+    if (this.isResumable) this.#countTo(this.nextPosition);
   }
 
   /** The event being written will not arrive whole. */
@@ -182,27 +174,27 @@ export abstract class ReplayBuffer extends ListNode {
   }
 
   protected onUnconnected(): void {
-    if (this.isResumable) this.#countTo(this.#position + 1);
+    if (this.isResumable) this.#countTo(this.position + 1);
     else this.dropAll();
   }
 
   /** @param lastArrived position of the last event that the client has. */
   protected resumeAfter(lastArrived: number): void {
-    this.#next = lastArrived + 1;
+    this.nextPosition = lastArrived + 1;
     this.#writtenBytes = 0;
     for (let position = this.#first; position <= lastArrived; position += 1)
       this.#writtenBytes += this.#at(position).length;
   }
 
   protected forgetWritten(): void {
-    while (this.#first < this.#next) this.#dropFirst();
+    while (this.#first < this.nextPosition) this.#dropFirst();
   }
 
   /** @returns how many events were dropped before they were written. */
   protected skipDropped(): number {
-    const unskipped = this.#next;
-    this.#next = Math.max(unskipped, this.#first);
-    return this.#next - unskipped;
+    const unskipped = this.nextPosition;
+    this.nextPosition = Math.max(unskipped, this.#first);
+    return this.nextPosition - unskipped;
   }
 
   /** Copies events out of the blocks of memory that they are slices of. */
@@ -218,7 +210,7 @@ export abstract class ReplayBuffer extends ListNode {
     this.#memory?.give(this.#takenBytes);
     this.#takenBytes = 0;
     this.#countedBytes = 0;
-    this.#counted = this.#position + 1;
+    this.#counted = this.position + 1;
   }
 
   /** The client will not come back. */
@@ -227,7 +219,7 @@ export abstract class ReplayBuffer extends ListNode {
     this.release();
     this.#kept.clear();
     this.#writtenBytes = 0;
-    this.#first = this.#next = this.#counted;
+    this.#first = this.nextPosition = this.#counted;
     for (const onLost of lost) onLost();
   }
 
@@ -238,7 +230,7 @@ export abstract class ReplayBuffer extends ListNode {
 
   #takeCallbacks(): readonly (() => void)[] {
     const callbacks: (() => void)[] = [];
-    for (let position = Math.max(this.#next, this.#first); position <= this.#position; position += 1) {
+    for (let position = Math.max(this.nextPosition, this.#first); position <= this.position; position += 1) {
       const kept = this.#at(position);
       const onLost = onLostOf(kept);
       if (onLost === undefined) continue;
@@ -254,15 +246,16 @@ export abstract class ReplayBuffer extends ListNode {
   }
 
   #replace(position: number, event: KeptEventBytes): void {
-    if (position < this.#next) this.#writtenBytes += event.length - this.#at(position).length;
+    if (position < this.nextPosition) this.#writtenBytes += event.length - this.#at(position).length;
     this.#kept.replace(position - this.#first, event);
   }
 
   /** The latest written events stay, since they may not have arrived, and the very last one whatever its size. */
   #trimWritten(): void {
-    const first = this.isResumable ? this.#next - 1 : this.#next;
+    const first = this.isResumable ? this.nextPosition - 1 : this.nextPosition;
     while (this.#first < first) {
-      if (first < this.#next && this.#writtenBytes <= WRITTEN_BYTES_KEPT && this.#kept.at(0) !== LOST_EVENT) return;
+      if (first < this.nextPosition && this.#writtenBytes <= WRITTEN_BYTES_KEPT && this.#kept.at(0) !== LOST_EVENT)
+        return;
       this.#dropFirst();
     }
   }
@@ -302,7 +295,7 @@ export abstract class ReplayBuffer extends ListNode {
 
   #dropFirst(): void {
     const kept = this.#kept.shift() ?? LOST_EVENT;
-    if (this.#first < this.#next) this.#writtenBytes -= kept.length;
+    if (this.#first < this.nextPosition) this.#writtenBytes -= kept.length;
     // After `release`, nothing is counted.
     if (this.#first < this.#counted) this.#countedBytes = Math.max(0, this.#countedBytes - kept.length);
     else this.#counted += 1;
@@ -312,16 +305,16 @@ export abstract class ReplayBuffer extends ListNode {
       this.#takenBytes -= spareBytes;
       this.#memory?.give(spareBytes);
     }
-    if (this.#first <= this.#next) return;
+    if (this.#first <= this.nextPosition) return;
     // An event that is being written reaches the client all the same.
-    if (this.#first === this.#next + 1 && this.isSending) this.#onCut = onLostOf(kept);
+    if (this.#first === this.nextPosition + 1 && this.isSending) this.#onCut = onLostOf(kept);
     else onLostOf(kept)?.();
   }
 
   /** There is no room, even for this event alone. An error replaces a lost answer. Without room for that, the stream is forgotten. */
   #lose(memory: EventMemory, position: number): void {
     const kept = this.#at(position);
-    const onLost = position >= this.#next ? onLostOf(kept) : undefined;
+    const onLost = position >= this.nextPosition ? onLostOf(kept) : undefined;
     this.#replace(position, LOST_EVENT);
     if (this.isCompleteAt(position)) {
       const error = this.lostAnswer(position);

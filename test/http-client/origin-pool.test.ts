@@ -271,7 +271,7 @@ t.test(
       shares: { connectionsMax: 2, connectionsPerSubjectMax: 2 },
     });
     const outcomes: Outcomes = new Map();
-    shares.onOpened();
+    shares.connections += 1;
     sendAs(pool, outcomes, 'a0', 'b0');
     (await backend.request(0)).empty(202);
     (await backend.request(1)).empty(202);
@@ -279,11 +279,11 @@ t.test(
     t.same([backend.connections, shares.connections], [1, 2]);
     backend.closeConnections();
     await until(() => pool.isEmpty, 'the loss');
-    shares.onOpened();
+    shares.connections += 1;
     sendAs(pool, outcomes, 'c0');
     await until(() => outcomes.has('c0'), 'the refusal');
     t.same(outcomes.get('c0'), { kind: 'connections-used', isUnsent: true });
-    shares.onClosed();
+    shares.connections -= 1;
     sendAs(pool, outcomes, 'd0', 'd1', 'd2');
     await until(() => backend.requests.length === 3, 'the request');
     t.equal(shares.isFull, true);

@@ -37,8 +37,6 @@ export type NameAnswer =
   /** No usable response of the name servers. */
   | { readonly kind: 'failed' };
 
-type FamilyAnswer = NameAnswer | undefined;
-
 const NOT_FOUND: NameAnswer = { kind: 'not-found' };
 const FAILED: NameAnswer = { kind: 'failed' };
 const NOT_FOUND_CODES = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME']);
@@ -65,7 +63,7 @@ export function queryName(
 }
 
 function queryBoth(resolver: Resolver, name: string, onAnswer: (answer: NameAnswer) => void): void {
-  const answers: [six: FamilyAnswer, four: FamilyAnswer] = [undefined, undefined];
+  const answers: [six?: NameAnswer, four?: NameAnswer] = [];
   let lateTimer: NodeJS.Timeout | undefined;
   const onFamily = (index: 0 | 1, answer: NameAnswer): void => {
     answers[index] = answer;

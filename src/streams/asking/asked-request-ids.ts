@@ -80,7 +80,7 @@ export class AskedRequestIds {
     for (const upstream of upstreams) {
       const prefix = `:${upstream.backend.name}:`;
       if (!rest.startsWith(prefix) || !this.#hasKey(upstream, time)) continue;
-      if (!isSame(this.#sealOf(upstream, head, rest), seal)) continue;
+      if (!timingSafeEqual(Buffer.from(this.#sealOf(upstream, head, rest)), Buffer.from(seal))) continue;
       const backendId = Buffer.from(rest.slice(prefix.length));
       // A backend's session id may be guessable, and a seal forged: only a valid id may go into a message.
       const isValid = backendId.length <= limits.backendRequestIdBytesMax && isId(backendId);
@@ -119,11 +119,6 @@ export class AskedRequestIds {
 /** Also true for a lost session, which cannot be answered. */
 function hasSessionId({ record }: UpstreamSession): boolean {
   return record?.sessionId !== '';
-}
-
-/** @param one,other must have the same length. */
-function isSame(one: string, other: string): boolean {
-  return timingSafeEqual(Buffer.from(one), Buffer.from(other));
 }
 
 export function isId(bytes: Buffer): boolean {

@@ -118,7 +118,7 @@ export class BackendRequests {
     const { backend } = upstream;
     return {
       backendName: backend.name,
-      isClients: (taskId) => this.#clientTasks.isOf(upstream, taskId),
+      isClients: (taskId) => this.#clientTasks.ownerOf(taskId) === upstream,
       isReachable: (taskId) => this.#plan.isTaskReachable(backend, taskId),
     };
   }
@@ -257,7 +257,7 @@ export class BackendRequests {
     // A large one is dropped: its memory would not be counted while it waits.
     const tokenKey = body.length < limits.countedFromBytes ? readProgressKey(body, message) : undefined;
     if (tokenKey === undefined) return;
-    const [request, ...others] = this.#withToken(tokenKey);
+    const [request, ...others] = [...this.#open.values()].filter((open) => open.tokenKey === tokenKey);
     if (others.length > 0) return;
     if (request === undefined) this.#notify(this.#clientTasks.ownerOfToken(tokenKey), exchange, message);
     else if (request.upstream.record === request.askedIn) this.#notify(request.upstream, exchange, message);
@@ -345,10 +345,6 @@ export class BackendRequests {
     return undefined;
   }
 
-  #withToken(tokenKey: string): readonly AwaitedAnswer[] {
-    return [...this.#open.values()].filter((request) => request.tokenKey === tokenKey);
-  }
-
   #onLost(request: AwaitedAnswer, error: RpcError = errorsToBackends.clientReadsNoRequests): void {
     if (!this.#open.has(request.key)) return;
     this.#settle(request);
@@ -432,7 +428,7 @@ export class BackendRequests {
   }
 
   #unknownTask(upstream: UpstreamSession, taskId: string): RpcError | undefined {
-    return this.#clientTasks.isOf(upstream, taskId) ? undefined : rpcErrors.unknownTask(taskId);
+    return this.#clientTasks.ownerOf(taskId) === upstream ? undefined : rpcErrors.unknownTask(taskId);
   }
 }
 

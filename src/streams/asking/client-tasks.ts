@@ -33,10 +33,6 @@ export class ClientTasks {
     this.#tasks.set(taskId, { upstream, tokenKey, bytes });
   }
 
-  isOf(upstream: UpstreamSession, taskId: string): boolean {
-    return this.#tasks.get(taskId)?.upstream === upstream;
-  }
-
   ownerOf(taskId: string): UpstreamSession | undefined {
     return this.#tasks.get(taskId)?.upstream;
   }

@@ -229,9 +229,14 @@ export class RequestsInFlight extends ListNode {
    * @param subject in whose turns; `undefined` if all must end now.
    */
   endAll(subject: string | undefined): void {
-    const end = (work: RequestInFlight): void => this.#end(work);
+    const end = (work: RequestInFlight): void => {
+      this.finish(work);
+      work.endWithSession();
+    };
+    const all = new ListNode();
+    all.takeAll(this.#head);
     const later = new ListNode();
-    for (const work of linkedTo(this.#takeAll())) {
+    for (const work of linkedTo(all)) {
       if (subject === undefined || !work.mayEndLater) {
         end(work);
       } else {
@@ -240,17 +245,6 @@ export class RequestsInFlight extends ListNode {
       }
     }
     if (subject !== undefined) visitAll(endingPace, subject, linkedTo(later), { visit: end, onNoRoom: end });
-  }
-
-  #takeAll(): ListNode {
-    const all = new ListNode();
-    all.takeAll(this.#head);
-    return all;
-  }
-
-  #end(work: RequestInFlight): void {
-    this.finish(work);
-    work.endWithSession();
   }
 }
 

@@ -24,13 +24,10 @@ export const BACKEND_RETRY_MS_MAX = 3_600_000;
 
 /** When and from which event to request a stream again that has ended (C13, C14): after the backend's `retry`, or else a growing delay. */
 export class Reconnection {
-  #lastEventId = '';
+  /** The event after which to resume; `''` for none, and for an id that cannot be sent in a header. Changed only here. */
+  lastEventId = '';
   #retryMs: number | undefined;
   readonly #backoff = new Backoff(limits.retryDelayMsMin, limits.retryDelayMsMax);
-
-  get lastEventId(): string {
-    return this.#lastEventId;
-  }
 
   /** The backend has sent something: the next failure counts as the first. */
   noteProgress(): void {
@@ -38,7 +35,7 @@ export class Reconnection {
   }
 
   noteEnded({ lastEventId, retryMs }: EventStreamParser): void {
-    if (lastEventId !== '') this.#lastEventId = isHeaderText(lastEventId) ? lastEventId : '';
+    if (lastEventId !== '') this.lastEventId = /^[\x20-\x7e]*$/.test(lastEventId) ? lastEventId : '';
     this.#retryMs = retryMs ?? this.#retryMs;
   }
 
@@ -49,10 +46,6 @@ export class Reconnection {
     const retryMs = Math.min(Math.max(this.#retryMs, BACKEND_RETRY_MS_MIN), BACKEND_RETRY_MS_MAX);
     return hasEnded ? retryMs : Math.max(retryMs, delayMs);
   }
-}
-
-function isHeaderText(id: string): boolean {
-  return /^[\x20-\x7e]*$/.test(id);
 }
 
 type State = 'waiting' | 'asking' | 'streaming' | 'over';
@@ -143,7 +136,10 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
       this.#wait(false);
     } else {
       this.abort();
-      this.#reader.onFault(refusedFault(status));
+      // A success status without a stream does not answer the request.
+      const isInvalid = status < 300;
+      const refused = { kind: 'stream-not-resumed', isUnsent: false, detail: String(status) } as const;
+      this.#reader.onFault(isInvalid ? upstreamFault('answer-invalid') : refused);
     }
   }
 
@@ -193,10 +189,4 @@ function resumingHeaders(headers: readonly string[], lastEventId: string): strin
     if (name !== 'accept' && name !== 'content-type') resuming.push(name, headers[index + 1]!);
   }
   return resuming;
-}
-
-function refusedFault(status: number): UpstreamFault {
-  return status < 300
-    ? upstreamFault('answer-invalid')
-    : { kind: 'stream-not-resumed', isUnsent: false, detail: String(status) };
 }

@@ -103,17 +103,14 @@ export abstract class Handshake {
     session?: RequestPlan['session'],
     stream?: SseStream,
   ): RpcRequest {
-    const { subject, target, redirection, endpoint, isUnauthorizedFault } = this.plan;
+    const { plan } = this;
     const { http, deadlines } = this.context;
     return new RpcRequest(
       http,
       deadlines,
       {
-        subject,
-        target,
-        redirection,
-        endpoint,
-        headers: withHeaders(headers, this.plan.headers),
+        ...plan,
+        headers: withHeaders(headers, plan.headers),
         body,
         head,
         id: { bytes: id, start: 0, end: id.length },
@@ -121,7 +118,6 @@ export abstract class Handshake {
         isSilenceDeadline: false,
         carriesSession: false,
         answerBytesMax: limits.initializeAnswerBytesMax,
-        isUnauthorizedFault,
         session,
         stream,
       },

@@ -359,13 +359,13 @@ export abstract class UpstreamOpening implements Redirection {
   protected tellWaiters(fault: UpstreamFault | undefined): void {
     const waiting = this.#waiting;
     this.#waiting = [];
-    for (const each of waiting) wakeScheduler.run(this.subject, () => this.#tell(each, fault));
-  }
-
-  /** It may have been lost or closed since it was opened. */
-  #tell({ metadata, waiter }: Waiting, fault: UpstreamFault | undefined): void {
-    if (fault === undefined && this.state !== 'open') this.whenOpen(metadata, waiter);
-    else waiter(fault);
+    for (const { metadata, waiter } of waiting) {
+      wakeScheduler.run(this.subject, () => {
+        // The session may have been lost or closed since it was opened.
+        if (fault === undefined && this.state !== 'open') this.whenOpen(metadata, waiter);
+        else waiter(fault);
+      });
+    }
   }
 
   /** Adopts a session that another process opened, unless it is being opened here. */

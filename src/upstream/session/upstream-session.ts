@@ -413,14 +413,14 @@ export class UpstreamSession extends UpstreamOpening {
   close(metadata: RequestMetadata, onTold?: (isTold: boolean) => void): void {
     const { hasToBeTold } = this;
     if (!this.tryClose()) return;
-    if (hasToBeTold) this.#sayFarewell(metadata, onTold);
+    if (hasToBeTold) this.#sendDelete(metadata, onTold);
     this.#dropRecord();
     this.#keepNamed(undefined);
     this.mirrors?.drop();
     this.tellWaiters(upstreamFault('session-ended', true));
   }
 
-  #sayFarewell(metadata: RequestMetadata, onTold: ((isTold: boolean) => void) | undefined): void {
+  #sendDelete(metadata: RequestMetadata, onTold: ((isTold: boolean) => void) | undefined): void {
     const { target } = this;
     const own = this.#headers;
     this.#refreshCredentials(metadata, () => {
@@ -455,15 +455,13 @@ export class UpstreamSession extends UpstreamOpening {
     this.#stream = stream;
     const lost = this.record ?? record;
     stream.owner = {
-      onWithoutListener: (bytes, message) => this.#handleWithoutListener(bytes, message),
+      onWithoutListener: (bytes, message) => {
+        this.noteListChange(message.method);
+        return message.method === 'notifications/progress' && this.owner?.onProgress(this, bytes, message) === true;
+      },
       onWithoutClient: (bytes, message) => this.answer(bytes, message, metadata),
       onLost: () => this.markLost(lost),
     };
-  }
-
-  #handleWithoutListener(bytes: Buffer, message: BackendMessage): boolean {
-    this.noteListChange(message.method);
-    return message.method === 'notifications/progress' && this.owner?.onProgress(this, bytes, message) === true;
   }
 
   #dropRecord(): void {

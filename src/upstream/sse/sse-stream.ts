@@ -176,7 +176,7 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
   }
 
   close(): void {
-    if (this.#end(STREAM_LOST)) this.#call.abort();
+    this.#end(STREAM_LOST);
   }
 
   onHead(status: number, contentType: string, _sessionId: string, _bodyBytes: number, statusHeader: string): void {
@@ -316,14 +316,13 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
   }
 
   #lose(fault: UpstreamFault): void {
-    if (this.#state === 'over') return;
-    this.#call.abort();
     this.#end(fault, this.owner);
   }
 
-  #end(fault: UpstreamFault, owner?: SseStreamOwner): boolean {
-    if (this.#state === 'over') return false;
+  #end(fault: UpstreamFault, owner?: SseStreamOwner): void {
+    if (this.#state === 'over') return;
     this.#transition(this.#state, 'over');
+    this.#call.abort();
     this.#scan?.cancel();
     this.#events = [];
     this.#reservation?.release();
@@ -332,7 +331,6 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
     const listener = this.#listener;
     this.#listener = undefined;
     listener?.onFault(fault);
-    return true;
   }
 
   #transition(from: State, to: State): boolean {
