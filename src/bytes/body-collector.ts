@@ -48,10 +48,7 @@ export class BodyCollector {
   length = 0;
   #memory: Buffer = NO_BYTES;
 
-  /**
-   * @param bytesMax which the owner enforces.
-   * @param allocate `shortLivedMemory` or `bodyMemory`; the default is memory that nobody gives back.
-   */
+  /** @param bytesMax enforced by the owner. @param allocate `shortLivedMemory` or `bodyMemory`; else nobody gives it back. */
   constructor(bytesMax: number, allocate: (bytes: number) => Buffer = (bytes) => Buffer.allocUnsafe(bytes)) {
     this.#bytesMax = bytesMax;
     this.#allocate = allocate;

@@ -34,10 +34,7 @@ export interface LargeEventHandler {
   onEnd(): void;
 }
 
-/**
- * Parses as browsers do, except that an event with empty data is not dispatched: MCP sends such events only for their id (C15). The UTF-8
- * of data is not checked.
- */
+/** Parses as browsers do, but events with empty data, which MCP sends only for their id, are not dispatched (C15). */
 export class EventStreamParser {
   readonly #onEvent: (data: Buffer, event: string, lastEventId: string) => void;
   readonly #eventBytesMax: number;
@@ -52,10 +49,7 @@ export class EventStreamParser {
   #eventName = '';
   /** Of the current event, or else the last one. Takes effect when the event is complete. */
   #eventId = '';
-  /**
-   * The last `id` of complete events, also those without data; `''` if there was none, `TOO_LONG_ID` if it was too long. Includes an event
-   * that was too large: it would be again. Changed only here, like `retryMs`.
-   */
+  /** Of complete or too large events; `''` for none, `TOO_LONG_ID` if too long. Changed only here, like `retryMs`. */
   lastEventId = '';
   /** The last `retry` (C13), if any. */
   retryMs: number | undefined = undefined;

@@ -197,10 +197,7 @@ export function isKey(bytes: Uint8Array, start: number, end: number, name: strin
   return compareText(bytes, start, end, name) === 'same';
 }
 
-/**
- * The end of the text at the start of a string token, with or without escapes; -1 for another start.
- * @param text ASCII, in lower case when `letters` is `caseless`.
- */
+/** The end of a text that begins a string token; -1 if another does. @param text ASCII; lower case if `caseless`. */
 export function endOfPrefix(
   bytes: Uint8Array,
   start: number,
@@ -243,10 +240,7 @@ interface TokenSpan {
   readonly end: number;
 }
 
-/**
- * A string member of a small object. Cold path.
- * @returns `undefined` if it is absent, ambiguous or no string, or the object too large to be read at once.
- */
+/** @returns `undefined` also if the member is ambiguous or no string, or the object too large to be read at once. */
 export function findStringMember(object: Buffer, name: string): TokenSpan | undefined {
   if (object.length > limits.readAtOnceBytesMax || !scanner.scan(object, 1)) return undefined;
   const node = scanner.kind(0) === jsonKind.object ? findMember(scanner, object, 0, name) : -1;
@@ -301,10 +295,7 @@ export function ambiguousIdKey(bytes: Buffer, start: number, end: number): strin
 const topLevelNames = new MemberNames('id', 'result', 'error');
 const topLevel = new Int32Array(topLevelNames.all.length);
 
-/**
- * The id of a request that is refused before it is read. Cold path.
- * @returns `undefined` if the bytes are not JSON, too many to be read at once, a response, or have no id, an ambiguous or an invalid one.
- */
+/** The id of a request that is refused before it is read; `undefined` if there is no valid one. Cold path. */
 export function requestIdIn(bytes: Buffer): TokenSpan | undefined {
   if (bytes.length > limits.readAtOnceBytesMax || !scanner.scan(bytes, 1)) return undefined;
   if (!findMembers(scanner, bytes, 0, topLevelNames, topLevel)) return undefined;

@@ -75,10 +75,7 @@ export class JsonScanner {
   #literal: Literal = 'null';
   #literalLength = 0;
 
-  /**
-   * Scans a whole document, and checks its UTF-8.
-   * @param depthMax values up to this depth are recorded (the root is at 0); all are checked.
-   */
+  /** Scans a document, and checks its UTF-8. @param depthMax of recorded values (the root is at 0); all are checked. */
   scan(bytes: Uint8Array, depthMax: number, filter?: NodeFilter): boolean {
     this.begin(depthMax, filter);
     return this.push(bytes) && this.finish() && (this.#plainText.isAscii || isUtf8(bytes));

@@ -167,10 +167,7 @@ export class PlainText {
     return (this.#seen & IS_NON_ASCII) === 0 && nonAsciiFlag[0] === 0;
   }
 
-  /**
-   * The offset of the first quote, backslash or control character from `from` on, or the length. Long text is copied, which makes the
-   * search several times as fast; later calls use the same copy.
-   */
+  /** The offset of the first special byte from `from` on, or the length. Long text is copied to be searched faster. */
   end(bytes: Uint8Array, from: number): number {
     const { length } = bytes;
     const nearEnd = Math.min(length, from + NEAR_BYTES);

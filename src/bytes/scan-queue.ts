@@ -58,10 +58,7 @@ export class ScanQueue {
     return scan;
   }
 
-  /**
-   * Starts at once if no other text is being scanned, and calls the handler synchronously if this turn has time for all of it: the text is
-   * then processed while it is in the processor's caches.
-   */
+  /** Like `read`, but scans at once, and calls back synchronously if this turn has the time. The text is then in caches. */
   readNow(subject: string, bytes: Uint8Array, depthMax: number, handler: ScanHandler, extras?: ScanOptions): Scan {
     const isFirst = this.#lines.length === 0;
     const scan = this.read(subject, bytes, depthMax, handler, extras);

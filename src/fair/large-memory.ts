@@ -40,10 +40,7 @@ export class LargeMemory {
     return memory;
   }
 
-  /**
-   * Takes back the memory behind this view, if it was lent. Nobody may read it any more, through any view.
-   * @param isFromThread whether a thread has transferred it back, in another `ArrayBuffer` than was lent.
-   */
+  /** Takes back lent memory, which nobody may read any more. @param isFromThread whether its `ArrayBuffer` is another now. */
   giveBack({ buffer }: Uint8Array, isFromThread = false): void {
     const size = buffer.byteLength;
     if (!this.#lent.delete(buffer) && !isFromThread) return;

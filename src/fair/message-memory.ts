@@ -42,10 +42,7 @@ export class MessageMemory {
     return new MessageReservation(this, subject, waiter);
   }
 
-  /**
-   * The bound that leaves no room for this many more bytes. Nobody may overtake those who wait, except a subject that holds little: a part
-   * of the memory is reserved for such subjects.
-   */
+  /** The bound that leaves no room for more. Only a subject that holds little may overtake those who wait. */
   boundAgainst(subject: string, bytes: number): ShareBound | undefined {
     const holding = this.holding(subject);
     const bound = holding.boundAgainst(bytes);
@@ -55,11 +52,7 @@ export class MessageMemory {
     return this.#next !== undefined || this.#queue.isReady ? 'totalMax' : undefined;
   }
 
-  /**
-   * Queues a reservation that found no room.
-   * @param isShareFull whether all reservations of the subject have to wait until it gives something back.
-   * @returns the bound if too many wait.
-   */
+  /** @param isShareFull whether all of the subject has to wait. @returns the bound if too many wait. */
   wait(reservation: MessageReservation, isShareFull: boolean): FairQueueEntry<MessageReservation> | ShareBound {
     const { subject } = reservation;
     const entry = this.#queue.add(subject, reservation);
@@ -216,10 +209,7 @@ export class MessageReservation {
   }
 }
 
-/**
- * Counts one answer: the bytes that the caller has not read yet, and a message that is sent in pieces and stays in memory until the last
- * one is written. Cold path: only for answers that are large or unread.
- */
+/** Counts an answer that its caller has not read yet, or that is sent in pieces. Cold path. */
 export class AnswerMemory {
   readonly #memory: MessageMemory;
   readonly #subject: string;

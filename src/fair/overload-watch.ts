@@ -140,10 +140,7 @@ export class ProcessGauges implements OverloadGauges {
   /** Memory that V8 does not manage: at the start, the program's code. */
   readonly #nativeBytes: number | undefined;
 
-  /**
-   * @param counted `managed` to ignore freed memory that the C library keeps. Not for a worker, as the memory of its HTTP server would be
-   *   ignored, too.
-   */
+  /** @param counted `managed` ignores freed memory that the C library keeps, and, in a worker, its HTTP server's. */
   constructor(counted: 'resident' | 'managed' = 'resident') {
     if (counted === 'managed') this.#nativeBytes = Math.max(0, process.memoryUsage.rss() - managedBytes());
     this.#witness.register({}, undefined);
@@ -187,10 +184,7 @@ function managedBytes(): number {
   return heapTotal + external;
 }
 
-/**
- * Workers are started with `--expose-gc` (primary/slot.ts), other processes are not. V8 adds `gc` to contexts created while the flag is
- * set.
- */
+/** For processes without `--expose-gc`. V8 adds `gc` to contexts that are created while the flag is set. */
 function exposeCollector(): () => void {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;

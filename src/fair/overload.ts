@@ -16,10 +16,7 @@ export const overloadBounds = {
   /** Resident memory in percent of `--worker-memory`; what is in flight needs the rest. */
   residentPercentPressed: 80,
   residentPercentHardPressed: 90,
-  /**
-   * Heap without garbage, in percent of V8's half of `--worker-memory`. With a nearly full heap, V8 does little but collect, and then
-   * aborts.
-   */
+  /** Heap without garbage, in percent of V8's half of `--worker-memory`. A nearly full heap makes V8 abort. */
   heapPercentPressed: 70,
   heapPercentHardPressed: 80,
   /** Least of the last five delays of the event loop, on Linux without the time that other processes had the processor. */

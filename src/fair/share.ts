@@ -94,9 +94,7 @@ export class Holding {
     return this.share.isLittle(this.held + amount);
   }
 
-  /**
-   * Whether there will be room for this amount once `own` of this holding, and `all` of the share including `own`, have been given back.
-   */
+  /** @param own what this holding will have given back. @param all what all will, including `own`. */
   willHaveRoomFor(amount: number, own: number, all: number): boolean {
     const kept = this.held - own;
     return kept + amount <= this.share.bounds.subjectMax && this.share.hasRoomFor(kept, amount, all);

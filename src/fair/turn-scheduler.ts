@@ -131,10 +131,7 @@ export class TurnScheduler {
   }
 }
 
-/**
- * For requests that have waited for the same event (an upstream session, a config, a key, an event stream) and are resumed together. Its
- * queue needs no bound: the numbers of requests and connections are bounded.
- */
+/** Resumes requests that waited for the same event. Unbounded: the numbers of requests and connections are bounded. */
 export const wakeScheduler = new TurnScheduler({
   untimedMax: WOKEN_UNTIMED_MAX,
   turnMs: limits.turnMs,

@@ -63,10 +63,7 @@ export class TlsSessions {
 
 let lastContext: { readonly pem: string; readonly context: SecureContext } | undefined;
 
-/**
- * The certificate authorities trusted for backends. Created once for all connections of a process, since parsing them takes long.
- * @param pem the operator's authorities; `undefined` for none. @returns `undefined` then: the default of Node.js applies.
- */
+/** Made once per process, as parsing takes long. @param pem authorities to trust beside those of Node.js. */
 export function secureContextFor(pem: string | undefined): SecureContext | undefined {
   if (pem === undefined) return undefined;
   if (lastContext?.pem !== pem) lastContext = { pem, context: createSecureContext({ ca: [...rootCertificates, pem] }) };

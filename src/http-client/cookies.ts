@@ -11,12 +11,7 @@ export function keepsCookies({ passthroughHeaders, auth }: CompiledBackend): boo
   return !passthroughHeaders.has('cookie') && !headersSetBy(auth).includes('cookie');
 }
 
-/**
- * @param cookies the value of `cookie` so far; `''` for none.
- * @param lines values of `set-cookie`, one a line.
- * @param target of the requests.
- * @returns the new value of `cookie`.
- */
+/** @param cookies the value of `cookie`; `''` for none. @param lines values of `set-cookie`. @returns the new value of `cookie`. */
 export function withCookies(cookies: string, lines: string, target: UpstreamTarget): string {
   return lines.split('\n').reduce((kept, line) => withCookie(kept, line, target), cookies);
 }

@@ -108,10 +108,7 @@ export interface UpstreamHandler {
    *   `retry-after` of 429 and 503.
    */
   onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, statusHeader: string): void;
-  /**
-   * @param chunk of the body, valid until this returns. The whole body, if its length was in the head, is valid until `onEnd` has returned,
-   *   in the same turn of the event loop.
-   */
+  /** @param chunk valid until this returns, or `onEnd` has if it is all of a body whose length was in the head. */
   onData(chunk: Buffer): void;
   onEnd(): void;
   onFault(fault: UpstreamFault): void;

@@ -27,11 +27,7 @@ export interface ConnectionOwner {
   onConnected(): void;
   /** The connection no longer has this call. Called before `onFree`, `onSpare` and `onLost`. */
   onCallOver(call: Http1Call): void;
-  /**
-   * The connection is gone.
-   * @param unsent the call, if it must be sent on another connection: the backend cannot have received it completely.
-   * @param refusal why the connection could not be opened, if so.
-   */
+  /** @param unsent a call to be sent on another connection. @param refusal why the connection could not be opened, if so. */
   onLost(connection: Http1Connection, unsent: Http1Call | undefined, refusal: UpstreamFaultKind | undefined): void;
 }
 

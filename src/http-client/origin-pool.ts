@@ -94,10 +94,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     else call.failLater('connections-used');
   }
 
-  /**
-   * Closes old connections, and forgets subjects without connections. Also serves waiting calls, as nothing tells when a connection of the
-   * process is given back elsewhere.
-   */
+  /** Also serves waiting calls, as nothing tells when a connection of the process is given back elsewhere. */
   sweep(): void {
     if (this.#target.isHostName && !this.isEmpty) this.#refreshAddresses();
     for (const connection of this.#free) connection.sweep();

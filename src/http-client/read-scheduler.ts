@@ -20,10 +20,7 @@ export const UPSTREAM_TURN_BYTES_TOTAL_MAX = MIB;
 const UPSTREAM_KEPT_BYTES_MAX = 16 * MIB;
 /** Connections per worker for backends' own streams; at most half of those for calls. */
 export const BACKEND_STREAMS_MAX = 8_192;
-/**
- * Connections per worker for replies to backends, on which calls depend that may hold all others. Beyond that, replies use connections for
- * calls.
- */
+/** Connections per worker for replies, on which calls depend. Beyond that, replies use those for calls. */
 export const REPLY_CONNECTIONS_MAX = 512;
 
 /** Connections released per turn: with a slice each, they leave most of the turn to answers that fit in a slice. */
@@ -86,11 +83,7 @@ export class ReadScheduler {
     this.#bytesLeft -= bytes;
   }
 
-  /**
-   * Counts a piece of an unfinished answer.
-   * @param entry of the connection, if any.
-   * @returns whether the turn is used up, so that the connection has to rest.
-   */
+  /** Counts a piece of an unfinished answer. @returns whether the turn is used up, so that the connection has to rest. */
   notePiece(bytes: number, entry: ReadQueueEntry | undefined): boolean {
     if (entry !== undefined) entry.releasedInTurn = -1;
     if (this.#isBegun) {
@@ -217,10 +210,7 @@ export interface PacedConnection {
   readOn(): void;
 }
 
-/**
- * Reads from one connection in slices, between which it rests. Bytes read when the turn was used up are kept until its next turn. Hot path:
- * an answer that comes in one piece costs a few checks.
- */
+/** Reads one connection in slices. Bytes that are too many for a turn are kept until the next. Hot path: a few checks. */
 export class ReadPace {
   readonly #scheduler: ReadScheduler;
   readonly #connection: PacedConnection;

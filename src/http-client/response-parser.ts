@@ -18,11 +18,7 @@ export function isTemporaryRefusal(status: number): boolean {
   return status === 429 || status === 503;
 }
 
-/**
- * No encoding is requested, but some servers and proxies encode all the same.
- * @param value of `content-encoding`; `''` if absent.
- * @returns the encoding, for callers; `''` if the body is not encoded.
- */
+/** None is requested, but some servers encode all the same. @returns the encoding, for callers; `''` for none. */
 export function encodingInWords(value: string): string {
   if (value === '' || value.toLowerCase() === 'identity') return '';
   return /^[\w-]{1,32}$/.test(value) ? value : 'unknown';
@@ -81,10 +77,7 @@ export class ResponseParser {
     this.#partial = undefined;
   }
 
-  /**
-   * @returns how many bytes were consumed, fewer than given if the response has ended; `INVALID` if they cannot be a response, and then the
-   *   parser must not be used any more.
-   */
+  /** @returns how many bytes belong to the response; `INVALID` if they cannot be one: the parser must not be used any more. */
   push(chunk: Buffer): number {
     let at = 0;
     while (at < chunk.length) {

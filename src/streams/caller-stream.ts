@@ -109,10 +109,7 @@ export class CallerStream extends ReplayBuffer {
     this.#write(this.#priming(0));
   }
 
-  /**
-   * @param data valid until this returns unless it is large.
-   * @param onLost called if the event will not reach the client although the stream continues.
-   */
+  /** @param data valid until this returns unless it is large. @param onLost called if the client will not get the event. */
   emit(data: Buffer, onLost?: () => void): void {
     if (this.#exchange === undefined && this.#memory === undefined) return;
     if (data.length > LARGE_BYTES_FROM) {
@@ -247,10 +244,7 @@ export class CallerStream extends ReplayBuffer {
     exchange.onDrain = undefined;
   }
 
-  /**
-   * Kept as bytes while there is a connection, until `compact`. Otherwise as a string at once, so that one sweep does not convert very
-   * many.
-   */
+  /** Bytes while there is a connection, until `compact`; else a string at once, so that a sweep converts few. */
   #keepable(event: Buffer, onLost: (() => void) | undefined): KeptEventBytes {
     if (onLost !== undefined) return new KeptEvent(event.toString('latin1'), undefined, onLost);
     // A session's stream is not swept.

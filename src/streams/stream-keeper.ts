@@ -87,10 +87,7 @@ export class StreamKeeper implements EventMemory {
     return bytes <= this.#options.resumptionBytesMax;
   }
 
-  /**
-   * Streams whose answer was sent are released to make room.
-   * @param isAnswer whether streams with an answer still to be fetched are, too, oldest first.
-   */
+  /** Releases streams whose answer was sent, and for an answer also those whose answer was not fetched, oldest first. */
   tryTake(bytes: number, stream: CallerStream, isAnswer: boolean): boolean {
     while (!this.#hasRoomFor(bytes)) {
       if (this.#releaseFirst(this.#delivered, stream)) continue;

@@ -35,9 +35,7 @@ export class LastFaults {
   }
 }
 
-/**
- * Origins that are logged because they are never connected to, such as `http:` ones with `tls-only`. Beyond that, others are not logged.
- */
+/** Origins of which it is logged that they are never connected to, such as `http:` with `tls-only`. Others are not logged. */
 export const BACKEND_OBSTACLES_LOGGED = 1_024;
 
 /** For metrics: called for each failed request, and each failed opening. */

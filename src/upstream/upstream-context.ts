@@ -10,10 +10,7 @@ import type { Credentials } from '../credentials/index.js';
 
 const PREFIX_BYTES = 6;
 
-/**
- * The ids of the gateway's own requests. None is used twice in an upstream session (S32), whichever process continues it: hence a random
- * prefix. Cold path: a few ids per session.
- */
+/** Ids of the gateway's own requests, never used twice in a session (S32): hence a random prefix for each process. */
 export class OwnRequestIds {
   /** A string, which callers' ids hardly ever equal. */
   readonly #prefix = `"switchyard-${randomBytes(PREFIX_BYTES).toString('base64url')}-`;

@@ -41,10 +41,7 @@ const NOT_FOUND: NameAnswer = { kind: 'not-found' };
 const FAILED: NameAnswer = { kind: 'failed' };
 const NOT_FOUND_CODES = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME']);
 
-/**
- * @param candidates full names, tried one after the other.
- * @param onAnswer called once, or again with both address families if one is late.
- */
+/** @param candidates full names, in order. @param onAnswer called again with both address families if one is late. */
 export function queryName(
   resolver: Resolver,
   candidates: readonly string[],

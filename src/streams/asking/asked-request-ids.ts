@@ -39,10 +39,7 @@ export class AskedRequestIds {
   #answered: Set<string> | undefined;
   #secret: string | undefined;
 
-  /**
-   * @param answerTimeoutMs for responses to backends without sessions, in another process.
-   * @param nowMs a clock that all processes share.
-   */
+  /** @param answerTimeoutMs for responses to other processes' requests. @param nowMs a clock that all processes share. */
   constructor(sessionId: string, answerTimeoutMs: number, nowMs: () => number = Date.now) {
     this.#sessionId = sessionId;
     this.#answerTimeoutMs = answerTimeoutMs;

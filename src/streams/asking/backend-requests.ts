@@ -43,10 +43,7 @@ export interface AskingStream {
   readonly askingObstacle: RpcError | undefined;
   /** @param parts of a message. Small ones are valid only until this returns. */
   tell(parts: readonly Buffer[]): void;
-  /**
-   * @param id ours, as JSON; the parts contain it.
-   * @param onLost called if the request will not reach the client though the stream goes on, with the reason if known.
-   */
+  /** @param id ours, as JSON; the parts contain it. @param onLost called if the client will not get the request. */
   ask(id: Buffer, parts: readonly Buffer[], onLost: (error?: RpcError) => void): void;
   /** The response is no longer wanted. @param parts of the cancellation. */
   withdraw(id: Buffer, parts: readonly Buffer[]): void;
@@ -145,10 +142,7 @@ export class BackendRequests {
     return sampling || roots || elicitationForm || elicitationUrl;
   }
 
-  /**
-   * Sends a backend's request to the client, or refuses it.
-   * @param bytes the whole message, valid only until this returns unless it is large.
-   */
+  /** Sends the client a backend's request, or refuses it. @param bytes the message, valid until this returns unless large. */
   ask(
     stream: AskingStream,
     upstream: UpstreamSession,

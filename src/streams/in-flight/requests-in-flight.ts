@@ -224,10 +224,7 @@ export class RequestsInFlight extends ListNode {
     for (const work of chosen) if (work.isLinked) yield work;
   }
 
-  /**
-   * Ends all requests with the session. Beyond the first few, those with `mayEndLater` end in later turns of the event loop.
-   * @param subject in whose turns; `undefined` if all must end now.
-   */
+  /** Ends all requests, some later (`mayEndLater`) if they are many. @param subject in whose turns; `undefined` for all now. */
   endAll(subject: string | undefined): void {
     const end = (work: RequestInFlight): void => {
       this.finish(work);

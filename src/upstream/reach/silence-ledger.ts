@@ -8,10 +8,7 @@ export const SILENCE_SUBJECTS_MAX = 64;
 export const PROBE_DELAY_MS_MIN = 200;
 /** Longest such wait; short, so that a reachable origin is found soon. */
 export const PROBE_DELAY_MS_MAX = 4_000;
-/**
- * After this time without a request for an unreachable origin, or another timeout of a silent URL, it is no longer probed, and the next
- * request tries it.
- */
+/** After so long without a request or another timeout, an origin is no longer probed, and the next request tries it. */
 export const ORIGIN_FORGOTTEN_MS = 60_000;
 
 interface SubjectSilence {

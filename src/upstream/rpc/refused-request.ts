@@ -107,10 +107,7 @@ export function saysNoSession(
   return code === SESSION_NOT_FOUND && NO_SESSION.test(message);
 }
 
-/**
- * Servers refuse an unknown session with 404 (C11), or with 400 or 401 and such a text, in an error that does not belong to the request or
- * says that it is no request.
- */
+/** 404 (C11), or 400 or 401 and such a text, in an error that does not belong to the request or says that it is none. */
 const isSessionRefused: IsRefused = (plan, status, body, error, isAnswer) => {
   if (error !== undefined && saysNoSession(plan, body, error)) return true;
   if (status !== 400 && status !== 404 && (status !== 401 || plan.isUnauthorizedFault === true)) return false;
@@ -123,10 +120,7 @@ const isSessionRefused: IsRefused = (plan, status, body, error, isAnswer) => {
 /** Statuses of requests that were not carried out. */
 const REFUSING_STATUSES: ReadonlySet<number> = new Set([400, 404, 405]);
 
-/**
- * Whether a backend no longer speaks the modern era: it says so, or responds without the request's id, as legacy servers do without a
- * session.
- */
+/** Whether a backend no longer speaks the modern era: it says so, or responds without the request's id. */
 const isModernRefused: IsRefused = (_plan, status, body, error, isAnswer) => {
   if (!REFUSING_STATUSES.has(status)) return false;
   if (error === undefined) return status !== 400 || /session|protocol.version/i.test(body.toString());
@@ -137,10 +131,7 @@ const isModernRefused: IsRefused = (_plan, status, body, error, isAnswer) => {
   return !isModernError && code !== rpcCodes.internalError && !isAnswer(error);
 };
 
-/**
- * Whether a backend no longer speaks a legacy version: it refuses a request as only servers of 2026-07-28 do, because of its version, or
- * missing headers or envelope.
- */
+/** Whether a backend refuses a legacy request as only servers of 2026-07-28 do: for its version, missing headers or envelope. */
 const isLegacyRefused: IsRefused = (_plan, status, body, error) => {
   if (status !== 400 || error === undefined) return false;
   const { code, versions } = errorTextIn(body, error);

@@ -52,20 +52,14 @@ export interface RequestHandler {
   onAnswer(bytes: Buffer, message: BackendMessage, isInPlace?: boolean): void;
   /** Set by a handler that copies what it keeps: an answer in one piece is then not copied for it. */
   readonly readsInPlace?: true;
-  /**
-   * A notification or a request that came before the answer.
-   * @param bytes valid until this returns, unless longer than `limits.readAtOnceBytesMax`.
-   */
+  /** @param bytes a notification or a request, valid until this returns, unless longer than `limits.readAtOnceBytesMax`. */
   onMessage(bytes: Buffer, message: BackendMessage): void;
   onFault(fault: UpstreamFault): void;
   /** The ration has been read, and the request is paused. @param spentMs the time that it took. */
   onRationRead?(spentMs: number): void;
   /** Reads an error with an HTTP error status that belongs to no request. Without this, only the status counts. */
   faultOfError?(error: Buffer): UpstreamFault | undefined;
-  /**
-   * Replaces `onAnswer` for large answers that the handler reads elsewhere and must check itself.
-   * @param pieces of the message, may be kept. There may be several calls, and a fault in between.
-   */
+  /** Replaces `onAnswer` for large answers that are checked elsewhere. Several calls; a fault may come in between. */
   onUnparsed?(pieces: readonly Buffer[], isLast: boolean): void;
 }
 

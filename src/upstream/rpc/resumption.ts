@@ -96,10 +96,7 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
     return true;
   }
 
-  /**
-   * Whether the current stream has brought more than earlier ones. One that always breaks at the same place makes no progress.
-   * @param lastEventId of the current stream.
-   */
+  /** Whether the stream has brought more than earlier ones: one that always breaks at the same place makes no progress. */
   hasProgressed(lastEventId = ''): boolean {
     if (this.#streamBytes > this.#longestBytes) return true;
     return lastEventId !== '' && lastEventId !== this.#reconnection.lastEventId;

@@ -25,10 +25,7 @@ export interface BackendStreamPlan {
   /** A request or a notification. @param bytes valid until this returns. */
   onMessage(bytes: Buffer, message: BackendMessage): void;
   onRefused?(): void;
-  /**
-   * The backend may have lost the session. It gave a status that could also mean that it has no stream, or has one already, so only a POST
-   * can tell.
-   */
+  /** The status could mean that the session is lost, or that there is no stream, or one already: only a POST can tell. */
   onSessionDoubtful(): void;
 }
 

@@ -17,10 +17,7 @@ export interface RefusedSubscriptions {
   readonly uris: ReadonlySet<string>;
 }
 
-/**
- * @param asked the filter, as JSON.
- * @returns `undefined` if it is all honoured, or the acknowledgement does not say or is too long to be parsed at once.
- */
+/** @param asked the filter, as JSON. @returns `undefined` if all of it is honoured, as far as the acknowledgement tells. */
 export function readUnhonoured(
   asked: string,
   bytes: Buffer,

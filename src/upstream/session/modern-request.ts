@@ -11,10 +11,7 @@ import { isObject, KIB } from '../../shared/index.js';
 import type { ClientIntroduction } from './client-introduction.js';
 import type { ModernHead, OutgoingMessage } from '../../http-client/index.js';
 
-/**
- * Bytes of the `mcp-name` header, as encoded: a longer one may exceed what backends accept. Beyond that, the request is answered with a
- * JSON-RPC error.
- */
+/** Bytes of `mcp-name`, as encoded: backends may not accept more. Beyond that, the request is answered with an error. */
 export const MIRRORED_NAME_BYTES_MAX = 8 * KIB;
 
 const NO_PARAMS: readonly string[] = [];

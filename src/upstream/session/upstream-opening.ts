@@ -31,10 +31,7 @@ import type { UpstreamMeans } from '../upstream-context.js';
 export const UPSTREAM_RETRY_DELAY_MS_MIN = 100;
 /** Longest such wait; short, so that a backend that is back is found soon. */
 export const UPSTREAM_RETRY_DELAY_MS_MAX = 5_000;
-/**
- * Time that the first call waits for a backend's own stream to open; many servers lose what they ask before that. After that, the call is
- * sent.
- */
+/** Time that the first call waits for a backend's own stream; many servers lose what they ask before it is open. */
 export const BACKEND_STREAM_PATIENCE_MS = 500;
 
 type State = 'idle' | 'opening' | 'open' | 'unavailable' | 'closed';
@@ -144,11 +141,7 @@ export abstract class UpstreamOpening implements Redirection {
     this.backend = backend;
   }
 
-  /**
-   * Opens the session unless it is open.
-   * @param metadata of the request that needs it, here and below.
-   * @param waiter called synchronously when the outcome is known.
-   */
+  /** Opens the session unless it is open. @param waiter called synchronously when the outcome is known. */
   whenOpen(metadata: RequestMetadata, waiter: OpenWaiter): void {
     const refreshed = this.credentials?.refresh(metadata);
     if (refreshed instanceof Promise)
@@ -168,10 +161,7 @@ export abstract class UpstreamOpening implements Redirection {
     }
   }
 
-  /**
-   * Like `whenOpen`, for requests during which the backend may ask something on its own stream. Waits a short time for that stream if it is
-   * being opened: many servers lose what they send before. Hot path.
-   */
+  /** Like `whenOpen`, but waits a short time for the backend's own stream if it is being opened. Hot path. */
   whenReady(metadata: RequestMetadata, waiter: OpenWaiter): void {
     if (this.state === 'open' && this.delayed === undefined) this.whenOpen(metadata, waiter);
     else this.whenOpen(metadata, (fault) => this.#holdBack(metadata, waiter, fault));
@@ -238,12 +228,7 @@ export abstract class UpstreamOpening implements Redirection {
     this.#startHandshake(metadata);
   }
 
-  /**
-   * Tries the client's era first, whatever else the backend speaks (N11), and the other era only if the backend shows that it does not
-   * speak the first.
-   * @param plan the same for both tries, which share one deadline.
-   * @param firstFault of the first try, if this is the second.
-   */
+  /** Tries the client's era (N11), and the other one only if the backend does not speak the first. Both share one deadline. */
   #startHandshake(
     metadata: RequestMetadata,
     plan = this.openingPlan(metadata),

@@ -62,10 +62,7 @@ export interface UpstreamOwner {
 export class UpstreamSession extends UpstreamOpening {
   owner: UpstreamOwner | undefined = undefined;
   readonly #memory: TextBudget;
-  /**
-   * What the backend declared at the opening; texts for which the session's memory has no room are missing. `undefined` unless open.
-   * Changed only here, like the next two.
-   */
+  /** What the backend declared, without texts for which there is no room; `undefined` unless open. Changed only here. */
   record: OwnRecord | undefined = undefined;
   /** As bits of `capability`. Without tasks where callers cannot have any. */
   knownCapabilities: number | undefined = undefined;
@@ -106,10 +103,7 @@ export class UpstreamSession extends UpstreamOpening {
     return this.endpoint.circuit.fault === undefined;
   }
 
-  /**
-   * Declared extensions and experimental capabilities. The latter are omitted where the config hides any item of the backend, as their
-   * methods might reach hidden items.
-   */
+  /** Experimental capabilities are omitted if the config hides any item: their methods might reach it. */
   get named(): readonly ExtraCapability[] {
     const named = this.#named ?? NONE;
     return isLimited(this.backend) ? named.filter(({ isExtension }) => isExtension) : named;
@@ -226,10 +220,7 @@ export class UpstreamSession extends UpstreamOpening {
     this.context.replies.send(this.subject, target, 'POST', headers, message, onDone, onHead);
   }
 
-  /**
-   * Opens the backend's own stream (C04) in the open session.
-   * @param from event to resume after, `''` for none; for a backend without sessions, the JSON object that says what is wanted.
-   */
+  /** Opens the backend's own stream (C04). @param from event to resume after, or `''`; in the modern era, the filter as JSON. */
   listen(from: string, metadata: RequestMetadata, handler: UpstreamHandler): UpstreamCall {
     if (this.#stream !== undefined) return this.#stream.listen(handler);
     void this.credentials?.refresh(metadata);
@@ -344,11 +335,7 @@ export class UpstreamSession extends UpstreamOpening {
     this.#instructionBytes = this.#recount(this.#instructionBytes, '');
   }
 
-  /**
-   * Handles the fault of a request.
-   * @returns whether the backend refused it without processing it, because it does not know the session or no longer speaks the era. The
-   *   session is then lost, and the era is detected again.
-   */
+  /** @returns whether the request was refused for its session, which is then lost, or its era, which is detected again. */
   tryMarkLost(fault: UpstreamFault, sentIn: UpstreamSessionRecord | undefined): boolean {
     const isEraRefused = fault.kind === 'era-refused';
     if (!isEraRefused && fault.kind !== 'session-lost') return false;
@@ -358,10 +345,7 @@ export class UpstreamSession extends UpstreamOpening {
     return true;
   }
 
-  /**
-   * Takes over the cookies of a response. If it has another session id, the session continues under that id, as in official clients. Hot
-   * path.
-   */
+  /** Takes over cookies, and another session id, under which the session then continues, as in official clients. Hot path. */
   noteHead(sessionId: string, cookieLines: string, requestSessionId: string): void {
     const record = this.record;
     if (record === undefined || record.sessionId !== requestSessionId) return;
@@ -406,10 +390,7 @@ export class UpstreamSession extends UpstreamOpening {
     this.context.log.onFailure(this.backend, fault);
   }
 
-  /**
-   * Ends the session for good, with a DELETE to the backend (C12). Waiting requests get `session-ended`.
-   * @param onTold called once, asynchronously, if `hasToBeTold` was true.
-   */
+  /** Ends the session for good (C12). @param onTold called once, asynchronously, if `hasToBeTold` was true. */
   close(metadata: RequestMetadata, onTold?: (isTold: boolean) => void): void {
     const { hasToBeTold } = this;
     if (!this.tryClose()) return;
