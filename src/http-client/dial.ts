@@ -89,7 +89,12 @@ export class Dial {
     this.#isOver = true;
     this.#wait?.unlink();
     clearTimeout(this.#nextTryTimer);
-    for (const socket of this.#connectingSockets) this.#close(socket);
+    for (const socket of this.#connectingSockets) {
+      socket.removeAllListeners('connect');
+      socket.removeAllListeners('error');
+      // Later errors must not end the process.
+      socket.on('error', () => {}).destroy();
+    }
   }
 
   #tryAll(addresses: readonly string[]): void {
@@ -136,13 +141,5 @@ export class Dial {
     if (this.#isOver) return;
     this.abandon();
     this.#handler.onFault(kind);
-  }
-
-  #close(socket: Socket): void {
-    socket.removeAllListeners('connect');
-    socket.removeAllListeners('error');
-    // Later errors must not end the process.
-    socket.on('error', () => {});
-    socket.destroy();
   }
 }

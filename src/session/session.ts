@@ -247,7 +247,7 @@ export class Session {
       logLevel: this.#logLevel,
       upstreams: this.upstreams.recorded(),
       allowLists: allowListHashes(this.virtualHost?.backends, Object.keys(subscriptions)),
-      askingSecret: this.acceptsRequests ? this.backendRequests.secret : undefined,
+      askingSecret: this.acceptsRequests ? this.backendRequests.ids.secret : undefined,
       listeners,
     };
   }
@@ -256,7 +256,7 @@ export class Session {
   restore(record: SessionRecord, virtualHost: CompiledVirtualHost): void {
     this.#logLevel = record.logLevel;
     this.upstreams.announcedCapabilities = PRESUMED_CAPABILITIES;
-    if (this.acceptsRequests) this.backendRequests.secret = record.askingSecret ?? '';
+    if (this.acceptsRequests) this.backendRequests.ids.secret = record.askingSecret ?? '';
     this.#takeOver(record, virtualHost, undefined, false);
   }
 

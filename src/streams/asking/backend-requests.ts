@@ -97,7 +97,7 @@ interface InputQuestion {
 
 export class BackendRequests {
   readonly #plan: BackendRequestsPlan;
-  readonly #ids: AskedRequestIds;
+  readonly ids: AskedRequestIds;
   /** Requests without a response, by the key of our id. */
   readonly #open = new Map<string, AwaitedAnswer>();
   readonly #clientTasks: ClientTasks;
@@ -105,7 +105,7 @@ export class BackendRequests {
 
   constructor(plan: BackendRequestsPlan) {
     this.#plan = plan;
-    this.#ids = new AskedRequestIds(plan.sessionId, plan.answerTimeoutMs);
+    this.ids = new AskedRequestIds(plan.sessionId, plan.answerTimeoutMs);
     this.#clientTasks = new ClientTasks(plan.memory);
   }
 
@@ -118,15 +118,6 @@ export class BackendRequests {
       isClients: (taskId) => this.#clientTasks.ownerOf(taskId) === upstream,
       isReachable: (taskId) => this.#plan.isTaskReachable(backend, taskId),
     };
-  }
-
-  /** @see AskedRequestIds.secret */
-  get secret(): string {
-    return this.#ids.secret;
-  }
-
-  set secret(secret: string) {
-    this.#ids.secret = secret;
   }
 
   get offersRoots(): boolean {
@@ -215,7 +206,7 @@ export class BackendRequests {
     const { idStart: start, idEnd: end } = message;
     const open = this.#take(idKey(body, start, end));
     if (open === undefined) {
-      const asked = this.#ids.takeOthers(body.subarray(start, end), this.#plan.openUpstreams());
+      const asked = this.ids.takeOthers(body.subarray(start, end), this.#plan.openUpstreams());
       if (asked === 'lost') return refusals.askerLost;
       if (asked === undefined) return undefined;
       this.#pass(request, message, asked);
@@ -299,7 +290,7 @@ export class BackendRequests {
     onInput: InputHandler | undefined,
   ): AwaitedAnswer {
     const { upstream, backendId, asksForTask, tokenKey } = asked;
-    const id = this.#ids.next(asked);
+    const id = this.ids.next(asked);
     const key = idKey(id, 0, id.length);
     const request: AwaitedAnswer = {
       upstream,

@@ -233,10 +233,6 @@ export class BackendEndpoint {
     counts[what] = (counts[what] ?? 0) + 1;
   }
 
-  onFault(fault: UpstreamFault): void {
-    this.circuit.onFault(fault);
-  }
-
   /** The era to try first. @param preferred the client's, in which nothing has to be converted. */
   firstEra(preferred: Era, nowMs: number): Era {
     const isRefused = this.#refusedEra === preferred && nowMs - this.#eraRefusedAtMs < ERA_KNOWN_MS;

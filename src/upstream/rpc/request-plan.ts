@@ -21,10 +21,6 @@ export interface IdSpan {
   readonly end: number;
 }
 
-export function isAnswerType(contentType: string): boolean {
-  return contentType === 'application/json' || contentType === 'text/event-stream';
-}
-
 /** Removes a byte order mark, and the brackets of an array, from a whole answer. */
 export function jsonOf(bytes: Buffer, { endpoint }: Pick<RequestPlan, 'endpoint'>): Buffer {
   const json = withoutByteOrderMark(bytes);

@@ -37,13 +37,7 @@ import {
 import type { Deadline, DeadlineWheel, MessageReservation, MemoryWaiter, ShareBound } from '../../fair/index.js';
 import { limits } from '../../shared/index.js';
 import type { UpstreamTarget } from '../../user-config/index.js';
-import {
-  isAnswerType,
-  jsonOf,
-  type RequestHandler,
-  type RequestPlan,
-  type SharedStreamReader,
-} from './request-plan.js';
+import { jsonOf, type RequestHandler, type RequestPlan, type SharedStreamReader } from './request-plan.js';
 import { readRefusal, saysNoSession, statusFault } from './refused-request.js';
 import { Resumption } from './resumption.js';
 import { UnparsedAnswer } from './unparsed-answer.js';
@@ -123,14 +117,16 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
       return void this.#transition('waiting', 'event-stream');
     this.#restartSilenceDeadline();
     this.#plan.endpoint.onAnswer(this.#deadlines.recentMs);
-    if (status > 200 && status < 300 && isAnswerType(contentType)) this.#plan.endpoint.onForgiven('status');
     this.#bodyBytes = bodyBytes;
     this.status = status;
     if (sessionId !== '' || statusHeader !== '') this.#noteHead(status, sessionId, statusHeader);
     this.#statusHeader = statusHeader;
-    if (status < 300 && contentType === 'application/json') {
+    const isJson = status < 300 && contentType === 'application/json';
+    const isStream = status < 300 && contentType === 'text/event-stream';
+    if (status > 200 && (isJson || isStream)) this.#plan.endpoint.onForgiven('status');
+    if (isJson) {
       this.#transition('waiting', 'json');
-    } else if (status < 300 && contentType === 'text/event-stream') {
+    } else if (isStream) {
       this.#onStream();
     } else if (status >= 400) {
       this.#transition('waiting', 'refused');
@@ -241,7 +237,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   }
 
   onFault(fault: UpstreamFault): void {
-    this.#plan.endpoint.onFault(fault);
+    this.#plan.endpoint.circuit.onFault(fault);
     if (this.#plan.stream !== undefined && this.#isBeingAnswered) this.#transition('waiting', 'event-stream');
     if (this.#state === 'answered') this.#finish();
     else if (this.#state === 'event-stream') this.#onStreamEnd(fault);

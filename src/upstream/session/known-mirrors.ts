@@ -54,7 +54,8 @@ export class KnownMirrors {
     this.drop();
     const kept: ToolMirrors[] = [];
     let text = '';
-    for (const tool of this.#inOrder(tools)) {
+    const missed = tools.filter(([name]) => name === this.#missed);
+    for (const tool of new Set([...missed.slice(0, 1), ...tools])) {
       const json = JSON.stringify(tool);
       if (text.length + json.length > MIRRORS_CHARS_MAX) break;
       text += json;
@@ -67,11 +68,6 @@ export class KnownMirrors {
     this.#apps = new Set(names);
     // Of two tools with one name, the first counts.
     this.#byTool = new Map(kept.reverse());
-  }
-
-  #inOrder(tools: readonly ToolMirrors[]): readonly ToolMirrors[] {
-    const missed = tools.find(([name]) => name === this.#missed);
-    return missed === undefined ? tools : [missed, ...tools.filter((tool) => tool !== missed)];
   }
 
   /** The tools are about to be listed because of this one: it is kept first. */

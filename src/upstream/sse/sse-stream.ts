@@ -215,7 +215,7 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
   }
 
   onFault(fault: UpstreamFault): void {
-    this.#plan.endpoint.onFault(fault);
+    this.#plan.endpoint.circuit.onFault(fault);
     this.#lose(this.#state === 'open' ? STREAM_LOST : fault);
   }
 

@@ -90,7 +90,7 @@ t.test('a wait during which the endpoint answered somebody else does not count a
 t.test('an answer at one URL closes the circuit of its origin, whose fault is known until then', async (t) => {
   const scene = new Scene(t);
   const fault = upstreamFault('connection-refused');
-  scene.endpoint.onFault(fault);
+  scene.endpoint.circuit.onFault(fault);
   t.ok(scene.endpoint.onOpenFault('alice', fault, 0, scene.context.nowMs()), 'it is known here when to try again');
   t.equal(scene.admit('alice'), 'free', 'which is for the circuit to say');
   scene.answer();
