@@ -45,10 +45,10 @@ export const FORGIVEN = {
   redirect:
     'another path of the same origin (307, 308): followed once, since the request was not carried out, and remembered; for GET, DELETE and notifications too',
   'list-item':
-    'of a listed item: a missing schema of arguments, a schema that is not said to be of an object, a missing name of a resource, ' +
-    '`null`, an empty list for a map or the other way round, an argument whose schema is `true`, and a schema of results that ' +
-    'cannot be compiled: a reference to nowhere, a pattern that is none in ECMAScript, an unknown type: ' +
-    'listed as what is meant, or left out, since clients would refuse the items of all backends',
+    'a member of a listed item that is not of its type (a `null` title, `true` as the schema of an argument, icons as text), ' +
+    'a missing schema of arguments or name of a resource, and a schema of results that clients cannot compile (a reference to ' +
+    'nowhere, a pattern of another language, `nullable` without a type, a bound of draft 4): ' +
+    'removed, or listed as what is meant: clients would refuse the items of all backends',
 } as const;
 
 export type Forgiven = keyof typeof FORGIVEN;
