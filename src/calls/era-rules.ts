@@ -79,7 +79,7 @@ export interface ServedRequest {
 }
 
 export interface RelayedRequestPlan
-  extends Omit<ServedRequest, 'virtualHost'>, Pick<Target, 'outgoing' | 'bareName' | 'uriPlaces' | 'taskPlaces'> {
+  extends Omit<ServedRequest, 'virtualHost'>, Pick<Target, 'outgoing' | 'bareName' | 'uriLocations' | 'taskLocations'> {
   readonly context: UpstreamContext;
   readonly id: IdSpan;
   readonly merger: ListMerger;
@@ -93,8 +93,8 @@ export interface RelayedRequestPlan
 
 /** How the caller's answer differs from its backend's, beside ids and URIs. */
 export interface AnswerChanges {
-  /** Bits of `taskPlace`: the places in the message that hold the backend's own task ids. */
-  readonly taskPlaces: number;
+  /** Bits of `taskLocation`: the places in the message that hold the backend's own task ids. */
+  readonly taskLocations: number;
   readonly edits: readonly Edit[];
   readonly status: number;
 }

@@ -171,7 +171,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   /** For `ModernLeg`, like the next two methods. */
   onFinalAnswer(bytes: Buffer, message: BackendMessage, isInPlace = false): void {
     if (!message.isError) this.plan.onSettled?.(true);
-    const { session, upstream, uriPlaces, rules } = this.plan;
+    const { session, upstream, uriLocations, rules } = this.plan;
     const { uriName } = upstream.backend;
     // Other requests may have found out since that the backend speaks another era.
     const era = this.#sentIn?.era ?? 'legacy';
@@ -179,9 +179,9 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     if (typeof adapted === 'string') return this.#finish(resultMessage(this.callersId, adapted));
     if (adapted !== undefined && 'code' in adapted) return this.#refuse(adapted);
     const tasks = session.taskOwnership(upstream);
-    const { taskPlaces } = adapted ?? this.plan;
+    const { taskLocations } = adapted ?? this.plan;
     const more = adapted?.edits;
-    const parts = callersParts(bytes, message, this.callersId, uriName, uriPlaces, taskPlaces, tasks, more);
+    const parts = callersParts(bytes, message, this.callersId, uriName, uriLocations, taskLocations, tasks, more);
     if (parts === 'task-unreachable') this.#fail(upstreamFault(parts));
     else {
       // Without a watcher, nobody needs to know of tool errors.

@@ -1,6 +1,6 @@
 // The target of a request, found by the name, the URI or the task id in it: the backend, the bytes that go there, and what must hold before
 // they are sent. What is not allowed is answered like what does not exist. Hot path.
-import { capability, type ClientMessage, type Era, taskPlace, uriPlace } from '../mcp/index.js';
+import { capability, type ClientMessage, type Era, taskLocation, uriLocation } from '../mcp/index.js';
 import { stringValue } from '../bytes/index.js';
 import { limits, rpcErrors, type RpcError } from '../shared/index.js';
 import {
@@ -44,10 +44,10 @@ export interface Target {
   /** What the request is about, as the backend calls it, if a header repeats it; else `''`. */
   readonly bareName: string;
   readonly gate: GateRules | undefined;
-  /** Bits of `uriPlace`: where the answer has URIs of the backend. */
-  readonly uriPlaces: number;
-  /** Bits of `taskPlace`: where the answer has the backend's task ids. */
-  readonly taskPlaces: number;
+  /** Bits of `uriLocation`: where the answer has URIs of the backend. */
+  readonly uriLocations: number;
+  /** Bits of `taskLocation`: where the answer has the backend's task ids. */
+  readonly taskLocations: number;
 }
 
 export interface TargetError {
@@ -78,8 +78,8 @@ interface MethodRules {
   /** Without it, the method does not exist; 0: it always exists. */
   readonly capability: number;
   /** Where the answer has URIs and task ids of the backend. */
-  readonly uriPlaces: number;
-  readonly taskPlaces: number;
+  readonly uriLocations: number;
+  readonly taskLocations: number;
   /**
    * Whether `mcp-name` of a modern request repeats what it is about (M12): `may` where not all clients send it, though backends always get
    * it. Independent of `loggedAs`: a URI is in headers but not in logs.
@@ -97,8 +97,8 @@ const TOOL: MethodRules = {
   missing: 'name must be a string',
   unknown: rpcErrors.unknownTool,
   capability: 0,
-  uriPlaces: uriPlace.content,
-  taskPlaces: taskPlace.related,
+  uriLocations: uriLocation.content,
+  taskLocations: taskLocation.related,
   nameInHead: 'must',
   loggedAs: 'tool',
   mayAskForInput: true,
@@ -108,7 +108,7 @@ const PROMPT: MethodRules = {
   names: 'prompts',
   unknown: rpcErrors.unknownPrompt,
   capability: capability.prompts,
-  uriPlaces: uriPlace.messages,
+  uriLocations: uriLocation.messages,
   loggedAs: 'prompt',
 };
 const RESOURCE: MethodRules = {
@@ -116,14 +116,14 @@ const RESOURCE: MethodRules = {
   missing: 'uri must be a string',
   unknown: rpcErrors.resourceNotFound,
   capability: capability.resources,
-  uriPlaces: uriPlace.contents | uriPlace.error,
+  uriLocations: uriLocation.contents | uriLocation.error,
   loggedAs: '',
 };
 /** Needs `resources` only: many servers take subscriptions without declaring it. Others answer for themselves. */
 const SUBSCRIPTION: MethodRules = {
   ...RESOURCE,
   eras: 'legacy',
-  uriPlaces: uriPlace.error,
+  uriLocations: uriLocation.error,
   nameInHead: 'no',
   mayAskForInput: false,
 };
@@ -133,8 +133,8 @@ const TASK: MethodRules = {
   missing: 'taskId must be a string',
   unknown: rpcErrors.unknownTask,
   capability: capability.tasks,
-  uriPlaces: 0,
-  taskPlaces: taskPlace.own | taskPlace.related,
+  uriLocations: 0,
+  taskLocations: taskLocation.own | taskLocation.related,
   nameInHead: 'may',
   loggedAs: '',
   mayAskForInput: false,
@@ -151,26 +151,26 @@ const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
     missing: 'ref must be of type ref/prompt with a name, or ref/resource with a uri',
     unknown: (text, isUri) => (isUri ? rpcErrors.unknownResource(text) : rpcErrors.unknownPrompt(text)),
     capability: capability.completions,
-    uriPlaces: 0,
+    uriLocations: 0,
     nameInHead: 'no',
     loggedAs: '',
     mayAskForInput: false,
   },
   'tasks/get': TASK,
   // The result of the call that has become the task.
-  'tasks/result': { ...TASK, eras: 'legacy', uriPlaces: uriPlace.content, taskPlaces: taskPlace.related },
+  'tasks/result': { ...TASK, eras: 'legacy', uriLocations: uriLocation.content, taskLocations: taskLocation.related },
   'tasks/cancel': { ...TASK, capability: capability.tasksCancel },
   // Only for tasks of MCP 2026-07-28.
   'tasks/update': {
     ...TASK,
     eras: 'modern',
     capability: capability.tasksExtension,
-    taskPlaces: taskPlace.related,
+    taskLocations: taskLocation.related,
   },
 };
 
 /** Tasks of MCP 2026-07-28, an extension: the state of a task contains its result. */
-const EXTENSION_TASK = { capability: capability.tasksExtension, uriPlaces: uriPlace.ofTask } as const;
+const EXTENSION_TASK = { capability: capability.tasksExtension, uriLocations: uriLocation.ofTask } as const;
 const EXTENSION_METHODS: Readonly<Partial<Record<TargetMethod, MethodRules>>> = {
   'tasks/get': { ...METHODS['tasks/get'], ...EXTENSION_TASK },
   'tasks/cancel': { ...METHODS['tasks/cancel'], ...EXTENSION_TASK },
@@ -274,13 +274,13 @@ export function readTarget(
   const bare = 'bareUri' in route ? route.bareUri : route.bareName;
   const outgoing = outgoingTo(body, message, route);
   if ('code' in outgoing) return noTarget(rules, outgoing, bare);
-  const { nameInHead: inHead, loggedAs: nameKind, uriPlaces, capability } = rules;
+  const { nameInHead: inHead, loggedAs: nameKind, uriLocations, capability } = rules;
   const uri = isUri ? bare : undefined;
   const gate = names === 'tools' ? undefined : { method, capability, uri, unknown: rules.unknown(text, isUri) };
   // Unless the call asks for a task, a member `task` of its result is the tool's own.
-  const created = gate === undefined && message.asksForTask ? taskPlace.created : 0;
-  const taskPlaces = rules.taskPlaces | created;
-  const target = { backend, outgoing, bareName: inHead === 'no' ? '' : bare, gate, uriPlaces, taskPlaces };
+  const created = gate === undefined && message.asksForTask ? taskLocation.created : 0;
+  const taskLocations = rules.taskLocations | created;
+  const target = { backend, outgoing, bareName: inHead === 'no' ? '' : bare, gate, uriLocations, taskLocations };
   return { target, name: nameKind === '' ? '' : bare, nameKind };
 }
 

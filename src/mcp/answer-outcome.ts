@@ -1,6 +1,5 @@
-// Determines the outcome of a backend's response, for logs and metrics. A result is first searched natively for `isError`, and parsed only
-// if that is found; for a small result the search takes a tenth of a microsecond. The work is bounded, whatever a result contains. Hot path
-// where metrics are kept.
+// The outcome of a backend's response, for logs and metrics. A result is first searched natively for `isError`, and parsed only if that is
+// found; for a small result the search takes a tenth of a microsecond. Hot path where metrics are kept.
 import { limits, KIB } from '../shared/index.js';
 
 /** Occurrences of the word `isError` in a result that are examined for logs and figures. Beyond that, the result counts as no error. */
@@ -13,14 +12,14 @@ const TOOL_ERROR_EDGE_BYTES = 4 * KIB;
 /** With quotes, which would be escaped inside a string of the result. */
 const IS_ERROR = Buffer.from('"isError"');
 
-/** Whether a tool's result, as JSON, says that the tool has failed. False where it would take too long to find that out. */
+/** False where it would take too long to find out. */
 export function isToolError(bytes: Buffer, start: number, end: number): boolean {
-  // What was found may be a nested member, so the result is parsed.
+  // Parsed, because the member that was found may be nested.
   if (bytes.length <= limits.readAtOnceBytesMax)
-    return hasTrueMember(bytes, start, end) && resultSaysError(bytes.toString('utf8', start, end));
+    return hasTrueMember(bytes, start, end) && memberOf(bytes.toString('utf8', start, end), 'isError') === true;
   const result = bytes.subarray(start, end);
   if (result.length <= limits.readAtOnceBytesMax) return isToolError(result, 0, result.length);
-  // Backends write `isError` before or after the content. In a result that is too large to be parsed, it counts if found near either end.
+  // Backends write `isError` before or after the content: in a result that is too large to be parsed, it counts near either end.
   const edge = TOOL_ERROR_EDGE_BYTES;
   return [result.subarray(0, edge), result.subarray(-edge)].some((part) => hasTrueMember(part, 0, part.length));
 }
@@ -34,7 +33,7 @@ function hasTrueMember(bytes: Buffer, start: number, end: number): boolean {
   return false;
 }
 
-/** Whether `: true` follows, with a bounded amount of white space. */
+/** Whether `: true` follows, with limited white space. */
 function isTrueBehind(bytes: Buffer, from: number, end: number): boolean {
   const last = Math.min(end, from + TOOL_ERROR_GAP_BYTES_MAX);
   let isColonSeen = false;
@@ -54,15 +53,11 @@ const TAB = 0x09;
 const LINE_FEED = 0x0a;
 const RETURN = 0x0d;
 
-/** The code of a JSON-RPC error, given as JSON; 0 when it has none, or none that can be read. */
+/** Of a JSON-RPC error, as JSON; 0 when there is none that can be read. */
 export function errorCodeIn(bytes: Buffer, start: number, end: number): number {
   if (end - start > limits.readAtOnceBytesMax) return 0;
   const code = memberOf(bytes.toString('utf8', start, end), 'code');
   return Number.isSafeInteger(code) ? (code as number) : 0;
-}
-
-function resultSaysError(json: string): boolean {
-  return memberOf(json, 'isError') === true;
 }
 
 function memberOf(json: string, name: string): unknown {

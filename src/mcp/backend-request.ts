@@ -4,7 +4,6 @@ import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/index.js';
 import { MEMBER_ABSENT, findMember, stringValue, idKey, JsonScanner, jsonKind } from '../bytes/index.js';
 
-/** Offsets of a message's `params`; -1 when it has none. */
 interface ParamsSpan {
   readonly paramsStart: number;
   readonly paramsEnd: number;
@@ -15,21 +14,18 @@ export interface RequestDetail {
   readonly tokenKey: string | undefined;
   /** `params.mode`; `''` when it is not a string, or too long. */
   readonly mode: string;
-  /** Whether there is `params.task`: the request asks to become a task. */
   readonly asksForTask: boolean;
   /** `params.taskId`; `undefined` when it is not a string, or too long. */
   readonly taskId: string | undefined;
 }
 
 const NO_DETAIL: RequestDetail = { tokenKey: undefined, mode: '', asksForTask: false, taskId: undefined };
-/** For a request that is too large to be read: it may ask to become a task, so that is assumed. */
+/** It may ask to become a task, so that is assumed. */
 const TOO_LARGE: RequestDetail = { ...NO_DETAIL, asksForTask: true };
 
-/** The deepest value read is `_meta.progressToken`. */
 const PARAMS_DEPTH = 2;
-/** More bytes than any real mode has, with quotes and escapes. */
+/** More than any real mode has, with quotes and escapes. */
 const MODE_BYTES_MAX = 128;
-/** The deepest value read is `result.task.taskId`. */
 const ANSWER_DEPTH = 3;
 
 const scanner = new JsonScanner();
@@ -48,7 +44,7 @@ export function readRequestDetail(bytes: Buffer, message: ParamsSpan): RequestDe
   };
 }
 
-/** The id of the task that a request has become, according to its response; `undefined` when it names none. */
+/** Of the task that a request has become, by its response; `undefined` when it names none. */
 export function readCreatedTask(answer: Buffer): string | undefined {
   if (answer.length > limits.readAtOnceBytesMax || !scanner.scan(answer, ANSWER_DEPTH)) return undefined;
   return taskIdIn(answer, memberOf(answer, memberOf(answer, 0, 'result'), 'task'));
@@ -61,7 +57,7 @@ function taskIdIn(bytes: Buffer, node: number): string | undefined {
   return end - start - 2 <= limits.toolNameBytesMax ? stringValue(bytes, start, end) : undefined;
 }
 
-/** Offsets of a notification's `params.requestId`; `undefined` when it is neither string nor number, or too long. */
+/** Of a notification's `params.requestId`; `undefined` when it is neither string nor number, or too long. */
 export function readRequestId(bytes: Buffer, message: ParamsSpan): { start: number; end: number } | undefined {
   const params = scanParams(bytes, message);
   if (params === undefined) return undefined;
@@ -70,7 +66,7 @@ export function readRequestId(bytes: Buffer, message: ParamsSpan): { start: numb
   return { start: message.paramsStart + scanner.start(id), end: message.paramsStart + scanner.end(id) };
 }
 
-/** `params.progressToken` of a client's notification as a key of `idKey`; `undefined` as for `readRequestId`. */
+/** Of a client's notification, as a key of `idKey`; `undefined` as for `readRequestId`. */
 export function readProgressKey(bytes: Buffer, message: ParamsSpan): string | undefined {
   const params = scanParams(bytes, message);
   if (params === undefined) return undefined;

@@ -1,26 +1,25 @@
-// A client's capabilities, read as what a backend may request of the client; and a server's capabilities as bits, which a session keeps for
-// each backend, and of which a caller gets the union.
+// What backends may request of a client, by its capabilities; and a server's capabilities as bits, which a session keeps for each backend,
+// and of which a caller gets the union.
 import type { Buffer } from 'node:buffer';
 import { MEMBER_ABSENT, findMember, JsonScanner, jsonKind } from '../bytes/index.js';
 
-/** What a backend may request of a client, by the client's `capabilities`. Read once per session, when a backend first asks its client. */
+/** Read once per session, when a backend first asks its client. */
 export interface RequestableOfClient {
   readonly sampling: boolean;
   readonly roots: boolean;
   /** The two modes of elicitation; an empty declaration means forms. */
   readonly elicitationForm: boolean;
   readonly elicitationUrl: boolean;
-  /** Whether the client has tasks of its own that can be queried, and cancelled. */
+  /** Whether the client's own tasks can be queried, and cancelled. */
   readonly tasks: boolean;
   readonly tasksCancel: boolean;
 }
 
-/** The deepest values read are the modes of `elicitation`. */
 const CAPABILITIES_DEPTH = 2;
 
 const scanner = new JsonScanner();
 
-/** @param capabilities an object, as JSON. A capability named twice counts as not offered. */
+/** @param capabilities an object, as JSON. A capability named twice counts as absent. */
 export function readClientOffers(capabilities: Buffer): RequestableOfClient {
   scanner.scan(capabilities, CAPABILITIES_DEPTH);
   const has = (node: number, name: string): boolean => objectIn(capabilities, node, name) !== MEMBER_ABSENT;
@@ -56,24 +55,22 @@ export const capability = {
   tasksList: 1024,
   tasksCancel: 2048,
   tasksOfToolCalls: 4096,
-  /** Tasks as in MCP 2026-07-28: an extension, different from the tasks of MCP 2025-11-25. */
+  /** The extension of MCP 2026-07-28, different from the tasks of 2025-11-25. */
   tasksExtension: 8192,
 } as const;
 
-/** The name of the extension, in the capabilities of both sides. */
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
 
-/** All capabilities of tasks as in MCP 2025-11-25. */
+/** As in MCP 2025-11-25. */
 export const TASK_CAPABILITIES =
   capability.tasks | capability.tasksList | capability.tasksCancel | capability.tasksOfToolCalls;
 
-/** Notifications of changed lists. */
 export const LIST_CHANGES =
   capability.toolsListChanged | capability.promptsListChanged | capability.resourcesListChanged;
 
 /**
- * What a backend is taken to have until it has said what it has: a client that was told of no prompts never asks for any, even when a
- * backend that has some is there at last. A client that asks for what nobody turns out to have gets an empty answer.
+ * What a backend is assumed to have until it has said so: a client that was told of no prompts never asks for any, even when a backend has
+ * some later. A client that asks for what nobody has gets an empty answer.
  */
 export const PRESUMED_CAPABILITIES =
   capability.tools |
@@ -83,10 +80,10 @@ export const PRESUMED_CAPABILITIES =
   capability.logging |
   LIST_CHANGES;
 
-/** Tasks of either form; both have ids. */
+/** Tasks of either revision; both have ids. */
 export const ANY_TASK_CAPABILITY = TASK_CAPABILITIES | capability.tasksExtension;
 
-/** A member of `capabilities`, and its own members that count when they are true. Tasks are described separately. */
+/** `flags`: its members that count when they are true. Tasks are described separately. */
 interface CapabilityMember {
   readonly name: string;
   readonly bit: number;
@@ -108,17 +105,14 @@ export const capabilityMembers: readonly CapabilityMember[] = [
   { name: 'logging', bit: capability.logging, flags: [] },
 ];
 
-/** Extensions that are not relayed as such: about how the gateway's clients or backends are authorized; and tasks, which have a bit. */
+/** Not relayed: they are about how the gateway's clients or backends are authorized; and tasks, which have a bit. */
 export const EXTENSIONS_NOT_FORWARDED: ReadonlySet<string> = new Set([
   TASKS_EXTENSION,
   'io.modelcontextprotocol/oauth-client-credentials',
   'io.modelcontextprotocol/enterprise-managed-authorization',
 ]);
 
-/**
- * A member of `capabilities.experimental` or of `capabilities.extensions`, which may have methods of its own
- * (session/initialize.ts).
- */
+/** A member of `capabilities.experimental` or of `capabilities.extensions`, which may have methods of its own (session/initialize.ts). */
 export interface ExtraCapability {
   readonly name: string;
   readonly isExtension?: boolean | undefined;
@@ -126,7 +120,7 @@ export interface ExtraCapability {
   readonly value: string;
 }
 
-/** The capabilities that the gateway relays; callers get no others. */
+/** Callers get no others. */
 const RELAYED =
   capability.tools |
   capability.prompts |
@@ -140,8 +134,8 @@ const RELAYED =
 const jsonByBits = new Map<number, string>();
 
 /**
- * The capabilities in the result of `initialize`, as JSON; serialized once for each combination of bits that occurs.
- * @param extensions the member as JSON, like `experimental`; `''` for none.
+ * For the result of `initialize`; serialized once for each combination of bits that occurs.
+ * @param extensions JSON, like `experimental`; `''` for none.
  */
 export function capabilitiesJson(bits: number, extensions: string, experimental = ''): string {
   const hasTasks = (bits & capability.tasksExtension) !== 0;
@@ -177,7 +171,7 @@ function describe(relayed: number): Record<string, object> {
   return members;
 }
 
-/** Each part of tasks that is offered is an object, so far empty. */
+/** Each part that is offered is an empty object. */
 function describeTasks(relayed: number): object {
   return {
     ...((relayed & capability.tasksList) !== 0 && { list: {} }),

@@ -59,5 +59,13 @@ export {
   versionRefusalOf,
   severityOf,
 } from './protocol-versions.js';
-export { NO_SPANS, NUMBERS_PER_PLACE, type PlaceSpans, uriPlace, uris, taskIds, taskPlace } from './uri-places.js';
+export {
+  NO_SPANS,
+  NUMBERS_PER_SPAN,
+  type LocatedSpans,
+  uriLocation,
+  uris,
+  taskIds,
+  taskLocation,
+} from './value-finder.js';
 export { type MirroredParam, type PageMirrors, type ToolMirrors, isVisibleTo } from './tool-mirrors.js';

@@ -1,5 +1,5 @@
-// Reads a backend's result of `initialize`, or of `server/discover`, its equivalent for backends without sessions: the few members that
-// matter are read in place, and the rest is not parsed. Cold path: once per upstream session.
+// Reads a backend's result of `initialize`, or of `server/discover`, its equivalent in the modern era: only the few members that matter.
+// Cold path: once per upstream session.
 import type { Buffer } from 'node:buffer';
 import {
   capability,
@@ -30,13 +30,12 @@ export const EXTRA_CAPABILITY_BYTES_MAX = KIB;
 /** Characters of a backend's `instructions`, which each session keeps. Longer ones are left out. */
 export const INSTRUCTIONS_CHARS_MAX = 32 * KIB;
 
-/** What both results say about a backend. */
 interface ServerDescription {
-  /** As bits of `capability`. */
+  /** Bits of `capability`. */
   readonly capabilities: number;
-  /** The experimental capabilities and extensions that a session keeps; `undefined` for none. */
+  /** Experimental capabilities and extensions; `undefined` for none. */
   readonly named: readonly ExtraCapability[] | undefined;
-  /** `undefined` for none, and for instructions that are too long: a part of them could say the opposite. */
+  /** `undefined` for none, and if they are too long: a part of them could say the opposite. */
   readonly instructions: string | undefined;
 }
 
@@ -45,13 +44,12 @@ interface InitializeResult extends ServerDescription {
 }
 
 interface DiscoverResult extends ServerDescription {
-  /** The first `VERSIONS_READ_MAX`, which are more than any real server names. */
+  /** At most `VERSIONS_READ_MAX`, more than any real server names. */
   readonly supportedVersions: readonly string[];
 }
 
-/** The deepest value read is `capabilities.tasks.requests.tools.call`. */
 const RESULT_DEPTH = 5;
-/** More bytes than any protocol version has, with quotes and escapes. */
+/** More than any version has, with quotes and escapes. */
 const VERSION_BYTES_MAX = 128;
 const VERSIONS_READ_MAX = 64;
 
@@ -61,7 +59,7 @@ const found = new Int32Array(names.all.length);
 const discoverNames = new MemberNames('supportedVersions', 'capabilities', 'instructions', 'resultType');
 const discoverFound = new Int32Array(discoverNames.all.length);
 
-/** @returns `undefined` for anything but a result of `initialize`, and if one of the members read is ambiguous. */
+/** @returns `undefined` for anything else, and if one of the members read is ambiguous. */
 export function readInitializeResult(bytes: Buffer): InitializeResult | undefined {
   if (!scanner.scan(bytes, RESULT_DEPTH) || scanner.kind(0) !== jsonKind.object) return undefined;
   if (!findMembers(scanner, bytes, 0, names, found)) return undefined;
@@ -73,7 +71,6 @@ export function readInitializeResult(bytes: Buffer): InitializeResult | undefine
   return { protocolVersion: versionOf(bytes, version), ...description, capabilities: known };
 }
 
-/** @returns `undefined` for anything but a complete result of `server/discover`. */
 export function readDiscoverResult(bytes: Buffer): DiscoverResult | undefined {
   if (!scanner.scan(bytes, RESULT_DEPTH) || scanner.kind(0) !== jsonKind.object) return undefined;
   if (!findMembers(scanner, bytes, 0, discoverNames, discoverFound)) return undefined;
@@ -96,7 +93,7 @@ function readVersions(bytes: Buffer, array: number): readonly string[] {
   return versions;
 }
 
-/** The version; `''` for a text that is too long to be a known version, and is not decoded. */
+/** `''` for a text that is too long to be a known version. */
 function versionOf(bytes: Buffer, node: number): string {
   return scanner.end(node) - scanner.start(node) > VERSION_BYTES_MAX ? '' : textOf(bytes, node);
 }
@@ -166,7 +163,7 @@ function readExtraCapabilities(bytes: Buffer, capabilities: number): readonly Ex
   return named.length === 0 ? undefined : named;
 }
 
-/** Whether a part of tasks is offered: MCP's schema has objects for them, its text speaks of booleans. */
+/** MCP's schema has objects for the parts of tasks, its text speaks of booleans. */
 function isOffered(bytes: Buffer, node: number): boolean {
   return isObjectNode(node) || isTrue(bytes, node);
 }

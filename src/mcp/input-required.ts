@@ -1,5 +1,5 @@
-// Reads the type of a result of a backend of MCP 2026-07-28, and what such a backend asks before it continues a request: a result of type
-// `input_required`. It is read as views of its bytes, so that everything that goes to the client and comes back keeps its bytes. Cold path.
+// Reads the type of a modern backend's result, and what the backend asks before it continues a request: a result of type `input_required`.
+// It is read as views of its bytes, so that everything that goes to the client and comes back keeps its bytes. Cold path.
 import { Buffer } from 'node:buffer';
 import { limits } from '../shared/index.js';
 import {
@@ -26,11 +26,11 @@ const TYPE_KEY = Buffer.from('"resultType"');
 const COMPLETE = '"complete"';
 
 /**
- * Reads the `resultType`. The result is searched natively for the key, and parsed only if the key, which may be nested deeper, has another
- * value than `complete`. Warm path: only for backends of that version.
+ * The result is searched natively for the key, and parsed only if it may have another value than `complete`. Warm path: only for modern
+ * backends.
  * @param result a JSON value of any size; it must not change until `done` is called.
  * @param done called once, synchronously if there is time.
- * @returns the reading in progress of a large result.
+ * @returns the scan in progress of a large result.
  */
 export function readResultType(subject: string, result: Buffer, done: (type: ResultType) => void): Scan | undefined {
   if (!mayBeOther(result)) done('complete');
@@ -50,7 +50,7 @@ function mayBeOther(result: Buffer): boolean {
   return false;
 }
 
-/** Whether `"complete"` follows a key, with no white space or one space before it, as nearly all servers write it. */
+/** With at most one space before it, as nearly all servers write it. */
 function isCompleteBehind(result: Buffer, at: number): boolean {
   const text = result.toString('latin1', at, at + COMPLETE.length + 2);
   return text.startsWith(`:${COMPLETE}`) || text === `: ${COMPLETE}`;
@@ -65,16 +65,14 @@ function typeIn(tape: JsonScanner | undefined, result: Buffer): ResultType {
   return isStringEqual(result, tape.start(node), tape.end(node), 'input_required') ? 'input_required' : 'other';
 }
 
-/** A question for the client. */
 export interface InputRequest {
-  /** The name under which the answer is expected, as JSON. */
+  /** The name for the answer, as JSON. */
   readonly key: Buffer;
   readonly method: string;
   /** As JSON; empty for none. */
   readonly params: Buffer;
   /** `params.mode`; `''` for none. */
   readonly mode: string;
-  /** Whether there is `params.elicitationId`. */
   readonly hasElicitationId: boolean;
 }
 
@@ -84,7 +82,6 @@ export interface InputRequired {
   readonly requestState: Buffer | undefined;
 }
 
-/** The deepest value read is `inputRequests.<key>.params.mode`, in the result. */
 const DEPTH = 4;
 
 /**

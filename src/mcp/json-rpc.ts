@@ -1,6 +1,6 @@
 // Reads JSON-RPC messages of callers and backends as spans: the relay looks only at what it routes by, and everything else stays bytes.
-// Callers' messages are read strictly, because a message let through must mean the same to every backend; backends' messages a little less
-// strictly. Hot path: once per message, one pass over its bytes.
+// Callers' messages are read strictly, because they must mean the same to every backend; backends' messages a little less strictly. Hot
+// path: once per message, one pass over its bytes.
 import { Buffer } from 'node:buffer';
 import { limits } from '../shared/index.js';
 import {
@@ -16,12 +16,11 @@ import {
   stringValue,
 } from '../bytes/index.js';
 import { PROTOCOL_VERSION_KEY, readModernEnvelope, type ModernEnvelope } from './modern-envelope.js';
-import { filterOf, NO_SPANS, uris as uriPlaces, type PlaceSpans, RELATED_TASK } from './uri-places.js';
+import { filterOf, NO_SPANS, uris as uriFinder, type LocatedSpans, RELATED_TASK } from './value-finder.js';
 
 /** A message of a caller. Spans are offsets into its bytes, end exclusive, with the quotes of strings; -1 is absent. */
 export interface ClientMessage {
   readonly kind: 'request' | 'notification' | 'response';
-  /** `''` for a response. */
   readonly method: string;
   /** A string or a number. */
   readonly idStart: number;
@@ -30,12 +29,12 @@ export interface ClientMessage {
   readonly paramsStart: number;
   readonly paramsEnd: number;
   /**
-   * What the request is about: `params.name`; for requests about resources `params.uri`; for a completion the name or URI in `params.ref`;
-   * for requests about a task `params.taskId`. Also absent when that is not a string.
+   * What the request is about: `params.name`; for resources `params.uri`; for a completion the name or URI in `params.ref`; for a task
+   * `params.taskId`. Also absent when that is not a string.
    */
   readonly nameStart: number;
   readonly nameEnd: number;
-  /** Whether `nameStart` is that of a resource's URI. */
+  /** Whether it is a resource's URI. */
   readonly isUri: boolean;
   /** `params._meta.progressToken`; also absent when it is neither string nor number, or too long. */
   readonly progressTokenStart: number;
@@ -48,35 +47,34 @@ export interface ClientMessage {
   readonly cursorEnd: number;
   /** Whether there is `params.task`: the request asks to become a task. */
   readonly asksForTask: boolean;
-  /** The value of `RELATED_TASK` in `_meta` of `params` or of a result: the task that the message belongs to. */
+  /** `RELATED_TASK` in `_meta` of `params` or of a result: the task that the message belongs to. */
   readonly relatedTaskStart: number;
   readonly relatedTaskEnd: number;
   /** `params._meta`, of any type. */
   readonly metaStart: number;
   readonly metaEnd: number;
-  /** The envelope of a message of MCP 2026-07-28; `undefined` for other messages. */
+  /** Of a message of MCP 2026-07-28; `undefined` for other messages. */
   readonly envelope: ModernEnvelope | undefined;
-  /** The tape of a large message, for further reading; valid until the callback that got the message returns. */
+  /** Of a large message, for further reading; valid until the callback that got the message returns. */
   readonly tape: JsonScanner | undefined;
 }
 
 /** Several messages in one POST, as an array, which only MCP 2025-03-26 and earlier allow. */
 export interface ClientBatch {
   readonly kind: 'batch';
-  /** The offsets of each message in the bytes of the array; at most `batchMembersMax` and one more, which shows that there are too many. */
+  /** At most `batchMembersMax` and one more, which shows that there are too many. */
   readonly members: readonly { readonly start: number; readonly end: number }[];
 }
 
 /** A message of a backend; spans as in `ClientMessage`. */
 export interface BackendMessage {
   readonly kind: 'response' | 'request' | 'notification';
-  /** `''` for a response. */
   readonly method: string;
   /** A string or a number; absent in a notification and in an error that belongs to no request. */
   readonly idStart: number;
   readonly idEnd: number;
   readonly isError: boolean;
-  /** The value of `result` or `error`. */
+  /** `result` or `error`. */
   readonly bodyStart: number;
   readonly bodyEnd: number;
   /** An object. */
@@ -85,31 +83,31 @@ export interface BackendMessage {
   /** `params.progressToken` of a notification; also absent when it is neither string nor number, or too long. */
   readonly progressTokenStart: number;
   readonly progressTokenEnd: number;
-  /** The places of resource URIs in a response; `undefined` when they were not searched for. */
-  readonly uris: PlaceSpans | undefined;
-  /** The places of task ids; `undefined` as for `uris`. */
-  readonly taskIds: PlaceSpans | undefined;
+  /** Where a response has resource URIs; `undefined` when they were not searched for. */
+  readonly uris: LocatedSpans | undefined;
+  /** Where it has task ids; `undefined` as for `uris`. */
+  readonly taskIds: LocatedSpans | undefined;
 }
 
 /** `not-json` results in -32700, `not-json-rpc` in -32600 (specification 2.2). */
 export type ParsedClientMessage = ClientMessage | ClientBatch | 'not-json' | 'not-json-rpc';
 
-/** The deepest values read are members of `params._meta`. */
+/** The deepest values that are read: members of `params._meta`. */
 export const CLIENT_DEPTH = 3;
-/** The deepest values read of a backend's message are members of `params`. */
+/** Of a backend's message: members of `params`. */
 export const BACKEND_MESSAGE_DEPTH = 2;
 
-/** Bytes in which a response's `result` begins: backends write at most `jsonrpc` and `id` before it. */
+/** A response's `result` begins within these bytes: backends write at most `jsonrpc` and `id` before it. */
 const BEGINNING_BYTES = 256;
 const RESULT = Buffer.from('result');
 
 // Shared by all calls: reading is synchronous, and its results contain only offsets.
 const scanner = new JsonScanner();
 
-/** The tape of the message read last; valid until the next one is read. */
+/** Of the message read last; valid until the next one is read. */
 export const messageTape = scanner;
 
-/** The nodes of the top-level members of a message; reused like the scanner. */
+/** The nodes of a message's top-level members; reused like the scanner. */
 const topLevel = {
   id: MEMBER_ABSENT,
   method: MEMBER_ABSENT,
@@ -118,7 +116,7 @@ const topLevel = {
   error: MEMBER_ABSENT,
 };
 
-// The names to find in each object, and their nodes, in the order of the names.
+// The names to find in each object, and their nodes in the same order.
 const topLevelNames = new MemberNames('jsonrpc', 'id', 'method', 'params', 'result', 'error');
 const paramsNames = new MemberNames('name', 'requestId', 'cursor', '_meta', 'task');
 const tokenNames = new MemberNames('progressToken');
@@ -174,14 +172,14 @@ export function clientMessageIn(
   );
 }
 
-/** The node of `result._meta[RELATED_TASK]`; `MEMBER_ABSENT` also for an ambiguous member. */
+/** `MEMBER_ABSENT` also for an ambiguous member. */
 function relatedTaskOfResult(tape: JsonScanner, bytes: Buffer): number {
   if (!findMembers(tape, bytes, topLevel.result, resultNames, inResult)) return MEMBER_ABSENT;
   return findMembers(tape, bytes, inResult[0]!, resultMetaNames, inResultMeta) ? inResultMeta[0]! : MEMBER_ABSENT;
 }
 
 /**
- * @param depthMax values nested at most this deep are left in `messageTape`, so that the caller can read more of them.
+ * @param depthMax values nested at most this deep stay in `messageTape`, for further reading.
  * @returns `undefined` for anything but a JSON-RPC message.
  */
 export function readBackendMessage(bytes: Buffer, depthMax = BACKEND_MESSAGE_DEPTH): BackendMessage | undefined {
@@ -189,26 +187,26 @@ export function readBackendMessage(bytes: Buffer, depthMax = BACKEND_MESSAGE_DEP
 }
 
 /**
- * Like `readBackendMessage`, and for a response also with `uris`, in one pass; without them when too many values would have to be recorded
- * on the way to them.
+ * Like `readBackendMessage`, and for a response also with `uris`, in one pass, unless too many values would have to be recorded on the way
+ * to them.
  */
 export function readBackendAnswer(bytes: Buffer): BackendMessage | undefined {
-  if (!uriPlaces.mayBeIn(bytes))
+  if (!uriFinder.mayBeIn(bytes))
     return scanner.scan(bytes, BACKEND_MESSAGE_DEPTH) ? backendMessageIn(scanner, bytes, NO_SPANS) : undefined;
-  if (scanner.scan(bytes, uriPlaces.depth, filterOf(bytes, uriPlaces.containers))) {
-    const message = backendMessageIn(scanner, bytes, uriPlaces.in(scanner, bytes));
+  if (scanner.scan(bytes, uriFinder.depth, filterOf(bytes, uriFinder.containers))) {
+    const message = backendMessageIn(scanner, bytes, uriFinder.in(scanner, bytes));
     // The filter has left out members that only requests and notifications have.
     if (message === undefined || message.kind === 'response') return message;
   }
   return readBackendMessage(bytes);
 }
 
-/** The message on the tape of a scanned text; `undefined` for anything but a JSON-RPC message. */
-export function backendMessageIn(tape: JsonScanner, bytes: Buffer, uris?: PlaceSpans): BackendMessage | undefined {
+/** @returns `undefined` for anything but a JSON-RPC message. */
+export function backendMessageIn(tape: JsonScanner, bytes: Buffer, uris?: LocatedSpans): BackendMessage | undefined {
   if (!readTopLevel(tape, bytes)) return undefined;
   const { method, error } = topLevel;
   const isAnswer = method === MEMBER_ABSENT;
-  // An error that belongs to no request has no id (S33), or JSON-RPC's `null`.
+  // An error that belongs to no request has no id (S33), or `null`.
   const id = isAnswer && error !== MEMBER_ABSENT ? nullAsAbsent(tape, topLevel.id) : topLevel.id;
   const params = isAnswer ? MEMBER_ABSENT : nullAsAbsent(tape, topLevel.params);
   if (!isValidBackendMessage(tape, id, params)) return undefined;
@@ -240,8 +238,8 @@ function isValidBackendMessage(tape: JsonScanner, id: number, params: number): b
 }
 
 /**
- * Whether the message's first bytes show a `result` member: then the message can only be a response or invalid. False means nothing, since
- * the member may come later, or be written with escapes.
+ * Whether the first bytes show a `result` member: then the message can only be a response or invalid. False means nothing, since the member
+ * may come later, or be written with escapes.
  */
 export function beginsWithResult(bytes: Buffer): boolean {
   scanner.begin(1);
@@ -253,7 +251,7 @@ export function beginsWithResult(bytes: Buffer): boolean {
   return false;
 }
 
-/** Whether a message answers the request with this id; `as-text`: the id is a number, and came back as a string. */
+/** `as-text`: the id is a number, and came back as a string. */
 export function answersRequest(
   bytes: Buffer,
   { kind, idStart, idEnd }: BackendMessage,
@@ -277,7 +275,7 @@ function readTopLevel(tape: JsonScanner, bytes: Buffer): boolean {
   topLevel.params = inTopLevel[3]!;
   topLevel.result = inTopLevel[4]!;
   topLevel.error = inTopLevel[5]!;
-  // Some servers write both `result` and `error` in every answer, one of them as `null`.
+  // Some servers write both in every answer, one of them as `null`.
   if (topLevel.result !== MEMBER_ABSENT && topLevel.error !== MEMBER_ABSENT) {
     if (tape.kind(topLevel.error) === jsonKind.null) topLevel.error = MEMBER_ABSENT;
     else if (tape.kind(topLevel.result) === jsonKind.null) topLevel.result = MEMBER_ABSENT;
@@ -285,7 +283,7 @@ function readTopLevel(tape: JsonScanner, bytes: Buffer): boolean {
   return isStringEqual(bytes, tape.start(version), tape.end(version), '2.0');
 }
 
-/** Whether it is a request or notification that has nothing of a response: backends differ in what they check first. */
+/** It must have nothing of a response: backends differ in what they check first. */
 function isCall(tape: JsonScanner): boolean {
   return (
     tape.kind(topLevel.method) === jsonKind.string &&
@@ -299,7 +297,7 @@ function isResponse(tape: JsonScanner): boolean {
   return topLevel.result === MEMBER_ABSENT && tape.kind(topLevel.error) === jsonKind.object;
 }
 
-/** Whether the value can be an id: a string or a number, short enough to be compared and kept. */
+/** A string or a number, short enough to be compared and kept. */
 function isId(tape: JsonScanner, node: number): boolean {
   const kind = tape.kind(node);
   if (kind !== jsonKind.string && kind !== jsonKind.number) return false;
@@ -314,7 +312,7 @@ function nullAsAbsent(tape: JsonScanner, node: number): number {
   return tape.kind(node) === jsonKind.null ? MEMBER_ABSENT : node;
 }
 
-/** Whether there is no cursor: clients also ask for the first page with `null` or an empty cursor. */
+/** Clients also ask for the first page with `null` or an empty cursor. */
 function isNoCursor(tape: JsonScanner, node: number): boolean {
   if (node === MEMBER_ABSENT || tape.kind(node) === jsonKind.null) return true;
   return tape.kind(node) === jsonKind.string && tape.end(node) - tape.start(node) === '""'.length;
@@ -324,7 +322,7 @@ function isObjectOrAbsent(tape: JsonScanner, node: number): boolean {
   return node === MEMBER_ABSENT || tape.kind(node) === jsonKind.object;
 }
 
-/** Builds a message from these nodes and those in `topLevel`, `inParams` and `inMeta`. */
+/** Built from these nodes and those in `topLevel`, `inParams` and `inMeta`. */
 function clientMessage(
   tape: JsonScanner,
   kind: ClientMessage['kind'],
@@ -366,7 +364,7 @@ function clientMessage(
   };
 }
 
-/** @param tape the tape of a scanned array. */
+/** @param tape of a scanned array. */
 export function clientBatchIn(tape: JsonScanner): ClientBatch {
   const members: { start: number; end: number }[] = [];
   const subtreeEnd = tape.next(0);
@@ -389,7 +387,7 @@ const inRef = new Int32Array(refNames.all.length);
 let isNameUri = false;
 
 /**
- * The node of what a request is about: the name of a tool or prompt, the URI of a resource, or the id of a task; or `MEMBER_ABSENT` or
+ * What a request is about: the name of a tool or prompt, the URI of a resource, or the id of a task; or `MEMBER_ABSENT` or
  * `MEMBER_AMBIGUOUS`.
  * @param name the node of `params.name`, which was found before.
  */
@@ -422,7 +420,7 @@ function nameNodeOfRef(tape: JsonScanner, bytes: Buffer): number {
   return isNameUri ? uri : MEMBER_ABSENT;
 }
 
-// The method of a message as a string: a known method is recognized by its bytes, without decoding.
+// A known method is recognized by its bytes, without decoding.
 
 /** Bytes of a method's name, as repeated in the error about an unknown method. The rest is cut off. */
 export const METHOD_NAME_BYTES_MAX = 256;
@@ -465,7 +463,7 @@ export const KNOWN_METHODS = [
 
 const knownNames: ReadonlySet<string> = new Set(KNOWN_METHODS);
 
-/** Whether MCP itself defines the method, in whatever version. Cold path. */
+/** In any version of MCP. Cold path. */
 export function isMcpMethod(method: string): boolean {
   return knownNames.has(method);
 }
@@ -474,7 +472,7 @@ export function isMcpMethod(method: string): boolean {
 const namesByLength: string[][] = [];
 for (const name of KNOWN_METHODS) (namesByLength[name.length] ??= []).push(name);
 
-/** The method in a string token; the offsets include its quotes. A name that is longer than any real one is cut off, and not decoded. */
+/** @param start,end of the string token, with its quotes. A name that is longer than any real one is cut off, and not decoded. */
 function methodName(bytes: Buffer, start: number, end: number): string {
   const length = end - start - 2;
   if (length > METHOD_NAME_BYTES_MAX) return `${bytes.toString('utf8', start + 1, start + 1 + METHOD_NAME_BYTES_MAX)}…`;

@@ -9,11 +9,10 @@ import {
   type BackendMessage,
   type ParsedClientMessage,
 } from './json-rpc.js';
-import { filterOf, NO_SPANS, taskIds, uris as uriPlaces } from './uri-places.js';
+import { filterOf, NO_SPANS, taskIds, uris as uriFinder } from './value-finder.js';
 
 /**
  * Like `readClientMessage`, in slices.
- * @param subject the subject whose message it is.
  * @param done called once, synchronously if there is time for the whole message. The bytes must not change until then.
  */
 export function readLargeClientMessage(
@@ -27,8 +26,7 @@ export function readLargeClientMessage(
 }
 
 /**
- * Like `readBackendMessage`, in slices. A message that may contain resource URIs or task ids is read a second time, to find these.
- * @param subject the subject to whose session the message belongs.
+ * Like `readBackendMessage`, in slices. A message that may contain resource URIs or task ids is scanned a second time, to find these.
  * @param done called once, synchronously if there is time for the whole message. The bytes must not change until then.
  * @param hasTasks whether task ids are searched for. @param isLater whether `done` must never be called synchronously.
  */
@@ -39,11 +37,11 @@ export function readLargeBackendMessage(
   hasTasks = false,
   isLater = false,
 ): Scan {
-  const searched = hasTasks ? [uriPlaces, taskIds] : [uriPlaces];
-  const seen = new Set<typeof uriPlaces>();
+  const searched = hasTasks ? [uriFinder, taskIds] : [uriFinder];
+  const seen = new Set<typeof uriFinder>();
   const onSlice = (from: number, to: number): void => {
-    for (const places of searched)
-      if (!seen.has(places) && places.mayBeIn(bytes.subarray(Math.max(0, from - places.overlap), to))) seen.add(places);
+    for (const finder of searched)
+      if (!seen.has(finder) && finder.mayBeIn(bytes.subarray(Math.max(0, from - finder.overlap), to))) seen.add(finder);
   };
   let second: Scan | undefined;
   const first = scanQueue[isLater ? 'read' : 'readNow'](
@@ -52,9 +50,9 @@ export function readLargeBackendMessage(
     BACKEND_MESSAGE_DEPTH,
     (tape) => {
       const message = tape && backendMessageIn(tape, bytes);
-      if (message?.kind !== 'response') seen.delete(uriPlaces);
+      if (message?.kind !== 'response') seen.delete(uriFinder);
       if (message === undefined || seen.size === 0) {
-        // Set explicitly, or the whole message would be searched for them again at once.
+        // Set explicitly, or the whole message would be searched for them again.
         done(message && { ...message, uris: NO_SPANS, taskIds: NO_SPANS });
         return;
       }
@@ -63,16 +61,16 @@ export function readLargeBackendMessage(
         bytes,
         found.flatMap(({ containers }) => containers),
       );
-      const depth = Math.max(...found.map((places) => places.depth));
+      const depth = Math.max(...found.map((finder) => finder.depth));
       second = scanQueue.read(
         subject,
         bytes,
         depth,
         (uriTape) => {
-          const spansOf = (places: typeof uriPlaces) =>
-            uriTape && seen.has(places) ? places.in(uriTape, bytes) : NO_SPANS;
-          // The text is known to be JSON, so the second reading fails only because of too many values.
-          done(uriTape && { ...message, uris: spansOf(uriPlaces), taskIds: spansOf(taskIds) });
+          const spansOf = (finder: typeof uriFinder) =>
+            uriTape && seen.has(finder) ? finder.in(uriTape, bytes) : NO_SPANS;
+          // The text is known to be JSON, so the second scan fails only if there are too many values.
+          done(uriTape && { ...message, uris: spansOf(uriFinder), taskIds: spansOf(taskIds) });
         },
         { filter },
       );

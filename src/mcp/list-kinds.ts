@@ -1,5 +1,4 @@
-// The kinds of lists that MCP servers have, with the method that requests each, the member of the result that contains it, and the key of
-// its items. The same code reads, merges and bounds all of them.
+// The kinds of lists that MCP servers have. The same code reads, merges and limits all of them.
 import { capability } from './capabilities.js';
 
 export type ListKindName = 'tools' | 'prompts' | 'resources' | 'templates' | 'tasks';
@@ -7,15 +6,15 @@ export type ListKindName = 'tools' | 'prompts' | 'resources' | 'templates' | 'ta
 export interface ListKind {
   readonly name: ListKindName;
   readonly method: string;
-  /** The member of the result that contains the list. */
+  /** Of the result: contains the list. */
   readonly member: string;
-  /** The member of an item by which requests identify it. */
+  /** Of an item: identifies it in requests. */
   readonly key: 'name' | 'uri' | 'uriTemplate' | 'taskId';
   /** Whether callers identify an item by its key with its backend's prefix, and not by a URI. */
   readonly isNamed: boolean;
-  /** The bit of the capability declared by servers that have such lists. */
+  /** Declared by servers that have such lists. */
   readonly capability: number;
-  /** The allow-list of a backend's config that applies; `undefined` for tasks. */
+  /** The allow-list that applies; `undefined` for tasks. */
   readonly allowedAs: 'tools' | 'prompts' | 'resources' | undefined;
 }
 
@@ -69,7 +68,6 @@ export const listKinds: Readonly<Record<ListKindName, ListKind>> = {
 
 const byMethod = new Map(Object.values(listKinds).map((kind) => [kind.method, kind]));
 
-/** The kind of list that the method requests, if any. */
 export function listKindOf(method: string): ListKind | undefined {
   return byMethod.get(method);
 }

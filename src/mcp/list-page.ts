@@ -1,4 +1,4 @@
-// Reads a backend's response to a list request as spans: the gateway changes identifiers, and passes all other bytes of an item on
+// Reads a backend's response to a list request as spans: identifiers change on their way to callers, all other bytes of an item pass
 // unchanged. Hot path where lists are long: one pass over the response, no decoding, no object per item.
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/index.js';
@@ -32,19 +32,18 @@ const LIST_TTL_MS_MAX = 3_600_000;
 /** Tools left out for invalid headers that a log line names, per page. Further ones are not named. */
 export const INVALID_MIRRORS_LOGGED_MAX = 20;
 
-/** One page of a list. */
 export interface ListPage {
-  /** The message, as it was received or repaired (readable-items.ts). */
+  /** The message, as received or repaired (readable-items.ts). */
   readonly bytes: Buffer;
   /** A row of `SPAN_LENGTH` offsets for each item, see `span`. */
   readonly spans: Int32Array;
-  /** Whether others use the page, too, so that its memory must not be given away. */
+  /** Others use the page, too: its memory must not be given away. */
   readonly isShared?: true;
 }
 
 /**
- * Indexes in an item's row of offsets. The item includes its braces, strings their quotes; ends are exclusive, and -1 is absent. The key is
- * the member by which requests identify the item, and may be its name. From `links` on are the spans of the URIs of a tool's pages.
+ * Indexes in an item's row of offsets. The item includes its braces, strings their quotes; ends are exclusive, and -1 is absent. The key
+ * identifies the item in requests, and may be its name. From `links` on are the spans of the URIs of a tool's pages.
  */
 export const span = {
   start: 0,
@@ -57,21 +56,18 @@ export const span = {
 } as const;
 export const SPAN_LENGTH = 12;
 
-/**
- * `nextCursor`: `''` is a cursor (N10), `undefined` means the last page. `code`: the code of the JSON-RPC error, `undefined` when it is not
- * a number.
- */
+/** `nextCursor`: `''` is a cursor (N10), `undefined` means the last page. `code`: `undefined` when it is not a number. */
 export type ListAnswer =
   | {
       readonly kind: 'page';
       readonly page: ListPage;
-      /** Where the request's id is in the page's bytes. */
+      /** The request's id in the page's bytes. */
       readonly idStart: number;
       readonly idEnd: number;
       readonly nextCursor: string | undefined;
-      /** False when `resultType` says that the result is anything but complete (N06). */
+      /** False when `resultType` says otherwise (N06). */
       readonly isComplete: boolean;
-      /** How long the page may be cached, by the backend's `ttlMs` (M19); 0 without one. */
+      /** How long the page may be cached (M19); 0 if the backend does not say. */
       readonly ttlMs: number;
       /** Present when the page has tools with `x-mcp-header`, has pages of apps, or was repaired. */
       readonly mirrors: PageMirrors | undefined;
@@ -82,16 +78,15 @@ export type ListAnswer =
 /** The backend's era; `bridged` where it is modern and the list is for clients with a session. */
 export type ListEra = Era | 'bridged';
 
-/** An item in `{"result":{"tools":[…]}}`. */
+/** Of an item: `{"result":{"tools":[…]}}`. */
 const LISTED_DEPTH = 3;
-/** The deepest values read of most pages. */
 const ANSWER_DEPTH = LISTED_DEPTH + ITEM_DEPTH;
-/** The deepest values read of a page with too many values: an item's own members. */
+/** For a page with too many values: an item's own members. */
 const CROWDED_ANSWER_DEPTH = LISTED_DEPTH + 1;
-/** The deepest value read in a tool's `_meta`, which is scanned separately: `{"ui":{"resourceUri":…}}`. */
+/** Of a tool's `_meta`, which is scanned separately: `{"ui":{"resourceUri":…}}`. */
 const META_DEPTH = 2;
 
-/** More bytes than any error code has. */
+/** More than any error code has. */
 const NUMBER_BYTES_MAX = 32;
 
 const INVALID: ListAnswer = { kind: 'invalid' };
@@ -99,9 +94,9 @@ const INVALID: ListAnswer = { kind: 'invalid' };
 const metaTape = new JsonScanner();
 
 /**
- * @param id the id of the request, as JSON.
- * @param era the backend's. In the modern era, tools with invalid mirrored headers are left out (N03); to legacy servers the annotation
- *   means nothing.
+ * @param id of the request, as JSON.
+ * @param era the backend's. In the modern era, tools with invalid mirrored headers are left out (N03); for legacy servers the annotation
+ * means nothing.
  * @returns `invalid` when the message does not answer the request, or its list has anything but objects with one key each.
  */
 export function readListAnswer(bytes: Buffer, id: Buffer, kind: ListKind, era: ListEra = 'legacy'): ListAnswer {
@@ -138,7 +133,7 @@ function readPage(
   const repaired = isLeft ? undefined : withReadableItems(bytes, tape, list, kind, era === 'modern');
   if (repaired !== undefined) {
     const again = readBackendMessage(repaired, CROWDED_ANSWER_DEPTH);
-    // With the added members, the page may have more than are read.
+    // With the added members, the page may have too many values.
     return again === undefined ? INVALID : readPage(repaired, again, kind, era, false, true);
   }
   const isComplete = isCompleteType(bytes, findMember(tape, bytes, result, 'resultType'));
@@ -179,7 +174,7 @@ const NO_PARAMS: readonly MirroredParam[] = [];
 
 /**
  * What apps use: the URIs of the pages that tools name, and the server's own names of the tools that apps may call. Empty where no tool
- * names a page: servers with apps are recognized by that, since few declare the extension.
+ * names a page: that shows which servers have apps, since few declare the extension.
  */
 function appNamesOn(bytes: Buffer, spans: Int32Array): readonly string[] {
   const names: string[] = [];
@@ -223,7 +218,7 @@ function readSpans(bytes: Buffer, list: number, kind: ListKind): Int32Array | un
   return Int32Array.from(spans);
 }
 
-/** Adds the three spans of a tool's page URIs, which few tools have; nothing else of `_meta` is recorded. */
+/** Adds the three spans of a tool's page URIs; nothing else of `_meta` is recorded. */
 function pushLinks(spans: number[], bytes: Buffer, meta: number): void {
   if (meta < 0 || tape.kind(meta) !== jsonKind.object) {
     spans.push(MEMBER_ABSENT, MEMBER_ABSENT, MEMBER_ABSENT, MEMBER_ABSENT, MEMBER_ABSENT, MEMBER_ABSENT);
@@ -231,7 +226,7 @@ function pushLinks(spans: number[], bytes: Buffer, meta: number): void {
   }
   const offset = tape.start(meta);
   const metaBytes = bytes.subarray(offset, tape.end(meta));
-  // It was scanned as part of the response, so the scan fails only when there are too many values.
+  // It was scanned before, so the scan fails only when there are too many values.
   const isRead = metaTape.scan(metaBytes, META_DEPTH);
   const ui = isRead ? findMember(metaTape, metaBytes, 0, 'ui') : MEMBER_ABSENT;
   const link =
@@ -248,7 +243,7 @@ function pushLink(spans: number[], offset: number, node: number): void {
 }
 
 const LINK = 'resourceUri';
-/** The member in the first version of MCP Apps, and in its predecessor. */
+/** In the first version of MCP Apps, and in its predecessor. */
 const FLAT_LINKS = ['ui/resourceUri', 'openai/outputTemplate'] as const;
 
 function isText(node: number): boolean {

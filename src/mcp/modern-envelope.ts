@@ -1,22 +1,22 @@
 // Reads what only messages of MCP 2026-07-28 have: the versions in errors; and the envelope in `params._meta`, with the client's identity
-// and capabilities, and what a repeated request brings with it, in messages that name their version there.
+// and capabilities, and what a retry brings with it.
 import type { Buffer } from 'node:buffer';
 import { MEMBER_ABSENT, findMembers, MemberNames, type JsonScanner } from '../bytes/index.js';
 import { isObject, limits } from '../shared/index.js';
 
 const VERSION = /^\d{4}-\d{2}-\d{2}$/;
 
-/** A JSON-RPC error of a backend. Servers of MCP 2026-07-28 are recognized by theirs. Cold path. */
+/** A JSON-RPC error of a backend: modern servers are recognized by theirs. Cold path. */
 export interface BackendErrorText {
   /** Of any type. */
   readonly code: unknown;
-  /** `''` when the message is not a string. */
+  /** `''` when it is not a string. */
   readonly message: string;
-  /** The versions in `data.supported`; empty when there are none. */
+  /** From `data.supported`; empty when there are none. */
   readonly versions: readonly string[];
 }
 
-/** @param error the value of the message's `error`, as JSON. An error too large to be read at once counts as empty. */
+/** @param error JSON. An error too large to be read at once counts as empty. */
 export function readBackendErrorText(error: Buffer): BackendErrorText {
   const value = error.length <= limits.upstreamRefusalBytesMax ? valueOf(error) : undefined;
   if (!isObject(value)) return { code: undefined, message: '', versions: [] };
@@ -32,20 +32,20 @@ function valueOf(json: Buffer): unknown {
   }
 }
 
-/** @param data the `data` of an error. */
+/** @param data of an error. */
 export function versionsIn(data: unknown): string[] {
   const supported = isObject(data) ? data['supported'] : undefined;
   if (!Array.isArray(supported)) return [];
   return supported.filter((version): version is string => typeof version === 'string' && VERSION.test(version));
 }
 
-/** The member of `_meta` that marks a message as one of a revision without sessions. */
+/** Marks a message as one of a revision without sessions. */
 export const PROTOCOL_VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';
 export const CLIENT_CAPABILITIES_KEY = 'io.modelcontextprotocol/clientCapabilities';
 export const CLIENT_INFO_KEY = 'io.modelcontextprotocol/clientInfo';
 export const LOG_LEVEL_KEY = 'io.modelcontextprotocol/logLevel';
 
-/** Spans as in `ClientMessage`, each of a value of any type: only its presence is checked. */
+/** Spans as in `ClientMessage`, of values of any type: only their presence is checked. */
 export interface ModernEnvelope {
   readonly protocolVersionStart: number;
   readonly protocolVersionEnd: number;
@@ -68,7 +68,7 @@ const paramsNames = new MemberNames('requestState', 'inputResponses');
 const inMeta = new Int32Array(metaNames.all.length);
 const inParams = new Int32Array(paramsNames.all.length);
 
-/** @param params the node of an object, like `meta`. @param version the node of the value under `PROTOCOL_VERSION_KEY`. */
+/** @param params,meta nodes of objects. @param version the node of the value under `PROTOCOL_VERSION_KEY`. */
 export function readModernEnvelope(
   tape: JsonScanner,
   bytes: Buffer,

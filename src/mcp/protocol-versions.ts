@@ -2,10 +2,9 @@
 import { isObject, modernCodes, rpcCodes } from '../shared/index.js';
 import { versionsIn } from './modern-envelope.js';
 
-/** From the least severe to the most severe. */
 const LOG_LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
 
-/** The severity of a log level, as a number; -1 for an unknown level. */
+/** Grows with the severity; -1 for an unknown level. */
 export function severityOf(level: string): number {
   return LOG_LEVELS.indexOf(level);
 }
@@ -13,23 +12,19 @@ export function severityOf(level: string): number {
 /** MCP has sessions up to 2025-11-25 (legacy), and none since (modern). */
 export type Era = 'legacy' | 'modern';
 
-/** The only supported revision without sessions. */
 export const MODERN_PROTOCOL_VERSION = '2026-07-28';
 
 export function eraOfVersion(protocolVersion: string): Era {
   return protocolVersion === MODERN_PROTOCOL_VERSION ? 'modern' : 'legacy';
 }
 
-/** The latest revision with sessions: offered to every backend, and to a caller that asks for an unsupported version (C05, S27). */
+/** The latest with sessions: offered to every backend, and to a caller that asks for an unsupported version (C05, S27). */
 export const LATEST_PROTOCOL_VERSION = '2025-11-25';
 
-/**
- * The revisions in which a POST may carry several messages in an array: 2025-03-26, and 2024-11-05, whose clients use streamable HTTP, if
- * at all, as in 2025-03-26.
- */
+/** The revisions with batches: 2025-03-26, and 2024-11-05, whose clients use streamable HTTP, if at all, as in 2025-03-26. */
 export const BATCH_PROTOCOL_VERSIONS: ReadonlySet<string> = new Set(['2025-03-26', '2024-11-05']);
 
-/** Whether a client of this version can resume a broken stream: older clients cannot handle an event without data (S42). */
+/** Older clients cannot handle an event without data (S42). */
 export function canResume(protocolVersion: string): boolean {
   return protocolVersion >= '2025-11-25';
 }
@@ -49,17 +44,17 @@ export const PROTOCOL_VERSIONS: ReadonlySet<string> = new Set([
 export const BACKEND_VERSIONS: ReadonlySet<string> = new Set([...PROTOCOL_VERSIONS, '2024-10-07']);
 
 /**
- * What an error in response to `initialize` says about the MCP versions that the server speaks. Servers that speak only 2026-07-28 have no
- * `initialize`, and refuse it in one of several ways.
+ * What an error in response to `initialize` says about the versions that the server speaks. Modern servers have no `initialize`, and refuse
+ * it in one of several ways.
  */
 export interface VersionRefusal {
-  /** `version-later`: only versions later than those with sessions; `initialize-unknown`: probably so, as it does not know `initialize`. */
+  /** `version-later`: only versions without sessions; `initialize-unknown`: probably so, as it does not know `initialize`. */
   readonly kind: 'version-later' | 'version-unsupported' | 'initialize-unknown';
   /** The versions that the server names, as text for messages. */
   readonly detail?: string;
 }
 
-/** Error codes that no legacy server uses. */
+/** No legacy server uses these. */
 const LATER_CODES: ReadonlySet<unknown> = new Set(Object.values(modernCodes));
 const VERSIONS_NAMED_MAX = 4;
 
@@ -70,7 +65,7 @@ export function versionRefusalOf(versions: readonly string[], latest: string): V
   return { kind: isLater ? 'version-later' : 'version-unsupported', ...(named !== '' && { detail: `(${named})` }) };
 }
 
-/** @param error the value of the message's `error`. @returns `undefined` when the error is not about versions. */
+/** @param error of the message. @returns `undefined` when it is not about versions. */
 export function readVersionRefusal(error: unknown): VersionRefusal | undefined {
   if (!isObject(error)) return undefined;
   const named = versionsIn(error['data']);
@@ -83,8 +78,8 @@ export function readVersionRefusal(error: unknown): VersionRefusal | undefined {
 }
 
 /**
- * The version to offer after a refusal of the latest version with sessions: the newest other one with sessions that the refusal names, in
- * `data.supported` or in words; if it names no version, the caller's own.
+ * The version to offer after a refusal of the latest one with sessions: the newest other one with sessions that the refusal names, in
+ * `data.supported` or in words; if it names none, the caller's own.
  * @param own the caller's version; the latest for callers that speak any.
  * @returns `undefined` when the refusal is not about versions, or there is no other version to offer.
  */
@@ -95,12 +90,12 @@ export function versionToOfferNext(refusal: string, own = LATEST_PROTOCOL_VERSIO
   return newest ?? (named.some((version) => version > LATEST_PROTOCOL_VERSION) ? undefined : versionIfOfferable(own));
 }
 
-/** @returns the version, if it has sessions and is not the latest with sessions, which was offered first; otherwise `undefined`. */
+/** @returns the version, if it has sessions and is not the latest with sessions, which was offered first. */
 export function versionIfOfferable(version: string): string | undefined {
   return version !== LATEST_PROTOCOL_VERSION && BACKEND_VERSIONS.has(version) ? version : undefined;
 }
 
-/** Whether a server misses something in the `_meta` of `initialize`, as only servers of 2026-07-28 do (M09). */
+/** Only modern servers miss something in the `_meta` of `initialize` (M09). */
 function lacksEnvelope({ code, message }: Readonly<Record<string, unknown>>): boolean {
   return code === rpcCodes.invalidParams && typeof message === 'string' && message.includes('_meta');
 }

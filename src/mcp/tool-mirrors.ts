@@ -1,15 +1,12 @@
-// What a tool's definition says of its calls: whether apps or models may call it, and which parameters calls mirror in headers: since MCP
-// 2026-07-28, the properties of its schema that have `x-mcp-header`. A list is searched natively for the word; only if that is found, the
-// schema is parsed, on whichever thread reads the list. Cold path.
+// What a tool's definition says of its calls: whether apps or models may call it, and which parameters calls repeat in headers, since MCP
+// 2026-07-28: the properties of its schema that have `x-mcp-header`. The schema is parsed only if that word is found, on whichever thread
+// reads the list. Cold path.
 import type { Buffer } from 'node:buffer';
 import { isHttpToken, limits, isObject } from '../shared/index.js';
 
 const VISIBILITY = '"visibility"';
 
-/**
- * Whether a tool is visible to apps (of MCP Apps) or to models: to both, unless `_meta.ui.visibility` says otherwise.
- * @param item as JSON.
- */
+/** To apps (of MCP Apps) and to models, unless `_meta.ui.visibility` says otherwise. @param item as JSON. */
 export function isVisibleTo(whom: 'app' | 'model', item: Buffer): boolean {
   if (!item.includes(VISIBILITY) || item.length > limits.mirroredToolBytesMax) return true;
   const { _meta: meta } = JSON.parse(item.toString()) as { readonly _meta?: unknown };
@@ -18,25 +15,23 @@ export function isVisibleTo(whom: 'app' | 'model', item: Buffer): boolean {
   return !Array.isArray(visibility) || visibility.includes(whom);
 }
 
-/** A parameter that calls repeat in a header. */
 export interface MirroredParam {
-  /** The header's name, with the prefix `mcp-param-`, in lower case. */
+  /** Its name, with the prefix `mcp-param-`, in lower case. */
   readonly header: string;
-  /** The names of the members that lead from the arguments to the parameter. */
+  /** The names of the members from the arguments to the parameter. */
   readonly path: readonly string[];
 }
 
-/** A tool's bare name and mirrored parameters; `undefined` for a tool that is too large to be read. */
+/** `undefined` for a tool that is too large to be read. */
 export type ToolMirrors = readonly [name: string, params: readonly MirroredParam[] | undefined];
 
-/** What a page of a list says about calls. */
 export interface PageMirrors {
   readonly tools: readonly ToolMirrors[];
   /** The first tools with invalid headers, as texts for the log: `<tool>: <what is invalid>`. */
   readonly invalid: readonly string[];
   /** The page URIs and tool names that apps use (list-page.ts). */
   readonly apps?: readonly string[];
-  /** Whether items of the page were repaired (readable-items.ts). */
+  /** Whether items were repaired (readable-items.ts). */
   readonly isRepaired?: boolean;
 }
 
@@ -51,7 +46,7 @@ export function hasMirrors(bytes: Buffer): boolean {
 
 /**
  * @param item a tool, as JSON.
- * @returns its mirrored parameters, or what is invalid, as a text; `undefined` for a tool that is too large to be read.
+ * @returns what is invalid, as a text; `undefined` for a tool that is too large to be read.
  */
 export function readMirrors(item: Buffer): readonly MirroredParam[] | string | undefined {
   if (item.length > limits.mirroredToolBytesMax) return undefined;
@@ -60,7 +55,7 @@ export function readMirrors(item: Buffer): readonly MirroredParam[] | string | u
   return readSchema(tool.inputSchema, [], params, true) ?? params;
 }
 
-/** Reads a schema depth first; its depth is bounded, because the JSON was scanned before. @returns what is invalid, as a text. */
+/** Depth first; the depth is limited, because the JSON was scanned before. @returns what is invalid, as a text. */
 function readSchema(
   schema: unknown,
   path: readonly string[],
@@ -82,7 +77,7 @@ function readSchema(
   });
 }
 
-/** Keywords whose values are data, in which the annotation means nothing. */
+/** Their values are data, in which the annotation means nothing. */
 const DATA_KEYWORDS: ReadonlySet<string> = new Set([ANNOTATION, 'const', 'default', 'enum', 'examples', 'example']);
 
 function readAnnotation(

@@ -3,11 +3,11 @@ import { addInOrder, insertion, isSameToken, partsOf, type Edit } from '../bytes
 import type { OutgoingMessage } from '../http-client/index.js';
 import {
   NO_SPANS,
-  NUMBERS_PER_PLACE,
-  uris as uriPlaces,
+  NUMBERS_PER_SPAN,
+  uris as uriFinder,
   type BackendMessage,
   type ClientMessage,
-  type PlaceSpans,
+  type LocatedSpans,
 } from '../mcp/index.js';
 import type { IdSpan } from '../upstream/index.js';
 import type { NameRoute } from '../user-config/index.js';
@@ -92,8 +92,8 @@ const NO_EDITS: readonly Edit[] = [];
 
 /**
  * @param uriName the backend's name in URIs.
- * @param places the bits of `uriPlace` where URIs are the backend's.
- * @param taskPlaces the bits of `taskPlace` where task ids are the backend's.
+ * @param locations the bits of `uriLocation` where URIs are the backend's.
+ * @param taskLocations the bits of `taskLocation` where task ids are the backend's.
  * @param tasks `undefined` for a backend without tasks.
  * @param more further edits.
  * @returns the parts of the caller's answer; `undefined` when nothing changes; `task-unreachable` when the caller's form of a task id would
@@ -104,17 +104,17 @@ export function callersParts(
   message: BackendMessage,
   id: IdSpan,
   uriName: string,
-  places: number,
-  taskPlaces = 0,
+  locations: number,
+  taskLocations = 0,
   tasks?: TaskOwnership,
   more: readonly Edit[] = NO_EDITS,
 ): readonly Buffer[] | 'task-unreachable' | undefined {
-  const uris = message.uris ?? uriPlaces.find(bytes) ?? NO_SPANS;
+  const uris = message.uris ?? uriFinder.find(bytes) ?? NO_SPANS;
   const idEdit = callersId(bytes, message, id);
-  const taskEdits = tasks === undefined ? NO_EDITS : callersTaskEdits(bytes, message, taskPlaces, tasks);
+  const taskEdits = tasks === undefined ? NO_EDITS : callersTaskEdits(bytes, message, taskLocations, tasks);
   if (taskEdits === undefined) return 'task-unreachable';
   if (uris.length === 0 && taskEdits.length === 0 && more.length === 0) return idEdit && partsOf(bytes, [idEdit]);
-  const edits = [...uriEdits(bytes, uris, uriName, places), ...taskEdits, ...more];
+  const edits = [...uriEdits(bytes, uris, uriName, locations), ...taskEdits, ...more];
   if (idEdit !== undefined) edits.push(idEdit);
   return edits.length === 0 ? undefined : partsOf(bytes, edits);
 }
@@ -126,11 +126,11 @@ function callersId(bytes: Buffer, message: BackendMessage, id: IdSpan): Edit | u
   return { start: message.idStart, end: message.idEnd, putIn: Buffer.from(id.bytes.subarray(id.start, id.end)) };
 }
 
-function uriEdits(bytes: Buffer, uris: PlaceSpans, uriName: string, places: number): Edit[] {
+function uriEdits(bytes: Buffer, uris: LocatedSpans, uriName: string, locations: number): Edit[] {
   const prefix = uriPrefix(uriName);
   const edits: Edit[] = [];
-  for (let row = 0; row < uris.length; row += NUMBERS_PER_PLACE) {
-    if ((places & uris[row + 2]!) === 0) continue;
+  for (let row = 0; row < uris.length; row += NUMBERS_PER_SPAN) {
+    if ((locations & uris[row + 2]!) === 0) continue;
     edits.push(insertion(uriInsertion(bytes, uris[row]!, uris[row + 1]!, prefix)));
   }
   return edits;

@@ -5,9 +5,9 @@ import {
   type BackendMessage,
   type ClientMessage,
   taskIds,
-  taskPlace,
+  taskLocation,
   NO_SPANS,
-  NUMBERS_PER_PLACE,
+  NUMBERS_PER_SPAN,
 } from '../mcp/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
 
@@ -21,22 +21,22 @@ export interface TaskOwnership {
 
 /**
  * Brings a message's task ids into the caller's form.
- * @param places the bits of `taskPlace` where ids are the backend's.
+ * @param locations the bits of `taskLocation` where ids are the backend's.
  * @returns `undefined` when one of the ids would be taken for that of another backend's task.
  */
 export function callersTaskEdits(
   bytes: Buffer,
   message: BackendMessage,
-  places: number,
+  locations: number,
   ownership: TaskOwnership,
 ): Edit[] | undefined {
   const spans = message.taskIds ?? taskIds.find(bytes) ?? NO_SPANS;
   const edits: Edit[] = [];
-  for (let row = 0; row < spans.length; row += NUMBERS_PER_PLACE) {
-    const [start = 0, end = 0, place = 0] = spans.slice(row, row + NUMBERS_PER_PLACE);
-    if ((places & place) === 0) continue;
+  for (let row = 0; row < spans.length; row += NUMBERS_PER_SPAN) {
+    const [start = 0, end = 0, location = 0] = spans.slice(row, row + NUMBERS_PER_SPAN);
+    if ((locations & location) === 0) continue;
     const taskId = stringValue(bytes, start, end);
-    if (place === taskPlace.related && ownership.isClients(taskId)) continue;
+    if (location === taskLocation.related && ownership.isClients(taskId)) continue;
     if (!ownership.isReachable(taskId)) return undefined;
     edits.push({ start: start + 1, end: start + 1, putIn: prefixOf(ownership.backendName) });
   }
@@ -45,7 +45,7 @@ export function callersTaskEdits(
 
 export function belongsToTask(bytes: Buffer, message: BackendMessage): boolean {
   const spans = message.taskIds ?? taskIds.find(bytes) ?? NO_SPANS;
-  for (let row = 2; row < spans.length; row += NUMBERS_PER_PLACE) if (spans[row] === taskPlace.related) return true;
+  for (let row = 2; row < spans.length; row += NUMBERS_PER_SPAN) if (spans[row] === taskLocation.related) return true;
   return false;
 }
 

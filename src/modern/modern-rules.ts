@@ -8,7 +8,7 @@ import {
   type ClientMessage,
   severityOf,
   type Era,
-  taskPlace,
+  taskLocation,
   CLIENT_CAPABILITIES_KEY,
   CLIENT_INFO_KEY,
   LOG_LEVEL_KEY,
@@ -262,13 +262,13 @@ export class ModernRules implements EraRules {
     if (replacement !== undefined) return replacement;
     const { method } = this.#message;
     const { isError, bodyStart, bodyEnd } = message;
-    const { upstream, taskPlaces } = plan;
+    const { upstream, taskLocations } = plan;
     if (era === 'legacy') {
       const edits = isError ? modernErrorEdits(bytes, message) : resultEdits(bytes, message, method, era);
-      return { taskPlaces, edits, status: 200 };
+      return { taskLocations, edits, status: 200 };
     }
     return {
-      taskPlaces: this.#taskPlacesIn(taskPlaces, bytes, message, upstream),
+      taskLocations: this.#taskLocationsIn(taskLocations, bytes, message, upstream),
       edits: isError ? NO_EDITS : resultEdits(bytes, message, method, era),
       status: isError ? statusOfBackends(errorCodeIn(bytes, bodyStart, bodyEnd)) : 200,
     };
@@ -297,10 +297,10 @@ export class ModernRules implements EraRules {
   }
 
   /** A modern call that became a task has the task as its whole result; a member `task` of a modern result is the tool's own. */
-  #taskPlacesIn(places: number, bytes: Buffer, message: BackendMessage, upstream: UpstreamSession): number {
-    const otherPlaces = places & ~taskPlace.created;
-    if (this.#message.method !== 'tools/call' || !upstream.declares(capability.tasksExtension)) return otherPlaces;
-    return isTaskHandle(bytes, message) ? otherPlaces | taskPlace.own : otherPlaces;
+  #taskLocationsIn(locations: number, bytes: Buffer, message: BackendMessage, upstream: UpstreamSession): number {
+    const others = locations & ~taskLocation.created;
+    if (this.#message.method !== 'tools/call' || !upstream.declares(capability.tasksExtension)) return others;
+    return isTaskHandle(bytes, message) ? others | taskLocation.own : others;
   }
 
   ownError(error: RpcError): { error: RpcError; status: number } {

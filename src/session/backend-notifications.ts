@@ -1,7 +1,7 @@
 // Which notifications of a backend go on to the client. Every byte is kept, except that resource URIs and task ids get the backend's name.
 // Cold path: progress, which is frequent, mostly comes from backends without tasks.
 import { findStringMember, stringValue, insertion, partsOf, type Edit } from '../bytes/index.js';
-import { type BackendMessage, taskPlace } from '../mcp/index.js';
+import { type BackendMessage, taskLocation } from '../mcp/index.js';
 import { limits } from '../shared/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
 import { belongsToTask, callersTaskEdits, type TaskOwnership, uriInsertion, uriPrefix } from '../messages/index.js';
@@ -32,23 +32,23 @@ export function clientsNotification(
     // A task's progress keeps the token of the call that became the task, and may come on any stream.
     case 'notifications/progress':
       if (!isOwnProgress && (tasks === undefined || !belongsToTask(bytes, message))) return undefined;
-      return withCallersTask(tasks, taskPlace.related, bytes, message);
+      return withCallersTask(tasks, taskLocation.related, bytes, message);
     case 'notifications/tasks/status':
-      return tasks && withCallersTask(tasks, taskPlace.own | taskPlace.related, bytes, message);
+      return tasks && withCallersTask(tasks, taskLocation.own | taskLocation.related, bytes, message);
     default:
-      return withCallersTask(tasks, taskPlace.related, bytes, message);
+      return withCallersTask(tasks, taskLocation.related, bytes, message);
   }
 }
 
 /** @returns `undefined` when the message is about a task that callers cannot name: its id would lead to another backend. */
 function withCallersTask(
   tasks: TaskOwnership | undefined,
-  places: number,
+  locations: number,
   bytes: Buffer,
   message: BackendMessage,
   otherEdits: readonly Edit[] = [],
 ): readonly Buffer[] | undefined {
-  const taskEdits = tasks === undefined ? [] : callersTaskEdits(bytes, message, places, tasks);
+  const taskEdits = tasks === undefined ? [] : callersTaskEdits(bytes, message, locations, tasks);
   if (taskEdits === undefined) return undefined;
   const edits = [...otherEdits, ...taskEdits];
   return edits.length === 0 ? [bytes] : partsOf(bytes, edits);
@@ -67,7 +67,7 @@ function withCallersUri(
   const [start, end] = [paramsStart + span.start, paramsStart + span.end];
   if (!mayKnowOf(session, backend, stringValue(bytes, start, end))) return undefined;
   const uriEdit = insertion(uriInsertion(bytes, start, end, uriPrefix(backend.uriName)));
-  return withCallersTask(tasks, taskPlace.related, bytes, message, [uriEdit]);
+  return withCallersTask(tasks, taskLocation.related, bytes, message, [uriEdit]);
 }
 
 /** Whether the client may learn that the resource exists: it may read the resource, or has subscribed to exactly this URI. */

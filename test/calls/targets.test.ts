@@ -2,7 +2,7 @@
 import t from 'tap';
 import { capability } from '../../src/mcp/capabilities.js';
 import { KNOWN_METHODS, readClientMessage, type ClientMessage } from '../../src/mcp/json-rpc.js';
-import { uriPlace } from '../../src/mcp/uri-places.js';
+import { uriLocation } from '../../src/mcp/value-finder.js';
 import { COUNTED_METHODS } from '../../src/metrics/request-figures.js';
 import {
   isTargetMethod,
@@ -46,24 +46,24 @@ function errorOf(method: TargetMethod, params: string): RpcError {
 t.test('each method has its needed capability, the URI for the gate, and the URI places of its answer', async (t) => {
   const uri = '{"uri":"b+x:1"}';
   const rows: readonly (readonly [TargetMethod, string, number, string | undefined, number])[] = [
-    ['prompts/get', '{"name":"b-p"}', capability.prompts, undefined, uriPlace.messages],
-    ['resources/read', uri, capability.resources, 'x:1', uriPlace.contents | uriPlace.error],
-    ['resources/subscribe', uri, capability.resources, 'x:1', uriPlace.error],
-    ['resources/unsubscribe', uri, capability.resources, 'x:1', uriPlace.error],
+    ['prompts/get', '{"name":"b-p"}', capability.prompts, undefined, uriLocation.messages],
+    ['resources/read', uri, capability.resources, 'x:1', uriLocation.contents | uriLocation.error],
+    ['resources/subscribe', uri, capability.resources, 'x:1', uriLocation.error],
+    ['resources/unsubscribe', uri, capability.resources, 'x:1', uriLocation.error],
     ['completion/complete', '{"ref":{"type":"ref/resource","uri":"b+x:1"}}', capability.completions, 'x:1', 0],
     ['completion/complete', '{"ref":{"type":"ref/prompt","name":"b-p"}}', capability.completions, undefined, 0],
   ];
-  for (const [method, params, needed, gateUri, uriPlaces] of rows) {
+  for (const [method, params, needed, gateUri, uriLocations] of rows) {
     const target = found(method, params);
     t.match(target.gate, { method, capability: needed, uri: gateUri }, method);
     t.equal(target.gate?.uri, gateUri, method);
-    t.equal(target.uriPlaces, uriPlaces, method);
+    t.equal(target.uriLocations, uriLocations, method);
     t.equal(target.backend.name, 'b', method);
     t.ok(target.text.includes(params.replace('b+', '').replace('b-', '')), method);
   }
   const call = found('tools/call', '{"name":"b-t","arguments":{"uri":"b+x:1"}}');
   t.equal(call.gate, undefined);
-  t.equal(call.uriPlaces, uriPlace.content);
+  t.equal(call.uriLocations, uriLocation.content);
   t.ok(call.text.includes('{"name":"t","arguments":{"uri":"b+x:1"}}'));
 });
 
@@ -75,10 +75,10 @@ t.test('a task is asked about by what its era has for tasks', async (t) => {
   ] as const) {
     const legacy = found(method, '{"taskId":"b-t"}');
     t.equal(legacy.gate?.capability, inSessions, method);
-    t.equal(legacy.uriPlaces & uriPlace.ofTask, 0, method);
+    t.equal(legacy.uriLocations & uriLocation.ofTask, 0, method);
     const modern = found(method, `{"taskId":"b-t",${meta}}`);
     t.equal(modern.gate?.capability, capability.tasksExtension, method);
-    t.equal(modern.uriPlaces, uriPlace.ofTask, 'the state of a task contains its result');
+    t.equal(modern.uriLocations, uriLocation.ofTask, 'the state of a task contains its result');
   }
 });
 
@@ -196,7 +196,7 @@ t.test('every method has a row here, and the member that it is about is named in
       isOfTask: isTaskMethod(method),
     };
     t.same(seen, row, method);
-    t.not(found(method, EVERYTHING).taskPlaces, 0, `${method}: its answer may say which task it belongs to`);
+    t.not(found(method, EVERYTHING).taskLocations, 0, `${method}: its answer may say which task it belongs to`);
   }
 });
 

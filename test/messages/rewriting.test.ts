@@ -3,39 +3,39 @@
 import t from 'tap';
 import { readBackendAnswer, readBackendMessage, type BackendMessage } from '../../src/mcp/json-rpc.js';
 import { readLargeBackendMessage } from '../../src/mcp/large-messages.js';
-import { uriPlace, URI_NODES_MAX } from '../../src/mcp/uri-places.js';
+import { uriLocation, URI_NODES_MAX } from '../../src/mcp/value-finder.js';
 import { callersParts } from '../../src/messages/rewriting.js';
 import { taggedNotification, untaggedNotification } from '../../src/messages/listening.js';
 import { limits } from '../../src/shared/limits.js';
 import { printable } from '../support/printable.js';
 
-const TOOL = uriPlace.content;
-const PROMPT = uriPlace.messages;
-const READ = uriPlace.contents | uriPlace.error;
+const TOOL = uriLocation.content;
+const PROMPT = uriLocation.messages;
+const READ = uriLocation.contents | uriLocation.error;
 const ID = { bytes: Buffer.from('7'), start: 0, end: 1 };
 
-function written(bytes: Buffer, message: BackendMessage | undefined, places: number, uriName: string): string {
+function written(bytes: Buffer, message: BackendMessage | undefined, locations: number, uriName: string): string {
   if (message === undefined) throw new Error('not a message');
-  const parts = callersParts(bytes, message, ID, uriName, places) ?? [bytes];
+  const parts = callersParts(bytes, message, ID, uriName, locations) ?? [bytes];
   if (typeof parts === 'string') throw new Error(parts);
   return Buffer.concat(parts).toString();
 }
 
 /** What the caller gets for an answer with this body, which must be the same in all three ways of reading. */
-async function rewrite(body: string, places: number, uriName = 'b'): Promise<string> {
+async function rewrite(body: string, locations: number, uriName = 'b'): Promise<string> {
   const bytes = Buffer.from(`{"jsonrpc":"2.0","id":7,${body}}`);
-  const atOnce = written(bytes, readBackendAnswer(bytes), places, uriName);
+  const atOnce = written(bytes, readBackendAnswer(bytes), locations, uriName);
   // As for a message on a stream.
-  const asEvent = written(bytes, readBackendMessage(bytes), places, uriName);
+  const asEvent = written(bytes, readBackendMessage(bytes), locations, uriName);
   const inSlices = await new Promise<string>((resolve) => {
-    readLargeBackendMessage('alice', bytes, (message) => resolve(written(bytes, message, places, uriName)));
+    readLargeBackendMessage('alice', bytes, (message) => resolve(written(bytes, message, locations, uriName)));
   });
   if (atOnce !== inSlices || atOnce !== asEvent) throw new Error(`the ways differ: ${printable(body)}`);
   return atOnce.slice('{"jsonrpc":"2.0","id":7,'.length, -1);
 }
 
 t.test('URIs are rewritten at the places that MCP names, and nowhere else', async (t) => {
-  const rows: [places: number, body: string, expected?: string][] = [
+  const rows: [locations: number, body: string, expected?: string][] = [
     [
       TOOL,
       '"result":{ "content" : [ {"type":"resource_link","uri" : "a:\\u002f\\/x","name":"a:x","n":1.0} ]}',
@@ -87,13 +87,16 @@ t.test('URIs are rewritten at the places that MCP names, and nowhere else', asyn
       '"result":{"contents":[{"uri":"a:1","text":"{\\"uri\\":\\"a:1\\"}"},{"blob":"","uri":""}],"content":[{"type":"resource_link","uri":"a:1"}]}',
       '"result":{"contents":[{"uri":"b+a:1","text":"{\\"uri\\":\\"a:1\\"}"},{"blob":"","uri":"b+"}],"content":[{"type":"resource_link","uri":"a:1"}]}',
     ],
-    ...[READ, uriPlace.error].map((places): [number, string, string] => [
-      places,
+    ...[READ, uriLocation.error].map((locations): [number, string, string] => [
+      locations,
       '"error":{"code":-32002,"message":"no","uri":"a:0","data":{"uri":"a:1","more":{"uri":"a:2"}}}',
       '"error":{"code":-32002,"message":"no","uri":"a:0","data":{"uri":"b+a:1","more":{"uri":"a:2"}}}',
     ]),
     // Only errors about resources have a URI; and what is not one is said in words.
-    ...[TOOL, PROMPT, 0].map((places): [number, string] => [places, '"error":{"code":-32002,"data":{"uri":"a:1"}}']),
+    ...[TOOL, PROMPT, 0].map((locations): [number, string] => [
+      locations,
+      '"error":{"code":-32002,"data":{"uri":"a:1"}}',
+    ]),
     ...['a', '', 'no: such file', '/a:1', '1:a', 'a:'].map((uri): [number, string] => [
       READ,
       `"error":{"code":-32002,"message":"no","data":{"uri":"${uri}"}}`,
@@ -103,9 +106,9 @@ t.test('URIs are rewritten at the places that MCP names, and nowhere else', asyn
       '"error":{"code":-32002,"message":"","data":{"uri":"\\u0061:1"}}',
       '"error":{"code":-32002,"message":"","data":{"uri":"b+\\u0061:1"}}',
     ],
-    [uriPlace.error, '"result":{"contents":[{"uri":"a:1"}]}'],
+    [uriLocation.error, '"result":{"contents":[{"uri":"a:1"}]}'],
   ];
-  for (const [places, body, expected = body] of rows) t.equal(await rewrite(body, places), expected, body);
+  for (const [locations, body, expected = body] of rows) t.equal(await rewrite(body, locations), expected, body);
 });
 
 t.test("together with the caller's id", async (t) => {

@@ -3,7 +3,7 @@
 import t from 'tap';
 import { readBackendMessage, readClientMessage, type BackendMessage } from '../../src/mcp/json-rpc.js';
 import { readLargeBackendMessage } from '../../src/mcp/large-messages.js';
-import { taskPlace } from '../../src/mcp/uri-places.js';
+import { taskLocation } from '../../src/mcp/value-finder.js';
 import { withEdit } from '../../src/messages/rewriting.js';
 import { partsOf } from '../../src/bytes/edits.js';
 import { callersParts } from '../../src/messages/rewriting.js';
@@ -14,7 +14,7 @@ import { Random } from '../support/random.js';
 import { randomJson } from '../support/random-json.js';
 import { virtualHostOf } from '../relay/virtual-host.js';
 
-const { created, own, related } = taskPlace;
+const { created, own, related } = taskLocation;
 const KEY = 'io.modelcontextprotocol/related-task';
 const NAME = 'x"ü-1';
 /** The client's own tasks; the id of one looks as if it were a task of the backend. */
@@ -27,18 +27,18 @@ const FORM: TaskOwnership = {
 const PREFIX = 'x\\"ü-1-';
 const backend = virtualHostOf({ [NAME]: {} }).backends.get(NAME)!;
 
-function down(bytes: Buffer, message: BackendMessage | undefined, places: number): string {
+function down(bytes: Buffer, message: BackendMessage | undefined, locations: number): string {
   if (message === undefined) throw new Error('not a message');
-  const edits = callersTaskEdits(bytes, message, places, FORM);
+  const edits = callersTaskEdits(bytes, message, locations, FORM);
   return edits === undefined ? 'unreachable' : Buffer.concat(partsOf(bytes, edits)).toString();
 }
 
 /** What the caller gets for a message, which must be the same in both ways of reading. */
-async function rewrite(text: string, places: number): Promise<string> {
+async function rewrite(text: string, locations: number): Promise<string> {
   const bytes = Buffer.from(text);
-  const atOnce = down(bytes, readBackendMessage(bytes), places);
+  const atOnce = down(bytes, readBackendMessage(bytes), locations);
   const inSlices = await new Promise<string>((resolve) => {
-    readLargeBackendMessage('alice', bytes, (message) => resolve(down(bytes, message, places)), true);
+    readLargeBackendMessage('alice', bytes, (message) => resolve(down(bytes, message, locations)), true);
   });
   if (atOnce !== inSlices) throw new Error(`the ways differ: ${printable(text)}`);
   return atOnce;
@@ -55,7 +55,7 @@ function up(text: string): string {
 }
 
 t.test('task ids are prefixed at the places that MCP names, and nowhere else', async (t) => {
-  const rows: [places: number, text: string, isRewritten: boolean][] = [
+  const rows: [locations: number, text: string, isRewritten: boolean][] = [
     [created, '"id":1,"result":{"task":{"taskId":"@t"}}', true],
     [own | related, '"id":1,"result":{"task":{"taskId":"t"}}', false],
     [own, '"id":1,"result":{"taskId" : "@t\\u0041","task":{"taskId":"t"},"x":{"taskId":"t"}}', true],
@@ -73,15 +73,15 @@ t.test('task ids are prefixed at the places that MCP names, and nowhere else', a
     [related, `"id":1,"method":"m","params":{"_meta":{"${KEY}":{"taskId":"client"}}}`, false],
     [own, '"method":"m","params":{"taskId":"@client"}', true],
   ];
-  for (const [places, marked, isRewritten] of rows) {
+  for (const [locations, marked, isRewritten] of rows) {
     const text = `{"jsonrpc":"2.0",${marked}}`;
     t.equal(marked.includes('@'), isRewritten);
-    t.equal(await rewrite(text.replaceAll('@', ''), places), text.replaceAll('@', PREFIX), text);
+    t.equal(await rewrite(text.replaceAll('@', ''), locations), text.replaceAll('@', PREFIX), text);
   }
 });
 
 t.test('a task whose prefixed id would lead to another backend is not passed on', async (t) => {
-  const rows: [place: number, members: string][] = [
+  const rows: [location: number, members: string][] = [
     [created, '"id":1,"result":{"task":{"taskId":"y\\u002d1"}}'],
     [own, '"id":1,"result":{"taskId":"y-1"}'],
     [own, '"method":"m","params":{"taskId":"y-1"}'],

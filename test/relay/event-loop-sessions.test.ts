@@ -27,7 +27,7 @@ import {
 } from './turn-scene.js';
 import { virtualHostOf } from './virtual-host.js';
 import { UPSTREAM_TURN_BYTES_MAX } from '../../src/http-client/read-scheduler.js';
-import { URI_NODES_MAX } from '../../src/mcp/uri-places.js';
+import { URI_NODES_MAX } from '../../src/mcp/value-finder.js';
 
 /** A batch of this many calls, as large as a batch may be. */
 function batchOf(count: number, bulk: (bytes: number) => string): Buffer {

@@ -9,7 +9,7 @@ import {
   type BackendMessage,
 } from '../../src/mcp/json-rpc.js';
 import { readLargeBackendMessage } from '../../src/mcp/large-messages.js';
-import { uriPlace } from '../../src/mcp/uri-places.js';
+import { uriLocation } from '../../src/mcp/value-finder.js';
 import { clientsNotification, type NotifiedSession } from '../../src/session/backend-notifications.js';
 import { callersParts } from '../../src/messages/rewriting.js';
 import { readTarget, type TargetMethod } from '../../src/calls/targets.js';
@@ -88,15 +88,15 @@ function editUris(message: unknown, places: number, edit: Edit): void {
     if (Array.isArray(value)) value.forEach(visit);
   };
   const { result, error } = message as { readonly result?: Value; readonly error?: Value };
-  if (places & uriPlace.content) each(result?.['content'], block);
-  if (places & uriPlace.contents) each(result?.['contents'], owner);
-  if (places & uriPlace.messages)
+  if (places & uriLocation.content) each(result?.['content'], block);
+  if (places & uriLocation.contents) each(result?.['contents'], owner);
+  if (places & uriLocation.messages)
     each(result?.['messages'], (item) => {
       const { content } = item as Value;
       if (Array.isArray(content)) content.forEach(block);
       else block(content);
     });
-  if (places & uriPlace.error && IS_URI.test(String((error?.['data'] as Value | undefined)?.['uri'])))
+  if (places & uriLocation.error && IS_URI.test(String((error?.['data'] as Value | undefined)?.['uri'])))
     owner(error?.['data']);
 }
 
@@ -139,23 +139,23 @@ t.test('answers go down byte for byte and as the walk says, and come up again un
   const content = (): string => (random.chance(0.5) ? block() : noise.list(block));
   const kinds: readonly (readonly [places: number, make: () => string])[] = [
     [
-      uriPlace.content,
+      uriLocation.content,
       () => `"result":${noise.members(`"content":${noise.list(block)}`, '"contents":[{"uri":"a:1"}]')}`,
     ],
     [
-      uriPlace.messages,
+      uriLocation.messages,
       () => `"result":${noise.members(`"messages":${noise.list(() => noise.members(`"content":${content()}`))}`)}`,
     ],
     [
-      uriPlace.contents,
+      uriLocation.contents,
       () => `"result":${noise.members(`"contents":${noise.list(() => noise.members(noise.uri()))}`, '"content":[]')}`,
     ],
-    [uriPlace.error, () => `"error":{"code":1,"message":"","uri":"a:1","data":${noise.members(noise.missing())}}`],
+    [uriLocation.error, () => `"error":{"code":1,"message":"","uri":"a:1","data":${noise.members(noise.missing())}}`],
   ];
   let uriCount = 0;
   for (let round = 0; round < INPUTS; round += 1) {
     const [place, make] = random.pick(kinds);
-    const places = place | uriPlace.error;
+    const places = place | uriLocation.error;
     const name = random.pick(NAMES);
     const uriName = URI_NAMES[name]!;
     const text = `{"jsonrpc":"2.0","id":7,${make()}}`;

@@ -30,7 +30,7 @@ export interface Balancer {
 }
 
 /** Replacements: a text as shipped, and its form for the test. */
-type Places = readonly (readonly [shipped: string, here: string])[];
+type ValueFinder = readonly (readonly [shipped: string, here: string])[];
 
 /** @param machines three addresses. */
 export async function startShippedNginx(t: Pick<Test, 'teardown'>, machines: readonly string[]): Promise<Balancer> {
@@ -86,11 +86,11 @@ export async function startShippedEnvoy(t: Pick<Test, 'teardown'>, machines: rea
   return balancer;
 }
 
-function placesOf(machines: readonly string[], line: (address: string, n: number) => string): Places {
+function placesOf(machines: readonly string[], line: (address: string, n: number) => string): ValueFinder {
   return MACHINES.map((address, n) => [line(address, n), line(machines[n] ?? '', n)]);
 }
 
-function shipped(file: string, places: Places): string {
+function shipped(file: string, places: ValueFinder): string {
   let text = readFileSync(join(projectRoot, 'deploy', file), 'utf8');
   for (const [there, here] of places) {
     if (text.split(there).length !== 2) throw new Error(`deploy/${file} does not have this once: ${there.trim()}`);

@@ -210,7 +210,7 @@ export class Dispatcher {
     const backends = backendsWithUnknownMethods(session.upstreams, virtualHost);
     if (backend !== undefined) {
       const outgoing = { body: exchange.request.body };
-      const target: Target = { backend, outgoing, bareName: '', gate: undefined, uriPlaces: 0, taskPlaces: 0 };
+      const target: Target = { backend, outgoing, bareName: '', gate: undefined, uriLocations: 0, taskLocations: 0 };
       this.#relayTo(target, NO_NAME, incoming);
     } else if (isRefused || areOpened || backends.size === 0) {
       exchange.watcher?.onIdentified(method, '', '');
@@ -317,7 +317,7 @@ export class Dispatcher {
 
   #relayTo(target: Target, { name, nameKind }: TargetName, incoming: ServedRequest): void {
     const { session, exchange, message, rules } = incoming;
-    const { backend, outgoing, bareName, gate, uriPlaces, taskPlaces } = target;
+    const { backend, outgoing, bareName, gate, uriLocations, taskLocations } = target;
     const { method } = message;
     const id = idSpanOf(exchange, message);
     exchange.watcher?.onIdentified(method, backend.name, name, nameKind);
@@ -338,8 +338,8 @@ export class Dispatcher {
       bareName,
       gate: gate && new Gate(this.#context, this.#merger, session, gate),
       onSettled,
-      uriPlaces,
-      taskPlaces,
+      uriLocations,
+      taskLocations,
       metadata,
       rules,
     });

@@ -17,7 +17,7 @@ import {
   type RequestDetail,
   type BackendMessage,
   type ClientMessage,
-  taskPlace,
+  taskLocation,
 } from '../../mcp/index.js';
 import { findMember, readStringMember, JsonScanner, idKey, partsOf, type Edit } from '../../bytes/index.js';
 import type { Account, Deadline, DeadlineWheel } from '../../fair/index.js';
@@ -193,7 +193,7 @@ export class BackendRequests {
   /** The edits of the task id in a backend's message; `undefined` if it is ambiguous. */
   #taskEdits(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): readonly Edit[] | undefined {
     const ownership = this.taskOwnership(upstream);
-    return ownership === undefined ? [] : callersTaskEdits(bytes, message, taskPlace.related, ownership);
+    return ownership === undefined ? [] : callersTaskEdits(bytes, message, taskLocation.related, ownership);
   }
 
   /**

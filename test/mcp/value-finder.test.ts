@@ -1,14 +1,21 @@
 // Where resource URIs and task ids are in what a backend says: at the places that MCP defines, and nowhere else.
 import t from 'tap';
-import { NUMBERS_PER_PLACE, uriPlace, uris, type Places, taskIds, taskPlace } from '../../src/mcp/uri-places.js';
+import {
+  NUMBERS_PER_SPAN,
+  uriLocation,
+  uris,
+  type ValueFinder,
+  taskIds,
+  taskLocation,
+} from '../../src/mcp/value-finder.js';
 
-/** The tokens that are found, and their places, in the order of the document. */
-function found(places: Places, message: unknown): [token: string, place: number][] {
+/** The tokens that are found, and their locations, in the order of the document. */
+function found(finder: ValueFinder, message: unknown): [token: string, location: number][] {
   const json = typeof message === 'string' ? message : JSON.stringify(message);
   const bytes = Buffer.from(json);
-  const spans = places.find(bytes) ?? [];
-  return Array.from({ length: spans.length / NUMBERS_PER_PLACE }, (_, index) => {
-    const [start = 0, end = 0, place = 0] = spans.slice(index * NUMBERS_PER_PLACE);
+  const spans = finder.find(bytes) ?? [];
+  return Array.from({ length: spans.length / NUMBERS_PER_SPAN }, (_, index) => {
+    const [start = 0, end = 0, place = 0] = spans.slice(index * NUMBERS_PER_SPAN);
     return [bytes.toString('utf8', start, end), place];
   });
 }
@@ -17,7 +24,7 @@ const link = { type: 'resource_link', uri: 'file:///a' };
 const embedded = { type: 'resource', resource: { uri: 'file:///b', text: 'x' } };
 
 t.test('the URIs of a result are found in content, contents, messages, and the pages of its app', async (t) => {
-  const { content, contents, messages, ofTask } = uriPlace;
+  const { content, contents, messages, ofTask } = uriLocation;
   for (const [result, expected] of [
     [
       { content: [link, { type: 'text', uri: 'file:///x' }, embedded] },
@@ -57,7 +64,7 @@ t.test('links to the web are left alone, embedded resources from there are not',
 
 t.test('the URI of an error is found if it is one', async (t) => {
   const error = (uri: unknown): unknown => found(uris, { error: { code: -32002, data: { uri } } });
-  t.same(error('file:///a'), [['"file:///a"', uriPlace.error]]);
+  t.same(error('file:///a'), [['"file:///a"', uriLocation.error]]);
   for (const uri of ['the file', 'a: b', 'no-scheme', '7:x', ':x', 7, { uri: 'a:b' }, `a:${'b'.repeat(1_000_000)}`])
     t.same(error(uri), [], JSON.stringify(uri).slice(0, 40));
 });
@@ -97,7 +104,7 @@ t.test('names may be written with escapes, and one that occurs twice is found tw
 t.test(
   'the ids of tasks are found where a message names the task that it creates, is about, or belongs to',
   async (t) => {
-    const { created, own, related } = taskPlace;
+    const { created, own, related } = taskLocation;
     const meta = { _meta: { 'io.modelcontextprotocol/related-task': { taskId: 'r' } } };
     for (const [message, expected] of [
       [{ result: { task: { taskId: 'c' } } }, [['"c"', created]]],

@@ -1,5 +1,5 @@
-// Finds resource URIs in a backend's response, and task ids in its messages, only at the places that MCP defines. Most messages contain
-// none, which one native search shows. The others are scanned once more, and only the values that lead to such a place are recorded.
+// Finds resource URIs in a backend's response, and task ids in its messages, only where MCP defines them. Most messages contain none, which
+// one native search shows. The others are scanned once more, and only the values that lead to such a location are recorded.
 import { Buffer } from 'node:buffer';
 import { limits } from '../shared/index.js';
 import {
@@ -15,32 +15,31 @@ import {
 /** JSON values recorded in the search for URIs in a large answer: content blocks and their members. Beyond that, fault `answer-invalid`. */
 export const URI_NODES_MAX = 32_768;
 
-/** A text that begins with a scheme and has no spaces. */
+/** It begins with a scheme and has no spaces. */
 const URI = /^[A-Za-z][A-Za-z0-9+.-]*:\S+$/;
 
 /**
- * Places of a URI, as bits: in the content of a tool's result, in a prompt's messages, in the contents of a resource, in an error about a
+ * Where a URI is, as bits: in the content of a tool's result, in a prompt's messages, in the contents of a resource, in an error about a
  * resource, in the content of a task's result.
  */
-export const uriPlace = { content: 1, messages: 2, contents: 4, error: 8, ofTask: 16 } as const;
+export const uriLocation = { content: 1, messages: 2, contents: 4, error: 8, ofTask: 16 } as const;
 
-/** Three numbers for each value: the start and end of its string token, and its place; in document order. */
-export type PlaceSpans = readonly number[];
-export const NUMBERS_PER_PLACE = 3;
+/** Three numbers for each value, in document order: the start and end of its string token, and its location. */
+export type LocatedSpans = readonly number[];
+export const NUMBERS_PER_SPAN = 3;
 
-export const NO_SPANS: PlaceSpans = [];
+export const NO_SPANS: LocatedSpans = [];
 
-/** What to search in a value. */
 interface Step {
-  /** The value itself, if it is a string, is at this place. */
-  readonly place?: number;
+  /** If the value is a string, it is at this location. */
+  readonly location?: number;
   /** Leaves out values for which it returns false. */
   readonly isWanted?: (bytes: Buffer, start: number, end: number) => boolean;
   /** Members of an object. Of several with the same name, each is searched: clients differ in which one they read. */
   readonly members?: readonly (readonly [name: string, step: Step])[];
   /** What to search in an object, by its `type`. */
   readonly ofType?: readonly (readonly [type: string, step: Step])[];
-  /** What to search in each element of an array. */
+  /** In each element of an array. */
   readonly each?: Step;
 }
 
@@ -49,20 +48,19 @@ const ESCAPE = Buffer.from('\\u00');
 
 const scanner = new JsonScanner();
 
-/** Finds the places of one kind of value in a message. */
-export class Places {
-  /** The depth of the deepest place. */
+/** Finds one kind of value in a message. */
+export class ValueFinder {
   readonly depth: number;
-  /** Bytes before a slice that must be searched with the slice, so that a key across its start is found. */
+  /** Bytes before a slice that are searched with it, so that a key across its start is found. */
   readonly overlap: number;
-  /** The names of the members that lead to a place. */
+  /** The names of the members that lead to a location. */
   readonly containers: readonly string[];
   readonly #root: Step;
   readonly #keys: readonly Buffer[];
   readonly #escapes: readonly Buffer[];
 
   /**
-   * @param keys ends of keys: the last key on the way to each place ends with one of them. A search is quick if their first bytes are rare.
+   * @param keys ends of keys: the last key on the way to each location ends with one of them. A search is quick if their first bytes are rare.
    * @param escapes beginnings of escapes: every escape of a letter of those keys begins with one of them.
    */
   constructor(keys: readonly string[], escapes: readonly string[], root: Step) {
@@ -81,14 +79,14 @@ export class Places {
     return this.#escapes.some((escape) => bytes.includes(escape));
   }
 
-  /** @param bytes a message that is known to be JSON. @returns `undefined` when it has more values than can be recorded. */
-  find(bytes: Buffer): PlaceSpans | undefined {
+  /** @param bytes known to be JSON. @returns `undefined` when there are more values than can be recorded. */
+  find(bytes: Buffer): LocatedSpans | undefined {
     if (!this.mayBeIn(bytes)) return NO_SPANS;
     return scanner.scan(bytes, this.depth, filterOf(bytes, this.containers)) ? this.in(scanner, bytes) : undefined;
   }
 
-  /** @param tape the tape of a scan that has recorded everything that leads to a place. */
-  in(tape: JsonScanner, bytes: Buffer): PlaceSpans {
+  /** @param tape has recorded everything that leads to a location. */
+  in(tape: JsonScanner, bytes: Buffer): LocatedSpans {
     const spans: number[] = [];
     collect(tape, bytes, 0, this.#root, spans);
     return spans;
@@ -106,11 +104,11 @@ function depthOf(step: Step): number {
 }
 
 function containersOf(step: Step): readonly string[] {
-  const own = (step.members ?? []).filter(([, { place }]) => place === undefined).map(([name]) => name);
+  const own = (step.members ?? []).filter(([, { location }]) => location === undefined).map(([name]) => name);
   return [...own, ...stepsOf(step).flatMap(containersOf)];
 }
 
-/** Records only what leads to a place: array elements, and members with these names. */
+/** Records only array elements, and members with these names. */
 export function filterOf(bytes: Buffer, names: readonly string[]): NodeFilter {
   return {
     wants: (keyStart, keyEnd) => keyStart === -1 || names.some((name) => isKey(bytes, keyStart, keyEnd, name)),
@@ -119,11 +117,11 @@ export function filterOf(bytes: Buffer, names: readonly string[]): NodeFilter {
 }
 
 function collect(tape: JsonScanner, bytes: Buffer, node: number, step: Step, spans: number[]): void {
-  const { place, isWanted, members, ofType, each } = step;
+  const { location, isWanted, members, ofType, each } = step;
   const kind = tape.kind(node);
-  if (kind === jsonKind.string && place !== undefined) {
+  if (kind === jsonKind.string && location !== undefined) {
     const [start, end] = [tape.start(node), tape.end(node)];
-    if (isWanted?.(bytes, start, end) !== false) spans.push(start, end, place);
+    if (isWanted?.(bytes, start, end) !== false) spans.push(start, end, location);
   }
   const subtreeEnd = tape.next(node);
   if (kind === jsonKind.array && each !== undefined)
@@ -146,23 +144,23 @@ function isOfType(tape: JsonScanner, bytes: Buffer, object: number, type: string
   return false;
 }
 
-function block(place: number): Step {
+function block(location: number): Step {
   return {
     ofType: [
-      ['resource', { members: [['resource', { members: [['uri', { place }]] }]] }],
-      // Web URIs of links stay unchanged, because clients may fetch them directly.
-      ['resource_link', { members: [['uri', { place, isWanted: isOffTheWeb }]] }],
+      ['resource', { members: [['resource', { members: [['uri', { location }]] }]] }],
+      // Clients may fetch web URIs directly, so these stay unchanged.
+      ['resource_link', { members: [['uri', { location, isWanted: isOffTheWeb }]] }],
     ],
   };
 }
 
-/** The URI of an app's page that shows the result of a tool. */
-const PAGE: Step = { place: uriPlace.content };
-const MESSAGE = block(uriPlace.messages);
+/** Of an app's page that shows the result of a tool. */
+const PAGE: Step = { location: uriLocation.content };
+const MESSAGE = block(uriLocation.messages);
 const RESULT: Step = {
   members: [
-    ['content', { each: block(uriPlace.content) }],
-    ['contents', { each: { members: [['uri', { place: uriPlace.contents }]] } }],
+    ['content', { each: block(uriLocation.content) }],
+    ['contents', { each: { members: [['uri', { location: uriLocation.contents }]] } }],
     [
       '_meta',
       {
@@ -173,18 +171,18 @@ const RESULT: Step = {
       },
     ],
     ['messages', { each: { members: [['content', { ...MESSAGE, each: MESSAGE }]] } }],
-    ['result', { members: [['content', { each: block(uriPlace.ofTask) }]] }],
+    ['result', { members: [['content', { each: block(uriLocation.ofTask) }]] }],
   ],
 };
 
-export const uris = new Places(['"uri"', 'Uri"'], ['\\u0055', '\\u007', '\\u0069'], {
+export const uris = new ValueFinder(['"uri"', 'Uri"'], ['\\u0055', '\\u007', '\\u0069'], {
   members: [
     ['result', RESULT],
-    ['error', { members: [['data', { members: [['uri', { place: uriPlace.error, isWanted: isUri }]] }]] }],
+    ['error', { members: [['data', { members: [['uri', { location: uriLocation.error, isWanted: isUri }]] }]] }],
   ],
 });
 
-/** Whether a text is a URI: in an error's `data.uri`, servers also write what is missing in words. */
+/** In an error's `data.uri`, servers also write what is missing in words. */
 function isUri(bytes: Buffer, start: number, end: number): boolean {
   return end - start <= limits.uriBytesMax && URI.test(stringValue(bytes, start, end));
 }
@@ -196,25 +194,25 @@ function isOffTheWeb(bytes: Buffer, start: number, end: number): boolean {
   );
 }
 
-/** The member of `_meta` that says which task a message belongs to. */
+/** In `_meta`: the task that a message belongs to. */
 export const RELATED_TASK = 'io.modelcontextprotocol/related-task';
 
-/** Places of a task id, as bits: the task that a call has become, the task that a message is about, the task that a message belongs to. */
-export const taskPlace = { created: 1, own: 2, related: 4 } as const;
+/** Where a task id is, as bits: the task that a call has become, the task that a message is about, the task that a message belongs to. */
+export const taskLocation = { created: 1, own: 2, related: 4 } as const;
 
-function idAt(place: number) {
-  return ['taskId', { place }] as const;
+function idAt(location: number) {
+  return ['taskId', { location }] as const;
 }
 
 const ABOUT = [
-  idAt(taskPlace.own),
-  ['_meta', { members: [[RELATED_TASK, { members: [idAt(taskPlace.related)] }]] }],
+  idAt(taskLocation.own),
+  ['_meta', { members: [[RELATED_TASK, { members: [idAt(taskLocation.related)] }]] }],
 ] as const;
 
-/** The places of task ids in a message. Few backends have tasks, and only their messages are searched. */
-export const taskIds = new Places(['"taskId"'], ['\\u006', '\\u007', '\\u0049'], {
+/** Few backends have tasks, and only their messages are searched. */
+export const taskIds = new ValueFinder(['"taskId"'], ['\\u006', '\\u007', '\\u0049'], {
   members: [
-    ['result', { members: [...ABOUT, ['task', { members: [idAt(taskPlace.created)] }]] }],
+    ['result', { members: [...ABOUT, ['task', { members: [idAt(taskLocation.created)] }]] }],
     ['params', { members: ABOUT }],
   ],
 });
