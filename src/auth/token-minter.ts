@@ -1,16 +1,11 @@
 // Mints access tokens for the `token` command and the bootstrap build. Cold path.
-import { randomUUID, createPrivateKey, type KeyObject } from 'node:crypto';
+import { randomUUID, createPrivateKey } from 'node:crypto';
 import { SignJWT } from 'jose/jwt/sign';
 import { type TokenOptions, ALGORITHMS, keyKind } from '../config/index.js';
 
 type MintingOptions = Pick<TokenOptions, 'privateKey' | 'issuers' | 'audience'>;
 
-interface MintingKey {
-  readonly algorithm: string;
-  readonly key: KeyObject;
-}
-
-function mintingKey(pem: string): MintingKey {
+function mintingKey(pem: string) {
   const key = createPrivateKey(pem);
   const kind = keyKind(key);
   if (kind === undefined) throw new Error('no JWS algorithm fits the key; the options let it pass unchecked');
@@ -18,11 +13,11 @@ function mintingKey(pem: string): MintingKey {
 }
 
 export class TokenMinter {
-  readonly #mintingKey: MintingKey;
+  readonly #mintingKey: ReturnType<typeof mintingKey>;
   readonly #issuer: string;
   readonly #audience: string;
 
-  private constructor(key: MintingKey, options: MintingOptions) {
+  private constructor(key: ReturnType<typeof mintingKey>, options: MintingOptions) {
     this.#mintingKey = key;
     this.#issuer = options.issuers[0]!;
     this.#audience = options.audience;

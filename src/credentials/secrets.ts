@@ -139,18 +139,13 @@ export type StoredSecretRead =
   /** The reason is for the log, and names no secret. */
   | { readonly kind: 'failed'; readonly reason: string };
 
-interface OpenedSecret {
-  readonly value: Buffer;
-  readonly read: StoredSecretRead;
-}
-
 const MISSING: StoredSecretRead = Object.freeze({ kind: 'failed', reason: 'is not in the store' });
 
 /** The secrets in the store, opened once and again when the stored bytes change. Warm path: two map look-ups. */
 export class StoredSecrets {
   readonly #store: Pick<Store, 'readRecord'>;
   readonly #keys: SecretKeys;
-  readonly #opened = new RecentMap<OpenedSecret>(
+  readonly #opened = new RecentMap<{ readonly value: Buffer; readonly read: StoredSecretRead }>(
     SECRETS_KNOWN_MAX,
     SECRETS_KNOWN_MAX * limits.secretBytesMax,
     ({ value }) => value.length,

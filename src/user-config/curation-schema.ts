@@ -8,20 +8,24 @@ import type { CuratedEntry } from './curation.js';
 const text = z.string('must be a string');
 const name = text.min(1, 'must not be empty').refine(isShort, 'is too long');
 
+function memberSchema<Value extends z.ZodType>(value: Value) {
+  return z.strictObject(
+    {
+      name: name.optional(),
+      title: text.optional(),
+      description: text.optional(),
+      hidden: z.boolean('must be true or false').optional(),
+      hidden_arguments: z.array(text, 'must be a list of strings').optional(),
+      fixed_arguments: namedMembers(text, value).optional(),
+    },
+    'must be an object',
+  );
+}
+
 function itemSchema<Value extends z.ZodType>(value: Value) {
-  return z
-    .strictObject(
-      {
-        name: name.optional(),
-        title: text.optional(),
-        description: text.optional(),
-        hidden: z.boolean('must be true or false').optional(),
-        hidden_arguments: z.array(text, 'must be a list of strings').optional(),
-        fixed_arguments: namedMembers(text, value).optional(),
-      },
-      'must be an object',
-    )
-    .refine((item) => JSON.stringify(entryOf('', item)).length <= limits.curatedItemCharsMax, 'is too large');
+  const isSmall = (item: z.infer<ReturnType<typeof memberSchema<Value>>>): boolean =>
+    JSON.stringify(entryOf('', item)).length <= limits.curatedItemCharsMax;
+  return memberSchema(value).refine(isSmall, 'is too large');
 }
 
 const toolsSchema = namedMembers(
@@ -138,16 +142,7 @@ function sameNames(members: CuratedMembers): z.core.$ZodRawIssue[] {
   }));
 }
 
-interface CuratedMember {
-  readonly name?: string | undefined;
-  readonly title?: string | undefined;
-  readonly description?: string | undefined;
-  readonly hidden?: boolean | undefined;
-  readonly hidden_arguments?: readonly string[] | undefined;
-  readonly fixed_arguments?: ReadonlyMap<string, unknown> | undefined;
-}
-
-function entryOf(bareName: string, member: CuratedMember): CuratedEntry {
+function entryOf(bareName: string, member: z.infer<ReturnType<typeof memberSchema<z.ZodType>>>): CuratedEntry {
   const { title, description, fixed_arguments: fixed = new Map<string, unknown>() } = member;
   return {
     bareName,

@@ -2,15 +2,7 @@
 // another. Both parts of a name may contain `-`: the longest prefix that matches wins. Hot path.
 import type { ListKind } from '../mcp/index.js';
 import type { CompiledBackend, CompiledVirtualHost, AllowedNames } from './compiled-config.js';
-import {
-  bareNameOf,
-  callersNameOf,
-  type CuratedItem,
-  curatedItems,
-  entriesOf,
-  hidesAnything,
-  type CuratedEntry,
-} from './curation.js';
+import { bareNameOf, callersNameOf, type CuratedItem, curatedItems, entriesOf, hidesAnything } from './curation.js';
 
 // The URIs of a backend's resources begin with its encoded name and `+`, as part of the scheme (RFC 3986, 3.1). Different names
 // have different encodings.
@@ -203,37 +195,25 @@ export function isLimited({
   return tools !== undefined || prompts !== undefined || resources !== undefined || hidesAnything(curation);
 }
 
-interface EncodedBackend {
-  readonly name: string;
-  readonly prefix: string;
-  readonly uriName: string;
-  readonly tools: readonly string[] | undefined;
-  readonly prompts: readonly string[] | undefined;
-  readonly resources: readonly string[] | undefined;
-  readonly curatedTools: readonly CuratedEntry[];
-  readonly curatedPrompts: readonly CuratedEntry[];
-}
-
 /** A string is transferred to a thread in one step, but a set is cloned name by name. */
 export function encodeRules({ backendsByNameLength }: ListRules): string {
-  return JSON.stringify(
-    backendsByNameLength.map(
-      ({ name, prefix, uriName, allowedNames: { tools, prompts, resources }, curation }): EncodedBackend => ({
-        name,
-        prefix,
-        uriName,
-        tools: tools && [...tools],
-        prompts: prompts && [...prompts],
-        resources: resources && [...resources],
-        curatedTools: entriesOf(curation.tools),
-        curatedPrompts: entriesOf(curation.prompts),
-      }),
-    ),
-  );
+  return JSON.stringify(backendsByNameLength.map(encodableBackend));
+}
+
+function encodableBackend({ name, prefix, uriName, allowedNames, curation }: RuledBackend) {
+  const { tools, prompts, resources } = allowedNames;
+  return {
+    ...{ name, prefix, uriName },
+    tools: tools && [...tools],
+    prompts: prompts && [...prompts],
+    resources: resources && [...resources],
+    curatedTools: entriesOf(curation.tools),
+    curatedPrompts: entriesOf(curation.prompts),
+  };
 }
 
 export function decodeRules(text: string): ListRules {
-  const backends = JSON.parse(text) as EncodedBackend[];
+  const backends = JSON.parse(text) as ReturnType<typeof encodableBackend>[];
   return {
     backendsByNameLength: backends.map(({ name, prefix, uriName, tools, prompts, resources, ...curated }) => ({
       name,

@@ -69,17 +69,12 @@ function configIn({ config }: PublicationState): Buffer | undefined {
   return config === undefined || config.length === 0 ? undefined : config;
 }
 
-interface Difference {
-  readonly removed: ReadonlySet<string>;
-  readonly added: ReadonlyMap<string, string>;
-}
-
 /** What must change in the config. @returns a reason if the config cannot have the wanted virtual hosts. */
 function differenceOf(
   { virtualHosts }: EditableConfig,
   owned: ReadonlySet<string>,
   wanted: ReadonlyMap<string, string>,
-): Difference | string {
+) {
   const removed = new Set<string>();
   const current = new Set<string>();
   for (const { id, value } of virtualHosts) {

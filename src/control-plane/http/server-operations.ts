@@ -33,8 +33,9 @@ const { create, read, replace, patch, remove } = crudOperations<ServerRecord, Se
 });
 
 /** Lists are sent as stored, unparsed, because they may be large. */
-function readList(list: ListName, schema: SchemaName) {
+function readList(list: ListName, schema: SchemaName, id: string, items: string = list) {
   return {
+    ...{ id, summary: `List the ${items} of a server, as last read` },
     role: 'reader',
     answers: [jsonListAnswer(`The ${list}.`, schema)],
     refusals: [404],
@@ -122,24 +123,13 @@ export const serverOperations = operationsOf('servers', {
     refusals: [404],
     handle: async ({ registry }, request) => registry.health(pathParameter(request, 'server')),
   },
-  'GET /servers/{server}/tools': {
-    ...readList('tools', 'Tool'),
-    id: 'listTools',
-    summary: 'List the tools of a server, as last read',
-  },
-  'GET /servers/{server}/prompts': {
-    ...readList('prompts', 'Prompt'),
-    id: 'listPrompts',
-    summary: 'List the prompts of a server, as last read',
-  },
-  'GET /servers/{server}/resources': {
-    ...readList('resources', 'Resource'),
-    id: 'listResources',
-    summary: 'List the resources of a server, as last read',
-  },
-  'GET /servers/{server}/templates': {
-    ...readList('templates', 'ResourceTemplate'),
-    id: 'listTemplates',
-    summary: 'List the templates of resources of a server, as last read',
-  },
+  'GET /servers/{server}/tools': readList('tools', 'Tool', 'listTools'),
+  'GET /servers/{server}/prompts': readList('prompts', 'Prompt', 'listPrompts'),
+  'GET /servers/{server}/resources': readList('resources', 'Resource', 'listResources'),
+  'GET /servers/{server}/templates': readList(
+    'templates',
+    'ResourceTemplate',
+    'listTemplates',
+    'templates of resources',
+  ),
 });

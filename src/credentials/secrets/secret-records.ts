@@ -15,13 +15,6 @@ interface ListedSecret {
   readonly isUsable: boolean;
 }
 
-interface Rotation {
-  /** Names. */
-  readonly resealed: readonly string[];
-  /** With the reasons. */
-  readonly failed: readonly (readonly [name: string, reason: string])[];
-}
-
 export class SecretRecords {
   readonly #records: RecordStore;
   readonly #keys: SecretKeys;
@@ -69,9 +62,9 @@ export class SecretRecords {
   }
 
   /** Reseals every secret that is sealed with another key. A secret that is changed meanwhile counts as failed. */
-  async rotate(key: SecretKey): Promise<Rotation> {
+  async rotate(key: SecretKey) {
     const resealed: string[] = [];
-    const failed: [string, string][] = [];
+    const failed: [name: string, reason: string][] = [];
     for await (const [name, expected] of this.#all()) {
       const record = readSealed(expected);
       const unsealed = unsealSecret(this.#keys, name, expected);
