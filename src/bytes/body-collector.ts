@@ -86,7 +86,6 @@ export class BodyCollector {
       this.#memory = this.#allocate(Math.max(this.length, Math.min(bodyBytes, BODY_RESERVED_BYTES_MAX)));
       return;
     }
-    // After so much, the sender is believed.
     const isBelieved = Math.min(bodyBytes, this.#bytesMax) > this.length && this.length > BODY_RESERVED_BYTES_MAX;
     this.#memory = this.#allocate(
       isBelieved ? Math.min(bodyBytes, this.#bytesMax) : grownBytes(before.length, this.length, this.#bytesMax),

@@ -260,7 +260,7 @@ const eventHead = Buffer.from(eventHeadText);
 const nextData = Buffer.from('\ndata: ');
 export const eventEnd = Buffer.from('\n\n');
 
-/** Shows that the stream is alive. */
+/** A comment that only shows that the stream is alive. */
 export const keepAliveComment = Buffer.from(': keep-alive\n\n');
 
 /** Copies the data. The receiver gets line breaks of any kind as LF. Large data is sent in pieces instead (exchange/piece-source.ts). */

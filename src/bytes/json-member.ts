@@ -87,7 +87,7 @@ export class MemberNames {
   constructor(...all: string[]) {
     this.all = all;
     const every = 2 ** all.length - 1;
-    // These may stand for any letter.
+    // An escape, and the start of a folding letter, may stand for any letter.
     for (const byte of [0x5c, ...FOLDING_LEADS]) this.candidates[byte] = every;
     for (const [index, name] of all.entries()) {
       const initial = name.charCodeAt(0);
@@ -183,7 +183,7 @@ function escapedCode(bytes: Uint8Array, at: number): number {
     case 0x2f: // /
       return letter;
     default:
-      // Control characters, which no name contains.
+      // The other escapes are control characters, which no name contains.
       return 0;
   }
 }
@@ -224,7 +224,6 @@ export function isStringEqual(bytes: Uint8Array, start: number, end: number, tex
   return compareText(bytes, start + 1, end - 1, text) === 'same';
 }
 
-/** The text of a string token. */
 export function stringValue(bytes: Buffer, start: number, end: number): string {
   for (let at = start + 1; at < end - 1; at++) {
     if (bytes[at] === 0x5c) return JSON.parse(bytes.toString('utf8', start, end)) as string;
@@ -260,7 +259,6 @@ export function isSameToken(a: Buffer, aStart: number, aEnd: number, b: Buffer, 
   return true;
 }
 
-/** Whether two ids are the same JSON value. */
 export function isSameId(a: Buffer, aStart: number, aEnd: number, b: Buffer, bStart: number, bEnd: number): boolean {
   return isSameToken(a, aStart, aEnd, b, bStart, bEnd) || idKey(a, aStart, aEnd) === idKey(b, bStart, bEnd);
 }

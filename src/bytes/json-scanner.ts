@@ -8,7 +8,6 @@ import { PlainText } from './plain-text.js';
 export interface NodeFilter {
   /** Whether a container's contents are recorded. @param keyStart offset of its key; -1 for the root and array elements. */
   readonly wants: (keyStart: number, keyEnd: number) => boolean;
-  /** Replaces `limits.jsonNodesMax`. */
   readonly nodesMax: number;
 }
 
@@ -29,13 +28,11 @@ const START = ROW;
 const END = ROW + 1;
 const KEY_START = ROW + 2;
 const KEY_END = ROW + 3;
-/** The first node after the subtree. */
 const NEXT = ROW + 4;
 /** Kind in the low three bits, depth above. */
 const KIND_AND_DEPTH = ROW + 5;
 
 const NODES_AT_FIRST = 256;
-/** Offsets are 32-bit integers. */
 const OFFSET_MAX = 0x7fffffff;
 
 /** 1 for bytes that may follow a backslash, except `u`. */
@@ -394,19 +391,15 @@ function tapeFor(nodesMax: number): Int32Array {
 /** States are multiples of the row length. `none`: the byte does not belong to the number. */
 const numberState = {
   none: 0,
-  /** After `-`. */
   sign: 8,
   /** After a leading `0`, which no digit may follow. */
   zero: 16,
   integer: 24,
-  /** After the `.`. */
   point: 32,
   fraction: 40,
-  /** After `e` or `E`. */
   exponent: 48,
   exponentSign: 56,
   exponentDigits: 64,
-  /** Before the first byte. */
   start: 72,
 } as const;
 

@@ -181,7 +181,6 @@ export class PlainText {
     return at;
   }
 
-  /** Copies text to where `findSpecial` searches. */
   #load(bytes: Uint8Array, start: number): void {
     const text = bytes.subarray(start, start + SEARCHED_BYTES_MAX);
     this.#loadedStart = start;

@@ -12,12 +12,11 @@ export const SCANS_STARTED_MAX = 8;
 const SCANS_STARTED_PER_SUBJECT_MAX = 2;
 
 export interface Scan {
-  /** The handler is not called any more. */
+  /** The handler is not called after this. */
   cancel(): void;
 }
 
 export interface ScanOptions {
-  /** As for `JsonScanner.scan`. */
   readonly filter?: NodeFilter;
   readonly onSlice?: (start: number, end: number) => void;
 }

@@ -77,7 +77,6 @@ export class DeadlineWheel {
     this.#callBack(nowMs);
   }
 
-  /** Called only by `Entry`. */
   arm(entry: Entry): void {
     if (this.#isStopped) return;
     const nowMs = (this.recentMs = this.nowMs());

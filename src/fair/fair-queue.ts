@@ -42,7 +42,7 @@ export class FairQueue<Item> {
   readonly #bounds: ShareBounds;
   readonly #lines = new Map<string, Line>();
   readonly #round = new ListNode();
-  /** Including paused keys. Changed only here. */
+  /** All items, also of paused keys. Changed only here. */
   count = 0;
 
   constructor(...[itemsMax = limits.waitingMax, itemsPerKeyMax = perSubject(itemsMax)]: QueueBounds) {

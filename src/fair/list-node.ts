@@ -17,7 +17,7 @@ export class ListNode {
     return this.next !== this;
   }
 
-  /** Called on a head. */
+  /** Called on the head of a list. */
   append(link: ListNode): void {
     link.previous = this.previous;
     link.next = this;

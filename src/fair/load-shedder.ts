@@ -76,7 +76,7 @@ export class LoadShedder {
     return this.#requests.tryTake(subject, overloadBounds.pressedRequestsPerSecond) ? undefined : refusals.overloaded;
   }
 
-  /** Never true without other subjects. */
+  /** Compared with the average of others; never true without others. */
   #holdsMuchMore(account: Account, names: readonly ShareName[]): boolean {
     return names.some((name) => {
       const { held, roomWhenEmpty } = account[name];

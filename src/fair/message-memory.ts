@@ -179,7 +179,6 @@ export class MessageReservation {
     this.#memory.holding(this.subject).give(bytes);
   }
 
-  /** Called by `MessageMemory`. */
   onGranted(): void {
     this.heldBytes += this.wantedBytes;
     this.#queueEntry = undefined;
@@ -235,7 +234,6 @@ export class AnswerMemory {
     this.#unread.take(bytes);
   }
 
-  /** The caller has read everything. */
   releaseUnread(): void {
     this.#unread?.release();
   }

@@ -43,7 +43,6 @@ export type OverloadState = 'serving' | 'refusing-sessions' | 'refusing-requests
 
 export type Pressure = 'calm' | 'pressed' | 'hard pressed';
 
-/** Recovery passes through every state, one sample each. */
 function stateAfter(state: OverloadState, pressure: Pressure): OverloadState {
   if (pressure === 'hard pressed') return 'refusing-requests';
   return pressure === 'pressed' || state === 'refusing-requests' ? 'refusing-sessions' : 'serving';
@@ -88,7 +87,6 @@ export class Overload {
   readonly #logger: Logger;
   /** Changed only here, like `isShortOfMemory` and `headroom`. */
   state: OverloadState = 'serving';
-  /** Whether memory is near its second mark. */
   isShortOfMemory = false;
   /** How far the nearest gauge is from its second mark: 1 up to the first mark, 0 from the second on. */
   headroom = 1;

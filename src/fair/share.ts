@@ -40,9 +40,8 @@ export type ShareBound = 'subjectMax' | 'totalMax';
 
 export class Share {
   readonly bounds: ShareBounds;
-  /** A subject has given something back. */
   onGiven: ((subject: string) => void) | undefined = undefined;
-  /** Changed only by its holdings, like `holderCount`. */
+  /** What all hold together. Changed only by the holdings, like `holderCount`. */
   held = 0;
   holderCount = 0;
 
@@ -60,7 +59,6 @@ export class Share {
   }
 }
 
-/** What one subject holds of a share. */
 export class Holding {
   readonly share: Share;
   readonly #account: Account;

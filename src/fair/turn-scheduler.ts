@@ -13,7 +13,7 @@ import type { ShareBound } from './share.js';
 /** Requests that are resumed between two readings of the clock after a common wait. */
 const WOKEN_UNTIMED_MAX = 64;
 
-/** Time for tasks that pass late, in `turnMs`. */
+/** The time for tasks that pass late is so many times `turnMs`. */
 const LATE_TURNS = 4;
 
 export interface TurnSchedulerRules {

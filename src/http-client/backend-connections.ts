@@ -15,7 +15,7 @@ interface BackendConnectionsOptions {
   readonly pool?: Partial<PoolBounds>;
   /** Closed with these connections; created when absent. */
   readonly names?: Names;
-  /** See `Http1UpstreamOptions`. */
+  /** As in `Http1UpstreamOptions`. */
   readonly authorities?: string | undefined;
 }
 

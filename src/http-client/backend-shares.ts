@@ -42,7 +42,7 @@ export class BackendShares {
   readonly bounds: BackendShareBounds;
   readonly #room: ShareBounds;
   readonly #uses = new Map<string, SubjectUse>();
-  /** Including those being opened. Changed by the pools. */
+  /** All connections, also those being opened. Changed by the pools. */
   connections = 0;
   /** Connections that carry requests, and the subjects that have such. */
   #busyCount = 0;

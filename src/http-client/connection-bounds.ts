@@ -13,7 +13,7 @@ export const connectionBounds = {
   upstreamConnectionIdleMs: 4_000,
   /** An idle connection is closed so long before the timeout that its backend announces. */
   upstreamKeepAliveMarginMs: 1_000,
-  /** Even if its backend announces more. */
+  /** A backend that announces more does not get it. */
   upstreamConnectionIdleMsMax: 600_000,
   upstreamSweepMs: 500,
   /** Further connections on which an unwritten request is tried. Then the fault is `connection-lost`. */

@@ -71,7 +71,7 @@ export function secureContextFor(pem: string | undefined): SecureContext | undef
 }
 
 export interface ConnectionMeans {
-  /** For look-up, addresses and TLS together. */
+  /** The time for look-up, all addresses and TLS together. */
   readonly connectTimeoutMs: number;
   readonly names: Names;
   readonly tlsSessions: TlsSessions;
@@ -81,7 +81,7 @@ export interface ConnectionMeans {
 }
 
 export class ConnectionTarget {
-  /** `https://example.com:8443`. */
+  /** The origin, such as `https://example.com:8443`. */
   readonly name: string;
   readonly means: ConnectionMeans;
   readonly isTls: boolean;
@@ -90,7 +90,7 @@ export class ConnectionTarget {
   readonly proxy: OutboundProxy | undefined;
   readonly #port: number;
   readonly #originHost: string;
-  /** `host:port` of the origin. */
+  /** The origin's `host:port`, for the proxy. */
   readonly authority: string;
 
   constructor(name: string, means: ConnectionMeans) {

@@ -27,7 +27,7 @@ export const NEXT_ADDRESS_MS = 250;
 
 interface DialPlan {
   readonly host: string;
-  /** In whose share the look-up counts. */
+  /** The look-up counts in this subject's share. */
   readonly subject: string;
   readonly isTls: boolean;
   /** Begins to connect. The dial owns the socket's events until `onSocket`. */
@@ -84,7 +84,7 @@ export class Dial {
     return this.#names.isAsking(this.#plan.host) ? 'name-not-resolved' : 'connections-used';
   }
 
-  /** The handler is not called. */
+  /** Ends the dial without calling the handler. */
   abandon(): void {
     this.#isOver = true;
     this.#wait?.unlink();

@@ -9,7 +9,7 @@ import type { UpstreamFault } from './upstream-fault.js';
 
 /** What a backend gets of the client's HTTP request for which a message is sent. */
 export interface RequestMetadata {
-  /** The caller's for this backend: name, value, … */
+  /** The caller's headers for this backend: name, value, … */
   readonly headers: readonly string[];
   /** The id of the client's HTTP request; `''` where the backend does not get it. */
   readonly requestId: string;
@@ -17,7 +17,6 @@ export interface RequestMetadata {
   readonly callerToken: string;
 }
 
-/** For the gateway's own messages. */
 export const NO_METADATA: RequestMetadata = Object.freeze({
   headers: Object.freeze([]),
   requestId: '',
@@ -62,7 +61,7 @@ export function withModernHead(message: OutgoingMessage, head: ModernHead): Outg
 
 /** All members are always present, in this order: every request has the same hidden class. */
 export interface UpstreamRequest {
-  /** In whose shares and turns the request counts. */
+  /** The request counts in the shares and turns of this subject. */
   readonly subject: string;
   readonly target: UpstreamTarget;
   readonly method: 'POST' | 'DELETE' | 'GET';
@@ -125,7 +124,7 @@ export interface UpstreamCall {
 }
 
 export interface HttpUpstream {
-  /** Never throws: failures end in `onFault`. */
+  /** Never throws: every failure ends in `onFault`. */
   dispatch(request: UpstreamRequest, handler: UpstreamHandler): UpstreamCall;
   close(): Promise<void>;
 }

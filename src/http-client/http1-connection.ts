@@ -171,7 +171,6 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     this.#pace.resume();
   }
 
-  /** Called by `ReadPace`, like `stopReading` and `readOn`. */
   get isPaused(): boolean {
     return this.call?.isPaused === true;
   }

@@ -54,7 +54,7 @@ export class OneWayRequests {
       _bytes: number,
       statusHeader: string,
     ): void => {
-      // With credentials, which the headers may hold.
+      // As with credentials, which the headers may hold.
       const moved = isFollowed ? undefined : movedTarget(status, statusHeader, target, true);
       if (moved !== undefined) {
         isFollowed = true;

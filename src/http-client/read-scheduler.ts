@@ -35,7 +35,7 @@ export class ReadQueueEntry extends ListNode {
   readonly reader: Pick<ReadPace, 'stopReading' | 'readOn'>;
   /** Whether it is not read from until its turn. */
   isResting = false;
-  /** Set while it is in a queue. */
+  /** The place in a queue, while the connection waits. */
   waiting: { leave(): void } | undefined = undefined;
   /** The turn in which it was last released; -1 once something was read. */
   releasedInTurn = -1;
@@ -274,7 +274,6 @@ export class ReadPace {
     return isStopped;
   }
 
-  /** Called by `ReadScheduler`, as is `readOn`. */
   stopReading(): void {
     this.#isStopped = true;
     this.#connection.stopReading();

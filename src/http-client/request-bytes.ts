@@ -20,7 +20,6 @@ const remembered = new WeakMap<readonly string[], RememberedHead>();
 export interface RequestBytes {
   /** The head and a small body, or the part of a large body before the left-out span if it is short. */
   readonly first: Buffer;
-  /** The rest of a large body. */
   readonly rest: readonly Buffer[] | undefined;
 }
 

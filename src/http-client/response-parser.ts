@@ -50,7 +50,6 @@ export class ResponseParser {
   #partial: Buffer | undefined;
   #remainingBytes = 0;
   #trailerBytes = 0;
-  /** Whether the connection may be used again. */
   canReuse = true;
   /** From which `idleMsMax` follows: usually the same in all responses. */
   #keepAliveValue = '';
@@ -59,7 +58,6 @@ export class ResponseParser {
   /** The encoding for which a response was refused; else `''`. */
   encoding = '';
 
-  // Parsed from the current head.
   #status = 0;
   #contentType = '';
   #sessionId = '';

@@ -77,7 +77,7 @@ export interface UpstreamFault {
   readonly refusal?: BackendRefusal;
   /** Makes a link where the user can fix the fault, for that user only. */
   readonly connect?: () => string | undefined;
-  /** Replaces `detail` in the log; not for callers. */
+  /** Replaces `detail` in the log: callers must not see it. */
   readonly logDetail?: string;
 }
 
@@ -120,12 +120,10 @@ export function versionsFault(versions: readonly string[]): UpstreamFault {
   return { ...versionRefusalOf(versions, MODERN_PROTOCOL_VERSION), isUnsent: false };
 }
 
-/** Whether the backend rejected the credentials. */
 export function isUnauthorized({ kind, detail }: UpstreamFault): boolean {
   return kind === 'http-status' && detail === '401';
 }
 
-/** Statuses that say nothing about the request itself. */
 const UNRELATED_STATUSES: ReadonlySet<string> = new Set(['401', '403', '407', '408', '425', '429']);
 
 /** Whether the backend refused a request because of its content, as if it did not know the method. */
@@ -152,7 +150,7 @@ export function isShareFault({ kind }: UpstreamFault): boolean {
   return kind === 'connections-share-used' || kind === 'backend-share-used';
 }
 
-/** For callers: contains no address. */
+/** The text for callers, which contains no address. */
 export function faultReason({ kind, detail }: UpstreamFault): string {
   const reason = FAULT_REASONS[kind];
   if (detail === undefined) return reason;

@@ -30,7 +30,6 @@ export interface StreamOwner {
   /** The client's connection is gone, and with it the backpressure. */
   onCallerDetached(): void;
   onCallerAttached?(): void;
-  /** The stream has room for more events. */
   onRoom?(): void;
   /** Whether the client is not told how many events were lost. */
   readonly hidesLosses?: boolean;
@@ -50,7 +49,7 @@ export class CallerStream extends ReplayBuffer {
   isBlocked = false;
   #last: Buffer | undefined;
   #sending: PieceSender | undefined;
-  /** Whether events wait in any case. */
+  /** Whether events wait even if the connection would take them. */
   #isHeldBack = false;
   #isPrimed: boolean;
   #isEnding = false;
@@ -247,7 +246,7 @@ export class CallerStream extends ReplayBuffer {
   /** Bytes while there is a connection, until `compact`; else a string at once, so that a sweep converts few. */
   #keepable(event: Buffer, onLost: (() => void) | undefined): KeptEventBytes {
     if (onLost !== undefined) return new KeptEvent(event.toString('latin1'), undefined, onLost);
-    // A session's stream is not swept.
+    // A session's stream is not swept by `compact`.
     return this.#exchange === undefined || this.#memory !== this.#keeper ? event.toString('latin1') : event;
   }
 

@@ -29,7 +29,7 @@ export interface EventId {
 /** Numbers begin at random, so that an id of another session hardly ever names a stream. */
 export const EVENT_NUMBERS_FROM = 1_000_000_000;
 
-/** An event that nothing follows, in no stream. */
+/** The id of an event that belongs to no stream, and that nothing follows. */
 export const FINAL_ID = '0_0';
 
 /** @returns `undefined` for a text that is no event id of ours. */
@@ -61,7 +61,7 @@ export function requestOfPart(name: string): IdSpan | undefined {
 /** A small event as sent (bytes, or the same in Latin-1), or one with large data or a callback. */
 export type KeptEventBytes = Buffer | string | KeptEvent;
 
-/** An event that could not be kept. */
+/** Stands for an event that could not be kept. */
 export const LOST_EVENT = '';
 
 export interface EventMemory {
@@ -129,7 +129,6 @@ export abstract class ReplayBuffer extends ListNode {
   }
 
   abstract get isResumable(): boolean;
-  /** Whether the next event is being written. */
   protected abstract get isSending(): boolean;
   /** Whether this is the last event there will ever be. */
   abstract isCompleteAt(position: number): boolean;
@@ -166,7 +165,7 @@ export abstract class ReplayBuffer extends ListNode {
     if (this.isResumable) this.#countTo(this.nextPosition);
   }
 
-  /** The event being written will not arrive whole. */
+  /** The event that is being written will not arrive whole. */
   protected onCut(): void {
     const onCut = this.#onCut;
     this.#onCut = undefined;
@@ -213,7 +212,6 @@ export abstract class ReplayBuffer extends ListNode {
     this.#counted = this.position + 1;
   }
 
-  /** The client will not come back. */
   dropAll(): void {
     const lost = this.#takeCallbacks();
     this.release();
@@ -296,7 +294,6 @@ export abstract class ReplayBuffer extends ListNode {
   #dropFirst(): void {
     const kept = this.#kept.shift() ?? LOST_EVENT;
     if (this.#first < this.nextPosition) this.#writtenBytes -= kept.length;
-    // After `release`, nothing is counted.
     if (this.#first < this.#counted) this.#countedBytes = Math.max(0, this.#countedBytes - kept.length);
     else this.#counted += 1;
     this.#first += 1;

@@ -104,7 +104,7 @@ export class SessionStream implements AskingStream, StreamOwner {
     return this.isOpen || this.#state === 'expected';
   }
 
-  /** Whether the client will receive what is emitted. */
+  /** Whether the client receives what is emitted, now or later. */
   get isHeard(): boolean {
     return this.#state !== 'closed';
   }
@@ -184,7 +184,7 @@ export class SessionStream implements AskingStream, StreamOwner {
     this.#changes.set(method, isPlain ? plainNotification(method) : Buffer.from(bytes));
     if (!isFirst) return;
     const { subject } = this.#session.account;
-    // A subject may have thousands of streams.
+    // In turns, because a subject may have thousands of streams.
     const tell = (): void => wakeScheduler.run(subject, () => this.#sendChanges());
     this.#changeDeadline = this.#deadlines.after(LIST_CHANGES_MS, tell);
   }
@@ -212,7 +212,6 @@ export class SessionStream implements AskingStream, StreamOwner {
     else wakeScheduler.run(this.#session.account.subject, () => this.#onGone());
   }
 
-  /** The client has gone, and may come back. */
   #onGone(): void {
     const { streamKeeper } = this.#session;
     if (streamKeeper === undefined) this.#close();

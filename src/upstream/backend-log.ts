@@ -11,7 +11,6 @@ export interface LastFault {
   /** In the config of the caller whose request failed. */
   readonly backend: string;
   readonly kind: string;
-  /** Contains no address. */
   readonly reason: string;
   readonly during: 'request' | 'opening';
   readonly at: string;
@@ -19,7 +18,6 @@ export interface LastFault {
 
 /** The last failure at each origin, of any caller: shown to operators. Cold path. */
 export class LastFaults {
-  /** By origin, oldest first. */
   readonly #faults = new Map<string, LastFault>();
 
   note(backend: CompiledBackend, fault: UpstreamFault, during: LastFault['during']): void {
@@ -61,7 +59,6 @@ export class BackendLog {
     this.#onFault = onFault;
   }
 
-  /** Called for each attempt, for metrics. */
   onOpenFault(backend: CompiledBackend, fault: UpstreamFault): void {
     this.#onFault?.(backend.name, fault.kind, 'opening');
   }

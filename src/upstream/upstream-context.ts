@@ -12,7 +12,7 @@ const PREFIX_BYTES = 6;
 
 /** Ids of the gateway's own requests, never used twice in a session (S32): hence a random prefix for each process. */
 export class OwnRequestIds {
-  /** A string, which callers' ids hardly ever equal. */
+  /** Callers' ids hardly ever equal such a string. */
   readonly #prefix = `"switchyard-${randomBytes(PREFIX_BYTES).toString('base64url')}-`;
   #count = 0;
 

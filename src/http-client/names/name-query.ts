@@ -32,9 +32,9 @@ export const SECOND_ADDRESS_KIND_MS = 50;
 
 export type NameAnswer =
   | { readonly kind: 'found'; readonly addresses: readonly string[]; readonly ttlMs: number }
-  /** It does not exist, or has no address. */
+  /** The name does not exist, or has no address. */
   | { readonly kind: 'not-found' }
-  /** No usable response of the name servers. */
+  /** The name servers give no usable response. */
   | { readonly kind: 'failed' };
 
 const NOT_FOUND: NameAnswer = { kind: 'not-found' };
@@ -67,7 +67,7 @@ function queryBoth(resolver: Resolver, name: string, onAnswer: (answer: NameAnsw
     const [six, four] = answers;
     clearTimeout(lateTimer);
     if (six !== undefined && four !== undefined) onAnswer(joined(six, four));
-    // RFC 8305, 3.
+    // The other family must not delay this one for long (RFC 8305, 3).
     else if (answer.kind === 'found') lateTimer = setTimeout(() => onAnswer(answer), SECOND_ADDRESS_KIND_MS);
   };
   resolver.resolve6(name, { ttl: true }, (error, records) => onFamily(0, answerOf(error, records)));

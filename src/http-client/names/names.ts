@@ -24,11 +24,8 @@ export const NAME_LOOK_UP_MS_MAX = 5_000;
 /** Time that a request waits for new addresses when there are expired ones, which are then used. */
 export const NAME_STALE_AFTER_MS = 500;
 
-/** A shorter TTL is raised to this. */
 export const NAME_KEPT_MS_MIN = 1_000;
-/** A longer TTL is reduced to this. */
 export const NAME_KEPT_MS_MAX = 300_000;
-/** Time that a failed look-up is remembered. */
 export const NAME_FAULT_KEPT_MS = 1_000;
 /** Time that expired addresses are used while name servers do not respond. */
 export const NAME_STALE_MS_MAX = 3_600_000;
@@ -148,7 +145,7 @@ export class Names {
     return typeof entry.outcome === 'object' ? entry.outcome : undefined;
   }
 
-  /** False while the look-up waits for its turn. */
+  /** Whether a query was sent: false while the look-up waits for its turn. */
   isAsking(name: string): boolean {
     return this.#entries.get(name)?.isAsking === true;
   }
@@ -323,7 +320,7 @@ interface ResolverSettings {
   readonly dotsMin: number;
 }
 
-/** As in the system's own resolver. */
+/** These limits are those of the system's own resolver. */
 const NAME_SERVERS_MAX = 3;
 const SEARCH_DOMAINS_MAX = 6;
 const DOTS_MAX = 15;

@@ -7,7 +7,7 @@ export interface ProxyOptions {
   /** A name, or an address without brackets. */
   readonly host: string;
   readonly port: number;
-  /** For `proxy-authorization`; `''` for none. */
+  /** The value of `proxy-authorization`; `''` for none. */
   readonly authorization: string;
   /** Reached without the proxy: `*`, `host`, `.domain`, `*.domain`, an address or a network; all but `*` may end with `:port`. */
   readonly exceptions: readonly string[];

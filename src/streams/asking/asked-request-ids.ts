@@ -16,13 +16,12 @@ export interface AskedRequest {
   /** The backend's own id, as JSON. */
   readonly backendId: Buffer;
   readonly asksForTask: boolean;
-  /** Key of its progress token, if known. */
+  /** The key of the request's progress token, if known. */
   readonly tokenKey?: string | undefined;
 }
 
 /** Of the random tag of the issuing process: four characters in base64url. */
 const TAG_BYTES = 3;
-/** Sixteen characters in base64url. */
 const SEAL_BYTES = 12;
 /** `<number>[t][~<time>].<tag><seal>:<backend's name>:<backend's id>`, with `t` if the request asks for a task. */
 const ID_FORMAT = /^(\d+(t?)(?:~([\da-z]+))?\.([\w-]{4}))([\w-]{16}):/;

@@ -77,7 +77,6 @@ interface BackendRequestsPlan {
   readonly answerTimeoutMs: number;
   readonly account: Account;
   readonly introduction: ClientIntroduction;
-  /** Whether requests about the task reach the backend. */
   isTaskReachable(backend: CompiledBackend, taskId: string): boolean;
   /** Upstream sessions in which another process may have asked. */
   openUpstreams(): readonly UpstreamSession[];
@@ -89,9 +88,8 @@ type AnswerSpans = Pick<ClientMessage, 'idStart' | 'idEnd' | 'relatedTaskStart' 
 
 interface InputQuestion {
   readonly method: string;
-  /** JSON; empty for none. */
+  /** As JSON; empty for none. */
   readonly params: Buffer;
-  /** `params.mode`; `''` for none. */
   readonly mode: string;
 }
 
@@ -445,7 +443,7 @@ const scanner = new JsonScanner();
 
 /** Requests that a backend without sessions may make in place of a result (M22). */
 const INPUT_METHODS: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list']);
-/** For questions, which have no id. */
+/** The id of questions, which have none of the backend. */
 const NO_ID = Buffer.from('""');
 const BEFORE_ID = Buffer.from('{"jsonrpc":"2.0","id":');
 const CLOSE = Buffer.from('}');

@@ -98,7 +98,7 @@ export abstract class RequestInFlight extends ListNode {
   /** Takes progress from the backend's own stream. @returns whether it belongs to this request. */
   takeProgress?(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean;
 
-  /** `ambiguousIdKey` of its progress token, if any. */
+  /** `ambiguousIdKey` of the progress token, if any. */
   get ambiguousTokenKey(): string | undefined {
     return undefined;
   }

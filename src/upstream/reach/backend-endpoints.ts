@@ -118,7 +118,7 @@ export class OriginCircuit {
     if (nowMs - this.#answeredAtMs < ORIGIN_ANSWERED_MS) return;
     if (!this.#transition('closed', 'open')) return;
     this.fault = { ...fault, isUnsent: true };
-    // The delay grows until there is a response.
+    // The delay between probes grows until there is a response.
     if (this.#answeredAtMs > this.#openedAtMs) this.#backoff.reset();
     this.#openedAtMs = nowMs;
     this.#neededAtMs = nowMs;
@@ -288,13 +288,11 @@ export interface OriginView {
   readonly origin: string;
   readonly state: State;
   readonly fault: UpstreamFault | undefined;
-  /** How often each was forgiven; `undefined` for none. */
   readonly forgiven: Readonly<Partial<Record<Forgiven, number>>> | undefined;
 }
 
 export class BackendEndpoints {
   readonly #context: CircuitContext;
-  /** By origin and by URL, oldest first. */
   readonly #circuits = new Map<string, OriginCircuit>();
   readonly #endpoints = new Map<string, BackendEndpoint>();
 

@@ -32,7 +32,6 @@ export class SilenceLedger {
     this.#dropOld(nowMs);
     const own = this.#silences.get(subject);
     if (own === undefined) {
-      // Subjects that have only a trial count, too.
       if (this.#silences.size < WITNESSES_MIN) return 'free';
       this.#note(subject, { delayMs: 0, retryAtMs: nowMs, isTrying: true });
       return 'trial';

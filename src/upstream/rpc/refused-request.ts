@@ -117,7 +117,6 @@ const isSessionRefused: IsRefused = (plan, status, body, error, isAnswer) => {
   return !isCarriedOut && !isAboutMessage(code) && NO_SESSION.test(message);
 };
 
-/** Statuses of requests that were not carried out. */
 const REFUSING_STATUSES: ReadonlySet<number> = new Set([400, 404, 405]);
 
 /** Whether a backend no longer speaks the modern era: it says so, or responds without the request's id. */

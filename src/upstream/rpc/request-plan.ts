@@ -80,7 +80,7 @@ export interface SharedStreamReader extends UpstreamHandler {
 
 export interface RequestPlan extends OutgoingMessage {
   readonly subject: string;
-  /** As configured; `redirection` may replace it. */
+  /** The configured target, which `redirection` may replace. */
   readonly target: UpstreamTarget;
   readonly redirection: Redirection;
   readonly endpoint: BackendEndpoint;

@@ -19,7 +19,6 @@ import { Backoff, limits } from '../../shared/index.js';
 
 /** A shorter `retry` of a backend is raised to this, so that streams that keep ending cause no busy loop. */
 export const BACKEND_RETRY_MS_MIN = 100;
-/** A longer `retry` is reduced to this. */
 export const BACKEND_RETRY_MS_MAX = 3_600_000;
 
 /** When and from which event to request a stream again that has ended (C13, C14): after the backend's `retry`, or else a growing delay. */

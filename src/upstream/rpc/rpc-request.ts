@@ -63,7 +63,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   /** The HTTP status; 0 before the response. Changed only here. */
   status = 0;
   #statusHeader = '';
-  /** From `content-length`; -1 when unknown. */
+  /** The length of the body; -1 when unknown. */
   #bodyBytes = -1;
   #received: BodyCollector | undefined;
   /** For a handler that `readsInPlace`: the whole answer, in memory that is valid only until the response ends. */
@@ -84,7 +84,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   #isSilenceExcused = false;
   /** How much may still be read before the handler is asked, and the time spent reading; `undefined` for no limit. */
   #ration: { bytesLeft: number; spentMs: number } | undefined;
-  /** For following one redirect; then `undefined`. */
+  /** Follows a redirect; `undefined` once that was done. */
   #http: HttpUpstream | undefined;
   #sentTo: UpstreamTarget;
 
@@ -193,7 +193,6 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     return length < limits.countedFromBytes && length <= this.#answerBytesMax;
   }
 
-  /** Called by `SseStream`. */
   onEvent(data: Buffer): void {
     if (!this.#acceptsEvents) return;
     if (data.length > this.#answerBytesMax) return this.#fail(upstreamFault('answer-too-large'));
@@ -540,7 +539,6 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     else if (outcome !== 'room') this.onNoRoom(outcome);
   }
 
-  /** Called by `MessageReservation`, as is `onNoRoom`. */
   onRoom(): void {
     this.#goOn();
   }

@@ -5,7 +5,7 @@ import { PROGRAM_VERSION, KIB, RecentMap } from '../../shared/index.js';
 
 export interface ClientIntroduction {
   readonly clientInfo: Buffer;
-  /** Sampling, elicitation, roots. */
+  /** What the caller can be asked for: sampling, elicitation, roots. */
   readonly capabilities: Buffer;
 }
 

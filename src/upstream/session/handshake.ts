@@ -66,12 +66,10 @@ export interface HandshakePlan {
   readonly introduction: ClientIntroduction;
   /** The caller's version of MCP: offered to a backend that refuses the latest and names none. */
   readonly protocolVersion: string;
-  /** See `RequestPlan`. */
   readonly isUnauthorizedFault: boolean;
   readonly keepsCookies: boolean;
   /** Whether the server has the 2024-11-05 transport, whose stream names the URL for messages. */
   readonly isSse: boolean;
-  /** Deadline on the context's clock. */
   readonly dueMs: number;
 }
 
@@ -127,7 +125,7 @@ export abstract class Handshake {
 }
 
 export class Initialization extends Handshake implements RequestHandler {
-  /** The version to offer (C05). */
+  /** The version that is offered (C05). */
   #version = LATEST_PROTOCOL_VERSION;
   #nextVersion: string | undefined;
   #request: RpcRequest | undefined;

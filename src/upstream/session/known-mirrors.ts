@@ -10,11 +10,10 @@ export interface UpstreamSessionRecord {
   readonly sessionId: string;
   /** The value of `cookie`; absent or `''` for none. */
   readonly cookies?: string | undefined;
-  /** From the backend's answer (specification 2.4). */
+  /** The version of the backend's answer (specification 2.4). */
   readonly protocolVersion: string;
-  /** As bits of `capability`. */
+  /** The declared capabilities, as bits of `capability`. */
   readonly capabilities: number;
-  /** Experimental capabilities and extensions; `undefined` for none. */
   readonly named: readonly ExtraCapability[] | undefined;
   /** For the answer to `initialize`; `undefined` for none, and where another process opened the session. */
   readonly instructions: string | undefined;
@@ -42,7 +41,6 @@ export class KnownMirrors {
   #byTool: ReadonlyMap<string, readonly MirroredParam[] | undefined> = new Map();
   #apps: ReadonlySet<string> = new Set();
   #bytes = 0;
-  /** The last one of `noteMissed`; `''` for none. */
   #missed = '';
 
   constructor(memory: TextBudget) {

@@ -19,7 +19,7 @@ import type { RequestHandler } from '../rpc/request-plan.js';
 const MODERN_CODES: ReadonlySet<unknown> = new Set(Object.values(modernCodes));
 
 export class Discovery extends Handshake implements RequestHandler {
-  /** Of every request: name, value, … */
+  /** Headers of every request: name, value, … */
   readonly #headers = sessionHeaders({ sessionId: '', protocolVersion: MODERN_PROTOCOL_VERSION });
   #request: RpcRequest;
   /** Whether the backend refused the version although it says that it speaks it. */

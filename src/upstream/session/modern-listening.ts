@@ -71,7 +71,7 @@ export class ModernListening {
   #isRenewing = false;
   /** Closed, or refused for good. Changed only here, like `isOffered`. */
   isOver = false;
-  /** Whether the backend has ever acknowledged a `subscriptions/listen`. */
+  /** Whether the backend has ever acknowledged. */
   isOffered = false;
 
   constructor(plan: ModernListeningPlan) {
@@ -79,7 +79,7 @@ export class ModernListening {
     this.#open();
   }
 
-  /** What is wanted, but will not be sent. */
+  /** What is wanted, but will not be sent by the backend. */
   get unhonoured(): RefusedSubscriptions | undefined {
     return this.#current?.unhonoured;
   }

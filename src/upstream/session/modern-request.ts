@@ -49,7 +49,6 @@ export function modernHead(method: string, name: string, params = NO_PARAMS): Mo
   return { method: headText(method), name: name === '' ? '' : headText(name), params };
 }
 
-/** Short names skip the exact check. */
 export function isNameTooLong(name: string): boolean {
   const max = MIRRORED_NAME_BYTES_MAX;
   return name.length > max / ENCODED_BYTES_PER_CHAR_MAX && headText(name).length > max;

@@ -57,7 +57,6 @@ const NO_HEADERS: readonly string[] = [];
 export abstract class UpstreamOpening implements Redirection {
   readonly subject: string;
   protected readonly context: UpstreamMeans;
-  /** From the caller's `initialize` (specification 2.4). */
   protected readonly introduction: ClientIntroduction;
   readonly #protocolVersion: string;
   readonly endpoint: BackendEndpoint;
@@ -116,7 +115,7 @@ export abstract class UpstreamOpening implements Redirection {
     return true;
   }
 
-  /** Set while the state is `unavailable`. */
+  /** Why the session is unavailable; `undefined` in other states. */
   get fault(): UpstreamFault | undefined {
     return this.state === 'unavailable' ? this.#lastFault : undefined;
   }

@@ -49,7 +49,7 @@ function keyOf({ bytes, start, end }: IdSpan): string {
   return idKey(bytes, start, end);
 }
 
-/** First the handshake, then the upstream session. */
+/** The owner is first the handshake, then the upstream session. */
 interface SseStreamOwner {
   /** Called once. @param cookies the `set-cookie` lines of the response. */
   onEndpoint?(cookies: string): void;
