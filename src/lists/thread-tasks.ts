@@ -69,7 +69,7 @@ export interface GrantTask {
   readonly uri: string;
 }
 
-/** Stays in the thread. */
+/** A page that stays in the thread. */
 export interface LentPageRef {
   readonly lentKey: number;
 }

@@ -59,7 +59,7 @@ const found = new Int32Array(names.all.length);
 const discoverNames = new MemberNames('supportedVersions', 'capabilities', 'instructions', 'resultType');
 const discoverFound = new Int32Array(discoverNames.all.length);
 
-/** @returns `undefined` for anything else, and if one of the members read is ambiguous. */
+/** @returns `undefined` for anything but a result of `initialize`, and if one of the members read is ambiguous. */
 export function readInitializeResult(bytes: Buffer): InitializeResult | undefined {
   if (!scanner.scan(bytes, RESULT_DEPTH) || scanner.kind(0) !== jsonKind.object) return undefined;
   if (!findMembers(scanner, bytes, 0, names, found)) return undefined;

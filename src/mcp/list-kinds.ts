@@ -6,9 +6,9 @@ export type ListKindName = 'tools' | 'prompts' | 'resources' | 'templates' | 'ta
 export interface ListKind {
   readonly name: ListKindName;
   readonly method: string;
-  /** Of the result: contains the list. */
+  /** The member of the result that contains the list. */
   readonly member: string;
-  /** Of an item: identifies it in requests. */
+  /** The member of an item that identifies it in requests. */
   readonly key: 'name' | 'uri' | 'uriTemplate' | 'taskId';
   /** Whether callers identify an item by its key with its backend's prefix, and not by a URI. */
   readonly isNamed: boolean;

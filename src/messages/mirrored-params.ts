@@ -208,7 +208,7 @@ function textOf(bytes: Buffer, node: number): MirroredValues[number] {
   return scalarText(bytes, scanner.start(node), scanner.end(node), scanner.kind(node));
 }
 
-/** As in a header; `undefined` for a value that has no such form. */
+/** A value as it is written in a header; `undefined` if it has no such form. */
 export function scalarText(bytes: Buffer, start: number, end: number, kind: number): MirroredValues[number] {
   if (kind === jsonKind.string) return stringValue(bytes, start, end);
   if (kind !== jsonKind.boolean && kind !== jsonKind.number) return undefined;

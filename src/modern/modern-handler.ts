@@ -73,7 +73,7 @@ function discoverResult(
     '"resultType":"complete"',
     `"supportedVersions":${JSON.stringify(supportedVersions(eras))}`,
     `"capabilities":${capabilitiesJson(capabilities & USABLE_CAPABILITIES, extensions)}`,
-    // Not cacheable: the result depends on the upstream sessions of now, and differs between callers (M19, M30).
+    // Not cacheable: the result depends on the current upstream sessions, and differs between callers (M19, M30).
     '"ttlMs":0,"cacheScope":"private"',
     `"_meta":${JSON.stringify({ ...RESULT_META, ...unavailableMeta(unavailable)._meta })}`,
   ];

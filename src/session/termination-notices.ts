@@ -20,9 +20,9 @@ export const TERMINATION_NOTICES_PER_ORIGIN_FIRST = 16;
 export const TERMINATION_NOTICES_MAX = 2_048;
 
 export interface TerminationCount {
-  /** Their backend has confirmed the end. */
+  /** Upstream sessions whose backend has confirmed the end. */
   readonly told: number;
-  /** Their backend could not be reached, did not respond, or could not be told in time. */
+  /** Upstream sessions whose backend could not be reached, did not respond, or could not be told in time. */
   readonly untold: number;
 }
 
