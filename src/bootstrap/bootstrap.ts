@@ -63,7 +63,7 @@ function createUserConfigEndpoint(context: BootstrapContext): Endpoint {
     method: 'POST',
     path: '/admin/userconfigs',
     async handle({ parameter, contentType, body }) {
-      if (!isJsonType(contentType)) {
+      if (contentType.split(';', 1)[0]?.trim().toLowerCase() !== 'application/json') {
         return plainText(415, 'Unsupported content type: send the user config as application/json.');
       }
       const subject = decodeSubject(parameter);
@@ -95,10 +95,6 @@ async function writeUserConfig(context: BootstrapContext, subject: string, body:
     );
   }
   return plainText(202, 'Added');
-}
-
-function isJsonType(contentType: string): boolean {
-  return contentType.split(';', 1)[0]?.trim().toLowerCase() === 'application/json';
 }
 
 /** UTF-8 without a byte order mark (RFC 8259 section 8.1). */

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual, parseArgs } from 'node:util';
 import * as z from 'zod';
 import { exitStatus, limits } from '../shared/index.js';
-import { readSecretLocation, type SecretLocation } from '../config/index.js';
+import { readSecretLocation } from '../config/index.js';
 import { CliFault } from './command-result.js';
 import { SERVER_MAP_PATHS, serversIn, type SettingsServer } from './client-settings.js';
 import { readSettings } from './settings-text.js';
@@ -185,7 +185,8 @@ function remoteOf(
   const secrets: NeededSecret[] = [];
   const references: [string, object][] = [];
   for (const [header, value] of Object.entries({ ...headers, ...elsewhere })) {
-    const known = referenceIn(value);
+    // As `switchyard servers export` writes it: `${secret:name}`.
+    const known = readSecretLocation(/^\$\{(.*)\}$/.exec(value)?.[1] ?? '');
     const secret = known === undefined ? freshName(`${name}-${header}`, taken) : '';
     const words = elsewhere[header] === undefined ? {} : { value };
     if (known === undefined) secrets.push({ secret, header, origin: new URL(url).origin, ...words });
@@ -212,11 +213,6 @@ function urlFault(text: string): string | undefined {
 const SECRET_KEY = /key|token|secret|passw|auth|credential|signature|\bsig\b|\bcode\b/i;
 /** A long text with letters and digits, unlike a word. */
 const LIKE_A_SECRET = /^(?=.*\d)(?=.*[A-Za-z])[\w.~+/=-]{20,}$/;
-
-/** As `switchyard servers export` writes it: `${secret:name}`. */
-function referenceIn(value: string): SecretLocation | undefined {
-  return readSecretLocation(/^\$\{(.*)\}$/.exec(value)?.[1] ?? '');
-}
 
 function freshName(text: string, taken: Set<string>): string {
   const letters = text.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');

@@ -139,7 +139,7 @@ export async function put({
       ...{ kept, removed },
     };
     const warnings = check.warnings.length > 0 ? checkText(inputName(file), check) : '';
-    const stored = `Stored the user config of ${printable(subject)} in ${printable(store.place)}.\n`;
+    const stored = `Stored the user config of ${printable(subject)} in ${printable(store.location)}.\n`;
     const hosts = `${hostsText('Kept, because the control plane has published it', kept)}${hostsText('Removed', removed)}`;
     const text = `${warnings}${stored}${hosts}${words}`;
     return { answer, text };
@@ -222,7 +222,7 @@ function hostsText(words: string, ids: readonly string[]): string {
 
 function required(value: Buffer | undefined, store: RecordStore, subject: string): Buffer {
   if (value !== undefined) return value;
-  throw new CliFault(exitStatus.notFound, `there is no user config of ${subject} in ${store.place}`);
+  throw new CliFault(exitStatus.notFound, `there is no user config of ${subject} in ${store.location}`);
 }
 
 /** If the text is not JSON, the error says where. */

@@ -110,13 +110,13 @@ export function describeStart(
   return [...lines, ...set, ''].join('\n');
 }
 
-function redisInWords(place: RedisLocation): string {
-  if ('nodes' in place) return `a Redis Cluster, with ${place.nodes.length} nodes given`;
-  if ('sentinels' in place) return `the Redis named ${place.name} at ${place.sentinels.length} Sentinels`;
-  return `the Redis at ${place.host}:${place.port}`;
+function redisInWords(location: RedisLocation): string {
+  if ('nodes' in location) return `a Redis Cluster, with ${location.nodes.length} nodes given`;
+  if ('sentinels' in location) return `the Redis named ${location.name} at ${location.sentinels.length} Sentinels`;
+  return `the Redis at ${location.host}:${location.port}`;
 }
 
 function storeInWords(store: StoreOptions): string {
-  if (store.kind === 'redis') return `${redisInWords(store.place)}, ${store.tls.mode}; it was not contacted`;
+  if (store.kind === 'redis') return `${redisInWords(store.location)}, ${store.tls.mode}; it was not contacted`;
   return `the embedded store in ${store.path}${existsSync(store.path) ? '' : ', which does not exist and would be created'}`;
 }

@@ -67,7 +67,6 @@ export {
   OptionFaults,
   HOSTS_FILE_SUFFIX,
   SECRET_NAME_RULE,
-  type SecretLocation,
   isSecretName,
   isSecretValue,
   readSecretLocation,

@@ -50,7 +50,7 @@ export class ReaderWatch {
     this.#timeoutMs = timeoutMs;
     this.#tryMore = tryMore;
     this.#onStalled = onStalled;
-    this.#checkDeadline = deadlines.after(this.#waitMs(), () => this.#check());
+    this.#checkDeadline = deadlines.after(Math.min(SLOW_READER_TRY_MS, timeoutMs), () => this.#check());
   }
 
   /** The caller is slow again. */
@@ -81,10 +81,6 @@ export class ReaderWatch {
     }
     this.stop();
     this.#onStalled();
-  }
-
-  #waitMs(): number {
-    return Math.min(SLOW_READER_TRY_MS, this.#timeoutMs);
   }
 }
 

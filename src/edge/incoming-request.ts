@@ -75,7 +75,7 @@ export class IncomingRequest implements MemoryWaiter {
   #state: State = 'reading';
   #outcome: BodyOutcome | undefined;
   #onReceived: ((outcome: BodyOutcome) => void) | undefined;
-  #isHeld = false;
+  #isAwaitingAdmission = false;
   /** `''` until the caller is admitted. */
   #subject = '';
   /** The memory of a large body, once the caller is admitted. */
@@ -103,8 +103,8 @@ export class IncomingRequest implements MemoryWaiter {
   }
 
   /** Until `admit`, reads no more than has arrived with the head. */
-  hold(): void {
-    this.#isHeld = true;
+  awaitAdmission(): void {
+    this.#isAwaitingAdmission = true;
   }
 
   /**
@@ -153,7 +153,7 @@ export class IncomingRequest implements MemoryWaiter {
   }
 
   #readOn(): void {
-    this.#isHeld = false;
+    this.#isAwaitingAdmission = false;
     if (this.#state === 'reading') return;
     this.#transition('pausing', 'reading');
     if (this.#transition('paused', 'reading')) this.#res.resume();
@@ -202,7 +202,7 @@ export class IncomingRequest implements MemoryWaiter {
     if (isLast) {
       this.#countWhole();
       this.#end('complete');
-    } else if (this.#isHeld) {
+    } else if (this.#isAwaitingAdmission) {
       this.#pause();
     } else {
       this.#makeRoom(this.#received?.length ?? 0);

@@ -16,105 +16,85 @@ export interface MetricFamily {
   readonly boundsS?: readonly number[];
 }
 
+function counter(help: string, labels: readonly string[] = []) {
+  return { type: 'counter', help, labels } as const;
+}
+
+function gauge(help: string, labels: readonly string[] = []) {
+  return { type: 'gauge', help, labels } as const;
+}
+
+function histogram(help: string, boundsS: readonly number[], labels: readonly string[] = []) {
+  return { type: 'histogram', help, labels, boundsS } as const;
+}
+
 export const metricFamilies = {
-  switchyard_requests_total: {
-    type: 'counter',
-    help: 'Requests that were answered, by MCP method, backend, HTTP status and outcome.',
-    labels: ['method', 'backend', 'status', 'outcome'],
-  },
-  switchyard_requests_in_flight: { type: 'gauge', help: 'POST requests that are worked on.', labels: [] },
-  switchyard_streams: { type: 'gauge', help: 'Event streams that clients have opened with GET.', labels: [] },
-  switchyard_refusals_total: {
-    type: 'counter',
-    help: 'Requests that were refused, by the code of docs/errors.md.',
-    labels: ['code'],
-  },
-  switchyard_request_seconds: {
-    type: 'histogram',
-    help: 'From the whole request to the whole answer, by MCP method; without streams that clients open.',
-    labels: ['method'],
-    boundsS: LATENCY_BOUNDS_S,
-  },
-  switchyard_gateway_seconds: {
-    type: 'histogram',
-    help: "The gateway's own share of requests that one backend answered: until the answer goes out, without the backend's time.",
-    labels: [],
-    boundsS: GATEWAY_TIME_BOUNDS_S,
-  },
-  switchyard_backend_seconds: {
-    type: 'histogram',
-    help: "From a request's sending to its backend's answer.",
-    labels: ['backend'],
-    boundsS: LATENCY_BOUNDS_S,
-  },
-  switchyard_backend_faults_total: {
-    type: 'counter',
-    help: 'Failures of backends, by kind: of requests, and of opening a session.',
-    labels: ['backend', 'kind', 'during'],
-  },
-  switchyard_backend_forgiven_total: {
-    type: 'counter',
-    help: 'Oddities of answers that were overlooked, by the origin of the backend and the kind of docs/mcp.md.',
-    labels: ['origin', 'kind'],
-  },
-  switchyard_upstream_connections: {
-    type: 'gauge',
-    help: 'Connections to backends, by what they are for.',
-    labels: ['use'],
-  },
-  switchyard_sessions: { type: 'gauge', help: 'Sessions of clients.', labels: [] },
-  switchyard_hops_total: {
-    type: 'counter',
-    help: 'Requests passed on to the worker that holds their session; of these, those that failed by reason.',
-    labels: ['result'],
-  },
-  switchyard_store_reads_total: {
-    type: 'counter',
-    help: 'Look-ups of user configs, by where the answer came from.',
-    labels: ['result'],
-  },
-  switchyard_store_invalidations_total: {
-    type: 'counter',
-    help: 'User configs forgotten because they may have changed.',
-    labels: [],
-  },
-  switchyard_token_verifications_total: {
-    type: 'counter',
-    help: 'Token verifications, by result; remembered ones had been verified as valid before.',
-    labels: ['result'],
-  },
-  switchyard_spans_total: {
-    type: 'counter',
-    help: 'Spans for the collector of traces: exported, dropped because the queue was full, or failed because the collector did not accept them.',
-    labels: ['result'],
-  },
-  switchyard_event_loop_delay_seconds: {
-    type: 'histogram',
-    help: "How late a worker's timer was, ten times a second.",
-    labels: ['worker'],
-    boundsS: GATEWAY_TIME_BOUNDS_S,
-  },
-  switchyard_memory_bytes: {
-    type: 'gauge',
-    help: "A worker's memory: resident, heap in use, and buffers outside of the heap.",
-    labels: ['worker', 'kind'],
-  },
-  switchyard_cpu_seconds_total: { type: 'counter', help: "A worker's CPU time.", labels: ['worker'] },
-  switchyard_workers: { type: 'gauge', help: 'Workers, by whether they listen.', labels: ['state'] },
-  switchyard_worker_deaths_total: {
-    type: 'counter',
-    help: 'Workers that ended unasked after they had listened.',
-    labels: [],
-  },
-  switchyard_workers_silent: { type: 'gauge', help: 'Workers that gave no figures in time for this page.', labels: [] },
-  switchyard_ready: { type: 'gauge', help: '1 when the gateway is ready, as /ready says, else 0.', labels: [] },
-  switchyard_degraded: {
-    type: 'gauge',
-    help: '1 for each code that /ready lists under degraded: requests are served, but something needs attention.',
-    labels: ['code'],
-  },
-  switchyard_build_info: { type: 'gauge', help: 'Always 1; the version of the primary process.', labels: ['version'] },
-} as const satisfies Readonly<Record<string, MetricFamily>>;
+  switchyard_requests_total: counter('Requests that were answered, by MCP method, backend, HTTP status and outcome.', [
+    'method',
+    'backend',
+    'status',
+    'outcome',
+  ]),
+  switchyard_requests_in_flight: gauge('POST requests that are worked on.'),
+  switchyard_streams: gauge('Event streams that clients have opened with GET.'),
+  switchyard_refusals_total: counter('Requests that were refused, by the code of docs/errors.md.', ['code']),
+  switchyard_request_seconds: histogram(
+    'From the whole request to the whole answer, by MCP method; without streams that clients open.',
+    LATENCY_BOUNDS_S,
+    ['method'],
+  ),
+  switchyard_gateway_seconds: histogram(
+    "The gateway's own share of requests that one backend answered: until the answer goes out, without the backend's time.",
+    GATEWAY_TIME_BOUNDS_S,
+  ),
+  switchyard_backend_seconds: histogram("From a request's sending to its backend's answer.", LATENCY_BOUNDS_S, [
+    'backend',
+  ]),
+  switchyard_backend_faults_total: counter('Failures of backends, by kind: of requests, and of opening a session.', [
+    'backend',
+    'kind',
+    'during',
+  ]),
+  switchyard_backend_forgiven_total: counter(
+    'Oddities of answers that were overlooked, by the origin of the backend and the kind of docs/mcp.md.',
+    ['origin', 'kind'],
+  ),
+  switchyard_upstream_connections: gauge('Connections to backends, by what they are for.', ['use']),
+  switchyard_sessions: gauge('Sessions of clients.'),
+  switchyard_hops_total: counter(
+    'Requests passed on to the worker that holds their session; of these, those that failed by reason.',
+    ['result'],
+  ),
+  switchyard_store_reads_total: counter('Look-ups of user configs, by where the answer came from.', ['result']),
+  switchyard_store_invalidations_total: counter('User configs forgotten because they may have changed.'),
+  switchyard_token_verifications_total: counter(
+    'Token verifications, by result; remembered ones had been verified as valid before.',
+    ['result'],
+  ),
+  switchyard_spans_total: counter(
+    'Spans for the collector of traces: exported, dropped because the queue was full, or failed because the collector did not accept them.',
+    ['result'],
+  ),
+  switchyard_event_loop_delay_seconds: histogram(
+    "How late a worker's timer was, ten times a second.",
+    GATEWAY_TIME_BOUNDS_S,
+    ['worker'],
+  ),
+  switchyard_memory_bytes: gauge("A worker's memory: resident, heap in use, and buffers outside of the heap.", [
+    'worker',
+    'kind',
+  ]),
+  switchyard_cpu_seconds_total: counter("A worker's CPU time.", ['worker']),
+  switchyard_workers: gauge('Workers, by whether they listen.', ['state']),
+  switchyard_worker_deaths_total: counter('Workers that ended unasked after they had listened.'),
+  switchyard_workers_silent: gauge('Workers that gave no figures in time for this page.'),
+  switchyard_ready: gauge('1 when the gateway is ready, as /ready says, else 0.'),
+  switchyard_degraded: gauge(
+    '1 for each code that /ready lists under degraded: requests are served, but something needs attention.',
+    ['code'],
+  ),
+  switchyard_build_info: gauge('Always 1; the version of the primary process.', ['version']),
+} satisfies Readonly<Record<string, MetricFamily>>;
 
 export type MetricName = keyof typeof metricFamilies;
 

@@ -21,7 +21,8 @@ const CLAIM_PREFIX = 'switchyard-claim:';
  */
 async function claim(address: ListenAddress): Promise<Server | undefined> {
   if (process.platform !== 'linux') return undefined;
-  if (readClaims().some((claimed) => isOverlapping(address, claimed))) throw inUseError();
+  if (readClaims().some((claimed) => isOverlapping(address, claimed)))
+    throw Object.assign(new Error('another gateway has claimed the address'), { code: 'EADDRINUSE' });
   const holder = createServer((socket) => socket.destroy());
   holder.listen(`\0${CLAIM_PREFIX}${address.port}:${address.host}`);
   await once(holder, 'listening');
@@ -49,10 +50,6 @@ function readClaims(): ListenAddress[] {
   // The kernel prints NUL as @; some versions of Node.js append NULs.
   const claims = sockets.matchAll(/ @switchyard-claim:(\d+):([0-9A-Fa-f.:%a-z]+)@*$/gm);
   return Array.from(claims, ([, port, host]) => ({ port: Number(port), host: host ?? '' }));
-}
-
-function inUseError(): Error {
-  return Object.assign(new Error('another gateway has claimed the address'), { code: 'EADDRINUSE' });
 }
 
 export interface ClaimedAddresses {
@@ -117,7 +114,7 @@ async function bind(address: ListenAddress, optionName: string, bound: Bound[]):
     try {
       return await bindOnce({ host: address.host, port: address.port || choosePort() }, bound);
     } catch (error) {
-      if (choicesLeft > 1 && isInUse(error)) continue;
+      if (choicesLeft > 1 && (error as NodeJS.ErrnoException).code === 'EADDRINUSE') continue;
       throw listenFault(address, optionName, error);
     }
   }
@@ -139,8 +136,4 @@ async function bindOnce(address: ListenAddress, bound: Bound[]): Promise<ListenA
     if (server.listening) server.close();
     throw error;
   }
-}
-
-function isInUse(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
 }

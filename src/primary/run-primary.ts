@@ -174,7 +174,9 @@ async function superviseFleet(
   void fleet.ready.then((workers) => {
     const absentWorkers = options.workerCount - workers;
     if (absentWorkers > 0) logger.error({ absentWorkers }, 'some workers cannot start; the others serve alone');
-    logger.info({ ...listeningFields(options), workers, version: PROGRAM_VERSION }, 'listening');
+    const tls = options.tls && { tlsAddress: formatAddress(options.tls.address) };
+    const fields = { address: formatAddress(options.address), ...tls, workers, version: PROGRAM_VERSION };
+    logger.info(fields, 'listening');
     hasStarted = true;
     readiness.log(readiness.report);
   });
@@ -304,11 +306,6 @@ function metricsPage(readiness: Readiness, fleet: Fleet): (accept: string) => Pr
     ];
     return page.write([...series, ...own], accept);
   };
-}
-
-function listeningFields(options: DataplaneOptions): Record<string, string> {
-  const fields = { address: formatAddress(options.address) };
-  return options.tls === undefined ? fields : { ...fields, tlsAddress: formatAddress(options.tls.address) };
 }
 
 function warnOfListeners(options: DataplaneOptions, entry: PrimaryEntry, logger: Logger): void {

@@ -65,7 +65,11 @@ export function viewPages(sources: ViewPageSources): AdminPages {
   return {
     '/workers': () => ask({ view: 'worker' }, (answers) => jsonPage(200, { workers: answers.map(workerView) })),
     '/sessions': (_accept, query) => sessionsPage(query, ask),
-    '/backends': () => ask({ view: 'backends' }, (answers) => jsonPage(200, perWorker(answers))),
+    '/backends': () =>
+      ask({ view: 'backends' }, (answers) => {
+        const backends = answers.flatMap(({ slot, answer }) => listOf(answer).map((origin) => ({ slot, ...origin })));
+        return jsonPage(200, { backends, silent: silentOf(answers) });
+      }),
     '/requests/': (_accept, _query, requestId) =>
       ask({ view: 'request', requestId }, (answers) => {
         const found = answers.flatMap(({ slot, answer }) => listOf(answer).map((request) => ({ slot, ...request })));
@@ -109,11 +113,6 @@ function workerView({ slot, pid, state, storeObstacle, answer }: WorkerAnswer): 
   const isAnswering = typeof answer === 'object' && answer !== null;
   const health = isAnswering ? 'ok' : pid === undefined ? 'absent' : 'silent';
   return { slot, pid: pid ?? null, state, health, storeObstacle, ...(isAnswering && answer) };
-}
-
-function perWorker(answers: readonly WorkerAnswer[]): object {
-  const backends = answers.flatMap(({ slot, answer }) => listOf(answer).map((origin) => ({ slot, ...origin })));
-  return { backends, silent: silentOf(answers) };
 }
 
 function silentOf(answers: readonly WorkerAnswer[]): number[] {

@@ -22,7 +22,7 @@ type Space = RecordKey['space'];
 
 export class EmbeddedRecords implements RecordStore {
   readonly kind = 'embedded';
-  readonly place: string;
+  readonly location: string;
   readonly #root: RootDatabase;
   readonly #databases: Readonly<Record<Space, Database<Buffer, Buffer>>>;
   /** The log of changes: keys of changed records, by position (eight bytes). */
@@ -30,7 +30,7 @@ export class EmbeddedRecords implements RecordStore {
 
   /** Opens the folder, creating it for its owner alone when it does not exist. Throws when it cannot be used. */
   constructor(path: string) {
-    this.place = `the embedded store in ${path}`;
+    this.location = `the embedded store in ${path}`;
     this.#root = openRoot(path);
     this.#databases = {
       records: openDatabase(this.#root, 'records'),
@@ -159,7 +159,7 @@ export class EmbeddedRecords implements RecordStore {
     } catch (error) {
       const cause = await commitReason(error);
       const advice = 'make sure that this user may write there and that the disk is not full, and try again';
-      throw new RecordStoreFault(`${this.place} failed: ${cause.message}; ${advice}`, { cause });
+      throw new RecordStoreFault(`${this.location} failed: ${cause.message}; ${advice}`, { cause });
     }
   }
 }

@@ -80,9 +80,9 @@ export async function openForCommand(options: StoreOptions, mayCreate: boolean):
 
 /** The text for an operator when `openForCommand` has found no store. */
 export function noStoreInWords(options: StoreOptions): string {
-  const place = options.kind === 'embedded' ? ` in ${options.path}` : '';
+  const location = options.kind === 'embedded' ? ` in ${options.path}` : '';
   const advice = 'give another --store-path, or a Redis with --redis-address, --redis-sentinels or --redis-cluster';
-  return `there is no embedded store${place}; ${advice}`;
+  return `there is no embedded store${location}; ${advice}`;
 }
 
 /**

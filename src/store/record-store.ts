@@ -62,7 +62,7 @@ export interface RecordChanges {
 export interface RecordStore {
   readonly kind: 'embedded' | 'redis';
   /** For messages: `the embedded store in /data`. */
-  readonly place: string;
+  readonly location: string;
   read(key: RecordKey): Promise<Buffer | undefined>;
   readMany(keys: readonly string[]): Promise<(Buffer | undefined)[]>;
   /**

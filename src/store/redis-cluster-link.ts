@@ -7,7 +7,7 @@ import { ReplyError, type Redis } from 'ioredis';
 import { formatAddress, type ListenAddress } from '../config/index.js';
 import { messageOf, type RedisStoreOptions } from './redis-connection.js';
 import { RedisLink, type RedisLinkEvents, type RedisLinkReports, type StoreLink } from './redis-link.js';
-import { findShards, redisSlotOf, SLOTS } from './redis-place.js';
+import { findShards, redisSlotOf, SLOTS } from './redis-location.js';
 
 type State = 'opening' | 'live' | 'lost';
 
@@ -101,7 +101,7 @@ export class RedisClusterLink implements StoreLink {
       onSubscriptionRefused: (reason) => this.#events.onSubscriptionRefused?.(`${name}: ${reason}`),
       onLost: (reason) => this.#lose(`${name}: ${reason}`),
     };
-    const link = new RedisLink({ ...this.#options, place: address }, events, this.#reports);
+    const link = new RedisLink({ ...this.#options, location: address }, events, this.#reports);
     const node = { host: address.host, link };
     this.#nodes.set(name, node);
     return node;

@@ -13,7 +13,7 @@ import {
   messageOf,
   type RedisStoreOptions,
 } from './redis-connection.js';
-import { checkRole, findRedis } from './redis-place.js';
+import { checkRole, findRedis } from './redis-location.js';
 
 /** A silent loss is noticed after this and one command timeout. */
 export const REDIS_HEALTH_CHECK_MS = 3_000;

@@ -7,7 +7,7 @@ import { RecordStoreFault } from './record-store.js';
 import { RedisClusterLink } from './redis-cluster-link.js';
 import { messageOf, type RedisStoreOptions } from './redis-connection.js';
 import { RedisLink, type RedisLinkEvents, type RedisLinkReports, type StoreLink } from './redis-link.js';
-import { redisInWords } from './redis-place.js';
+import { redisInWords } from './redis-location.js';
 
 /** Short, so that a Redis that is back is found soon. */
 export const RETRY_DELAY_MS_MAX = 2_000;
@@ -26,7 +26,7 @@ export interface ReconnectingLinkEvents extends Partial<Omit<RedisLinkEvents, 'o
 type State = 'lost' | 'live' | 'closed';
 
 export class ReconnectingLink {
-  readonly place: string;
+  readonly location: string;
   readonly #options: RedisStoreOptions;
   readonly #events: ReconnectingLinkEvents;
   readonly #reports: RedisLinkReports | undefined;
@@ -39,7 +39,7 @@ export class ReconnectingLink {
 
   /** @param reports `undefined` for no reports of changes, without a second connection. */
   constructor(options: RedisStoreOptions, events: ReconnectingLinkEvents, reports?: RedisLinkReports) {
-    this.place = redisInWords(options.place);
+    this.location = redisInWords(options.location);
     this.#options = options;
     this.#events = events;
     this.#reports = reports;
@@ -78,7 +78,7 @@ export class ReconnectingLink {
   }
 
   #createLink(): StoreLink {
-    const Link = 'nodes' in this.#options.place ? RedisClusterLink : RedisLink;
+    const Link = 'nodes' in this.#options.location ? RedisClusterLink : RedisLink;
     const events: RedisLinkEvents = {
       onChanged: () => {},
       onFlushed: () => {},
@@ -113,7 +113,9 @@ export class ReconnectingLink {
   /** Without `cause`, because ioredis errors contain what was sent, and this error may be logged. */
   #fault(what: string, reason: string, isRefusal = false): RecordStoreFault {
     const isForbidden = FORBIDDEN.test(reason);
-    return new RecordStoreFault(`${this.place} ${what}: ${reason}; ${remedyFor(reason, isRefusal)}`, { isForbidden });
+    return new RecordStoreFault(`${this.location} ${what}: ${reason}; ${remedyFor(reason, isRefusal)}`, {
+      isForbidden,
+    });
   }
 
   #transition(from: State, to: State): void {

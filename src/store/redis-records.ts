@@ -19,7 +19,7 @@ import {
 import type { RedisStoreOptions } from './redis-connection.js';
 import { readValue } from './redis-link.js';
 import { ReconnectingLink } from './redis-reconnecting-link.js';
-import { slotTag } from './redis-place.js';
+import { slotTag } from './redis-location.js';
 
 // The keys in Redis. All records, the sorted sets that list their keys, and the log of changes share one hash tag: a cluster keeps them
 // in one slot. The publication of a user config is in the config's slot, so that both can change together. Every key but those of user
@@ -129,8 +129,8 @@ export class RedisRecords implements RecordStore {
     return new RedisRecords(link);
   }
 
-  get place(): string {
-    return this.#link.place;
+  get location(): string {
+    return this.#link.location;
   }
 
   async read(key: RecordKey): Promise<Buffer | undefined> {

@@ -138,7 +138,7 @@ export class Pipeline implements EdgeHandler {
     if (!this.#passesHost(exchange)) return;
     const outcome = this.#parts.admission.admit(head.authorization, head.virtualHostId);
     if (outcome instanceof Promise) {
-      exchange.incoming.hold();
+      exchange.incoming.awaitAdmission();
       void outcome.then((late) => wakeScheduler.run(subjectOf(late), () => this.#onAdmission(exchange, late)));
     } else {
       this.#onAdmission(exchange, outcome);
@@ -151,7 +151,7 @@ export class Pipeline implements EdgeHandler {
     const { methodNotAllowed } = refusals;
     const refusal = this.#parts.admission.refusalOfToken(exchange.head.authorization);
     if (refusal instanceof Promise) {
-      exchange.incoming.hold();
+      exchange.incoming.awaitAdmission();
       void refusal.then((late) => {
         const refused = late ?? { refusal: methodNotAllowed };
         wakeScheduler.run(refused.subject ?? '', () => this.#refuseRequest(exchange, refused));

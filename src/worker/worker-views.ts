@@ -54,8 +54,12 @@ export class WorkerViews {
         return this.#workerView();
       case 'sessions':
         return this.#sessions(question);
-      case 'backends':
-        return bounded(this.#backends());
+      case 'backends': {
+        const { relay } = this.#sources;
+        return bounded(
+          relay.origins.map((used) => ({ origin: used.origin, ...circuitView(used.origin, used, relay) })),
+        );
+      }
       case 'request':
         return bounded(await Promise.all(this.#requests(question.requestId)));
       case 'explain': {
@@ -109,11 +113,6 @@ export class WorkerViews {
       list.push(view);
     }
     return { list, matching };
-  }
-
-  #backends(): object[] {
-    const { relay } = this.#sources;
-    return relay.origins.map((used) => ({ origin: used.origin, ...circuitView(used.origin, used, relay) }));
   }
 
   #requests(requestId: string): Promise<object>[] {

@@ -41,7 +41,7 @@ async function namesOf(changes: AuditRecords, record = ''): Promise<string[]> {
 function storeLike(records: RecordStore, others: Partial<RecordStore>): RecordStore {
   return {
     kind: records.kind,
-    place: records.place,
+    location: records.location,
     subjects: () => records.subjects(),
     read: (key) => records.read(key),
     readMany: (keys) => records.readMany(keys),

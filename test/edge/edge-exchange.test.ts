@@ -252,7 +252,7 @@ both('a body that is held is read no further until it is let in', async (t, star
   let exchange: EdgeExchange | undefined;
   const onRequest = (arrived: EdgeExchange): void => {
     exchange = arrived;
-    exchange.incoming.hold();
+    exchange.incoming.awaitAdmission();
   };
   const edge = await startEdge(t, onRequest, { bodyBytesMax: LARGE_BYTES });
   const socket = send(t, edge, LARGE_BYTES);
@@ -274,7 +274,7 @@ both('a connection continues after a body that was held but arrived whole all th
   // More than the library reads at once, less than it reads in one turn.
   const BODY_BYTES = 1_500_000;
   const onRequest = (exchange: EdgeExchange): void => {
-    exchange.incoming.hold();
+    exchange.incoming.awaitAdmission();
     exchange.incoming.receive((outcome) =>
       exchange.respond(200, 'text/plain', `${outcome} ${exchange.request.body.length}`),
     );
@@ -299,7 +299,7 @@ both('a body that is held when its request is refused is read, and dropped', asy
   let exchange: EdgeExchange | undefined;
   const onRequest = (arrived: EdgeExchange): void => {
     exchange = arrived;
-    exchange.incoming.hold();
+    exchange.incoming.awaitAdmission();
   };
   const edge = await startEdge(t, onRequest, { bodyBytesMax: LARGE_BYTES });
   const socket = send(t, edge, LARGE_BYTES);

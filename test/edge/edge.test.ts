@@ -448,7 +448,7 @@ t.test('a body that can never have room is refused before it is read', async (t)
   ] as const) {
     const outcomes: string[] = [];
     const incoming = incomingOf(res, bytes, createMessageMemories(accounts, deadlines));
-    incoming.hold();
+    incoming.awaitAdmission();
     incoming.admit('alice', 'both', []);
     incoming.receive((outcome) => outcomes.push(outcome));
     t.same(outcomes, told, `${bytes} bytes`);

@@ -26,7 +26,7 @@ void t.test('a body that is held for longer than an upload may be silent is read
     );
     if (requestCount < 4) return;
     held = exchange;
-    exchange.incoming.hold();
+    exchange.incoming.awaitAdmission();
   };
   const edge = await startEdge(t, onRequest, { bodyBytesMax: LARGE_BYTES });
   const socket = connect(edge.port, '127.0.0.1');

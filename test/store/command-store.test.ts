@@ -96,14 +96,14 @@ t.test('an embedded store is created only for a change', async (t) => {
   const path = join(createScratchDirectory(t), 'none');
   t.equal(await openForCommand({ kind: 'embedded', path }, false), undefined);
   t.notOk(existsSync(path));
-  t.equal((await open(t, { kind: 'embedded', path })).place, `the embedded store in ${path}`);
+  t.equal((await open(t, { kind: 'embedded', path })).location, `the embedded store in ${path}`);
   t.ok(existsSync(path));
 });
 
 t.test('an unreachable Redis is a fault that says so', async (t) => {
   const port = await findFreePort();
   const options: StoreOptions = {
-    ...{ kind: 'redis', place: { host: '127.0.0.1', port }, tls: { mode: 'plain-text' } },
+    ...{ kind: 'redis', location: { host: '127.0.0.1', port }, tls: { mode: 'plain-text' } },
     ...{ username: undefined, password: undefined, staleGraceMs: 0 },
   };
   await t.rejects((await open(t, options)).read(config('alice')), {

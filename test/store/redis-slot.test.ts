@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
-import { redisSlotOf, slotTag } from '../../src/store/redis-place.js';
+import { redisSlotOf, slotTag } from '../../src/store/redis-location.js';
 
 t.test('slots are those of a Redis cluster', async (t) => {
   // As `CLUSTER KEYSLOT` returns them.

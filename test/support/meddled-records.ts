@@ -8,7 +8,7 @@ export function meddledRecords(
 ): RecordStore {
   return {
     kind: records.kind,
-    place: records.place,
+    location: records.location,
     read: instead.read ?? ((place) => records.read(place)),
     swap: instead.swap ?? ((changes) => records.swap(changes)),
     readMany: (keys) => records.readMany(keys),

@@ -105,7 +105,7 @@ function createExchange(
     },
     request,
     incoming: {
-      hold: () => steps.push('held'),
+      awaitAdmission: () => steps.push('held'),
       admit: (subject: string) => steps.push(`let in for ${subject}`),
       receive: (receiver: (outcome: BodyOutcome) => void) => {
         steps.push('body awaited');

@@ -107,7 +107,7 @@ export type StoreOptions =
   | { readonly kind: 'embedded'; readonly path: string }
   | {
       readonly kind: 'redis';
-      readonly place: RedisLocation;
+      readonly location: RedisLocation;
       readonly tls: RedisTls;
       readonly username: string | undefined;
       readonly password: string | undefined;
@@ -119,14 +119,14 @@ const REDIS_PORT = { plainText: 6379, tls: 16379 };
 
 function checkStore(reader: OptionReader): void {
   const { address, cluster, sentinels, port, sentinelName, sentinelUsername, sentinelPassword } = redis;
-  const [place, ...otherPlaces] = [cluster, sentinels, address].filter((option) => reader.isGiven(option));
-  if (place === undefined) {
+  const [location, ...otherLocations] = [cluster, sentinels, address].filter((option) => reader.isGiven(option));
+  if (location === undefined) {
     const places = '--redis-address, --redis-sentinels or --redis-cluster';
     return reader.faultGiven(Object.values(redis), `has no effect without ${places}; give both or neither`);
   }
-  reader.faultGiven(otherPlaces, `contradicts --${place.name}; give one of them`);
-  if (place !== address)
-    reader.faultGiven([port], `contradicts --${place.name}, whose addresses include ports; leave it out`);
+  reader.faultGiven(otherLocations, `contradicts --${location.name}; give one of them`);
+  if (location !== address)
+    reader.faultGiven([port], `contradicts --${location.name}, whose addresses include ports; leave it out`);
   if (!reader.isGiven(sentinels)) {
     const details = [sentinelName, sentinelUsername, sentinelPassword];
     reader.faultGiven(details, 'has no effect without --redis-sentinels; give both or neither');
@@ -147,7 +147,7 @@ function checkTls(reader: OptionReader): void {
   checkPair(reader, clientCertificate, clientPrivateKey);
 }
 
-function placeOf(values: ValuesOf<typeof redis>): RedisLocation | undefined {
+function locationOf(values: ValuesOf<typeof redis>): RedisLocation | undefined {
   const { sentinels, cluster, address, mode } = values;
   if (sentinels !== undefined) {
     const { sentinelName: name, sentinelUsername: username, sentinelPassword: password } = values;
@@ -163,8 +163,8 @@ export const storeOptions = section(
   {
     check: checkStore,
     arrange: ({ path, ...values }): StoreOptions => {
-      const place = placeOf(values);
-      if (place === undefined) return { kind: 'embedded', path };
+      const location = locationOf(values);
+      if (location === undefined) return { kind: 'embedded', path };
       const { mode, username, password, staleGraceMs } = values;
       const files = {
         trustBundle: values.trustBundle?.pem,
@@ -172,7 +172,7 @@ export const storeOptions = section(
         clientPrivateKey: values.clientPrivateKey?.pem,
       };
       const tls = mode === 'plain-text' ? { mode } : { mode, ...files };
-      return { kind: 'redis', place, tls, username, password, staleGraceMs };
+      return { kind: 'redis', location, tls, username, password, staleGraceMs };
     },
   },
 );

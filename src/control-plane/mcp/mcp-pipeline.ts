@@ -67,7 +67,7 @@ export class McpPipeline {
 
   /** @returns why the request is refused; `undefined` once the relay has it. So do the next steps. */
   async #onAdmission(requested: RequestedHost, exchange: EdgeExchange): Promise<Refusal | undefined> {
-    exchange.incoming.hold();
+    exchange.incoming.awaitAdmission();
     const virtualHost = await this.#admit(requested);
     if ('status' in virtualHost) return virtualHost;
     const acceptedTypes = checkTransport(exchange.request, exchange.head);

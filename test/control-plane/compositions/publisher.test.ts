@@ -8,7 +8,7 @@ import { setStage, stores, type Stage } from '../stage.js';
 /** Passes every call on to a store, and pauses once at a chosen point. */
 class HeldRecords implements RecordStore {
   readonly kind: RecordStore['kind'];
-  readonly place: string;
+  readonly location: string;
   /** Called before the first swap that writes a user config. */
   beforePublication: (() => Promise<void>) | undefined;
   /** Called after the first read of a user config that follows a swap of a composition. */
@@ -20,7 +20,7 @@ class HeldRecords implements RecordStore {
   constructor(records: RecordStore) {
     this.#records = records;
     this.kind = records.kind;
-    this.place = records.place;
+    this.location = records.location;
   }
 
   async read(key: RecordKey): Promise<Buffer | undefined> {

@@ -51,13 +51,13 @@ function crc16(bytes: Buffer): number {
 
 /** Rejects when no sentinel knows the address. */
 export async function findRedis(options: RedisStoreOptions): Promise<ListenAddress> {
-  const { place } = options;
-  if ('nodes' in place) throw new Error('a cluster is no one Redis');
-  if (!('sentinels' in place)) return place;
+  const { location } = options;
+  if ('nodes' in location) throw new Error('a cluster is no one Redis');
+  if (!('sentinels' in location)) return location;
   // All at once, because a failover often loses a machine with a sentinel.
-  const { username, password, name } = place;
+  const { username, password, name } = location;
   const access = { username, password, tls: options.tls };
-  const answers = place.sentinels.map((address) => askSentinel(access, address, name));
+  const answers = location.sentinels.map((address) => askSentinel(access, address, name));
   return firstOf(answers, `no Sentinel knows where ${name} is`);
 }
 
@@ -70,17 +70,17 @@ async function firstOf<Answer>(answers: readonly Promise<Answer>[], problem: str
 }
 
 /** Rejects when the Redis is no master and accepts no writes: a sentinel that was cut off may name a former master. */
-export async function checkRole(redis: Redis, { place }: RedisStoreOptions): Promise<void> {
-  if (!('sentinels' in place)) return;
+export async function checkRole(redis: Redis, { location }: RedisStoreOptions): Promise<void> {
+  if (!('sentinels' in location)) return;
   const [role] = (await redis.role()) as readonly unknown[];
   if (role !== 'master')
     throw new Error(`the Redis that the Sentinels name is a ${String(role)}, which accepts no changes`);
 }
 
-export function redisInWords(place: RedisLocation): string {
-  if ('nodes' in place) return `the Redis Cluster at ${place.nodes.map(formatAddress).join(', ')}`;
-  if (!('sentinels' in place)) return `the Redis at ${formatAddress(place)}`;
-  return `the Redis ${place.name} of the Sentinels at ${place.sentinels.map(formatAddress).join(', ')}`;
+export function redisInWords(location: RedisLocation): string {
+  if ('nodes' in location) return `the Redis Cluster at ${location.nodes.map(formatAddress).join(', ')}`;
+  if (!('sentinels' in location)) return `the Redis at ${formatAddress(location)}`;
+  return `the Redis ${location.name} of the Sentinels at ${location.sentinels.map(formatAddress).join(', ')}`;
 }
 
 /** Slots of one node, including `last`. */
@@ -92,9 +92,9 @@ interface Shard {
 
 /** Rejects when no node can report the slots. */
 export async function findShards(options: RedisStoreOptions): Promise<readonly Shard[]> {
-  const { place } = options;
-  if (!('nodes' in place)) throw new Error('the Redis is not a cluster');
-  const answers = place.nodes.map((address) => askNode(options, address));
+  const { location } = options;
+  if (!('nodes' in location)) throw new Error('the Redis is not a cluster');
+  const answers = location.nodes.map((address) => askNode(options, address));
   return firstOf(answers, 'no node of the cluster knows where its slots are');
 }
 
