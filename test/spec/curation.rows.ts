@@ -11,9 +11,10 @@ const echo = new JsonText(
 const shownEcho =
   '{ "n" : 1.0, "name" :"p-say" ,"description":"Says \\"it\\"","inputSchema":{"type":"object","properties":{"t":{"big":12345678901234567890}},"required":["t"]} }';
 const other = new JsonText(
-  '{"inputSchema":{"type":"object","properties":{"v":1.0},"required":["v"]},"name":"\\u006fther"}',
+  '{"inputSchema":{"type":"object","properties":{"v":{"const":1.0}},"required":["v"]},"name":"\\u006fther"}',
 );
-const shownOther = '{"inputSchema":{"type":"object","properties":{"v":1.0},"required":["v"]},"name":"p-\\u006fther"}';
+const shownOther =
+  '{"inputSchema":{"type":"object","properties":{"v":{"const":1.0}},"required":["v"]},"name":"p-\\u006fther"}';
 const tools = {
   echo: { name: 'say', description: 'Says "it"', fixed_arguments: { v: 7 } },
   secret: { hidden: true },
