@@ -10,7 +10,13 @@ const within = (property: unknown, more: Schema = {}): Schema => ({
   properties: { property },
   ...more,
 });
-const $defs = { 'a b': {}, 'a/b': { type: 'string' }, self: within({ $ref: '#/$defs/self' }), wrong: { type: 'any' } };
+const $defs = {
+  'a b': {},
+  'a~b': {},
+  'a/b': { type: 'string' },
+  self: within({ $ref: '#/$defs/self' }),
+  wrong: { type: 'any' },
+};
 
 const SCHEMAS: Readonly<Record<string, Schema>> = {
   plain: within({ type: 'string' }),
@@ -18,6 +24,7 @@ const SCHEMAS: Readonly<Record<string, Schema>> = {
   'a property with the name of a word': within({ type: 'object', properties: { type: { const: 'any' }, pattern: {} } }),
   'a reference': within({ $ref: '#/$defs/a~1b' }, { $defs }),
   'a reference to a list’s element': within({ $ref: '#/anyOf/0' }, { anyOf: [{}] }),
+  'a reference to a name with a tilde': within({ $ref: '#/$defs/a~0b' }, { $defs }),
   'a reference in the form of a URL': within({ $ref: '#/$defs/a%20b' }, { $defs }),
   'a reference to the schema of schemas': within({ $ref: 'http://json-schema.org/draft-07/schema#' }),
   'a reference to another document on the web': within({ $ref: 'http://example.test/schema#' }),
