@@ -29,9 +29,9 @@ export class KeyFiles {
   #keys: KeySet;
   /** Why the present files cannot be used; `''` if they can. */
   fault = '';
-  /** Of the files as last read, valid or not. */
+  /** The version of the files as last read, valid or not. */
   #readVersion = '';
-  /** Of the files about which `fault` was logged. */
+  /** The version of the files about which `fault` was logged. */
   #faultVersion = '';
   /** Of the files at the last check. While they change, their writer may not be done. */
   #lastVersion = '';

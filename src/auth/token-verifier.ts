@@ -81,7 +81,7 @@ export type TokenFault = 'form' | 'key' | 'algorithm' | 'signature' | 'issuer' |
 export const tokenBounds = {
   entriesMax: limits.cacheEntriesMax as number,
   bytesMax: 64 * MIB,
-  /** Of an `authorization` header. */
+  /** Longest `authorization` header that is remembered. */
   keyCharsMax: 8 * KIB,
   /** Verifications in progress that later requests with the same token can join. */
   sharedMax: 10_000,
@@ -132,7 +132,7 @@ export class TokenVerifier {
   readonly #roleClaims: RoleClaims | undefined;
   readonly #nowMs: () => number;
   readonly #bounds: typeof tokenBounds;
-  /** By the end of the header value. */
+  /** Verified tokens, by the end of the header value. */
   readonly #remembered: RecentMap<RememberedToken>;
   /** Verifications in progress, by the whole header value in canonical spelling. */
   readonly #verifying = new Map<string, Promise<Verified>>();

@@ -51,11 +51,11 @@ export class JsonScanner {
   #depthMax = 0;
   #depthWanted = 0;
   #filter: NodeFilter | undefined;
-  /** Depth of the container whose contents are left out; -1 for none. */
-  #narrowedAt = -1;
+  /** Depth of the container whose contents are not recorded; -1 for none. */
+  #leftOutDepth = -1;
 
   #isSound = false;
-  #expected: number = expect.nothing;
+  #expectedNext: number = expect.nothing;
   #offset = 0;
   #keyStart = -1;
   #keyEnd = -1;
@@ -83,9 +83,9 @@ export class JsonScanner {
     this.count = 0;
     this.#depthMax = this.#depthWanted = depthMax;
     this.#filter = filter;
-    this.#narrowedAt = -1;
+    this.#leftOutDepth = -1;
     this.#isSound = true;
-    this.#expected = expect.value;
+    this.#expectedNext = expect.value;
     this.#offset = 0;
     this.#depth = 0;
     this.#cut = cut.none;
@@ -110,7 +110,7 @@ export class JsonScanner {
       this.#cut = cut.none;
       this.#completeScalar(0);
     }
-    this.#isSound &&= this.#cut === cut.none && this.#expected === expect.nothing;
+    this.#isSound &&= this.#cut === cut.none && this.#expectedNext === expect.nothing;
     return this.#isSound;
   }
 
@@ -165,7 +165,7 @@ export class JsonScanner {
           at++;
           break;
         case 0x22: // "
-          if ((this.#expected & expect.key) !== 0) {
+          if ((this.#expectedNext & expect.key) !== 0) {
             this.#keyStart = this.#offset + at + 1;
             this.#cut = cut.key;
           } else {
@@ -176,23 +176,23 @@ export class JsonScanner {
           at = this.#string(bytes, at + 1);
           break;
         case 0x3a: // :
-          if (this.#expected !== expect.colon) return false;
-          this.#expected = expect.value;
+          if (this.#expectedNext !== expect.colon) return false;
+          this.#expectedNext = expect.value;
           at++;
           break;
         case 0x2c: // ,
-          if ((this.#expected & expect.comma) === 0) return false;
-          this.#expected = this.#openKinds[this.#depth - 1] === jsonKind.object ? expect.key : expect.value;
+          if ((this.#expectedNext & expect.comma) === 0) return false;
+          this.#expectedNext = this.#openKinds[this.#depth - 1] === jsonKind.object ? expect.key : expect.value;
           at++;
           break;
         case 0x7b: // {
           if (!this.#open(jsonKind.object, at)) return false;
-          this.#expected = expect.key | expect.close;
+          this.#expectedNext = expect.key | expect.close;
           at++;
           break;
         case 0x5b: // [
           if (!this.#open(jsonKind.array, at)) return false;
-          this.#expected = expect.value | expect.close;
+          this.#expectedNext = expect.value | expect.close;
           at++;
           break;
         case 0x7d: // }
@@ -229,7 +229,7 @@ export class JsonScanner {
       if (byte === 0x22) {
         if (this.#cut === cut.key) {
           this.#keyEnd = this.#offset + at;
-          this.#expected = expect.colon;
+          this.#expectedNext = expect.colon;
         } else {
           this.#completeScalar(at + 1);
         }
@@ -319,7 +319,7 @@ export class JsonScanner {
 
   /** @returns false if no value may begin here, or no more can be recorded. */
   #beginValue(kind: number, at: number): boolean {
-    if ((this.#expected & expect.value) === 0) return false;
+    if ((this.#expectedNext & expect.value) === 0) return false;
     const depth = this.#depth;
     if (depth > this.#depthMax) return true;
     const row = this.count * ROW;
@@ -345,17 +345,18 @@ export class JsonScanner {
     this.#openNodes[this.#depth] = this.count - 1;
     if (this.#filter !== undefined && this.#depth < this.#depthMax) {
       const node = this.count - 1;
-      if (!this.#filter.wants(this.keyStart(node), this.keyEnd(node))) this.#depthMax = this.#narrowedAt = this.#depth;
+      if (!this.#filter.wants(this.keyStart(node), this.keyEnd(node)))
+        this.#depthMax = this.#leftOutDepth = this.#depth;
     }
     this.#depth++;
     return true;
   }
 
   #close(kind: number, at: number): boolean {
-    if ((this.#expected & expect.close) === 0 || this.#openKinds[this.#depth - 1] !== kind) return false;
+    if ((this.#expectedNext & expect.close) === 0 || this.#openKinds[this.#depth - 1] !== kind) return false;
     this.#depth--;
-    if (this.#depth === this.#narrowedAt) {
-      this.#narrowedAt = -1;
+    if (this.#depth === this.#leftOutDepth) {
+      this.#leftOutDepth = -1;
       this.#depthMax = this.#depthWanted;
     }
     if (this.#depth <= this.#depthMax) {
@@ -368,7 +369,7 @@ export class JsonScanner {
   }
 
   #expectAfterValue(): void {
-    this.#expected = this.#depth === 0 ? expect.nothing : expect.comma | expect.close;
+    this.#expectedNext = this.#depth === 0 ? expect.nothing : expect.comma | expect.close;
   }
 
   #tryGrowNodes(): boolean {

@@ -42,7 +42,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   /** Progress reports come on the backend's own stream, beside the answer. */
   protected hasSeparateProgress = false;
   #sendAnswer: (() => void) | undefined;
-  #tokenKey: { readonly sent: Buffer | undefined; readonly key: string } | undefined;
+  #progressKey: { readonly sent: Buffer | undefined; readonly key: string } | undefined;
   /** Opened for the first event, or while the answer is slow to come. */
   #stream: CallerStream | undefined;
   /** Created once the caller, or its first connection, is gone. */
@@ -156,7 +156,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   }
 
   protected emitProgress(bytes: Buffer, message: BackendMessage): void {
-    const progress = this.plan.rules.withCallersToken(bytes, message);
+    const progress = this.plan.rules.withCallersProgressToken(bytes, message);
     if (progress !== undefined) this.#emit(progress);
   }
 
@@ -209,17 +209,17 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     return exchange.request.body.toString('utf8', message.nameStart, message.nameEnd);
   }
 
-  override get ambiguousTokenKey(): string | undefined {
+  override get ambiguousProgressKey(): string | undefined {
     const { message, exchange, rules } = this.plan;
     const { progressTokenStart: start, progressTokenEnd: end } = message;
     if (start === -1) return undefined;
-    const sent = rules.sentToken;
-    if (this.#tokenKey === undefined || this.#tokenKey.sent !== sent) {
+    const sent = rules.sentProgressToken;
+    if (this.#progressKey === undefined || this.#progressKey.sent !== sent) {
       const key =
         sent === undefined ? ambiguousIdKey(exchange.request.body, start, end) : ambiguousIdKey(sent, 0, sent.length);
-      this.#tokenKey = { sent, key };
+      this.#progressKey = { sent, key };
     }
-    return this.#tokenKey.key;
+    return this.#progressKey.key;
   }
 
   /** A caller that gave no token wants no progress. */
@@ -227,7 +227,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     const { message: call, exchange, rules } = this.plan;
     const { progressTokenStart: start, progressTokenEnd: end } = message;
     if (start === -1 || call.progressTokenStart === -1) return false;
-    const sent = rules.sentToken;
+    const sent = rules.sentProgressToken;
     if (sent !== undefined) return isSameId(bytes, start, end, sent, 0, sent.length);
     return isSameId(bytes, start, end, exchange.request.body, call.progressTokenStart, call.progressTokenEnd);
   }

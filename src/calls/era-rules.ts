@@ -21,7 +21,7 @@ export interface EraRules {
   readonly hasSession: boolean;
   readonly askingObstacle: RpcError | undefined;
   /** The progress token that the backend was given instead of the caller's, as JSON; `undefined` if it has the caller's. */
-  readonly sentToken: Buffer | undefined;
+  readonly sentProgressToken: Buffer | undefined;
 
   /** What is added to the gateway's own results. @param ttlMs how long a merged list may be cached. */
   resultExtras(ttlMs?: number): ResultExtras | undefined;
@@ -42,7 +42,7 @@ export interface EraRules {
   /** Whether the caller gets a notification from its call's stream. */
   isForCaller(bytes: Buffer, message: BackendMessage): boolean;
   /** The request's own progress, under the caller's token; `undefined` if the current caller wants none. */
-  withCallersToken(bytes: Buffer, message: BackendMessage): Buffer | undefined;
+  withCallersProgressToken(bytes: Buffer, message: BackendMessage): Buffer | undefined;
   /** The id under which the caller waits now: it may have made the request more than once. */
   callersId?(first: IdSpan): IdSpan;
   /**
@@ -124,9 +124,9 @@ export const LEGACY_RULES: EraRules = Object.freeze({
   hasSession: true,
   askingObstacle: undefined,
   resultExtras: () => undefined,
-  sentToken: undefined,
+  sentProgressToken: undefined,
   isForCaller: () => true,
-  withCallersToken: (bytes: Buffer) => bytes,
+  withCallersProgressToken: (bytes: Buffer) => bytes,
   ask: () => undefined,
   withdraw: () => undefined,
   onUnoffered: () => undefined,

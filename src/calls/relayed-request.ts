@@ -215,9 +215,10 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
       upstream.noteListChange(message.method);
       const isProgress = message.method === 'notifications/progress';
       const isOwnProgress = isProgress && this.isOwnProgress(bytes, message);
-      if (isProgress && !isOwnProgress && this.#tryRepairToken(bytes, message)) return;
+      if (isProgress && !isOwnProgress && this.#tryRepairProgress(bytes, message)) return;
       if (isProgress && !isOwnProgress && session.inFlight.isMistakable(upstream, bytes, message)) return;
-      const isPlainProgress = isOwnProgress && (rules.sentToken !== undefined || !upstream.declares(capability.tasks));
+      const isPlainProgress =
+        isOwnProgress && (rules.sentProgressToken !== undefined || !upstream.declares(capability.tasks));
       if (isPlainProgress) this.emitProgress(bytes, message);
       else if (rules.isForCaller(bytes, message)) {
         const parts = clientsNotification(session, upstream, bytes, message, isOwnProgress);
@@ -227,10 +228,11 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   }
 
   /** A backend may return a number token as a string: relays such progress with the number. Not where several calls share a stream. */
-  #tryRepairToken(bytes: Buffer, { progressTokenStart: start, progressTokenEnd: end }: BackendMessage): boolean {
+  #tryRepairProgress(bytes: Buffer, { progressTokenStart: start, progressTokenEnd: end }: BackendMessage): boolean {
     const { message: call, exchange, rules, upstream } = this.plan;
     if (start === -1 || call.progressTokenStart === -1 || upstream.backend.transport === 'SSE') return false;
-    const putIn = rules.sentToken ?? exchange.request.body.subarray(call.progressTokenStart, call.progressTokenEnd);
+    const putIn =
+      rules.sentProgressToken ?? exchange.request.body.subarray(call.progressTokenStart, call.progressTokenEnd);
     if (bytes.length > limits.readAtOnceBytesMax || !isNumberIdAsText(bytes, start, end, putIn, 0, putIn.length))
       return false;
     const repaired = joined(partsOf(bytes, [{ start, end, putIn }]));
@@ -295,9 +297,9 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     // The backend's own stream is not paused for one caller: progress that it cannot take now is dropped, as later progress says more.
     if (this.isBlocked) return true;
     const parts =
-      rules.sentToken === undefined ? clientsNotification(session, upstream, bytes, message, true) : undefined;
+      rules.sentProgressToken === undefined ? clientsNotification(session, upstream, bytes, message, true) : undefined;
     if (parts !== undefined) this.tell(parts);
-    else if (rules.sentToken !== undefined && !this.isDone) this.emitProgress(bytes, message);
+    else if (rules.sentProgressToken !== undefined && !this.isDone) this.emitProgress(bytes, message);
     this.sendDelayedAnswer();
     return true;
   }

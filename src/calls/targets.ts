@@ -232,7 +232,7 @@ export function nameInHead(method: string): MethodRules['nameInHead'] {
 }
 
 /** How much longer than its limit a name's token may be: an escaped character may take six bytes, and there may be a prefix. */
-const TOKEN_BYTES_TIMES = 8;
+const NAME_JSON_BYTES_TIMES = 8;
 
 /** Finds the backends whose MCP Apps use a tool name or `ui:` URI. Their pages use those of their own server without a prefix. */
 interface AppNames {
@@ -251,7 +251,7 @@ export function readTarget(
   const rules = rulesOf(method, message);
   if (nameStart === -1) return noTarget(rules, rpcErrors.nameMissing(method, rules.missing), '');
   const bytesMax = isUri ? limits.uriBytesMax : limits.toolNameBytesMax;
-  if (nameEnd - nameStart > TOKEN_BYTES_TIMES * bytesMax) {
+  if (nameEnd - nameStart > NAME_JSON_BYTES_TIMES * bytesMax) {
     const text = `${body.toString('utf8', nameStart + 1, nameStart + 1 + bytesMax)}…`;
     return noTarget(rules, rules.unknown(text, isUri), text, true);
   }

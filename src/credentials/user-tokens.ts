@@ -50,10 +50,10 @@ export interface UserTokensMeans extends OAuthMeans {
 
 /** The grant of one subject that a backend's `auth` requires. */
 export interface WantedGrant {
-  /** Of the record in the store. */
+  /** The key of the record in the store. */
   readonly key: string;
   readonly subject: string;
-  /** Of the backend. */
+  /** The backend's origin. */
   readonly origin: string;
   readonly auth: UserAuth;
   /** For as long as there is no grant. */

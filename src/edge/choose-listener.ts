@@ -9,7 +9,7 @@ import type { HttpLibrary, HttpRouter } from './http-library.js';
 import { canSharePort, nodeLibrary } from './node-server.js';
 
 export interface ListenerChoice {
-  /** With the choice: `listener` is never `auto`. */
+  /** The options with the choice made: `listener` is never `auto`. */
   readonly options: DataplaneOptions;
   readonly warnings: readonly string[];
 }

@@ -84,7 +84,7 @@ export class ReaderWatch {
   }
 }
 
-/** With reason phrases, as the HTTP library wants them. */
+/** Statuses with reason phrases, as the HTTP library wants them. */
 const statusLines = new Map(
   Object.entries(STATUS_CODES).map(([status, reason]) => [Number(status), `${status} ${reason}`]),
 );
@@ -95,7 +95,7 @@ export function statusLine(status: number): string {
 
 const STREAM_HEADERS: readonly string[] = ['cache-control', 'no-cache, no-transform', 'x-accel-buffering', 'no'];
 
-/** Within a `cork`. @param headers name, value, … */
+/** Call it within a `cork`. @param headers name, value, … */
 function writeHeaders(res: HttpResponse, headers: readonly string[]): void {
   for (let i = 0; i + 1 < headers.length; i += 2) res.writeHeader(headers[i] ?? '', headers[i + 1] ?? '');
 }
@@ -116,7 +116,7 @@ export class EdgeExchange extends Exchange {
   override readonly copiesSmallBodies: boolean;
   readonly #context: EdgeContext;
   readonly #res: HttpResponse;
-  readonly #isHead: boolean;
+  readonly #isHeadRequest: boolean;
   #corsHeaders: readonly string[] = NO_HEADERS;
   #state: State = 'open';
   /** 0 before there is an answer. */
@@ -128,12 +128,12 @@ export class EdgeExchange extends Exchange {
   #parts: PartWriter | undefined;
   #watch: ReaderWatch | undefined;
 
-  /** @param isHead for a HEAD request, the answer has no body (RFC 9110, 9.3.2). */
-  constructor(context: EdgeContext, res: HttpResponse, isTls: boolean, head: RequestHead, isHead = false) {
+  /** @param isHeadRequest for a HEAD request, the answer has no body (RFC 9110, 9.3.2). */
+  constructor(context: EdgeContext, res: HttpResponse, isTls: boolean, head: RequestHead, isHeadRequest = false) {
     super();
     this.#context = context;
     this.#res = res;
-    this.#isHead = isHead;
+    this.#isHeadRequest = isHeadRequest;
     this.isTls = isTls;
     this.head = head;
     this.request = head.request;
@@ -177,7 +177,7 @@ export class EdgeExchange extends Exchange {
     sessionId: string | undefined,
     headers: readonly string[],
   ): void {
-    const hasBody = !this.#isHead && status !== 204;
+    const hasBody = !this.#isHeadRequest && status !== 204;
     if (hasBody && body.length > ONE_WRITE_BYTES_MAX) {
       this.#openParts('flushing', () => this.#writeOpenHead(status, contentType, sessionId, headers));
       if (!this.#writePart(typeof body === 'string' ? Buffer.from(body) : body))
@@ -297,8 +297,8 @@ export class EdgeExchange extends Exchange {
     return this.#roomOfAnswer().make(bytes, waiter);
   }
 
-  override countInPieces(bytes: number): void {
-    if (this.#state !== 'done') this.#roomOfAnswer().countInPieces(bytes);
+  override countSentInPieces(bytes: number): void {
+    if (this.#state !== 'done') this.#roomOfAnswer().countSentInPieces(bytes);
   }
 
   #roomOfAnswer(): AnswerMemory {
@@ -408,7 +408,7 @@ export class EdgeExchange extends Exchange {
   }
 
   #handedBytes(ending: ExchangeEnding): number {
-    if (this.#isHead) return 0;
+    if (this.#isHeadRequest) return 0;
     if (this.#stream !== undefined) return this.#stream.writtenBytes;
     return ending === 'whole' ? this.#answerBytes : (this.#parts?.takenBytes ?? 0);
   }

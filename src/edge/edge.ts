@@ -25,7 +25,7 @@ async function untilQuietTurn(): Promise<void> {
   }
 }
 
-/** After the next poll for events and their callbacks. */
+/** Resolves after the next poll for events and their callbacks. */
 function endOfTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
@@ -244,7 +244,7 @@ export class Edge {
   }
 }
 
-/** As in logs and figures; `other` for the rest. */
+/** The method that logs and figures show; `other` for the rest. */
 const METHODS: ReadonlyMap<string, ExchangeRequest['method']> = new Map([
   ['post', 'POST'],
   ['delete', 'DELETE'],
@@ -268,7 +268,7 @@ export interface RequestOrigin {
   readonly isHostTrusted: boolean;
 }
 
-/** For pages of any origin: the metadata is the same for everybody. */
+/** Pages of any origin may read the metadata: it is the same for everybody. */
 export const metadataCorsHeaders: readonly string[] = [
   ...['access-control-allow-origin', '*', 'access-control-allow-methods', 'GET, HEAD, OPTIONS'],
   ...['access-control-allow-headers', 'accept, content-type, mcp-protocol-version', 'access-control-max-age', '86400'],

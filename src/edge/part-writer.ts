@@ -60,7 +60,7 @@ export class PartWriter {
       return 'complete';
     }
     if (!hasRoom) return 'full';
-    // Its memory may be reused now.
+    // The library has copied the part, so the part's memory may be reused.
     this.#partStart += this.#part.length;
     this.#takenBytes = this.#partStart;
     this.#part = NO_BYTES;

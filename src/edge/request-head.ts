@@ -161,7 +161,7 @@ function decodeSegment(segment: string): string | undefined {
 /** `make`: a new id; `trust`: the request's own if it is well-formed; `off`: none. */
 type RequestIdMode = 'make' | 'trust' | 'off';
 
-/** For headers and logs. */
+/** What may be put into headers and logs. */
 const FIT = /^[\w.:@/+=-]{1,128}$/;
 
 /**

@@ -27,7 +27,7 @@ export interface ResultExtras {
 
 const HEAD = Buffer.from('{"jsonrpc":"2.0","id":');
 
-/** In the bytes of the request's body. */
+/** Where the message's id is in the request's body. */
 export function idSpanOf(exchange: Exchange, message: ClientMessage): IdSpan {
   return { bytes: exchange.request.body, start: message.idStart, end: message.idEnd };
 }

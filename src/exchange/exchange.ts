@@ -10,7 +10,7 @@ import type { CompiledBackend, CompiledVirtualHost } from '../user-config/index.
 /** An event of this size is written together with the head of its stream, or with the end. */
 export const JOINED_EVENT_BYTES_MAX = 8 * KIB;
 
-/** As admission found them in the config of that moment. */
+/** A subject and its virtual host, as admission found them in the config of that moment. */
 export interface Caller {
   readonly subject: string;
   readonly virtualHost: CompiledVirtualHost;
@@ -170,7 +170,7 @@ export abstract class Exchange {
    * Counts a message that is handed over in pieces, until the exchange is over.
    * @param _bytes of the message; 0 when its last piece was handed over.
    */
-  countInPieces(_bytes: number): void {}
+  countSentInPieces(_bytes: number): void {}
 
   /** Nothing reads the request's body any more. */
   releaseBody(): void {}
@@ -217,7 +217,7 @@ export interface ExchangeWatcher {
    * @param id of the message.
    */
   onSending(traceparent: string, id: IdSpan): TraceHeaders | undefined;
-  /** For each message of a batch, before it is handled. */
+  /** Called for each message of a batch, before it is handled. */
   onPart(part: Exchange): void;
   /**
    * Called once, when the exchange is over.

@@ -32,14 +32,14 @@ export class PieceSender {
       this.#transition('waiting', 'ready');
       this.#send();
     };
-    this.#exchange.countInPieces(this.#source.bytes);
+    this.#exchange.countSentInPieces(this.#source.bytes);
     this.#send();
   }
 
   /** Drops the rest. `onSent` is not called any more. */
   cancel(): void {
     this.#isCancelled = true;
-    this.#exchange.countInPieces(0);
+    this.#exchange.countSentInPieces(0);
   }
 
   #send(): void {
@@ -62,7 +62,7 @@ export class PieceSender {
   }
 
   #finish(): void {
-    this.#exchange.countInPieces(0);
+    this.#exchange.countSentInPieces(0);
     this.#exchange.onDrain = undefined;
     this.#onSent();
   }

@@ -6,7 +6,7 @@ import { KIB } from '../shared/index.js';
 export const SENT_PIECE_BYTES = 64 * KIB;
 
 export interface PieceSource {
-  /** Of all parts. */
+  /** The size of all parts. */
   readonly bytes: number;
   /** `undefined` when there are no more. A piece is not changed afterwards. */
   next(): Buffer | undefined;
@@ -40,7 +40,7 @@ export class PartPieces implements PieceSource {
     return joined.length === 1 ? piece : Buffer.concat(joined);
   }
 
-  /** Of one part; `undefined` when there are no more. */
+  /** A piece of one part; `undefined` when there are no more. */
   #take(bytesMax: number): Buffer | undefined {
     for (let part = this.#parts[this.#index]; part !== undefined; part = this.#parts[this.#index]) {
       const piece = part.subarray(this.#offset, this.#offset + bytesMax);

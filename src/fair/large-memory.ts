@@ -20,7 +20,7 @@ const SPARE_MEMORY_BYTES_MAX = 32 * MIB;
 
 export class LargeMemory {
   readonly #spareBytesMax: number;
-  /** By size; the size that was returned last comes last. */
+  /** Buffers to reuse, by size; the size that was returned last comes last. */
   readonly #spares = new Map<number, Buffer[]>();
   #spareBytes = 0;
   /** If nobody gives it back, it is garbage collected like any other. */

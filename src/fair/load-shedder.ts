@@ -87,7 +87,7 @@ export class LoadShedder {
   }
 }
 
-/** Only if the subject's own share is full: `overloaded` says more than that all together have filled a share. */
+/** Only a refusal for the subject's own share. Where all subjects together have filled one, `overloaded` says more. */
 function ownRefusal(refusal: Refusal | undefined): Refusal | undefined {
   return refusal?.status === 429 ? refusal : undefined;
 }

@@ -213,7 +213,7 @@ export class AnswerMemory {
   readonly #memory: MessageMemory;
   readonly #subject: string;
   #unread: MessageReservation | undefined;
-  #inPieces: MessageReservation | undefined;
+  #sentInPieces: MessageReservation | undefined;
 
   constructor(memory: MessageMemory, subject: string) {
     this.#memory = memory;
@@ -229,7 +229,7 @@ export class AnswerMemory {
   countUnread(bytes: number): void {
     if (bytes < limits.countedFromBytes) return;
     // They are counted already, or belong to a message that is counted as a whole.
-    if (this.#unread?.heldBytes === bytes || (this.#inPieces?.heldBytes ?? 0) > 0) return;
+    if (this.#unread?.heldBytes === bytes || (this.#sentInPieces?.heldBytes ?? 0) > 0) return;
     this.#unread ??= this.#memory.reservation(this.#subject, noWaiter);
     this.#unread.take(bytes);
   }
@@ -238,17 +238,18 @@ export class AnswerMemory {
     this.#unread?.release();
   }
 
-  countInPieces(bytes: number): void {
+  /** @param bytes of the whole answer; 0 when its last piece was handed over. */
+  countSentInPieces(bytes: number): void {
     if (bytes >= limits.countedFromBytes) {
-      this.#inPieces ??= this.#memory.reservation(this.#subject, noWaiter);
-      this.#inPieces.take(bytes);
+      this.#sentInPieces ??= this.#memory.reservation(this.#subject, noWaiter);
+      this.#sentInPieces.take(bytes);
     } else if (bytes === 0) {
-      this.#inPieces?.release();
+      this.#sentInPieces?.release();
     }
   }
 
   release(): void {
     this.#unread?.release();
-    this.#inPieces?.release();
+    this.#sentInPieces?.release();
   }
 }

@@ -81,7 +81,7 @@ export class Holding {
     return Math.min(subjectMax - this.held, totalMax - this.share.held);
   }
 
-  /** The bound that leaves no room for this amount more; first the subject's own, about which the subject can do something. */
+  /** The bound without room for this amount more. Of both, the subject's own, because the subject can lower what it holds. */
   boundAgainst(amount: number): ShareBound | undefined {
     if (this.held + amount > this.share.bounds.subjectMax) return 'subjectMax';
     return this.share.hasRoomFor(this.held, amount) ? undefined : 'totalMax';

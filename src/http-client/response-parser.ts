@@ -368,7 +368,7 @@ function isName(bytes: Buffer, start: number, lowerCaseName: string): boolean {
   return true;
 }
 
-/** By `content-type` value: most responses cost one look-up. */
+/** Media types by `content-type` value: most responses cost one look-up. */
 const mediaTypes = new Map<string, string>();
 
 function mediaType(value: string): string {

@@ -51,7 +51,7 @@ function bytesOf(insertions: Insertion | readonly Insertion[]): number {
 class ItemWriter {
   readonly #message: Buffer;
   #at: number;
-  /** To be copied next. */
+  /** The bytes to copy next: from `#start` to `#end` of `#source`. */
   #source: Buffer = COMMA;
   #start = 0;
   #end = 0;

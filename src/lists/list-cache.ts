@@ -12,7 +12,7 @@ import { LentPage, type KeptPage } from './list-memory.js';
 /** Memory counted for each cached list on top of its bytes. */
 export const CACHED_LIST_BYTES = 1_024;
 
-/** Of each of the two caches. */
+/** The limits of each of the two caches. */
 const BYTES = { bytesMax: limits.cacheBytesMax, bytesPerSubjectMax: perSubject(limits.cacheBytesMax) };
 
 /** Stand for objects in keys. */

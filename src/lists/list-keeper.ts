@@ -54,7 +54,7 @@ export class ListKeeper {
   readonly #lists = new Map<number, Buffer[]>();
   readonly #catalogues = new Map<number, ToolCatalogue>();
   readonly #known = new KnownLists();
-  /** Since the last collection. */
+  /** Bytes of garbage since the last collection. */
   #garbageBytes = 0;
 
   constructor(collectGarbage: () => void) {

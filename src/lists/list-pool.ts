@@ -52,7 +52,7 @@ export class ListPool {
     this.#onLost = onLost;
   }
 
-  /** For something that the thread is to keep. */
+  /** A new key for something that the thread is to keep. */
   mintKey(): number {
     this.#lastKey += 1;
     return this.#lastKey;

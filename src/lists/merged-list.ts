@@ -55,7 +55,7 @@ export class LargeList implements MergedList {
   readonly #shares: ListMemory;
   readonly #list: ListInThread;
   #exchange: Exchange | undefined;
-  /** Of the part that waits until the exchange has drained. */
+  /** The memory of the part that waits until the exchange has drained. */
   #memory: Uint8Array = NO_MEMORY;
   #sentBytes = 0;
   #state: State = 'asking';

@@ -12,9 +12,9 @@ export interface AppendTask {
 
 /** Parse the response; a page is kept in its place. */
 export interface ReadTask extends AppendTask {
-  /** Of the whole response, to detect lost pieces. */
+  /** The size of the whole response, to detect lost pieces. */
   readonly bytes: number;
-  /** Of the request, as JSON. */
+  /** The request's id, as JSON. */
   readonly id: string;
   readonly kind: ListKindName;
   readonly era?: ListEra;

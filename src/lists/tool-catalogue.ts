@@ -80,7 +80,7 @@ export function textOf(bytes: Buffer, start: number, end: number): string {
   return `${memberText(tool, 'title', past) ?? ''} ${description ?? ''}`.toLowerCase();
 }
 
-/** Of the first member with this name, the only one that is searched. */
+/** The text of the first member with this name. */
 function memberText(tool: Buffer, name: string, past: number): string | undefined {
   for (let node = 1; node < past; node += 1) {
     if (tape.kind(node) !== jsonKind.string || !isKey(tool, tape.keyStart(node), tape.keyEnd(node), name)) continue;
@@ -132,7 +132,7 @@ export class ToolCatalogue {
   readonly #names: JoinedTexts;
   readonly #texts: JoinedTexts;
   readonly #unavailable: readonly UnavailableBackend[];
-  /** Of the pages that the catalogue keeps. */
+  /** The size of the pages that the catalogue keeps. */
   readonly pageBytes: number;
   /** Size in memory, in bytes. */
   readonly size: number;
@@ -215,7 +215,7 @@ export class ToolCatalogue {
     return found.slice(0, tooMuch === -1 ? found.length : Math.max(1, tooMuch)).sort((one, other) => one - other);
   }
 
-  /** For the caller. */
+  /** What the caller is told beside the tools. */
   #notes(foundCount: number): string[] {
     const notes: string[] = [];
     if (foundCount === 0) notes.push('No tool matches: try other words, or fewer.');

@@ -11,7 +11,7 @@ interface ParamsSpan {
 
 export interface RequestDetail {
   /** `params._meta.progressToken` as a key of `idKey`; `undefined` when there is none, or it cannot be used. */
-  readonly tokenKey: string | undefined;
+  readonly progressKey: string | undefined;
   /** `params.mode`; `''` when it is not a string, or too long. */
   readonly mode: string;
   readonly asksForTask: boolean;
@@ -19,8 +19,8 @@ export interface RequestDetail {
   readonly taskId: string | undefined;
 }
 
-const NO_DETAIL: RequestDetail = { tokenKey: undefined, mode: '', asksForTask: false, taskId: undefined };
-/** It may ask to become a task, so that is assumed. */
+const NO_DETAIL: RequestDetail = { progressKey: undefined, mode: '', asksForTask: false, taskId: undefined };
+/** A request too large to be read may ask for a task, so that is assumed. */
 const TOO_LARGE: RequestDetail = { ...NO_DETAIL, asksForTask: true };
 
 const PARAMS_DEPTH = 2;
@@ -37,7 +37,7 @@ export function readRequestDetail(bytes: Buffer, message: ParamsSpan): RequestDe
   const token = memberOf(params, findMember(scanner, params, 0, '_meta'), 'progressToken');
   const mode = findMember(scanner, params, 0, 'mode');
   return {
-    tokenKey: isShortId(token) ? idKey(params, scanner.start(token), scanner.end(token)) : undefined,
+    progressKey: isShortId(token) ? idKey(params, scanner.start(token), scanner.end(token)) : undefined,
     mode: isShortString(mode) ? stringValue(params, scanner.start(mode), scanner.end(mode)) : '',
     asksForTask: findMember(scanner, params, 0, 'task') !== MEMBER_ABSENT,
     taskId: taskIdIn(params, 0),

@@ -53,7 +53,7 @@ export interface ClientMessage {
   /** `params._meta`, of any type. */
   readonly metaStart: number;
   readonly metaEnd: number;
-  /** Of a message of MCP 2026-07-28; `undefined` for other messages. */
+  /** Only a message of MCP 2026-07-28 has one. */
   readonly envelope: ModernEnvelope | undefined;
   /** Of a large message, for further reading; valid until the callback that got the message returns. */
   readonly tape: JsonScanner | undefined;
@@ -94,7 +94,7 @@ export type ParsedClientMessage = ClientMessage | ClientBatch | 'not-json' | 'no
 
 /** The deepest values that are read: members of `params._meta`. */
 export const CLIENT_DEPTH = 3;
-/** Of a backend's message: members of `params`. */
+/** The same for a backend's message: members of `params`. */
 export const BACKEND_MESSAGE_DEPTH = 2;
 
 /** A response's `result` begins within these bytes: backends write at most `jsonrpc` and `id` before it. */
@@ -104,7 +104,7 @@ const RESULT = Buffer.from('result');
 // Shared by all calls: reading is synchronous, and its results contain only offsets.
 const scanner = new JsonScanner();
 
-/** Of the message read last; valid until the next one is read. */
+/** The tape of the message read last; valid until the next one is read. */
 export const messageTape = scanner;
 
 /** The nodes of a message's top-level members; reused like the scanner. */
@@ -119,13 +119,13 @@ const topLevel = {
 // The names to find in each object, and their nodes in the same order.
 const topLevelNames = new MemberNames('jsonrpc', 'id', 'method', 'params', 'result', 'error');
 const paramsNames = new MemberNames('name', 'requestId', 'cursor', '_meta', 'task');
-const tokenNames = new MemberNames('progressToken');
+const progressNames = new MemberNames('progressToken');
 const metaNames = new MemberNames('progressToken', RELATED_TASK, PROTOCOL_VERSION_KEY);
 const resultNames = new MemberNames('_meta');
 const resultMetaNames = new MemberNames(RELATED_TASK);
 const inTopLevel = new Int32Array(topLevelNames.all.length);
 const inParams = new Int32Array(paramsNames.all.length);
-const inToken = new Int32Array(tokenNames.all.length);
+const inProgressParams = new Int32Array(progressNames.all.length);
 const inMeta = new Int32Array(metaNames.all.length);
 const inResult = new Int32Array(resultNames.all.length);
 const inResultMeta = new Int32Array(resultMetaNames.all.length);
@@ -211,8 +211,8 @@ export function backendMessageIn(tape: JsonScanner, bytes: Buffer, uris?: Locate
   const params = isAnswer ? MEMBER_ABSENT : nullAsAbsent(tape, topLevel.params);
   if (!isValidBackendMessage(tape, id, params)) return undefined;
   const isNotification = !isAnswer && id === MEMBER_ABSENT;
-  if (isNotification && !findMembers(tape, bytes, params, tokenNames, inToken)) return undefined;
-  const progressToken = isNotification ? idOrAbsent(tape, inToken[0]!) : MEMBER_ABSENT;
+  if (isNotification && !findMembers(tape, bytes, params, progressNames, inProgressParams)) return undefined;
+  const progressToken = isNotification ? idOrAbsent(tape, inProgressParams[0]!) : MEMBER_ABSENT;
   const body = error === MEMBER_ABSENT ? topLevel.result : error;
   return {
     kind: isAnswer ? 'response' : isNotification ? 'notification' : 'request',

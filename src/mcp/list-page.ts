@@ -78,10 +78,10 @@ export type ListAnswer =
 /** The backend's era; `bridged` where it is modern and the list is for clients with a session. */
 export type ListEra = Era | 'bridged';
 
-/** Of an item: `{"result":{"tools":[…]}}`. */
+/** The depth of an item: `{"result":{"tools":[…]}}`. */
 const LISTED_DEPTH = 3;
 const ANSWER_DEPTH = LISTED_DEPTH + ITEM_DEPTH;
-/** For a page with too many values: an item's own members. */
+/** Where a page has too many values, only an item's own members are recorded. */
 const CROWDED_ANSWER_DEPTH = LISTED_DEPTH + 1;
 /** Of a tool's `_meta`, which is scanned separately: `{"ui":{"resourceUri":…}}`. */
 const META_DEPTH = 2;

@@ -8,11 +8,11 @@ const VERSION = /^\d{4}-\d{2}-\d{2}$/;
 
 /** A JSON-RPC error of a backend: modern servers are recognized by theirs. Cold path. */
 export interface BackendErrorText {
-  /** Of any type. */
+  /** As received, of any type. */
   readonly code: unknown;
   /** `''` when it is not a string. */
   readonly message: string;
-  /** From `data.supported`; empty when there are none. */
+  /** The texts in `data.supported`. */
   readonly versions: readonly string[];
 }
 

@@ -75,12 +75,12 @@ const WORDS: readonly Word[] = [
   },
   { words: '$ref', accepts: isText },
   { words: '$anchor $dynamicAnchor', accepts: isName },
-  // Of OpenAPI: next to a type only.
+  // A word of OpenAPI, valid only beside a type.
   {
     words: 'nullable',
     accepts: (value, { type }) => typeof value === 'boolean' && type !== undefined && (value || !hasNull(type)),
   },
-  // Of draft 4, and of an extension that clients do not have in full.
+  // Words of draft 4, and of an extension that clients do not have in full.
   { words: 'id formatMinimum formatMaximum formatExclusiveMinimum formatExclusiveMaximum', accepts: () => false },
 ];
 
@@ -107,7 +107,7 @@ export function isCompilable(text: Buffer, budget: SchemaBudget): boolean {
   const root: unknown = JSON.parse(json);
   const hasNames = HAS_NAMES.test(json);
   const seen = new Set<unknown>([true, false, root]);
-  // What is added while the set is gone through is gone through, too.
+  // The loop also visits the schemas that it adds.
   for (const schema of seen) {
     if (typeof schema === 'boolean') continue;
     if (!isObject(schema)) return false;

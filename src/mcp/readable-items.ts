@@ -18,7 +18,7 @@ export const PARSED_SCHEMA_BYTES_MAX = 256 * KIB;
 interface Shape {
   /** The accepted kinds of `jsonKind`, as bits. */
   readonly kinds: number;
-  /** For values whose kind is not enough. */
+  /** A further check of values of an accepted kind. */
   readonly accepts: ((value: unknown) => boolean) | undefined;
   /** What replaces a value that is not accepted, as JSON; without it, the value is removed. */
   readonly replacement: Buffer | undefined;

@@ -15,7 +15,7 @@ import {
 /** JSON values recorded in the search for URIs in a large answer: content blocks and their members. Beyond that, fault `answer-invalid`. */
 export const URI_NODES_MAX = 32_768;
 
-/** It begins with a scheme and has no spaces. */
+/** A URI begins with a scheme and has no spaces. */
 const URI = /^[A-Za-z][A-Za-z0-9+.-]*:\S+$/;
 
 /**
@@ -37,9 +37,9 @@ interface Step {
   readonly isWanted?: (bytes: Buffer, start: number, end: number) => boolean;
   /** Members of an object. Of several with the same name, each is searched: clients differ in which one they read. */
   readonly members?: readonly (readonly [name: string, step: Step])[];
-  /** What to search in an object, by its `type`. */
+  /** What to search in an object, by its member `type`. */
   readonly ofType?: readonly (readonly [type: string, step: Step])[];
-  /** In each element of an array. */
+  /** What to search in each element of an array. */
   readonly each?: Step;
 }
 

@@ -72,7 +72,7 @@ export function bareTaskEdit(
   return { start, end, putIn: Buffer.from(JSON.stringify(id.slice(name.length + 1))) };
 }
 
-/** As in a JSON string. */
+/** The prefix as it is written in a JSON string. */
 function prefixOf(backendName: string): Buffer {
   return Buffer.from(JSON.stringify(`${backendName}-`).slice(1, -1));
 }

@@ -2,12 +2,12 @@
 import type { Interval } from './figures.js';
 
 export interface WorkerSample {
-  /** With several dataplanes, `machine/slot`. */
+  /** A number; with several dataplanes, `machine/slot`. */
   readonly slot: number | string;
   readonly pid: number | null;
   readonly state: string;
   readonly health: string;
-  /** From here on absent if the worker does not answer. */
+  /** This and what follows are absent if the worker does not answer. */
   readonly version?: string | undefined;
   readonly sessions?: number | undefined;
   readonly requestsInFlight?: number | undefined;
@@ -24,7 +24,7 @@ interface WorkerRow extends Pick<WorkerSample, 'slot' | 'pid' | 'state' | 'healt
   readonly eventLoopDelayP99S: number | undefined;
 }
 
-/** Of one method or backend. */
+/** The load of one method or backend. */
 export interface LoadRow {
   readonly name: string;
   readonly requestsPerSecond: number;

@@ -32,12 +32,12 @@ export class Figures {
     );
   }
 
-  /** Of all series with these labels. */
+  /** The sum of all series with these labels. */
   sum(name: string, labels: Labels = {}): number {
     return this.#of(name, labels).reduce((total, { value }) => total + value, 0);
   }
 
-  /** In all series of the metric, sorted. */
+  /** The label's values in all series of the metric, sorted. */
   valuesOf(name: string, label: string): string[] {
     return [...new Set(this.#of(name, {}).flatMap(({ labels }) => labels[label] ?? []))].sort();
   }

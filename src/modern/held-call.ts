@@ -129,12 +129,12 @@ export class HeldCall {
   #state: State = 'served';
   /** Changed only here. */
   caller: CurrentCaller;
-  /** Not answered yet; by id. */
+  /** Questions without an answer yet, by id. */
   readonly #questions = new Map<string, Question>();
   #questionBytes = 0;
   #questionCount = 0;
   #round = 0;
-  #gathering: NodeJS.Timeout | undefined;
+  #gatherTimer: NodeJS.Timeout | undefined;
   #deadline: Deadline | undefined;
   /** The backend's answer and its HTTP status, if it came while no caller waited. */
   #answer: { readonly status: number; readonly message: Buffer } | undefined;
@@ -176,7 +176,7 @@ export class HeldCall {
   withdraw(id: Buffer): void {
     this.#forgetQuestion(id.toString());
     if (this.#questions.size > 0 || !this.#transition('asking', 'served')) return;
-    clearTimeout(this.#gathering);
+    clearTimeout(this.#gatherTimer);
   }
 
   /** Whether the address is of the last round, and no retry has continued the call since. */
@@ -222,7 +222,7 @@ export class HeldCall {
   }
 
   #gather(): void {
-    this.#gathering = setTimeout(() => this.#endRound(), HELD_GATHER_MS);
+    this.#gatherTimer = setTimeout(() => this.#endRound(), HELD_GATHER_MS);
   }
 
   #endRound(): void {
@@ -303,7 +303,7 @@ export class HeldCall {
   #end(): void {
     if (this.#state === 'over') return;
     this.#transition(this.#state, 'over');
-    clearTimeout(this.#gathering);
+    clearTimeout(this.#gatherTimer);
     this.#deadline?.cancel();
     this.#forgetQuestions();
     this.#answer = undefined;

@@ -36,7 +36,7 @@ interface ListenRequestPlan {
   readonly caller: Caller;
   readonly session: Session;
   readonly exchange: Exchange;
-  /** Of the caller's request, as JSON. */
+  /** The id of the caller's request, as JSON. */
   readonly idJson: string;
   readonly filter: ListenFilter;
   /** Reports list changes in the lease of the caller's other requests to the stream. @returns a function that ends this. */

@@ -186,7 +186,7 @@ export class ModernRules implements EraRules {
     return fault === undefined ? undefined : rpcErrors.headerMismatch(fault);
   }
 
-  get sentToken(): Buffer | undefined {
+  get sentProgressToken(): Buffer | undefined {
     return this.#ownId;
   }
 
@@ -234,7 +234,7 @@ export class ModernRules implements EraRules {
     return level === undefined || severityOf(level) >= wanted;
   }
 
-  withCallersToken(
+  withCallersProgressToken(
     bytes: Buffer,
     { progressTokenStart: start, progressTokenEnd: end }: BackendMessage,
   ): Buffer | undefined {

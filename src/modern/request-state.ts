@@ -20,7 +20,7 @@ export interface StateOrigin {
   readonly subject: string;
   readonly virtualHostId: string;
   readonly method: string;
-  /** Of the tool or prompt, or the resource's URI, as the caller has it. */
+  /** The tool's or prompt's name, or the resource's URI, as the caller has it. */
   readonly name: string;
   readonly argsHash: string;
   readonly headersHash: string;

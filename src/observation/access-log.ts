@@ -23,7 +23,7 @@ class LineShares {
   readonly #nowMs: () => number;
   #sinceMs = -Infinity;
   #left = 0;
-  /** By subject, in this interval. */
+  /** Lines that each subject has taken in this interval. */
   readonly #taken = new Map<string, number>();
   #refused = 0;
 
@@ -48,7 +48,7 @@ class LineShares {
     return true;
   }
 
-  /** Since the last call. */
+  /** How many lines were refused since the last call. */
   takeRefused(): number {
     const refused = this.#refused;
     this.#refused = 0;
@@ -60,7 +60,7 @@ interface RequestEnd {
   readonly durationMs: number;
   /** 0 if there was no answer. */
   readonly status: number;
-  /** Of the answer's body, handed over for sending. */
+  /** Bytes of the answer's body that were handed over for sending. */
   readonly bytes: number;
   readonly ending: ExchangeEnding;
 }
@@ -100,7 +100,7 @@ interface AnswerEntry {
 
 export class AccessLog {
   readonly #logger: Logger;
-  /** Not only refusals and failures. */
+  /** Whether successes are logged, too. */
   readonly logsAll: boolean;
   readonly #repeated: RepeatedLog;
 

@@ -37,9 +37,9 @@ export function validTraceState(text: string): string {
 export class RequestTrace {
   traceId = '';
   spanId = '';
-  /** Of the call to the backend; `''` if there was none. */
+  /** The id of the backend call's span; `''` if there was none. */
   backendSpanId = '';
-  /** Of the JSON-RPC request, as text. */
+  /** The JSON-RPC request's id, as text. */
   rpcId = '';
   readonly state: string;
   parent: TraceParent | undefined = undefined;
@@ -77,7 +77,7 @@ export class RequestTrace {
     this.isSampled = parent.isSampled;
   }
 
-  /** For a trace that is forwarded or exported. */
+  /** Called only for a trace that is forwarded or exported. */
   assignIds(): void {
     if (this.spanId !== '') return;
     this.traceId = this.parent?.traceId ?? traceIds.next().toString('hex');

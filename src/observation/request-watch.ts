@@ -30,7 +30,7 @@ export interface RefusalDetails {
   readonly refusal: Pick<Refusal, 'code' | 'status'>;
   /** Absent while unknown. */
   readonly subject?: string | undefined;
-  /** Not told to the caller. */
+  /** A reason that the caller is not told. */
   readonly cause?: string | undefined;
   /** Where it is why the request was refused. */
   readonly host?: string | undefined;
@@ -142,7 +142,7 @@ export class WatchedRequest implements ExchangeWatcher {
   outcome: RequestOutcome = 'ok';
   /** The code of a refusal or an error, the kind of a fault, or `''`. */
   detail: string | number = '';
-  /** By `performance.now()`; -1 before the outcome is known. */
+  /** In `performance.now()` time; -1 before the outcome is known. */
   answeredAtMs = -1;
   /** -1 if unknown. */
   backendMs = -1;

@@ -15,7 +15,7 @@ export interface Span {
   readonly state: string;
   readonly kind: 'server' | 'client';
   readonly name: string;
-  /** Since the epoch. */
+  /** In milliseconds since 1970. */
   readonly startMs: number;
   readonly endMs: number;
   readonly isError: boolean;
@@ -99,11 +99,11 @@ function nanoseconds(ms: number): string {
 
 /** Spans that wait for their collector. Beyond that, they are dropped and counted. */
 export const TRACE_SPANS_WAITING_MAX = 4_096;
-/** In one request. The others go in the next. */
+/** Spans in one request. The others go in the next. */
 export const TRACE_SPANS_AT_ONCE_MAX = 256;
 /** Time that spans wait for others, and pause after a failure. */
 export const TRACE_EXPORT_INTERVAL_MS = 1_000;
-/** For one request. After that, its spans are lost and counted. */
+/** Time for one request. After that, its spans are lost and counted. */
 export const TRACE_EXPORT_MS_MAX = 5_000;
 
 /** What became of spans. */

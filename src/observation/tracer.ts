@@ -87,7 +87,7 @@ export class Tracer {
     });
   }
 
-  /** Of both spans. */
+  /** The attributes that both spans have. */
   #attributesOf(request: WatchedRequest, { rpcId }: RequestTrace): string {
     const what = this.#whatOf(request);
     const { outcome, detail } = request;
@@ -100,7 +100,7 @@ export class Tracer {
     return `${what},${more}`;
   }
 
-  /** Of every call of the same tool. */
+  /** The attributes that all calls of the same tool have. */
   #whatOf({ method, backend, tool, prompt }: WatchedRequest): string {
     const key = `${method} ${backend} ${tool} ${prompt}`;
     const known = this.#known.get(key);
@@ -125,7 +125,7 @@ export class Tracer {
   }
 }
 
-/** Of the request's span alone. */
+/** The attributes that only the request's span has. */
 function ownAttributes({ exchange, caller }: WatchedRequest, status: number): string {
   const { requestId } = exchange.request;
   const json = attributesJson({

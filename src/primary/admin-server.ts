@@ -9,7 +9,7 @@ import { HostPolicy, limits } from '../shared/index.js';
 import { closeIdleForNew } from '../fair/index.js';
 import type { ReadinessReport } from './readiness.js';
 
-/** Of the body of a change. Beyond that, 400. */
+/** Largest body of a change. Beyond that, 400. */
 const ADMIN_BODY_CHARS_MAX = 1_024;
 
 /** For a monitor and several operators. Beyond that, the one that has been silent for longest is closed. */

@@ -34,7 +34,7 @@ export class HangWatch<Worker> {
   /** How long the primary has been awake. */
   #awakeMs = 0;
   #lookedAtMs: number;
-  /** By awake time. */
+  /** When each worker was last heard, by `#awakeMs`. */
   readonly #heardAtMs = new Map<Worker, number>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -104,7 +104,7 @@ export class Fleet {
   readonly #others = new Set<Slot>();
   readonly #figures: FleetFigures;
   readonly #views = new Views(sendToWorker);
-  readonly #forgetting = new WorkerPolls<void>();
+  readonly #forgetPolls = new WorkerPolls<void>();
   readonly #hangWatch: HangWatch<ChildProcess>;
   readonly #logger: Logger;
   readonly #bounds: FleetBounds;
@@ -140,7 +140,7 @@ export class Fleet {
         this.#hangWatch.leave(worker);
         this.#figures.onGone(worker);
         this.#views.onGone(worker);
-        this.#forgetting.onGone(worker);
+        this.#forgetPolls.onGone(worker);
       },
     };
     const { slotCount } = plan.start;
@@ -320,7 +320,7 @@ export class Fleet {
       case 'view':
         return this.#views.onAnswer(worker, message.ticket, message.answer);
       case 'forgotten':
-        return this.#forgetting.onAnswer(worker, message.ticket);
+        return this.#forgetPolls.onAnswer(worker, message.ticket);
       case 'start-failed':
       case 'left':
       case 'drained':
@@ -351,7 +351,7 @@ export class Fleet {
   /** Before a worker answers the write of a config, every worker drops what it keeps of the config, or is too slow. */
   async #forget(announcer: ChildProcess, { subject, ticket }: Extract<FromWorker, { kind: 'written' }>): Promise<void> {
     const workers = this.#servingWorkers();
-    const { silent } = await this.#forgetting.ask(workers, FORGET_MS_MAX, (worker, round) =>
+    const { silent } = await this.#forgetPolls.ask(workers, FORGET_MS_MAX, (worker, round) =>
       sendToWorker(worker, { kind: 'forget', subject, ticket: round }),
     );
     if (silent.size > 0) {

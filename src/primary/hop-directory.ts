@@ -12,7 +12,7 @@ import { exitStatus, limits, type Logger } from '../shared/index.js';
 /** 108 bytes with the final NUL (unix(7)). Beyond that, the primary does not start. */
 export const UNIX_SOCKET_PATH_BYTES_MAX = 107;
 
-/** To the socket that shows the use. Beyond that, a new one is closed. */
+/** Connections to the socket that shows that the directory is in use. Beyond that, a new one is closed. */
 const HOP_DIRECTORY_HOLDER_CONNECTIONS_MAX = 16;
 /** Directories that are inspected. Beyond that, the rest stay. */
 export const HOP_DIRECTORIES_SWEPT_MAX = 1_000;
@@ -21,7 +21,7 @@ const PREFIX = 'switchyard-';
 /** As mkdtemp(3) makes names. */
 const NAME = /^switchyard-[A-Za-z0-9]{6}$/;
 const HOLDER_SOCKET = 'primary.sock';
-/** Of 64-bit Linux (proc(5), kernel.pid_max). */
+/** The largest on 64-bit Linux (proc(5), kernel.pid_max). */
 const PROCESS_ID_MAX = 4_194_304;
 const ADVICE = 'set TMPDIR to a short path that is writable';
 

@@ -29,7 +29,7 @@ async function claim(address: ListenAddress): Promise<Server | undefined> {
   return holder.unref();
 }
 
-/** Also when one of them covers all addresses of the machine. */
+/** Also true when one of them covers all addresses of the machine. */
 export function isOverlapping(one: ListenAddress, other: ListenAddress): boolean {
   if (one.port !== other.port) return false;
   if (one.host === other.host) return true;
@@ -88,7 +88,7 @@ export async function claimAddresses(options: DataplaneOptions): Promise<Claimed
 
 /** Ports that are tried: one may be in use, or claimed by a gateway that does not listen yet. */
 const CHOICES_MAX = 16;
-/** With fewer ports, the system chooses. */
+/** With fewer ports to choose from, the system chooses. */
 const PORTS_MIN = 1_000;
 const OUTGOING_PORTS_PATH = '/proc/sys/net/ipv4/ip_local_port_range';
 

@@ -70,9 +70,9 @@ export class Reloads {
 
 export interface PrimaryEntry {
   readonly workerModule: URL;
-  /** Before Node.js in a worker's command. */
+  /** What precedes Node.js in a worker's command (`endWithParent`). */
   readonly launcher: readonly string[];
-  /** Of the bootstrap feature; `undefined` in a build without it. */
+  /** The module of the bootstrap feature; `undefined` in a build without it. */
   readonly bootstrapModule: string | undefined;
   readonly workerEnvironment: NodeJS.ProcessEnv;
   /** Reads the options again for a reload. Throws with a message for an operator. */

@@ -73,7 +73,7 @@ export interface WorkerPlan {
   /** Rejects with a message for an operator when workers should not open the store. */
   readonly checkStore: () => Promise<void>;
   readonly module: URL;
-  /** Before Node.js in a worker's command (`endWithParent`). */
+  /** What precedes Node.js in a worker's command (`endWithParent`). */
   readonly launcher: readonly string[];
   readonly environment: NodeJS.ProcessEnv;
   readonly start: Omit<StartMessage, 'kind' | 'slot'>;
@@ -90,7 +90,7 @@ export interface AskedWorker {
 }
 
 interface SlotObserver {
-  /** After each change of the slot's state. */
+  /** Called after each change of the slot's state. */
   onState(): void;
   /** Gets the messages that concern more than this slot. */
   onMessage(worker: ChildProcess, message: FromWorker): void;
@@ -279,7 +279,7 @@ export class Slot {
     if (this.#advance('stop')) this.#tellToStop(withinMs, farewellsMs);
   }
 
-  /** Without a message, and without a successor. */
+  /** Ends the worker without a message to it, and starts no other. */
   kill(): void {
     this.#advance('stop');
     this.#worker?.kill('SIGKILL');

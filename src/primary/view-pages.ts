@@ -20,7 +20,7 @@ export interface WorkerAnswer extends Omit<AskedWorker, 'worker'> {
 export class Views {
   readonly #send: (worker: ChildProcess, message: ToWorker) => void;
   readonly #answerMsMax: number;
-  readonly #rounds = new WorkerPolls<string>();
+  readonly #polls = new WorkerPolls<string>();
 
   constructor(send: (worker: ChildProcess, message: ToWorker) => void, answerMsMax: number = ADMIN_VIEW_MS_MAX) {
     this.#send = send;
@@ -29,9 +29,9 @@ export class Views {
 
   /** @returns `undefined` when too many questions are open. */
   async ask(question: ViewQuestion, asked: readonly AskedWorker[]): Promise<readonly WorkerAnswer[] | undefined> {
-    if (this.#rounds.count >= limits.adminViewsAtOnceMax) return undefined;
+    if (this.#polls.count >= limits.adminViewsAtOnceMax) return undefined;
     const workers = asked.flatMap(({ worker }) => worker ?? []);
-    const { answers } = await this.#rounds.ask(workers, this.#answerMsMax, (worker, ticket) =>
+    const { answers } = await this.#polls.ask(workers, this.#answerMsMax, (worker, ticket) =>
       this.#send(worker, { kind: 'view', ticket, question }),
     );
     return asked.map(({ worker, ...standing }) => {
@@ -42,11 +42,11 @@ export class Views {
 
   /** @param answer JSON. */
   onAnswer(worker: ChildProcess, ticket: number, answer: string): void {
-    this.#rounds.onAnswer(worker, ticket, answer);
+    this.#polls.onAnswer(worker, ticket, answer);
   }
 
   onGone(worker: ChildProcess): void {
-    this.#rounds.onGone(worker);
+    this.#polls.onGone(worker);
   }
 }
 

@@ -74,10 +74,10 @@ export class FleetFigures {
   readonly #send: (worker: ChildProcess, message: ToWorker) => void;
   readonly #bounds: FigureBounds;
   readonly #latest = new Map<ChildProcess, readonly Series[]>();
-  /** Of workers that have ended. */
+  /** The sums of workers that have ended. */
   readonly #retired = new SeriesSum();
   readonly #polls = new WorkerPolls<void>();
-  /** Under way, or recent enough to be reused. */
+  /** A gathering that is under way, or recent enough to be reused. */
   #gathered: Promise<GatheredFigures> | undefined;
 
   constructor(send: (worker: ChildProcess, message: ToWorker) => void, bounds: FigureBounds) {

@@ -12,7 +12,7 @@ const HEARTBEAT_MS_MAX = 2_500;
 /** So that one late heartbeat has no effect. */
 const HEARTBEATS_PER_HANG_TIMEOUT = 4;
 
-/** In ms. */
+/** The time between two heartbeats, in ms. */
 export function heartbeatPeriodMs(hangTimeoutMs: number): number {
   return Math.min(Math.max(1, Math.floor(hangTimeoutMs / HEARTBEATS_PER_HANG_TIMEOUT)), HEARTBEAT_MS_MAX);
 }

@@ -173,7 +173,7 @@ export class UnsolicitedMessages {
   #listeners: Map<UpstreamSession, BackendListener> | undefined;
   readonly #isLease: boolean;
   /** Runs while the client has no connection but may come back; then the backends' streams are closed. */
-  #lingering: Deadline | undefined;
+  #lingerDeadline: Deadline | undefined;
   #isOver = false;
 
   constructor(context: UpstreamContext, session: Session, memory: MessageBudget, adapter?: StreamAdapter) {
@@ -203,7 +203,7 @@ export class UnsolicitedMessages {
   /** The client's GET. @param position,first as for `SessionStream.open`. */
   open(exchange: Exchange, position?: number, first?: Buffer): void {
     if (exchange.isAborted) return exchange.reset();
-    this.#lingering?.cancel();
+    this.#lingerDeadline?.cancel();
     this.stream.open(exchange, position, first);
     if (!this.stream.isOpen) return;
     this.#session.upstreams.listChangeReporter.reportOn(this.stream);
@@ -337,16 +337,16 @@ export class UnsolicitedMessages {
   /** @param isForGood false if the client may open its stream here again. */
   end(isForGood = true): void {
     this.#isOver ||= isForGood;
-    this.#lingering?.cancel();
+    this.#lingerDeadline?.cancel();
     this.#closeAll();
     this.stream.end();
   }
 
   /** Listens for a little while longer, although the client does not. */
   #linger(forMs: number = BACKEND_STREAMS_LINGER_MS): void {
-    this.#lingering?.cancel();
+    this.#lingerDeadline?.cancel();
     if (this.#isOver) return;
-    this.#lingering = this.#context.deadlines.after(forMs, () => {
+    this.#lingerDeadline = this.#context.deadlines.after(forMs, () => {
       if (!this.stream.isOpen) this.#closeAll();
     });
   }

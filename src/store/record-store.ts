@@ -52,7 +52,7 @@ export interface StoredRecord {
 }
 
 export interface RecordChanges {
-  /** For the next `readChanges`. */
+  /** To be given to the next `readChanges`. */
   readonly position: string;
   /** Possibly repeated; `unknown` where any record may have been changed. */
   readonly keys: readonly string[] | 'unknown';

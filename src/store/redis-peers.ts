@@ -22,9 +22,9 @@ export class RedisPeers implements SessionPeers {
   cannotReceive = false;
   readonly #name = randomBytes(NAME_BYTES).toString('base64url');
   readonly #publish: (channel: string, message: string) => Promise<number>;
-  /** By `<peer> <number>`. */
+  /** Messages that await an acknowledgement, by `<peer> <number>`: what to call when it comes. */
   readonly #awaited = new Map<string, () => void>();
-  /** By `<sender> <number>`. */
+  /** Messages received lately, by `<sender> <number>`. */
   readonly #recent = new RecentMap<true>(SESSION_NOTICES_KEPT, Infinity, () => 0);
   #lastNumber = 0;
 
@@ -64,7 +64,7 @@ export class RedisPeers implements SessionPeers {
     });
     try {
       const count = await this.#publish(CHANNEL_PREFIX + listener, message);
-      // A process that cannot receive messages does not wait.
+      // A process that cannot receive messages would wait for nothing.
       return count === 0 || this.cannotReceive || (await acknowledged);
     } finally {
       clearTimeout(timer);

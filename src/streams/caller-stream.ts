@@ -48,7 +48,7 @@ export class CallerStream extends ReplayBuffer {
   /** Whether events wait, because the connection takes no more or a large event is being written. Changed only here. */
   isBlocked = false;
   #last: Buffer | undefined;
-  #sending: PieceSender | undefined;
+  #pieceSender: PieceSender | undefined;
   /** Whether events wait even if the connection would take them. */
   #isHeldBack = false;
   #isPrimed: boolean;
@@ -94,7 +94,7 @@ export class CallerStream extends ReplayBuffer {
   }
 
   protected override get isSending(): boolean {
-    return this.#sending !== undefined;
+    return this.#pieceSender !== undefined;
   }
 
   override isCompleteAt(position: number): boolean {
@@ -235,8 +235,8 @@ export class CallerStream extends ReplayBuffer {
     const exchange = this.#exchange;
     this.#exchange = undefined;
     this.isBlocked = false;
-    this.#sending?.cancel();
-    this.#sending = undefined;
+    this.#pieceSender?.cancel();
+    this.#pieceSender = undefined;
     this.onCut();
     if (exchange === undefined) return;
     exchange.onAbort = undefined;
@@ -284,14 +284,14 @@ export class CallerStream extends ReplayBuffer {
 
   #sendLarge(exchange: Exchange, head: string, parts: readonly Buffer[]): void {
     this.isBlocked = true;
-    this.#sending = new PieceSender(exchange, new EventPieces(parts, head), () => {
-      this.#sending = undefined;
+    this.#pieceSender = new PieceSender(exchange, new EventPieces(parts, head), () => {
+      this.#pieceSender = undefined;
       exchange.onDrain = () => this.#onDrain(exchange);
       this.isBlocked = false;
       this.onWritten();
       this.#pump();
     });
-    this.#sending.start();
+    this.#pieceSender.start();
   }
 
   #onAllWritten(): void {

@@ -1,6 +1,6 @@
-// The events of one stream that its client may still need: those written last, if it can come back for them, and those not written yet,
-// each at its position. They take memory while no connection is about to take them or, in a stream whose senders do not wait, while they
-// wait. Without room, newer events replace older ones. Hot path: a few stores per event.
+// The events of one stream that its client may still need, each at its position: those not written yet and, if the client can resume the
+// stream, those written last. Their memory is counted while no connection is about to take them and, where senders do not wait, while
+// events wait. Without room, newer events replace older ones. Hot path: a few stores per event.
 //
 //   first … written, and kept … next … unwritten … position
 import { ListNode } from '../fair/index.js';

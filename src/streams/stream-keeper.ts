@@ -24,7 +24,7 @@ export class StreamKeeper implements EventMemory {
   readonly #account: Account;
   readonly #deadlines: DeadlineWheel;
   readonly #options: AnswerOptions;
-  readonly #running = new ListNode();
+  readonly #runningStreams = new ListNode();
   readonly #delivered = new ListNode();
   readonly #undelivered = new ListNode();
   #deliveredCount = 0;
@@ -45,7 +45,7 @@ export class StreamKeeper implements EventMemory {
   }
 
   begin(stream: CallerStream): number {
-    this.#running.append(stream);
+    this.#runningStreams.append(stream);
     this.#beginSweeping();
     this.#lastNumber += 2;
     return this.#lastNumber;
@@ -75,7 +75,7 @@ export class StreamKeeper implements EventMemory {
   }
 
   find(number: number): CallerStream | undefined {
-    for (const list of [this.#running, this.#undelivered, this.#delivered]) {
+    for (const list of [this.#runningStreams, this.#undelivered, this.#delivered]) {
       for (let stream = list.previous; stream instanceof CallerStream; stream = stream.previous) {
         if (stream.number === number) return stream;
       }
@@ -106,7 +106,7 @@ export class StreamKeeper implements EventMemory {
 
   end(): void {
     this.#nextSweep?.cancel();
-    for (const list of [this.#running, this.#undelivered, this.#delivered]) while (this.#releaseFirst(list));
+    for (const list of [this.#runningStreams, this.#undelivered, this.#delivered]) while (this.#releaseFirst(list));
     this.give(this.#heldBytes);
     this.#isOver = true;
   }
@@ -145,7 +145,7 @@ export class StreamKeeper implements EventMemory {
     this.#releaseUntil(this.#delivered, nowMs - DELIVERED_STREAMS_KEPT_MS);
     this.#releaseUntil(this.#undelivered, nowMs - this.#options.resumptionTimeMs);
     let isEmpty = true;
-    for (const list of [this.#running, this.#delivered, this.#undelivered]) {
+    for (const list of [this.#runningStreams, this.#delivered, this.#undelivered]) {
       for (let stream = list.next; stream instanceof CallerStream; stream = stream.next) {
         stream.compact();
         isEmpty = false;

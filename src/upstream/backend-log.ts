@@ -43,11 +43,11 @@ export class BackendLog {
   readonly lastFaults = new LastFaults();
   readonly #logger: Logger;
   /** Unavailable backends, with the reason that was logged. */
-  readonly #reasons = new WeakMap<CompiledBackend, string>();
-  readonly #leftOut = new WeakMap<CompiledBackend, string>();
-  readonly #differing = new WeakSet<CompiledVirtualHost>();
+  readonly #loggedReasons = new WeakMap<CompiledBackend, string>();
+  readonly #loggedLeftOut = new WeakMap<CompiledBackend, string>();
+  readonly #loggedDiffering = new WeakSet<CompiledVirtualHost>();
   /** What was logged: `<reason> <origin>`. */
-  readonly #obstacles = new Set<string>();
+  readonly #loggedObstacles = new Set<string>();
   /** When a failed request was last logged, and how many have failed since. */
   readonly #failures = new WeakMap<CompiledBackend, { loggedAtMs: number; unloggedCount: number }>();
   readonly #nowMs: () => number;
@@ -84,14 +84,14 @@ export class BackendLog {
   /** Logged again only when the left-out tools have changed. */
   onToolsLeftOut(backend: CompiledBackend, tools: readonly string[]): void {
     const text = tools.join();
-    if (this.#leftOut.get(backend) === text) return;
-    this.#leftOut.set(backend, text);
+    if (this.#loggedLeftOut.get(backend) === text) return;
+    this.#loggedLeftOut.set(backend, text);
     this.#logger.warn({ ...logFieldsOf(backend), tools }, 'tools omitted from a list: their x-mcp-header is invalid');
   }
 
   onExtensionsDiffering(virtualHost: CompiledVirtualHost, extensions: readonly string[]): void {
-    if (this.#differing.has(virtualHost)) return;
-    this.#differing.add(virtualHost);
+    if (this.#loggedDiffering.has(virtualHost)) return;
+    this.#loggedDiffering.add(virtualHost);
     const meaning = 'backends declare different settings of extensions: clients get those of the first backend by name';
     this.#logger.warn({ virtualHost: virtualHost.id, extensions }, meaning);
   }
@@ -99,13 +99,13 @@ export class BackendLog {
   /** Logged once per origin: it cannot become reachable while this process runs. */
   #onObstacle(backend: CompiledBackend, reason: string): void {
     const text = `${reason} ${backend.target.origin}`;
-    if (this.#obstacles.has(text) || this.#obstacles.size >= BACKEND_OBSTACLES_LOGGED) return;
-    this.#obstacles.add(text);
+    if (this.#loggedObstacles.has(text) || this.#loggedObstacles.size >= BACKEND_OBSTACLES_LOGGED) return;
+    this.#loggedObstacles.add(text);
     this.#logger.warn({ ...logFieldsOf(backend), reason }, 'backend unavailable');
   }
 
   onAvailable(backend: CompiledBackend): void {
-    if (!this.#reasons.delete(backend)) return;
+    if (!this.#loggedReasons.delete(backend)) return;
     this.#logger.info(logFieldsOf(backend), 'backend available again');
   }
 
@@ -113,8 +113,8 @@ export class BackendLog {
     this.lastFaults.note(backend, fault, 'opening');
     const reason = loggedReason(fault);
     if (backend.obstacle !== undefined) return this.#onObstacle(backend, reason);
-    if (this.#reasons.get(backend) === reason) return;
-    this.#reasons.set(backend, reason);
+    if (this.#loggedReasons.get(backend) === reason) return;
+    this.#loggedReasons.set(backend, reason);
     this.#logger.warn({ ...logFieldsOf(backend), reason }, 'backend unavailable');
   }
 }

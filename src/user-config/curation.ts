@@ -2,7 +2,7 @@
 
 /** A config's entry for one tool or prompt. JSON-ready. */
 export interface CuratedEntry {
-  /** At the backend. */
+  /** The name that the backend uses. */
   readonly bareName: string;
   /** What callers use, without the prefix. */
   readonly name: string;
@@ -26,7 +26,7 @@ export interface CuratedItem {
 
 interface CuratedItems {
   readonly byBareName: ReadonlyMap<string, CuratedItem>;
-  /** By the name that callers use. */
+  /** All items, by the name that callers use. */
   readonly byName: ReadonlyMap<string, CuratedItem>;
   /** Bare names, normalized with `caseFolded`, of items that are hidden or have withheld arguments. */
   readonly guardedNames: ReadonlySet<string>;

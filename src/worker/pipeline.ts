@@ -398,7 +398,7 @@ export class Pipeline implements EdgeHandler {
     return { isTls: exchange.isTls, host: exchange.head.host, isHostTrusted };
   }
 
-  /** The same whether the virtual host exists or not; `''` stands for all of them. */
+  /** The path as requested, whether the virtual host exists or not; `''` for all virtual hosts together. */
   #resourcePath({ head: { virtualHostId = '' } }: EdgeExchange): string {
     return virtualHostId === '' ? '' : `${this.#parts.pathPrefix}/servers/${encodeURIComponent(virtualHostId)}/mcp`;
   }

@@ -1,6 +1,6 @@
-// Serves the requests of one turn of the event loop fairly by subject (fair/turn-scheduler.ts), because each takes up to a millisecond. A
-// waiting request counts as in flight if the limit allows; it is refused only when its turn comes, because notifications, responses and
-// the end of a session never are. Hot path: a comparison and a subtraction per request.
+// Serves the requests of one turn of the event loop fairly by subject (fair/turn-scheduler.ts), because each takes up to a millisecond.
+// A waiting request counts as in flight if the limit has room. If not, it waits uncounted, and may be refused at its turn: notifications,
+// responses and the end of a session never are. Hot path: a comparison and a subtraction per request.
 import type { Exchange } from '../exchange/index.js';
 import { type Account, type Accounts, FairQueueEntry, TurnScheduler } from '../fair/index.js';
 import { limits, refusals, type Refusal } from '../shared/index.js';

@@ -19,7 +19,7 @@ function messageOf(params: string): [Buffer, { paramsStart: number; paramsEnd: n
 }
 
 const ABSENT = { paramsStart: -1, paramsEnd: -1 };
-const NONE: RequestDetail = { tokenKey: undefined, mode: '', asksForTask: false, taskId: undefined };
+const NONE: RequestDetail = { progressKey: undefined, mode: '', asksForTask: false, taskId: undefined };
 
 function keyOf(id: string): string {
   return idKey(Buffer.from(id), 0, id.length);
@@ -28,8 +28,8 @@ function keyOf(id: string): string {
 t.test('progress token, mode, task and task id of a request are found in their places', async (t) => {
   for (const [params, detail] of [
     ['{}', {}],
-    ['{"_meta":{"progressToken":7}}', { tokenKey: keyOf('7') }],
-    ['{"_meta":{"progressToken":"a\\u0062"}}', { tokenKey: keyOf('"ab"') }],
+    ['{"_meta":{"progressToken":7}}', { progressKey: keyOf('7') }],
+    ['{"_meta":{"progressToken":"a\\u0062"}}', { progressKey: keyOf('"ab"') }],
     ['{"_meta":{"progressToken":true}}', {}],
     ['{"progressToken":7,"_meta":7}', {}],
     ['{"mode":"url","task":{}}', { mode: 'url', asksForTask: true }],
@@ -45,7 +45,7 @@ t.test('progress token, mode, task and task id of a request are found in their p
 t.test('what is too long counts as absent, but a request too large to be read may ask for a task', async (t) => {
   const id = `"${'i'.repeat(limits.backendRequestIdBytesMax - 2)}"`;
   const token = (text: string): unknown =>
-    readRequestDetail(...messageOf(`{"_meta":{"progressToken":${text}}}`)).tokenKey;
+    readRequestDetail(...messageOf(`{"_meta":{"progressToken":${text}}}`)).progressKey;
   t.equal(token(id), keyOf(id));
   t.equal(token(`"i${id.slice(1)}`), undefined);
   const task = 't'.repeat(limits.toolNameBytesMax);

@@ -27,7 +27,7 @@ export class BatchPart extends Exchange {
   #eventBytes = 0;
   /** Kept for a message that is too large to be parsed again for it. */
   #id: IdSpan | undefined;
-  /** Of a message or an event that is not complete yet. */
+  /** The pieces of a message or an event that is not complete yet. */
   #pieces: Buffer[] = [];
   #pieceBytes = 0;
 

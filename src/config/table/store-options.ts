@@ -90,7 +90,7 @@ export type RedisTls =
 /** Sentinels know the address of the Redis, also after a failover. */
 interface RedisSentinels {
   readonly sentinels: readonly ListenAddress[];
-  /** Of the Redis. */
+  /** The name by which the sentinels know the Redis. */
   readonly name: string;
   readonly username: string | undefined;
   readonly password: string | undefined;

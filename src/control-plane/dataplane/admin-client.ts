@@ -32,7 +32,7 @@ export interface DataplaneAnswers<Value> {
   readonly answered: readonly {
     /** The number of the dataplane in the order of addresses, from 1; `''` if there is only one. */
     readonly machine: string;
-    /** For admins only. */
+    /** Shown to admins only. */
     readonly address: string;
     readonly value: Value;
   }[];

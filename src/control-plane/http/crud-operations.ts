@@ -52,7 +52,7 @@ const conditionHeaders = {
     description: 'The `ETag` of what was read: the change is made only if nobody has made another one since.',
   },
 };
-const removals: readonly AnswerDescription[] = [
+const removalAnswers: readonly AnswerDescription[] = [
   { status: 204, description: 'It is gone.', contents: [] },
   { status: 202, contents: [], ...unpublishedAnswer },
 ];
@@ -126,7 +126,7 @@ export function crudOperations<Entity extends { readonly id: string; readonly na
       },
     },
     remove: {
-      ...{ role: 'editor', isAudited: true, headers: conditionHeaders, answers: removals, refusals: [404, 412] },
+      ...{ role: 'editor', isAudited: true, headers: conditionHeaders, answers: removalAnswers, refusals: [404, 412] },
       handle: async (parts, request, _reply, change) => kind.remove(parts, pathParameter(request, noun), change),
     },
   };

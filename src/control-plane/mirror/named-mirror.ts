@@ -88,7 +88,7 @@ export abstract class NamedMirror<Row extends { readonly id: string; readonly na
     this.#names.splice(index, 1);
   }
 
-  /** Of the first row whose name equals this row's or follows it. */
+  /** The index of the first row whose name equals this row's or follows it. */
   #indexOf({ name }: Row): number {
     const folded = name.toLowerCase();
     return this.#firstIndexWhere((each) => each >= folded);

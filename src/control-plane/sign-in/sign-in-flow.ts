@@ -122,7 +122,7 @@ export class SignInFlow {
   readonly #means: SignInMeans;
   readonly #pending: PendingSignIns;
   readonly #issuer: URL;
-  /** By IP address of the browser. */
+  /** Sign-ins under way, by the browser's IP address. */
   readonly #underWay = new Quota(limits.signInsAtOnceMax);
 
   constructor(options: SignInOptions, means: SignInMeans) {

@@ -91,7 +91,7 @@ export class Names {
   readonly #nowMs: () => number;
   readonly #nameServers: readonly string[] | undefined;
   readonly #entries = new Map<string, Entry>();
-  readonly #asking: Quota;
+  readonly #lookUpQuota: Quota;
   readonly #queue = new FairQueue<{ readonly entry: Entry; readonly subject: string }>();
   #resolver: { readonly queries: Resolver; readonly servers: string } | undefined;
 
@@ -104,7 +104,7 @@ export class Names {
     const settingsPath = options.resolverSettingsPath ?? '/etc/resolv.conf';
     this.#resolverSettings = this.#watch(settingsPath, parseResolverSettings);
     const { lookUpsMax = 16_384, lookUpsPerSubjectMax } = options;
-    this.#asking = new Quota(lookUpsMax, lookUpsPerSubjectMax);
+    this.#lookUpQuota = new Quota(lookUpsMax, lookUpsPerSubjectMax);
   }
 
   /** The outcome without a query; `undefined` if the name has to be looked up. */
@@ -190,14 +190,14 @@ export class Names {
   /** Starts the look-up, or queues it. @returns the fault if neither is possible. */
   #ask(entry: Entry, subject: string): NameFault | undefined {
     if (entry.queuedFor.has(subject)) return undefined;
-    if (this.#asking.tryTake(subject)) {
+    if (this.#lookUpQuota.tryTake(subject)) {
       this.#start(entry, subject);
       return undefined;
     }
     const queueEntry = this.#queue.add(subject, { entry, subject });
     if (!(queueEntry instanceof FairQueueEntry)) return queueEntry === 'subjectMax' ? 'share-used' : 'busy';
     entry.queuedFor.add(subject);
-    if (this.#asking.isUsedUpBy(subject)) this.#queue.pause(subject);
+    if (this.#lookUpQuota.isUsedUpBy(subject)) this.#queue.pause(subject);
     // If there are old addresses, callers do not wait long for a turn, either.
     if (this.#oldAddresses(entry) === undefined) return undefined;
     const serveIfQueued = (): unknown => entry.queuedFor.has(subject) && this.#serveStale(entry);
@@ -229,16 +229,17 @@ export class Names {
   }
 
   #release(subject: string): void {
-    this.#asking.give(subject);
+    this.#lookUpQuota.give(subject);
     this.#queue.resume(subject);
-    while (this.#asking.hasRoom) {
+    while (this.#lookUpQuota.hasRoom) {
       const next = this.#queue.take();
       if (next === undefined) return;
       next.entry.queuedFor.delete(next.subject);
       // Another subject may have looked the name up, or the waiters may have left or have old addresses.
       const isWanted = next.entry.waits.isLinked || next.entry.isSilent;
-      if (isWanted && !next.entry.isAsking && this.#asking.tryTake(next.subject)) this.#start(next.entry, next.subject);
-      if (this.#asking.isUsedUpBy(next.subject)) this.#queue.pause(next.subject);
+      if (isWanted && !next.entry.isAsking && this.#lookUpQuota.tryTake(next.subject))
+        this.#start(next.entry, next.subject);
+      if (this.#lookUpQuota.isUsedUpBy(next.subject)) this.#queue.pause(next.subject);
     }
   }
 

@@ -17,7 +17,7 @@ export interface AskedRequest {
   readonly backendId: Buffer;
   readonly asksForTask: boolean;
   /** The key of the request's progress token, if known. */
-  readonly tokenKey?: string | undefined;
+  readonly progressKey?: string | undefined;
 }
 
 /** Of the random tag of the issuing process: four characters in base64url. */

@@ -146,16 +146,16 @@ export class BackendRequests {
       return;
     }
     const detail = readRequestDetail(bytes, message);
-    const { tokenKey, asksForTask } = detail;
+    const { progressKey, asksForTask } = detail;
     const taskEdits = this.#taskEdits(upstream, bytes, message);
     const unoffered = this.#notOffered(message.method, upstream, detail);
-    const error = unoffered ?? stream.askingObstacle ?? this.#noRoomFor(upstream, backendId.length, tokenKey);
+    const error = unoffered ?? stream.askingObstacle ?? this.#noRoomFor(upstream, backendId.length, progressKey);
     if (unoffered !== undefined) stream.onUnoffered?.(message.method, detail.mode);
     if (error !== undefined || taskEdits === undefined) {
       upstream.answerInstead(backendId, error ?? errorsToBackends.taskAmbiguous, metadata);
       return;
     }
-    const request = this.#begin(stream, { upstream, backendId, tokenKey, asksForTask }, metadata, undefined);
+    const request = this.#begin(stream, { upstream, backendId, progressKey, asksForTask }, metadata, undefined);
     const { id } = request;
     const edits = [{ start: idStart, end: idEnd, putIn: id }, ...taskEdits];
     stream.ask(id, partsOf(bytes, edits), (error) => this.#onLost(request, error));
@@ -173,14 +173,14 @@ export class BackendRequests {
     { method, params, mode }: InputQuestion,
     onInput: InputHandler,
   ): RpcError | undefined {
-    const detail = { tokenKey: undefined, asksForTask: false, taskId: undefined, mode };
+    const detail = { progressKey: undefined, asksForTask: false, taskId: undefined, mode };
     const isInput = INPUT_METHODS.has(method);
     const unoffered = isInput
       ? this.#notOffered(method, upstream, detail)
       : errorsToBackends.methodNotSupported(method);
     const error = unoffered ?? stream.askingObstacle ?? this.#noRoomFor(upstream, 0, undefined);
     if (error !== undefined) return error;
-    const asked = { upstream, backendId: NO_ID, tokenKey: undefined, asksForTask: false };
+    const asked = { upstream, backendId: NO_ID, progressKey: undefined, asksForTask: false };
     const request = this.#begin(stream, asked, metadata, onInput);
     const head = `,"method":${JSON.stringify(method)}${params.length === 0 ? '' : ',"params":'}`;
     const parts = [BEFORE_ID, request.id, Buffer.from(head), params, CLOSE];
@@ -221,11 +221,11 @@ export class BackendRequests {
   }
 
   #pass(request: ExchangeRequest, message: AnswerSpans, asked: AskedRequest): void {
-    const { upstream, backendId, asksForTask, tokenKey } = asked;
+    const { upstream, backendId, asksForTask, progressKey } = asked;
     const { body } = request;
     const { idStart: start, idEnd: end } = message;
     const taskId = asksForTask ? readCreatedTask(body) : undefined;
-    if (taskId !== undefined) this.#clientTasks.note(taskId, upstream, tokenKey);
+    if (taskId !== undefined) this.#clientTasks.note(taskId, upstream, progressKey);
     // The exchange ends at once, and no longer counts the body.
     const { requestBytes } = this.#plan.account;
     requestBytes.take(body.length);
@@ -238,11 +238,11 @@ export class BackendRequests {
   onProgress(exchange: Exchange, message: ClientMessage): void {
     const { body } = exchange.request;
     // A large one is dropped: its memory would not be counted while it waits.
-    const tokenKey = body.length < limits.countedFromBytes ? readProgressKey(body, message) : undefined;
-    if (tokenKey === undefined) return;
-    const [request, ...others] = [...this.#open.values()].filter((open) => open.tokenKey === tokenKey);
+    const progressKey = body.length < limits.countedFromBytes ? readProgressKey(body, message) : undefined;
+    if (progressKey === undefined) return;
+    const [request, ...others] = [...this.#open.values()].filter((open) => open.progressKey === progressKey);
     if (others.length > 0) return;
-    if (request === undefined) this.#notify(this.#clientTasks.ownerOfToken(tokenKey), exchange, message);
+    if (request === undefined) this.#notify(this.#clientTasks.ownerOfProgress(progressKey), exchange, message);
     else if (request.upstream.record === request.askedIn) this.#notify(request.upstream, exchange, message);
   }
 
@@ -287,14 +287,14 @@ export class BackendRequests {
     metadata: RequestMetadata,
     onInput: InputHandler | undefined,
   ): AwaitedAnswer {
-    const { upstream, backendId, asksForTask, tokenKey } = asked;
+    const { upstream, backendId, asksForTask, progressKey } = asked;
     const id = this.ids.next(asked);
     const key = idKey(id, 0, id.length);
     const request: AwaitedAnswer = {
       upstream,
       backendId,
       asksForTask,
-      tokenKey,
+      progressKey,
       id,
       key,
       askedIn: upstream.record,
@@ -302,7 +302,7 @@ export class BackendRequests {
       stream,
       metadata,
       onInput,
-      bytes: bytesOf(backendId.length, tokenKey),
+      bytes: bytesOf(backendId.length, progressKey),
       deadline: this.#plan.deadlines.after(this.#plan.answerTimeoutMs, () => this.#onTimeUp(request)),
     };
     this.#open.set(key, request);
@@ -359,9 +359,9 @@ export class BackendRequests {
   }
 
   /** @returns why one more request cannot be sent, if so. */
-  #noRoomFor(upstream: UpstreamSession, idBytes: number, tokenKey: string | undefined): RpcError | undefined {
+  #noRoomFor(upstream: UpstreamSession, idBytes: number, progressKey: string | undefined): RpcError | undefined {
     if (idBytes > limits.backendRequestIdBytesMax) return errorsToBackends.idTooLong;
-    if (!this.#plan.memory.hasRoomFor(bytesOf(idBytes, tokenKey))) return errorsToBackends.tooManyPending;
+    if (!this.#plan.memory.hasRoomFor(bytesOf(idBytes, progressKey))) return errorsToBackends.tooManyPending;
     let openCount = 0;
     for (const request of this.#open.values()) if (request.upstream === upstream) openCount += 1;
     return openCount < limits.backendRequestsOpenMax ? undefined : errorsToBackends.tooManyPending;
@@ -426,8 +426,8 @@ function tellAsker({ upstream, askedIn, backendId, metadata, onInput }: AwaitedA
 }
 
 /** The id is kept four times: alone, in ours, and in both keys. */
-function bytesOf(idBytes: number, tokenKey: string | undefined): number {
-  return BACKEND_REQUEST_BYTES_EACH + 6 * idBytes + 2 * (tokenKey?.length ?? 0);
+function bytesOf(idBytes: number, progressKey: string | undefined): number {
+  return BACKEND_REQUEST_BYTES_EACH + 6 * idBytes + 2 * (progressKey?.length ?? 0);
 }
 
 /** Of the client's response; `undefined` for an error, or several results. */

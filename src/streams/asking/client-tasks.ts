@@ -9,7 +9,7 @@ export const CLIENT_TASK_BYTES_EACH = 192;
 interface ClientTask {
   readonly upstream: UpstreamSession;
   /** Key of the request's progress token, used until the task ends. */
-  readonly tokenKey: string | undefined;
+  readonly progressKey: string | undefined;
   readonly bytes: number;
 }
 
@@ -21,16 +21,16 @@ export class ClientTasks {
     this.#memory = memory;
   }
 
-  note(taskId: string, upstream: UpstreamSession, tokenKey: string | undefined): void {
+  note(taskId: string, upstream: UpstreamSession, progressKey: string | undefined): void {
     this.#forget(taskId);
-    const bytes = CLIENT_TASK_BYTES_EACH + 2 * (taskId.length + (tokenKey?.length ?? 0));
+    const bytes = CLIENT_TASK_BYTES_EACH + 2 * (taskId.length + (progressKey?.length ?? 0));
     for (const oldestId of this.#tasks.keys()) {
       if (this.#tasks.size < CLIENT_TASKS_MAX) break;
       this.#forget(oldestId);
     }
     if (!this.#memory.hasRoomFor(bytes)) return;
     this.#memory.keep(bytes);
-    this.#tasks.set(taskId, { upstream, tokenKey, bytes });
+    this.#tasks.set(taskId, { upstream, progressKey, bytes });
   }
 
   ownerOf(taskId: string): UpstreamSession | undefined {
@@ -38,8 +38,8 @@ export class ClientTasks {
   }
 
   /** `undefined` also if two tasks have the same token. */
-  ownerOfToken(tokenKey: string): UpstreamSession | undefined {
-    const [task, ...others] = [...this.#tasks.values()].filter((candidate) => candidate.tokenKey === tokenKey);
+  ownerOfProgress(progressKey: string): UpstreamSession | undefined {
+    const [task, ...others] = [...this.#tasks.values()].filter((candidate) => candidate.progressKey === progressKey);
     return others.length === 0 ? task?.upstream : undefined;
   }
 

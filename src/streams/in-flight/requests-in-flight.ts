@@ -99,7 +99,7 @@ export abstract class RequestInFlight extends ListNode {
   takeProgress?(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean;
 
   /** `ambiguousIdKey` of the progress token, if any. */
-  get ambiguousTokenKey(): string | undefined {
+  get ambiguousProgressKey(): string | undefined {
     return undefined;
   }
 
@@ -193,7 +193,7 @@ export class RequestsInFlight extends ListNode {
     if (progressTokenStart === -1) return;
     const likeness = ambiguousIdKey(bytes, progressTokenStart, progressTokenEnd);
     for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next)
-      if (work.ambiguousTokenKey === likeness) yield work;
+      if (work.ambiguousProgressKey === likeness) yield work;
   }
 
   /** The stream of the only request during which the backend can be asking; `undefined` if there are several. */

@@ -179,8 +179,8 @@ export class HopExchange extends Exchange implements HopStream {
     this.tellDone(this.#status, this.#answerBytes, 'cut');
   }
 
-  override countInPieces(bytes: number): void {
-    if (this.#state === 'streaming') this.#answerMemory().countInPieces(bytes);
+  override countSentInPieces(bytes: number): void {
+    if (this.#state === 'streaming') this.#answerMemory().countSentInPieces(bytes);
   }
 
   #onCredit(creditBytes: number): void {

@@ -39,7 +39,7 @@ export class Hops {
   readonly #directory: string;
   readonly #secret: Uint8Array;
   readonly #logger: Logger;
-  /** By owner slot. */
+  /** Links to the owners of sessions, by the owner's slot. */
   readonly #links = new Map<number, HopLink>();
   /** Links to owners that have been replaced, until these links close. */
   #replacedLinks: HopLink[] = [];

@@ -56,9 +56,9 @@ t.test('a progress token belongs to the one task that has it', (t) => {
   const tasks = new ClientTasks(new BoundedShare(Infinity));
   tasks.note('a', one, '7');
   tasks.note('b', two, '8');
-  t.equal(tasks.ownerOfToken('7'), one);
-  t.equal(tasks.ownerOfToken('9'), undefined);
+  t.equal(tasks.ownerOfProgress('7'), one);
+  t.equal(tasks.ownerOfProgress('9'), undefined);
   tasks.note('c', two, '7');
-  t.equal(tasks.ownerOfToken('7'), undefined, 'two tasks share it');
+  t.equal(tasks.ownerOfProgress('7'), undefined, 'two tasks share it');
   t.end();
 });
