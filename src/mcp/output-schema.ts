@@ -43,7 +43,8 @@ const WORDS: readonly Word[] = [
     begins: '[-\\d]',
     accepts: (value) => typeof value === 'number',
   },
-  { words: 'format $id', begins: '"', accepts: isText },
+  { words: 'format', begins: '"', accepts: isText },
+  { words: '$id', accepts: isText },
   { words: 'uniqueItems', begins: '[tf]', accepts: (value) => typeof value === 'boolean' },
   { words: 'required', begins: '\\[', accepts: Array.isArray },
   { words: 'enum', begins: '\\[\\s*[^\\]\\s]', accepts: (value) => Array.isArray(value) && value.length > 0 },
@@ -75,6 +76,7 @@ const WORDS: readonly Word[] = [
   },
   { words: '$ref', accepts: isText },
   { words: '$anchor $dynamicAnchor', accepts: isName },
+  { words: '$async', begins: 'f', accepts: (value) => value === false },
   // A word of OpenAPI, valid only beside a type.
   {
     words: 'nullable',
@@ -90,11 +92,13 @@ const DOUBTS = WORDS.map(({ words, begins }) => {
   const names = words.replaceAll('$', '\\$').replaceAll(' ', '|');
   return `(?:${names})"\\s*:${begins === undefined ? '' : `(?!\\s*${begins})`}`;
 });
+/** A letter or `$` that is escaped: nobody needs that, and it may be part of a word. */
+const ESCAPED = '\\\\u00(?:24|[46][1-9a-fA-F]|[57][\\daA])';
 /** Any of these words, and `null`, which may stand where a schema belongs. */
-const DOUBTFUL = new RegExp(`"(?:${DOUBTS.join('|')})|[:[,]\\s*null`);
+const DOUBTFUL = new RegExp(`"(?:${DOUBTS.join('|')})|[:[,]\\s*null|${ESCAPED}`);
 
 /** With names of its own, a schema may be referred to in other ways than by its place. */
-const HAS_NAMES = /"\$(?:id|anchor)"/;
+const HAS_NAMES = new RegExp(`"\\$(?:id|anchor|dynamicAnchor)"|${ESCAPED}`);
 
 /** Whether a schema may not compile, by its words; few may not. @param text as JSON. */
 export function isDoubtful(text: Buffer): boolean {
@@ -105,7 +109,8 @@ export function isDoubtful(text: Buffer): boolean {
 export function isCompilable(text: Buffer, budget: SchemaBudget): boolean {
   const json = text.toString();
   const root: unknown = JSON.parse(json);
-  const hasNames = HAS_NAMES.test(json);
+  const anchors = HAS_NAMES.test(json) ? anchorsIn(root) : NO_ANCHORS;
+  if (anchors === undefined) return false;
   const seen = new Set<unknown>([true, false, root]);
   // The loop also visits the schemas that it adds.
   for (const schema of seen) {
@@ -120,7 +125,7 @@ export function isCompilable(text: Buffer, budget: SchemaBudget): boolean {
       }
       if (!word.accepts(value, schema, budget)) return false;
       for (const inner of word.schemasIn?.(value) ?? NONE) seen.add(inner);
-      if (name === '$ref' && !hasNames) seen.add(referredTo(root, value));
+      if (name === '$ref') seen.add(referredTo(root, anchors, value));
     }
   }
   return true;
@@ -157,12 +162,49 @@ function isExpression(pattern: string): boolean {
   }
 }
 
+type Anchors = ReadonlyMap<string, unknown>;
+const NO_ANCHORS: Anchors = new Map();
+const ID = /^(?:[a-z][-+.a-z\d]*:[-\w.~/?&=:@+,]*|[-\w.~/?&=]*)#?$/i;
+const marked = (words: string): object => Object.fromEntries(words.split(' ').map((word) => [word, true]));
+/** Where a validator looks for names. Like it, this is searched with `in`, which also finds `constructor`. */
+const LISTS = marked('items allOf anyOf oneOf');
+const MAPS = marked('$defs definitions properties patternProperties dependencies');
+const DATA = marked(
+  'default enum const required maximum minimum exclusiveMaximum exclusiveMinimum multipleOf maxLength minLength pattern format ' +
+    'maxItems minItems uniqueItems maxProperties minProperties',
+);
+
+/**
+ * A validator finds names also where it reads no schema, and keeps ids for all schemas of a list: an id inside of a schema may be the one of another
+ * backend's.
+ * @returns the schemas with anchors, by reference; `undefined` where names are not accepted.
+ */
+function anchorsIn(root: unknown): Anchors | undefined {
+  const anchors = new Map<string, unknown>();
+  const schemas = [root];
+  for (const schema of schemas) {
+    if (!isObject(schema)) continue;
+    const { $id, $anchor, $dynamicAnchor } = schema;
+    if (isText($id) && (schema !== root || !ID.test($id))) return undefined;
+    for (const anchor of schema === root ? [] : [$anchor, $dynamicAnchor].filter(isText)) {
+      if (!isName(anchor) || anchors.has(`#${anchor}`)) return undefined;
+      anchors.set(`#${anchor}`, schema);
+    }
+    for (const [name, value] of Object.entries(schema))
+      if (Array.isArray(value) ? name in LISTS : name in MAPS)
+        for (const each of all(value ?? NONE)) schemas.push(each);
+      else if (!(name in DATA)) schemas.push(value);
+  }
+  return anchors;
+}
+
 /** Every validator has the schema of schemas, which allows anything here. */
 const SCHEMA_OF_SCHEMAS = /^http:\/\/json-schema\.org\/draft-07\/schema#?$/;
 
 /** @returns `undefined` for nothing. */
-function referredTo(root: unknown, reference: unknown): unknown {
+function referredTo(root: unknown, anchors: Anchors, reference: unknown): unknown {
   if (typeof reference !== 'string') return undefined;
+  if (anchors.has(reference)) return anchors.get(reference);
   if (SCHEMA_OF_SCHEMAS.test(reference)) return true;
   if (reference === '') return root;
   const [document, ...path] = reference.split('/');

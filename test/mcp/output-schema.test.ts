@@ -36,6 +36,21 @@ const SCHEMAS: Readonly<Record<string, Schema>> = {
   'a definition that refers to itself': within({ $ref: '#/$defs/self' }, { $defs }),
   'a wrong definition that nothing refers to': within({ pattern: 'x' }, { $defs }),
   'a reference by name': within({ $ref: '#A' }, { $defs: { a: { $anchor: 'A' } } }),
+  'a reference by name to nowhere': within({ $ref: '#B' }, { $defs: { a: { $anchor: 'A' } } }),
+  'a reference to nowhere, in a schema with an id': within({ $ref: '#/nowhere' }, { $id: 'http://example.test/a' }),
+  'a reference within a schema with an id': within({ $ref: '#/$defs/a~1b' }, { $id: 'http://example.test/a', $defs }),
+  'an id twice': within({}, { $defs: { a: { $id: 'x' }, b: { $id: 'x', type: 'string' } } }),
+  'an id that is no address': within({ $ref: '#/$defs/self' }, { $id: '%', $defs }),
+  'an anchor twice': within({}, { $defs: { a: { $anchor: 'x' }, b: { $anchor: 'x' } } }),
+  'a wrong anchor where no schema is read': within({ anything: { $anchor: '1 ' } }),
+  'ids that are data': within({ default: { $id: 'x' }, enum: [{ $id: 'x' }] }),
+  'the id of the schema of schemas': within({ $id: 'http://json-schema.org/draft-07/schema' }),
+  'what is checked later': within(
+    { $ref: '#/$defs/a' },
+    { $defs: { a: { $async: true, not: { $ref: '#/$defs/a' } } } },
+  ),
+  'a reference to a name in data': within({ $ref: '#A' }, { default: { $anchor: 'A' }, list: [{ $anchor: 'A' }] }),
+  'a reference to a definition’s own name': within({ $ref: '#A' }, { $defs: { $anchor: 'A' } }),
   'a pattern': within({ pattern: '^\\p{L}+$' }, { patternProperties: { '^x-': {} } }),
   'words that are data': within({ default: { type: 'any', $ref: '#/x' }, enum: [{ pattern: '(' }] }),
   'words of OpenAPI': within({ type: 'string', nullable: true, discriminator: {}, xml: {}, example: 1 }),
@@ -92,6 +107,33 @@ t.test('classes of Unicode are compiled up to a number of them, since each takes
   );
   t.ok(classes.length > right.length, 'beyond that, a pattern is taken to be wrong');
 });
+
+t.test('escapes in a word hide nothing', async (t) => {
+  for (const schema of [within({ pattern: '(' }), within({ $ref: '#/gone' }), within({ contains: 'x' })])
+    for (const word of ['pattern', '$ref', 'contains'])
+      for (const character of word) {
+        const escaped = `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+        const json = JSON.stringify(schema).replace(word, word.replace(character, escaped));
+        const text = Buffer.from(json);
+        t.ok(isDoubtful(text) && !isCompilable(text, { unicodeClasses: new Map() }), json);
+      }
+});
+
+t.test(
+  'an id within a schema is refused: it may be the one of another tool, whose schema would not compile then',
+  async (t) => {
+    const [one, other] = [
+      within({}, { $id: 'http://example.test/a' }),
+      within({ $id: 'http://example.test/a', type: 'null' }),
+    ];
+    const validator = new AjvJsonSchemaValidator();
+    t.same(
+      [one, other].map((schema) => isCompilable(Buffer.from(JSON.stringify(schema)), { unicodeClasses: new Map() })),
+      [true, false],
+    );
+    t.same([doesCompile(validator, one), doesCompile(validator, other)], [true, false]);
+  },
+);
 
 t.test('nothing that a backend writes as a schema throws', async (t) => {
   const odd: readonly unknown[] = [null, 0, '', 'x', [], [[]], {}, { toString: null }, { $ref: {} }, true];
