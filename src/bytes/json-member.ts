@@ -233,7 +233,7 @@ export function stringValue(bytes: Buffer, start: number, end: number): string {
 
 const scanner = new JsonScanner();
 
-/** With quotes. @param end after the last byte. */
+/** A string includes its quotes. `end` is after the last byte. */
 interface TokenSpan {
   readonly start: number;
   readonly end: number;

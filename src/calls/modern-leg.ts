@@ -207,7 +207,7 @@ export class ModernLeg {
     this.#isAsking = false;
     const parts: Buffer[] = [];
     for (const [index, answer] of answers.entries()) parts.push(index === 0 ? RESPONSES : COMMA, answer);
-    if (answers.length > 0) parts.push(CLOSE);
+    if (answers.length > 0) parts.push(END_BRACE);
     if (requestState !== undefined) parts.push(...(answers.length > 0 ? [COMMA] : []), STATE, requestState);
     this.#round = { id: this.#plan.context.ids.next(), members: Buffer.concat(parts) };
     this.#owner.onInputObtained();
@@ -245,7 +245,7 @@ const RESPONSES = Buffer.from('"inputResponses":{');
 const STATE = Buffer.from('"requestState":');
 const COMMA = Buffer.from(',');
 const COLON = Buffer.from(':');
-const CLOSE = Buffer.from('}');
+const END_BRACE = Buffer.from('}');
 
 /** Legacy clients want an `elicitationId` with each URL; modern backends give none. */
 function paramsOf({ method, mode, params, hasElicitationId }: InputRequest): Buffer {

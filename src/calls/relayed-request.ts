@@ -98,7 +98,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   #modern: ModernLeg | undefined;
   /** The client has yet to answer something that the backend has asked. */
   #isAsking = false;
-  /** The same for a question on the backend's own stream, which may belong to any call. */
+  /** The client has yet to answer a question on the backend's own stream. It may belong to any call. */
   #isExcused = false;
   #argumentScan: Scan | undefined;
   #cancelDeadline: Deadline | undefined;

@@ -201,11 +201,11 @@ export class UserTokens {
     for (;;) {
       try {
         const stored = await grants.replace(key, bytes, next);
-        if (stored !== undefined) return this.#succeed(key, stored.grant);
+        if (stored !== undefined) return this.#onSuccess(key, stored.grant);
         const read = await grants.read(key);
         // Meanwhile the user has disconnected or consented again, or an earlier write has succeeded unconfirmed.
         if (read.kind === 'missing') return consent;
-        if (read.kind === 'found') return this.#succeed(key, read.grant);
+        if (read.kind === 'found') return this.#onSuccess(key, read.grant);
       } catch (error) {
         if (this.#clock.nowMs() > giveUpAtMs) throw error;
       }
@@ -223,7 +223,7 @@ export class UserTokens {
     return secretOfClient(this.#means.secrets, client, auth.client_secret, tokenEndpoint, origin);
   }
 
-  #succeed(key: string, grant: UserGrant): readonly string[] {
+  #onSuccess(key: string, grant: UserGrant): readonly string[] {
     const renewals = this.#renewalsOf(key);
     renewals.fault = undefined;
     renewals.backoff.reset();

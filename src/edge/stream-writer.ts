@@ -18,7 +18,7 @@ export class StreamWriter {
   /** Waits until the library takes more. */
   #rest: Uint8Array = NO_BYTES;
   #isBlocked = false;
-  /** Over a hop, an event may arrive in parts. */
+  /** Whether the last event is whole: over a hop, an event may arrive in parts. */
   #isBetweenEvents = true;
   #writtenBytes = 0;
 

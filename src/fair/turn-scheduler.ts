@@ -10,7 +10,7 @@ import { limits } from '../shared/index.js';
 import { FairQueueEntry, FairQueue, type QueueBounds } from './fair-queue.js';
 import type { ShareBound } from './share.js';
 
-/** Requests that are resumed between two readings of the clock after a common wait. */
+/** Requests that waited for the same event: so many are resumed before the clock is read again. */
 const WOKEN_UNTIMED_MAX = 64;
 
 /** The time for tasks that pass late is so many times `turnMs`. */

@@ -218,10 +218,10 @@ const ICON = object(
   { src: TEXT, mimeType: TEXT, sizes: listOf((size) => typeof size === 'string'), theme: oneOf('light', 'dark') },
   { needs: 'src' },
 );
-const SHOWN = { title: TEXT, description: TEXT, icons: shape(ARRAY_KIND, { each: ICON }), _meta: OBJECT };
+const SHOWN_MEMBERS = { title: TEXT, description: TEXT, icons: shape(ARRAY_KIND, { each: ICON }), _meta: OBJECT };
 const HINTS = { readOnlyHint: FLAG, destructiveHint: FLAG, idempotentHint: FLAG, openWorldHint: FLAG };
 const TOOL = {
-  ...SHOWN,
+  ...SHOWN_MEMBERS,
   annotations: object({ title: TEXT, ...HINTS }),
   execution: object({ taskSupport: oneOf('required', 'optional', 'forbidden') }),
   inputSchema: schemaOf('arguments', OBJECT_SCHEMA),
@@ -229,7 +229,7 @@ const TOOL = {
 const TOOL_WITH_ANY_RESULT = object({ ...TOOL, outputSchema: object({ $schema }) });
 const ARGUMENT = object({ name: TEXT, title: TEXT, description: TEXT, required: FLAG }, { needs: 'name' });
 const RESOURCE = object({
-  ...SHOWN,
+  ...SHOWN_MEMBERS,
   name: TEXT,
   mimeType: TEXT,
   size: shape(NUMBER.kinds, { accepts: Number.isInteger }),
@@ -242,7 +242,7 @@ const RESOURCE = object({
 /** `undefined`: items are left as they are. */
 const ITEMS: Readonly<Record<ListKindName, Shape | undefined>> = {
   tools: object({ ...TOOL, outputSchema: schemaOf('results') }),
-  prompts: object({ ...SHOWN, arguments: shape(ARRAY_KIND, { each: ARGUMENT }) }),
+  prompts: object({ ...SHOWN_MEMBERS, arguments: shape(ARRAY_KIND, { each: ARGUMENT }) }),
   resources: RESOURCE,
   templates: RESOURCE,
   tasks: undefined,

@@ -106,7 +106,7 @@ export class ModernRules implements EraRules {
   readonly #exchange: Exchange;
   readonly #message: ClientMessage;
   readonly #isAnew: boolean;
-  /** Of a large message, located at once because its tape is valid only now. */
+  /** The arguments of a large message. They are located at once, because the message's tape is valid only now. */
   readonly #args: Buffer | undefined;
   /** The request's id at a legacy backend, and its progress token there if the caller gave one, as JSON. */
   #ownId: Buffer | undefined;

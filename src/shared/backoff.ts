@@ -1,6 +1,6 @@
 // The delay before the next attempt: it doubles with each failure and starts over after a success. Cold path.
 
-/** In ms, for callers that count attempts themselves. */
+/** The delay in ms, for callers that count attempts themselves. */
 export function delayAfter(tries: number, delayMsMin: number, delayMsMax: number): number {
   return Math.min(delayMsMin * 2 ** tries, delayMsMax);
 }

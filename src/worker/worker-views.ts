@@ -121,7 +121,7 @@ export class WorkerViews {
       ...request,
       subject: subjectHash(subject),
       ...(detail !== '' && { detail }),
-      ...(request.tool !== '' && FAILED.has(request.outcome) && { verdict: await this.#verdict(subject, request) }),
+      ...(request.tool !== '' && FAILED.has(request.outcome) && { verdict: await this.#verdictNow(subject, request) }),
       durationMs: tenths(durationMs),
       ...(backendMs >= 0 && { backendMs: tenths(backendMs) }),
       endedAt: new Date(endedAtMs).toISOString(),
@@ -129,7 +129,7 @@ export class WorkerViews {
   }
 
   /** What the same call would get now. */
-  async #verdict(
+  async #verdictNow(
     subject: string,
     { virtualHost, tool }: Pick<RecentRequest, 'virtualHost' | 'tool'>,
   ): Promise<unknown> {

@@ -45,8 +45,8 @@ export class LiveFigures {
   readonly #watchers = new Set<Watcher>();
   readonly #quota = new Quota(limits.liveStreamsMax);
   #timer: NodeJS.Timeout | undefined;
-  /** For rates: the previous figures, and of which dataplanes. */
-  #previous: { readonly figures: Figures; readonly machines: string } | undefined;
+  /** For rates: the previous figures, and the addresses of their dataplanes. */
+  #previous: { readonly figures: Figures; readonly addresses: string } | undefined;
   #isReading = false;
 
   constructor(adminClient: Pick<AdminClient, 'ask'>, bounds: LiveBounds = BOUNDS) {
@@ -114,11 +114,11 @@ export class LiveFigures {
       if (metrics.answered.length * workers.answered.length * ready.answered.length === 0)
         throw new ControlPlaneFault('dataplane-refused', NO_FIGURES);
       const now = new Figures(metrics.answered.flatMap(figuresOf), performance.now());
-      const machines = metrics.answered.map(({ address }) => address).join();
+      const addresses = metrics.answered.map(({ address }) => address).join();
       const previous = this.#previous;
-      this.#previous = { figures: now, machines };
+      this.#previous = { figures: now, addresses };
       // Rates need two readings of the same dataplanes.
-      if (previous?.machines !== machines) return this.#send(() => COMMENT);
+      if (previous?.addresses !== addresses) return this.#send(() => COMMENT);
       const rows = workers.answered.flatMap(({ machine, value }) => withSlotNames(machine, value.workers));
       const load = loadOf(new Interval(previous.figures, now), rows);
       const at = new Date().toISOString();

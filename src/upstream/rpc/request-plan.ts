@@ -106,7 +106,7 @@ export interface RequestPlan extends OutgoingMessage {
   readonly answerBytesMax?: number;
   /** For a server of the 2024-11-05 transport. */
   readonly stream?: SharedStream | undefined;
-  /** For resuming an event stream that ended before the answer; otherwise the request fails. */
+  /** Resumes an event stream that ended before the answer. Without it, the request fails. */
   readonly streams?: HttpUpstream | undefined;
 }
 
