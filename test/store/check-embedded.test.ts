@@ -126,7 +126,7 @@ t.test('pages in the middle that are zeroed, or hold foreign data, are damage', 
   const zeroed = Buffer.from(whole);
   zeroed.fill(0, 2 * PAGE_BYTES);
   writeFileSync(file, zeroed);
-  await t.rejects(checkEmbedded(path), { message: /is damaged: / }, 'everything but the first pages');
+  await t.rejects(checkEmbedded(path), { message: /is damaged: MDB_CORRUPTED: / }, 'everything but the first pages');
   const garbled = Buffer.from(whole);
   const random = new Random(7);
   for (let offset = 2 * PAGE_BYTES; offset < garbled.length; offset++) garbled[offset] = random.below(256);

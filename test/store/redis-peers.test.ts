@@ -79,7 +79,11 @@ t.test('a silent process is waited for a limited time, and counted', async (t) =
   });
   let unheard: number | undefined;
   void peers.tellEnded(KEY, ['silent', 'quick']).then((count) => (unheard = count));
-  t.equal(published.length, 2);
+  t.match(
+    published,
+    [/^switchyard\/sessions\/silent ended /, /^switchyard\/sessions\/quick ended /],
+    'on channels that the documented rights of a Redis user include',
+  );
   await new Promise((resolve) => setImmediate(resolve));
   peers.onPublished('heard quick 1');
   mock.timers.tick(limits.peerAnswerMsMax - 1);
