@@ -108,7 +108,7 @@ export class EmbeddedRecords implements RecordStore {
       const known = position === '' ? -1 : Number(position);
       // The log has one entry for each of the last `RECORD_CHANGES_KEPT` positions.
       const isUnknown = !(known >= 0 && known <= last) || last - known > RECORD_CHANGES_KEPT;
-      if (isUnknown || known === last) return { position: String(last), keys: isUnknown ? 'unknown' : [] };
+      if (isUnknown) return { position: String(last), keys: 'unknown' };
       const range = this.#changes.getRange({ start: positionKey(known + 1), end: positionKey(last + 1) });
       const keys = Array.from(range, ({ value }) => value.toString());
       return { position: String(last), keys };
