@@ -228,6 +228,9 @@ void t.test(
       '{"uri":"a:1","annotations":{"priority":1},"name":"a:1"}',
       '{"uri":"a:2","name":"a:2"}',
     ]);
+    const times = ['2026-11-30T03:00Z', '2026-11-30T03:00:00Z', '2026-11-30T03:00:00.5+01:00'];
+    const dated = times.map((time, n) => `{"uri":"a:${n}","name":"n","annotations":{"lastModified":"${time}"}}`);
+    t.same(textsOf(listed('resources', dated.join()))?.tools, dated, 'times with and without seconds stay');
     const templates = listed('templates', '{"uriTemplate":"a:{x}","description":null}');
     t.same(textsOf(templates)?.tools, ['{"uriTemplate":"a:{x}","name":"a:{x}"}']);
     t.match(templates, { mirrors: { isRepaired: true } }, 'and it is told');
