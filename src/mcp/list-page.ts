@@ -129,8 +129,7 @@ function readPage(
   const list = findMember(tape, bytes, result, kind.member);
   const cursor = findMember(tape, bytes, result, 'nextCursor');
   if (list < 0 || tape.kind(list) !== jsonKind.array || !isCursor(cursor)) return INVALID;
-  const isLeft = isRepaired || isCrowded;
-  const repaired = isLeft ? undefined : withReadableItems(bytes, tape, list, kind, era === 'modern');
+  const repaired = isRepaired ? undefined : withReadableItems(bytes, tape, list, kind, era === 'modern', isCrowded);
   if (repaired !== undefined) {
     const again = readBackendMessage(repaired, CROWDED_ANSWER_DEPTH);
     // With the added members, the page may have too many values.

@@ -2,8 +2,8 @@
 // backends. Many servers do not say that arguments are an object, or write `null`, an empty list or text where something else belongs; what
 // cannot be read is removed, or replaced where a client needs it. Hot path: one look at each member that has a shape; a page is copied only
 // if an item needs a repair.
-import { cutsOf, edited, insertion, isKey, isStringEqual, jsonKind, MemberNames } from '../bytes/index.js';
-import type { Edit, JsonScanner } from '../bytes/index.js';
+import { cutsOf, edited, insertion, isKey, isStringEqual, jsonKind, JsonScanner, MemberNames } from '../bytes/index.js';
+import type { Edit } from '../bytes/index.js';
 import { KIB } from '../shared/index.js';
 import type { ListKind, ListKindName } from './list-kinds.js';
 import { isCompilable, isDoubtful, type SchemaBudget } from './output-schema.js';
@@ -33,10 +33,18 @@ interface Shape {
   readonly names: MemberNames;
 }
 
+/** What may still be spent on the schemas of one page. */
+interface PageBudget extends SchemaBudget {
+  parsedBytes: number;
+}
+
+const itemTape = new JsonScanner();
+
 /**
- * @param tape the tape of the page, with values up to `ITEM_DEPTH` below its items.
+ * @param tape the tape of the page, with values up to `ITEM_DEPTH` below its items; less deep if `isCrowded`.
  * @param list the node of the array of items.
  * @param allowsAnyResult whether results may be of any type: neither the backend nor its client has sessions.
+ * @param isCrowded whether the page has too many values for one tape; then each item is scanned by itself, and one with too many is removed.
  * @returns the repaired page; `undefined` when no item needs a repair.
  */
 export function withReadableItems(
@@ -45,34 +53,57 @@ export function withReadableItems(
   list: number,
   kind: ListKind,
   allowsAnyResult: boolean,
+  isCrowded: boolean,
 ): Buffer | undefined {
-  const itemShape = allowsAnyResult && kind.name === 'tools' ? TOOL_WITH_ANY_RESULT : ITEMS[kind.name];
-  if (itemShape === undefined) return undefined;
-  const repairs = new Repairs(bytes, tape);
+  const shape = allowsAnyResult && kind.name === 'tools' ? TOOL_WITH_ANY_RESULT : ITEMS[kind.name];
+  if (shape === undefined) return undefined;
+  const budget: PageBudget = { unicodeClasses: new Map(), parsedBytes: PARSED_SCHEMA_BYTES_MAX };
+  const repairs = new Repairs(bytes, tape, budget);
+  const { edits } = repairs;
+  const tooLarge = new Set<number>();
   const subtreeEnd = tape.next(list);
   for (let item = list + 1; item < subtreeEnd; item = tape.next(item)) {
     if (tape.kind(item) !== jsonKind.object) return undefined;
-    repairs.repairInside(item, itemShape);
-    if (kind.name === 'tools') repairs.addMissing(item, 'inputSchema', ANY_KIND, OBJECT_SCHEMA);
-    else if (!kind.isNamed) repairs.addMissing(item, 'name', TEXT.kinds, repairs.jsonOf(item, kind.key));
+    if (!isCrowded) {
+      repairs.repairItem(item, shape, kind);
+      continue;
+    }
+    const offset = tape.start(item);
+    const text = bytes.subarray(offset, tape.end(item));
+    if (!itemTape.scan(text, ITEM_DEPTH)) {
+      tooLarge.add(item);
+      continue;
+    }
+    const own = new Repairs(text, itemTape, budget);
+    own.repairItem(0, shape, kind);
+    for (const { start, end, putIn } of own.edits) edits.push({ start: start + offset, end: end + offset, putIn });
   }
-  return repairs.edits.length === 0 ? undefined : edited(bytes, repairs.edits);
+  if (tooLarge.size > 0)
+    for (const { start, end } of cutsOf(tape, list, (item) => tooLarge.has(item)))
+      edits.push({ start, end, putIn: NO_BYTES });
+  return edits.length === 0 ? undefined : edited(bytes, edits);
 }
 
 class Repairs {
   readonly edits: Edit[] = [];
   readonly #bytes: Buffer;
   readonly #tape: JsonScanner;
-  readonly #budget: SchemaBudget = { unicodeClasses: new Map() };
-  #parsedBytesLeft = PARSED_SCHEMA_BYTES_MAX;
+  readonly #budget: PageBudget;
 
-  constructor(bytes: Buffer, tape: JsonScanner) {
+  constructor(bytes: Buffer, tape: JsonScanner, budget: PageBudget) {
     this.#bytes = bytes;
     this.#tape = tape;
+    this.#budget = budget;
+  }
+
+  repairItem(item: number, shape: Shape, { name, key, isNamed }: ListKind): void {
+    this.#repairInside(item, shape);
+    if (name === 'tools') this.#addMissing(item, 'inputSchema', ANY_KIND, OBJECT_SCHEMA);
+    else if (!isNamed) this.#addMissing(item, 'name', TEXT.kinds, this.#jsonOf(item, key));
   }
 
   /** Removes or replaces what a container has that its shape does not accept. */
-  repairInside(container: number, { each, members, names }: Shape): void {
+  #repairInside(container: number, { each, members, names }: Shape): void {
     const tape = this.#tape;
     let removed: Set<number> | undefined;
     const subtreeEnd = tape.next(container);
@@ -80,7 +111,7 @@ class Repairs {
       const wanted = each ?? this.#shapeOf(child, names, members);
       if (wanted === undefined) continue;
       if (this.#isAccepted(child, wanted)) {
-        if (tape.next(child) !== child + 1) this.repairInside(child, wanted);
+        if (tape.next(child) !== child + 1) this.#repairInside(child, wanted);
       } else if (wanted.replacement !== undefined) this.#replace(child, wanted.replacement);
       else (removed ??= new Set()).add(child);
     }
@@ -90,7 +121,7 @@ class Repairs {
   }
 
   /** Adds a member behind an item's others. An item without members has no key, and is refused later. @param json `undefined` for none. */
-  addMissing(item: number, name: string, kinds: number, json: Buffer | undefined): void {
+  #addMissing(item: number, name: string, kinds: number, json: Buffer | undefined): void {
     if (json === undefined || this.#find(item, name, kinds) !== -1) return;
     this.edits.push(
       insertion({ at: this.#tape.end(item) - 1, putIn: Buffer.concat([Buffer.from(`,"${name}":`), json]) }),
@@ -98,7 +129,7 @@ class Repairs {
   }
 
   /** A member's value; `undefined` without one. */
-  jsonOf(item: number, name: string): Buffer | undefined {
+  #jsonOf(item: number, name: string): Buffer | undefined {
     const member = this.#find(item, name, ANY_KIND);
     return member === -1 ? undefined : this.#bytes.subarray(this.#tape.start(member), this.#tape.end(member));
   }
@@ -141,8 +172,8 @@ class Repairs {
   #compiles(schema: number): boolean {
     const json = this.#bytes.subarray(this.#tape.start(schema), this.#tape.end(schema));
     if (!isDoubtful(json)) return true;
-    this.#parsedBytesLeft -= json.length;
-    return this.#parsedBytesLeft >= 0 && isCompilable(json, this.#budget);
+    this.#budget.parsedBytes -= json.length;
+    return this.#budget.parsedBytes >= 0 && isCompilable(json, this.#budget);
   }
 
   /** The last member of this name, which clients read of several, if it is of one of the kinds; or -1. */
