@@ -33,9 +33,13 @@ interface Shape {
   readonly names: MemberNames;
 }
 
-/** What may still be spent on the schemas of one page. */
+/** Repairs on one page. Beyond that, items that need one are left out: each takes memory, and a hostile page has a million. */
+export const REPAIRS_MAX = 20_000;
+
+/** What may still be spent on one page. */
 interface PageBudget extends SchemaBudget {
   parsedBytes: number;
+  repairs: number;
 }
 
 const itemTape = new JsonScanner();
@@ -44,7 +48,7 @@ const itemTape = new JsonScanner();
  * @param tape the tape of the page, with values up to `ITEM_DEPTH` below its items; less deep if `isCrowded`.
  * @param list the node of the array of items.
  * @param allowsAnyResult whether results may be of any type: neither the backend nor its client has sessions.
- * @param isCrowded whether the page has too many values for one tape; then each item is scanned by itself, and one with too many is removed.
+ * @param isCrowded whether the page has too many values for one tape; then each item is scanned by itself, and one with too many is left out.
  * @returns the repaired page; `undefined` when no item needs a repair.
  */
 export function withReadableItems(
@@ -57,29 +61,29 @@ export function withReadableItems(
 ): Buffer | undefined {
   const shape = allowsAnyResult && kind.name === 'tools' ? TOOL_WITH_ANY_RESULT : ITEMS[kind.name];
   if (shape === undefined) return undefined;
-  const budget: PageBudget = { unicodeClasses: new Map(), parsedBytes: PARSED_SCHEMA_BYTES_MAX };
+  const budget: PageBudget = {
+    unicodeClasses: new Map(),
+    parsedBytes: PARSED_SCHEMA_BYTES_MAX,
+    repairs: REPAIRS_MAX,
+  };
   const repairs = new Repairs(bytes, tape, budget);
   const { edits } = repairs;
-  const tooLarge = new Set<number>();
+  const leftOut = new Set<number>();
   const subtreeEnd = tape.next(list);
   for (let item = list + 1; item < subtreeEnd; item = tape.next(item)) {
     if (tape.kind(item) !== jsonKind.object) return undefined;
     if (!isCrowded) {
-      repairs.repairItem(item, shape, kind);
+      if (!repairs.tryRepairItem(item, shape, kind)) leftOut.add(item);
       continue;
     }
     const offset = tape.start(item);
     const text = bytes.subarray(offset, tape.end(item));
-    if (!itemTape.scan(text, ITEM_DEPTH)) {
-      tooLarge.add(item);
-      continue;
-    }
     const own = new Repairs(text, itemTape, budget);
-    own.repairItem(0, shape, kind);
-    for (const { start, end, putIn } of own.edits) edits.push({ start: start + offset, end: end + offset, putIn });
+    if (!itemTape.scan(text, ITEM_DEPTH) || !own.tryRepairItem(0, shape, kind)) leftOut.add(item);
+    else for (const { start, end, putIn } of own.edits) edits.push({ start: start + offset, end: end + offset, putIn });
   }
-  if (tooLarge.size > 0)
-    for (const { start, end } of cutsOf(tape, list, (item) => tooLarge.has(item)))
+  if (leftOut.size > 0)
+    for (const { start, end } of cutsOf(tape, list, (item) => leftOut.has(item)))
       edits.push({ start, end, putIn: NO_BYTES });
   return edits.length === 0 ? undefined : edited(bytes, edits);
 }
@@ -89,6 +93,7 @@ class Repairs {
   readonly #bytes: Buffer;
   readonly #tape: JsonScanner;
   readonly #budget: PageBudget;
+  #isOverBudget = false;
 
   constructor(bytes: Buffer, tape: JsonScanner, budget: PageBudget) {
     this.#bytes = bytes;
@@ -96,10 +101,15 @@ class Repairs {
     this.#budget = budget;
   }
 
-  repairItem(item: number, shape: Shape, { name, key, isNamed }: ListKind): void {
+  /** @returns false when the page has needed too many repairs: then none of the item's is made. */
+  tryRepairItem(item: number, shape: Shape, { name, key, isNamed }: ListKind): boolean {
+    const before = this.edits.length;
+    this.#isOverBudget = false;
     this.#repairInside(item, shape);
-    if (name === 'tools') this.#addMissing(item, 'inputSchema', ANY_KIND, OBJECT_SCHEMA);
-    else if (!isNamed) this.#addMissing(item, 'name', TEXT.kinds, this.#jsonOf(item, key));
+    if (name === 'tools') this.#addMissing(item, 'inputSchema', ANY_KIND, () => INPUT_SCHEMA_MEMBER);
+    else if (!isNamed) this.#addMissing(item, 'name', TEXT.kinds, () => this.#nameFrom(item, key));
+    if (this.#isOverBudget) this.edits.length = before;
+    return !this.#isOverBudget;
   }
 
   /** Removes or replaces what a container has that its shape does not accept. */
@@ -107,31 +117,36 @@ class Repairs {
     const tape = this.#tape;
     let removed: Set<number> | undefined;
     const subtreeEnd = tape.next(container);
-    for (let child = container + 1; child < subtreeEnd; child = tape.next(child)) {
+    for (let child = container + 1; child < subtreeEnd && !this.#isOverBudget; child = tape.next(child)) {
       const wanted = each ?? this.#shapeOf(child, names, members);
       if (wanted === undefined) continue;
       if (this.#isAccepted(child, wanted)) {
         if (tape.next(child) !== child + 1) this.#repairInside(child, wanted);
       } else if (wanted.replacement !== undefined) this.#replace(child, wanted.replacement);
-      else (removed ??= new Set()).add(child);
+      else if (this.#mayRepair()) (removed ??= new Set()).add(child);
     }
     if (removed === undefined) return;
     for (const { start, end } of cutsOf(tape, container, (child) => removed.has(child)))
       this.edits.push({ start, end, putIn: NO_BYTES });
   }
 
-  /** Adds a member behind an item's others. An item without members has no key, and is refused later. @param json `undefined` for none. */
-  #addMissing(item: number, name: string, kinds: number, json: Buffer | undefined): void {
-    if (json === undefined || this.#find(item, name, kinds) !== -1) return;
-    this.edits.push(
-      insertion({ at: this.#tape.end(item) - 1, putIn: Buffer.concat([Buffer.from(`,"${name}":`), json]) }),
-    );
+  #mayRepair(): boolean {
+    if (this.#budget.repairs === 0) this.#isOverBudget = true;
+    else this.#budget.repairs -= 1;
+    return !this.#isOverBudget;
   }
 
-  /** A member's value; `undefined` without one. */
-  #jsonOf(item: number, name: string): Buffer | undefined {
-    const member = this.#find(item, name, ANY_KIND);
-    return member === -1 ? undefined : this.#bytes.subarray(this.#tape.start(member), this.#tape.end(member));
+  /** Adds a member behind an item's others. An item without its key is refused later. */
+  #addMissing(item: number, name: string, kinds: number, member: () => Buffer): void {
+    const isEmpty = this.#tape.next(item) === item + 1;
+    if (!isEmpty && this.#find(item, name, kinds) === -1) this.#insert(this.#tape.end(item) - 1, member());
+  }
+
+  /** The member that makes the item's key its name. */
+  #nameFrom(item: number, key: string): Buffer {
+    const node = this.#find(item, key, ANY_KIND);
+    const json = node === -1 ? NO_BYTES : this.#bytes.subarray(this.#tape.start(node), this.#tape.end(node));
+    return Buffer.concat([NAME_MEMBER, json]);
   }
 
   #shapeOf(member: number, names: MemberNames, shapes: readonly Shape[]): Shape | undefined {
@@ -157,7 +172,7 @@ class Repairs {
     const type = this.#find(schema, 'type', ANY_KIND);
     if (type === -1) {
       const more = tape.next(schema) > schema + 1 ? ',' : '';
-      this.edits.push(insertion({ at: tape.start(schema) + 1, putIn: Buffer.from(`"type":"object"${more}`) }));
+      this.#insert(tape.start(schema) + 1, Buffer.from(`"type":"object"${more}`));
       return true;
     }
     const [start, end] = [tape.start(type), tape.end(type)];
@@ -194,13 +209,19 @@ class Repairs {
   }
 
   #replace(node: number, putIn: Buffer): void {
-    this.edits.push({ start: this.#tape.start(node), end: this.#tape.end(node), putIn });
+    if (this.#mayRepair()) this.edits.push({ start: this.#tape.start(node), end: this.#tape.end(node), putIn });
+  }
+
+  #insert(at: number, putIn: Buffer): void {
+    if (this.#mayRepair()) this.edits.push(insertion({ at, putIn }));
   }
 }
 
 const NO_BYTES = Buffer.alloc(0);
 const OBJECT_TYPE = Buffer.from('"object"');
 const OBJECT_SCHEMA = Buffer.from('{"type":"object"}');
+const INPUT_SCHEMA_MEMBER = Buffer.concat([Buffer.from(',"inputSchema":'), OBJECT_SCHEMA]);
+const NAME_MEMBER = Buffer.from(',"name":');
 const [EMPTY_OBJECT, EMPTY_ARRAY] = [Buffer.from('{}'), Buffer.from('[]')];
 const [OBJECT_KIND, ARRAY_KIND, ANY_KIND] = [1 << jsonKind.object, 1 << jsonKind.array, -1];
 /** The longest value that is parsed to see whether it is accepted. */

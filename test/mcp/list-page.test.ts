@@ -9,6 +9,7 @@ import {
   type ListAnswer,
   type ListPage,
 } from '../../src/mcp/list-page.js';
+import { REPAIRS_MAX } from '../../src/mcp/readable-items.js';
 import { limits } from '../../src/shared/limits.js';
 import { printable } from '../support/printable.js';
 import { Random } from '../support/random.js';
@@ -285,6 +286,21 @@ void t.test(
     t.equal(right.kind === 'page' && right.mirrors, undefined, 'nothing to repair');
   },
 );
+
+void t.test('a page that needs very many repairs keeps the items that need none', async (t) => {
+  const tool = (name: string, wrong: number): string =>
+    `{"name":"${name}","inputSchema":{"type":"object","properties":{${Array.from({ length: wrong }, (_, n) => `"p${n}":1`).join()}}}}`;
+  const tools = [
+    tool('some', REPAIRS_MAX - 1),
+    tool('right', 0),
+    tool('more', 2),
+    tool('late', 1),
+    tool('also-right', 0),
+  ];
+  t.same(textsOf(read(`{"tools":[${tools.join()}]}`))?.nameTokens, ['"some"', '"right"', '"also-right"']);
+  const all = [tool('some', REPAIRS_MAX - 1), tool('last', 1)];
+  t.same(textsOf(read(`{"tools":[${all.join()}]}`))?.nameTokens, ['"some"', '"last"']);
+});
 
 void t.test('an error is reported by its code', async (t) => {
   const read = (error: string): ListAnswer =>
