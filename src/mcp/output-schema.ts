@@ -1,7 +1,7 @@
 // Whether clients can compile the schema of a tool's results. Those on the TypeScript SDK compile each schema of a list when a session
 // lists tools, and refuse the whole list, with the tools of all backends, for one with a reference to nowhere, a pattern of another
 // language, or a word of OpenAPI or of an older draft. Only what such a client reads is checked: definitions where something refers to them.
-import { isObject } from '../shared/index.js';
+import { isObject, KIB } from '../shared/index.js';
 
 /** What may still be spent on the schemas of one page. */
 export interface SchemaBudget {
@@ -11,6 +11,9 @@ export interface SchemaBudget {
 
 /** Different classes of Unicode characters on one page that are compiled. Beyond that, one is taken to be wrong. */
 export const UNICODE_CLASSES_MAX = 32;
+
+/** The longest pattern that is compiled, in characters: for a class of many characters, V8 takes time with the square of their number. */
+export const PATTERN_LENGTH_MAX = 4 * KIB;
 
 interface Word {
   readonly words: string;
@@ -140,8 +143,10 @@ function hasNull(type: unknown): boolean {
 }
 
 function isPattern(pattern: string, { unicodeClasses }: SchemaBudget): boolean {
+  if (pattern.length > PATTERN_LENGTH_MAX) return false;
   let areKnown = true;
-  const plain = pattern.replaceAll(/\\(?:p\{[^}]*\}|[^])/gi, (escape) => {
+  // No class has a backslash in its name: otherwise, of many that do not end, each would be read up to the pattern's end.
+  const plain = pattern.replaceAll(/\\(?:p\{[^}\\]*\}|[^])/gi, (escape) => {
     if (!/^\\p\{/i.test(escape)) return escape;
     if (!unicodeClasses.has(escape)) {
       areKnown &&= unicodeClasses.size < UNICODE_CLASSES_MAX;
