@@ -75,15 +75,20 @@ export class AdminClient {
   ): Promise<DataplaneAnswers<Value>> {
     if (subject !== undefined && !this.#requests.tryTake(subject))
       throw new ControlPlaneFault('dataplane-busy', 'Too many questions to the dataplane at once: try again');
+    // Not a signal of `AbortSignal.timeout` in one of `any`: it may be collected, and then never fires.
+    const silence = new AbortController();
+    const { signal } = silence;
+    const giveUpAfter = (ms: number) => setTimeout(() => silence.abort(), ms).unref();
+    const timer = giveUpAfter(this.#bounds.answerMsMax);
     try {
-      const late = new AbortController();
-      const signal = AbortSignal.any([AbortSignal.timeout(this.#bounds.answerMsMax), late.signal]);
       const hosts = await this.#hosts(signal);
       const machines = hosts.map((address, index) => ({ machine: hosts.length > 1 ? String(index + 1) : '', address }));
       const asked = machines.slice(0, MACHINES_MAX);
       const asking = asked.map(({ address }) => this.#askOne(address, path, signal, shape, otherStatus));
-      const onFirst = (): void => void setTimeout(() => late.abort(), this.#bounds.laterMsMax).unref();
-      Promise.any(asking).then(onFirst, () => {});
+      Promise.any(asking).then(
+        () => giveUpAfter(this.#bounds.laterMsMax),
+        () => {},
+      );
       const answers = await Promise.allSettled(asking);
       const failed = answers.filter((answer) => answer.status === 'rejected');
       if (failed.length === answers.length) throw failed[0]!.reason;
@@ -96,6 +101,7 @@ export class AdminClient {
         silent: machines.filter((_machine, index) => answers[index]?.status !== 'fulfilled'),
       };
     } finally {
+      clearTimeout(timer);
       if (subject !== undefined) this.#requests.give(subject);
     }
   }

@@ -2,6 +2,8 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import t, { type Test } from 'tap';
 import { TokenVerifier } from '../../../src/auth/token-verifier.js';
 import { parseClaimPath, parseRoleNames } from '../../../src/config/table/token-options.js';
@@ -20,6 +22,9 @@ import { openApp, SECRET, type Kept } from './app.js';
 const roleClaims = { role: parseClaimPath('role'), teams: undefined, roleNames: parseRoleNames('admin=admin') };
 const BOUNDS = { answerMsMax: 20_000, laterMsMax: 20_000, answerBytesMax: 100_000 };
 const FOREVER_MS = 2 ** 31 - 1;
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -252,6 +257,15 @@ t.test('a dataplane that hangs does not delay what the others answer', async (t)
   const app = await startSeveral(t, [() => {}, sessionsOn(1)], [], bounds);
   const { body } = await get(app, '/dataplane/sessions', 'ann', 'admin');
   t.match(body, { sessions: [{ session: 's0' }], silent: ['2/3', '1'] });
+});
+
+t.test('a dataplane that hangs is given up at its deadline, whatever garbage was collected', async (t) => {
+  const { port } = await startAdmin(t, () => {});
+  const client = new AdminClient({ host: '127.0.0.1', port }, { ...BOUNDS, answerMsMax: 300 });
+  const timer = setInterval(collectGarbage, 10);
+  t.teardown(() => clearInterval(timer));
+  const { status, body } = await get(await appOf(t, { adminClient: client }), EXPLAIN, 'ann', 'admin');
+  t.match({ status, body }, { status: 503, body: { detail: /did not respond in 300 ms/ } });
 });
 
 t.test('the sessions of several dataplanes follow each other, a page of one at a time', async (t) => {
