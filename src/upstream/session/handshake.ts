@@ -101,14 +101,17 @@ export abstract class Handshake {
     session?: RequestPlan['session'],
     stream?: SseStream,
   ): RpcRequest {
-    const { plan } = this;
+    const { subject, target, redirection, endpoint, isUnauthorizedFault } = this.plan;
     const { http, deadlines } = this.context;
     return new RpcRequest(
       http,
       deadlines,
       {
-        ...plan,
-        headers: withHeaders(headers, plan.headers),
+        subject,
+        target,
+        redirection,
+        endpoint,
+        headers: withHeaders(headers, this.plan.headers),
         body,
         head,
         id: { bytes: id, start: 0, end: id.length },
@@ -116,6 +119,7 @@ export abstract class Handshake {
         isSilenceDeadline: false,
         carriesSession: false,
         answerBytesMax: limits.initializeAnswerBytesMax,
+        isUnauthorizedFault,
         session,
         stream,
       },
