@@ -30,6 +30,12 @@ t.test('the page is text that Prometheus reads', async (t) => {
   }
 });
 
+t.test('a label that a worker of another version leaves out is empty, which Prometheus reads as absent', async (t) => {
+  const series: Series = { name: 'switchyard_requests_total', labels: ['tools/call', 'a', '200'], value: 2 };
+  const { body } = await new MetricsPage().write([series], '*/*');
+  t.match(body, 'switchyard_requests_total{method="tools/call",backend="a",status="200",outcome=""} 2\n');
+});
+
 t.test('the page is in OpenMetrics for a client that asks for it', async (t) => {
   const accept = 'application/openmetrics-text;version=1.0.0;q=0.8,text/plain;q=0.5';
   const page = await new MetricsPage().write([requests('a', 2), own], accept);

@@ -45,8 +45,8 @@ void t.test('one log line says that all listen; SIGTERM drains all, then stops a
   t.equal(primary.log.filter(({ msg }) => msg === 'listening').length, 1);
 });
 
-void t.test('a killed worker is replaced in its slot, again and again, by the first start', async (t) => {
-  const primary = startPrimary(t, stubOptions());
+void t.test('a killed worker is replaced in its slot, again and again, by the first start, and counted', async (t) => {
+  const primary = startPrimary(t, stubOptions({ adminAddress: { host: '127.0.0.1', port: 0 } }));
   await primary.logged('listening');
   for (const round of [1, 2, 3]) {
     const before = await primary.journal.entry('listening', 1, round);
@@ -56,6 +56,9 @@ void t.test('a killed worker is replaced in its slot, again and again, by the fi
     t.equal(primary.journal.entries('start', 1).length, round + 1);
   }
   t.equal(primary.journal.entries('start', 0).length, 1, 'the other slot is left alone');
+  const { address } = await primary.logged('admin listener');
+  const page = await fetch(`http://${String(address)}/metrics`);
+  t.match(await page.text(), /^switchyard_worker_deaths_total 3$/m);
   t.match(await primary.logged('worker died; replacing it'), { slot: 1, ending: 'SIGKILL' });
   primary.process.kill('SIGINT');
   t.equal(await primary.ended, 0);

@@ -106,6 +106,17 @@ t.test('a retiring worker has left when it says so, and is told to drain only on
   t.equal(scene.journal.entries('retire', 0).length, 1);
 });
 
+t.test('a worker that drains, or has drained, can tell its figures until it is told to stop', async (t) => {
+  const scene = await new Scene(t, {}).listening();
+  const { answeringWorker: worker } = scene.slot;
+  scene.slot.drain();
+  t.same([scene.slot.state, scene.slot.answeringWorker === worker], ['draining', true]);
+  await until('it has drained', () => scene.slot.state === 'drained');
+  t.ok(worker !== undefined && scene.slot.answeringWorker === worker);
+  scene.slot.stop(60_000, 0);
+  t.same([scene.slot.state, scene.slot.answeringWorker], ['stopping', undefined]);
+});
+
 t.test('a slot whose worker cannot start reports why, and keeps trying', async (t) => {
   const bounds = { workerStartTriesMax: 2, workerStartRetryMsMax: 1 };
   const scene = new Scene(t, { start: 'report-failure' }, bounds);

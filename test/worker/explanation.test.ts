@@ -3,7 +3,7 @@ import t from 'tap';
 import { routeName } from '../../src/user-config/routing.js';
 import { upstreamFault } from '../../src/http-client/upstream-fault.js';
 import { sessionHash, subjectHash } from '../../src/shared/logger.js';
-import { explain } from '../../src/worker/explanation.js';
+import { explain, VIEW_BACKENDS_MAX } from '../../src/worker/explanation.js';
 import { virtualHostOf } from '../relay/virtual-host.js';
 
 const backends = {
@@ -128,4 +128,36 @@ t.test('a backend’s prefix is shown, and how much of it is curated', async (t)
     { name: 'bare', prefix: '', curatedTools: 1 },
   ]);
   t.notMatch(JSON.stringify([told, explained('docs-read')]), /a-secret/);
+});
+
+t.test('what a backend may be asked for is listed by name, as far as it fits, and otherwise it is all', async (t) => {
+  const tools = Array.from({ length: 201 }, (_, index) => `t${index}`);
+  const some = virtualHostOf({
+    open: {},
+    closed: {
+      allowed_tool_names: tools,
+      allowed_prompt_names: ['sum'],
+      allowed_resource_names: ['file:///a'],
+      passthrough_headers: ['x-team'],
+    },
+  });
+  const { backends: told } = explained('', some);
+  const all = { allowedTools: 'all', allowedPrompts: 'all', allowedResources: 'all', passthroughHeaders: [] };
+  const allowed = { allowedPrompts: ['sum'], allowedResources: ['file:///a'], passthroughHeaders: ['x-team'] };
+  t.match(told, [
+    { name: 'open', ...all },
+    { name: 'closed', allowedTools: tools.slice(0, 200), ...allowed },
+  ]);
+  t.equal((told as { allowedTools: unknown[] }[])[1]?.allowedTools.length, 200);
+});
+
+t.test('instead of an unknown virtual host those of the config are named, not very many of them', async (t) => {
+  const ids = Array.from({ length: VIEW_BACKENDS_MAX + 1 }, (_, index) => `vh${index}`);
+  const config = { virtualHosts: new Map(ids.map((id) => [id, virtualHost])) };
+  const question = { view: 'explain', subject: 'alice', virtualHost: 'vh', tool: '' } as const;
+  t.same(explain(question, { kind: 'found', config }, relay), {
+    config: 'read',
+    verdict: 'the user config has no such virtual host: every request gets 404',
+    virtualHosts: ids.slice(0, VIEW_BACKENDS_MAX),
+  });
 });

@@ -117,8 +117,8 @@ function createExchange(
     releaseBody: () => undefined,
     watcher: undefined as ExchangeWatcher | undefined,
     reset: () => exchange.watcher?.onDone(0, 0, 'unheard'),
-    respond: (status: number, _contentType: string, body: string) => {
-      const { id } = JSON.parse(body) as { id?: unknown };
+    respond: (status: number, contentType: string, body: string) => {
+      const { id } = (contentType === 'application/json' ? JSON.parse(body) : {}) as { id?: unknown };
       steps.push(id === undefined ? `answered ${status}` : `answered ${status} to ${JSON.stringify(id)}`);
     },
   };
@@ -244,6 +244,22 @@ t.test('a page that asks first is told what it may send, and anyone where to get
   t.match(metadata({ host: 'elsewhere.example' }, false), [[403]]);
 });
 
+t.test(
+  'an endpoint that fails is answered in plain text that says nothing of the error, which is logged',
+  async (t) => {
+    const lines: string[] = [];
+    const { pipeline } = createScene({ logger: logInto(lines) });
+    const { exchange } = createExchange('POST', true);
+    const answers: unknown[][] = [];
+    Object.assign(exchange, { respond: (...answer: unknown[]) => void answers.push(answer) });
+    const handle = async (): Promise<never> => Promise.reject(new Error('the disk is of wax'));
+    pipeline.onEndpoint({ method: 'POST', path: '/user-config', handle }, exchange, 'alice');
+    await until(() => answers.length > 0, 'the answer');
+    t.same(answers, [[500, 'text/plain', 'Internal error: see the log']]);
+    t.match(lines, [/the disk is of wax.*"path":"\/user-config".*endpoint failed/]);
+  },
+);
+
 t.test('an overloaded worker refuses before it reads a body', async (t) => {
   const scene = createScene();
   scene.overloadRefusal = refusals.overloaded;
@@ -310,6 +326,12 @@ t.test('the owner of a session also refuses requests that come by a hop, and log
   ]);
   scene.overloadRefusal = undefined;
   scene.pipeline.onHop({ subject: 'alice', virtualHostId: 'vh' }, createExchange().exchange);
+  t.equal(scene.relayed.length, 1);
+  scene.admission = { kind: 'refused', refusal: refusals.configMissing };
+  const removed = createExchange();
+  scene.pipeline.onHop({ subject: 'alice', virtualHostId: 'vh' }, removed.exchange);
+  t.same(removed.steps, [`answered ${refusals.configMissing.status}`], 'also when its own config is gone by now');
+  t.match(scene.lines.at(-1), `"refusal":"${refusals.configMissing.code}"`);
   t.equal(scene.relayed.length, 1);
 });
 

@@ -82,6 +82,13 @@ t.test('a session is shown with its times and backends, and neither its id nor i
   });
 });
 
+t.test('a session whose virtual host has not been needed yet is shown without backends', async (t) => {
+  const session = { ...sessionOf('id-1', 'alice'), upstreams: { virtualHost: undefined } };
+  const answer = await told<Sessions>(viewsOf([session]), ALL);
+  t.match(answer, { list: [{ session: sessionHash('id-1'), virtualHost: 'vh', backends: [] }], matching: 1 });
+  t.equal(answer.list[0]?.backends.length, 0);
+});
+
 t.test('a session’s client is named in a few words, whatever it said of itself', async (t) => {
   for (const [clientInfo, name] of [
     ['{"name":"a"}', 'a'],
