@@ -150,7 +150,7 @@ export class Worker {
     const ended = relay.stop(farewellsMs);
     // Their requests in flight are answered; such an answer may still have to cross a hop.
     const answered = Promise.all([this.#drained, hopListener.leave()]);
-    await Promise.race([answered, sleep(Math.min(farewellsMs, LAST_ANSWERS_MS_MAX), undefined, { ref: false })]);
+    await Promise.race([answered, sleep(Math.min(farewellsMs, LAST_ANSWERS_MS_MAX))]);
     await ended;
     const flushed = this.#parts.tracer?.close(Math.min(farewellsMs, TRACE_FLUSH_MS_MAX));
     hops.close();

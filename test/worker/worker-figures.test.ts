@@ -1,24 +1,54 @@
-// A worker's report of what was overlooked in backends' answers: by origin and kind, and never more origins than other labels have values.
+// A worker's report: what it counted, and what was overlooked in backends' answers, by origin and kind, and never more origins than other
+// labels have values.
 import t from 'tap';
 import { GATEWAY_TIME_BOUNDS_S } from '../../src/metrics/catalogue.js';
-import { Histogram } from '../../src/metrics/series.js';
+import { Histogram, type Series } from '../../src/metrics/series.js';
 import { limits } from '../../src/shared/limits.js';
 import { WorkerFigures } from '../../src/worker/worker-figures.js';
+
+type Sources = Parameters<WorkerFigures['report']>[0];
+
+function reportOf(figures: WorkerFigures, changes: Partial<Sources['relay']> = {}): Series[] {
+  return figures.report({
+    slot: 0,
+    loopDelay: new Histogram(GATEWAY_TIME_BOUNDS_S),
+    relay: { sessionCount: 0, origins: [], ...changes },
+    backends: { counts: { calls: 2 } },
+    storeCounts: { reads: { store: 3 }, invalidations: 4 },
+    tokens: { counts: { valid: 5 } },
+    tracer: undefined,
+  });
+}
+
+t.test('a worker’s report has what it counted, each under its name', async (t) => {
+  const figures = new WorkerFigures();
+  Object.assign(figures, { passedHops: 6, requestsInFlight: 7, streams: 8 });
+  figures.failedHops.count('owner-lost');
+  const series = reportOf(figures, { sessionCount: 9 });
+  for (const [name, labels, value] of [
+    ['hops_total', ['passed'], 6],
+    ['hops_total', ['owner-lost'], 1],
+    ['requests_in_flight', [], 7],
+    ['streams', [], 8],
+    ['sessions', [], 9],
+    ['upstream_connections', ['calls'], 2],
+    ['store_reads_total', ['store'], 3],
+    ['store_invalidations_total', [], 4],
+    ['token_verifications_total', ['valid'], 5],
+  ] as const) {
+    const told = series.filter((one) => one.name === `switchyard_${name}` && one.labels.join() === labels.join());
+    t.match(told, [{ value }], `${name} ${labels.join()}`);
+    t.equal(told.length, 1, name);
+  }
+});
 
 t.test('what was overlooked is counted by origin and kind, of many origins together', async (t) => {
   const origins = Array.from({ length: limits.metricBackendsMax + 2 }, (_, place) => ({
     origin: `https://b${place}.example`,
     forgiven: { status: place + 1 },
   }));
-  const series = new WorkerFigures().report({
-    slot: 0,
-    loopDelay: new Histogram(GATEWAY_TIME_BOUNDS_S),
-    relay: { sessionCount: 0, origins: [{ origin: 'https://sound.example', forgiven: undefined }, ...origins] },
-    backends: { counts: {} },
-    storeCounts: { reads: {}, invalidations: 0 },
-    tokens: { counts: {} },
-    tracer: undefined,
-  });
+  const sound = { origin: 'https://sound.example', forgiven: undefined };
+  const series = reportOf(new WorkerFigures(), { origins: [sound, ...origins] });
   const told = series.filter(({ name }) => name === 'switchyard_backend_forgiven_total');
   t.strictSame(told[0], {
     name: 'switchyard_backend_forgiven_total',

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
 import type { DataplaneOptions } from '../../src/config/dataplane-options.js';
 import type { FromWorker, ToWorker } from '../../src/process/messages.js';
-import { isMintedSessionId } from '../../src/worker/session-id.js';
+import { isMintedSessionId, mintSessionId } from '../../src/worker/session-id.js';
 import { Worker } from '../../src/worker/worker.js';
 import { tokenOptions } from '../auth/token-options.js';
 import { stubOptions } from '../primary/stub-options.js';
@@ -30,7 +30,11 @@ interface Scene {
   /** Resolves to the message that answers. */
   readonly answer: <Kind extends FromWorker['kind']>(kind: Kind) => Promise<Extract<FromWorker, { kind: Kind }>>;
   readonly get: (path: string) => Promise<{ status: number; body: string }>;
-  readonly call: (subject: string) => Promise<{ requestId: string; sessionId: string; told: string }>;
+  /** Sends an `initialize`. @param inSession the id of a session, as it has no meaning there. */
+  readonly call: (
+    subject: string,
+    inSession?: string,
+  ) => Promise<{ requestId: string; sessionId: string; told: string }>;
 }
 
 async function startWorker(t: Test, changes: Partial<DataplaneOptions> = {}): Promise<Scene> {
@@ -54,7 +58,8 @@ async function startWorker(t: Test, changes: Partial<DataplaneOptions> = {}): Pr
     onDisconnect: () => {},
   };
   const start: Extract<ToWorker, { kind: 'start' }> = {
-    ...{ kind: 'start', slot: 0, slotCount: 1, options, hopDirectory: directory, hopSecret: Buffer.alloc(32, 1) },
+    ...{ kind: 'start', slot: 0, slotCount: changes.workerCount ?? 1, options },
+    ...{ hopDirectory: directory, hopSecret: Buffer.alloc(32, 1) },
     bootstrapModule: pathToFileURL(module).href,
   };
   const worker = await Worker.start(start, primary);
@@ -77,13 +82,13 @@ async function startWorker(t: Test, changes: Partial<DataplaneOptions> = {}): Pr
       const response = await fetch(origin + path, { headers: { connection: 'close' } });
       return { status: response.status, body: await response.text() };
     },
-    call: async (subject) => {
+    call: async (subject, inSession) => {
       const token = await mint({ sub: subject, algorithm: 'HS256', key: SECRET });
       const response = await fetch(`${origin}/servers/${VIRTUAL_HOST}/mcp`, {
         method: 'POST',
         headers: {
           ...{ authorization: `Bearer ${token}`, connection: 'close', accept: 'application/json, text/event-stream' },
-          ...{ 'content-type': 'application/json' },
+          ...{ 'content-type': 'application/json', ...(inSession && { 'mcp-session-id': inSession }) },
         },
         body: JSON.stringify({
           ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
@@ -176,4 +181,21 @@ t.test('a session has an id that leads to its worker', async (t) => {
   await writeConfig(store, 'alice', { virtual_hosts: { [VIRTUAL_HOST]: { backends: { up: { url: backend.url } } } } });
   const { sessionId, told } = await call('alice');
   t.ok(isMintedSessionId(sessionId), `${sessionId}, ${told}`);
+});
+
+t.test('a session of a worker that is gone is unknown where sessions end with their worker', async (t) => {
+  const { call, store } = await startWorker(t, { workerCount: 2 });
+  await writeConfig(store, 'alice', { virtual_hosts: { [VIRTUAL_HOST]: { backends: {} } } });
+  t.match((await call('alice', mintSessionId(1, 2))).told, /^404 /);
+});
+
+t.test('without metrics a worker reports nothing, and keeps no requests', async (t) => {
+  // At this level it watches requests, but for its log.
+  const { tell, answer, call } = await startWorker(t, { metrics: false, logLevel: 'info' });
+  const { requestId } = await call('alice');
+  t.match(requestId, /./);
+  await tell({ kind: 'view', ticket: 1, question: { view: 'request', requestId } });
+  t.same(JSON.parse((await answer('view')).answer), { list: [], count: 0 });
+  await tell({ kind: 'report', ticket: 2 });
+  t.same((await answer('report')).series, []);
 });
