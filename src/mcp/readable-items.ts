@@ -171,7 +171,7 @@ class Repairs {
     const tape = this.#tape;
     const type = this.#find(schema, 'type', ANY_KIND);
     if (type === -1) {
-      const more = tape.next(schema) > schema + 1 ? ',' : '';
+      const more = this.#hasOtherThan(schema, '$id') ? ',' : '';
       this.#insert(tape.start(schema) + 1, Buffer.from(`"type":"object"${more}`));
       return true;
     }
@@ -202,6 +202,15 @@ class Repairs {
     return found;
   }
 
+  #hasOtherThan(object: number, name: string): boolean {
+    const tape = this.#tape;
+    const subtreeEnd = tape.next(object);
+    let child = object + 1;
+    while (child < subtreeEnd && isKey(this.#bytes, tape.keyStart(child), tape.keyEnd(child), name))
+      child = tape.next(child);
+    return child < subtreeEnd;
+  }
+
   /** `undefined` for a long one. */
   #shortValue(node: number): unknown {
     const [start, end] = [this.#tape.start(node), this.#tape.end(node)];
@@ -223,7 +232,7 @@ const OBJECT_SCHEMA = Buffer.from('{"type":"object"}');
 const INPUT_SCHEMA_MEMBER = Buffer.concat([Buffer.from(',"inputSchema":'), OBJECT_SCHEMA]);
 const NAME_MEMBER = Buffer.from(',"name":');
 const [EMPTY_OBJECT, EMPTY_ARRAY] = [Buffer.from('{}'), Buffer.from('[]')];
-const [OBJECT_KIND, ARRAY_KIND, ANY_KIND] = [1 << jsonKind.object, 1 << jsonKind.array, -1];
+const [OBJECT_KIND, ARRAY_KIND, ANY_KIND, NO_KIND] = [1 << jsonKind.object, 1 << jsonKind.array, -1, 0];
 /** The longest value that is parsed to see whether it is accepted. */
 const SHORT_BYTES_MAX = KIB;
 
@@ -257,15 +266,14 @@ const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\
 const DIALECT = Buffer.from('"https://json-schema.org/draft/2020-12/schema"');
 const $schema = shape(TEXT.kinds, { replacement: DIALECT });
 const PROPERTY = object({}, { replacement: EMPTY_OBJECT });
-const schemaOf = (schema: 'arguments' | 'results', replacement?: Buffer): Shape =>
-  object(
-    {
-      $schema,
-      properties: object({}, { each: PROPERTY, replacement: EMPTY_OBJECT }),
-      required: shape(ARRAY_KIND, { each: TEXT, replacement: EMPTY_ARRAY }),
-    },
-    { schema, replacement },
-  );
+const OBJECT_MEMBERS = {
+  $schema,
+  properties: object({}, { each: PROPERTY, replacement: EMPTY_OBJECT }),
+  required: shape(ARRAY_KIND, { each: TEXT, replacement: EMPTY_ARRAY }),
+};
+const ARGUMENTS = object(OBJECT_MEMBERS, { schema: 'arguments', replacement: OBJECT_SCHEMA });
+// A client uses the first schema of an id for all that have it, those of other backends, too.
+const RESULTS = object({ ...OBJECT_MEMBERS, $id: shape(NO_KIND) }, { schema: 'results' });
 const ICON = object(
   { src: TEXT, mimeType: TEXT, sizes: listOf((size) => typeof size === 'string'), theme: oneOf('light', 'dark') },
   { needs: 'src' },
@@ -276,7 +284,7 @@ const TOOL = {
   ...SHOWN_MEMBERS,
   annotations: object({ title: TEXT, ...HINTS }),
   execution: object({ taskSupport: oneOf('required', 'optional', 'forbidden') }),
-  inputSchema: schemaOf('arguments', OBJECT_SCHEMA),
+  inputSchema: ARGUMENTS,
 };
 const TOOL_WITH_ANY_RESULT = object({ ...TOOL, outputSchema: object({ $schema }) });
 const ARGUMENT = object({ name: TEXT, title: TEXT, description: TEXT, required: FLAG }, { needs: 'name' });
@@ -293,7 +301,7 @@ const RESOURCE = object({
 });
 /** `undefined`: items are left as they are. */
 const ITEMS: Readonly<Record<ListKindName, Shape | undefined>> = {
-  tools: object({ ...TOOL, outputSchema: schemaOf('results') }),
+  tools: object({ ...TOOL, outputSchema: RESULTS }),
   prompts: object({ ...SHOWN_MEMBERS, arguments: shape(ARRAY_KIND, { each: ARGUMENT }) }),
   resources: RESOURCE,
   templates: RESOURCE,

@@ -173,7 +173,13 @@ void t.test(
         '"inputSchema":{"type":"object","properties":{},"required":[]}',
       ],
       ['another type, and no parameters', '"inputSchema":{"type":"string","properties":[]}', `"inputSchema":${OBJECT}`],
-      ['results without a type', '"outputSchema":{"$id":"x"}', '"outputSchema":{"type":"object","$id":"x"}'],
+      ['results without a type', '"outputSchema":{"x":1.0}', '"outputSchema":{"type":"object","x":1.0}'],
+      ['results with an id alone', '"outputSchema":{"$id":"x"}', '"outputSchema":{"type":"object"}'],
+      [
+        'an id of results, which may be that of another backend’s',
+        '"outputSchema":{"$id":"x","type":"object","properties":{"v":{"$ref":"#/properties/w"},"w":{"type":"string"}}}',
+        '"outputSchema":{"type":"object","properties":{"v":{"$ref":"#/properties/w"},"w":{"type":"string"}}}',
+      ],
       [
         'an argument of any kind',
         '"inputSchema":{"type":"object","properties":{"v":true,"w": null,"x":{"default":true}},"x":true}',

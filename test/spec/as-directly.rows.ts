@@ -543,6 +543,30 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     t.equal(tools.length, 12, 'the others are listed, too');
   });
 
+  await t.test('as directly: results by a schema whose id another server uses, too', async (t) => {
+    const start = async (type: string, result: unknown): Promise<McpBackend> => {
+      const outputSchema = { $id: 'order', type: 'object', properties: { total: { type } } };
+      const tools = [{ name: 'order', inputSchema: { type: 'object' }, outputSchema }];
+      return backendFor(t, { tools, onCall: () => ({ content: [], structuredContent: { total: result } }) });
+    };
+    const [old, fresh] = [await start('string', '7'), await start('number', 7)];
+    const totalOf = async (client: Client, name: string): Promise<unknown> =>
+      (await client.callTool({ name })).structuredContent;
+    for (const [server, total] of [
+      [old, '7'],
+      [fresh, 7],
+    ] as const) {
+      const { client } = await connectSdkClient(t, server.url, undefined);
+      await client.listTools();
+      t.same(await totalOf(client, 'order'), { total }, 'directly');
+    }
+    const caller = await deployment.caller({ old: { url: old.url }, fresh: { url: fresh.url } });
+    const { client } = await connectSdkClient(t, deployment.gateway.url(caller.virtualHostId), caller.token);
+    await client.listTools();
+    t.same(await totalOf(client, 'old-order'), { total: '7' }, 'through the gateway');
+    t.same(await totalOf(client, 'fresh-order'), { total: 7 });
+  });
+
   for (const era of ['legacy', 'modern'] as const) {
     await t.test(`as directly, ${era}: the prompts of a server that is slow, beside a quick one`, async (t) => {
       const late = await startLateServer(t, { tools: {}, prompts: {} });

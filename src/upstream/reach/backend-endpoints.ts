@@ -47,8 +47,8 @@ export const FORGIVEN = {
   'list-item':
     'a member of a listed item that is not of its type (a `null` title, `true` as the schema of an argument, icons as text), ' +
     'a missing schema of arguments or name of a resource, and a schema of results that clients cannot compile (a reference to ' +
-    'nowhere, a pattern of another language, `nullable` without a type, a bound of draft 4): ' +
-    'removed, or listed as what is meant: clients would refuse the items of all backends',
+    'nowhere, a pattern of another language, `nullable` without a type, a bound of draft 4), or its id, which another ' +
+    'backend may use, too: removed, or listed as what is meant: clients would refuse the items of all backends',
 } as const;
 
 export type Forgiven = keyof typeof FORGIVEN;
