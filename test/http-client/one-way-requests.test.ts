@@ -1,6 +1,9 @@
 // Messages to backends whose responses nobody waits for: when they are sent a second time.
 import t, { type Test } from 'tap';
+import { setFlagsFromString } from 'node:v8';
+import { runInThisContext } from 'node:vm';
 import { limits } from '../../src/shared/limits.js';
+import { plainRequest } from '../../src/http-client/http-upstream.js';
 import { OneWayRequests } from '../../src/http-client/one-way-requests.js';
 import { upstreamFault } from '../../src/http-client/upstream-fault.js';
 import { backendOf, virtualHostOf } from '../relay/virtual-host.js';
@@ -45,6 +48,15 @@ t.test('a DELETE whose connection is lost is sent a second time, and not a third
   http.last.fault('connection-lost');
   t.same(scene.sent, ['DELETE', 'DELETE', 'DELETE', 'DELETE']);
   t.same(scene.outcomes, [true, false]);
+});
+
+t.test('its requests have the hidden class of all others', async (t) => {
+  setFlagsFromString('--allow-natives-syntax');
+  const haveSameClass = runInThisContext('(one, other) => %HaveSameMap(one, other)') as (...pair: object[]) => boolean;
+  const { http } = new Scene(t).send('POST').send('DELETE').context;
+  for (const { request } of http.calls) {
+    t.ok(haveSameClass(request, plainRequest('alice', target, 'GET', [], Buffer.from('x'))), request.method);
+  }
 });
 
 t.test('a redirect to the same path with a slash is followed once, whatever is sent', async (t) => {
