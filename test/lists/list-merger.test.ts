@@ -343,7 +343,7 @@ t.test('a part that waits for memory is taken before the end, and a dropped read
 
 t.test('an answer of very many small tools counts for the memory that they take', async (t) => {
   const count = 30_000;
-  const tools = Array.from({ length: count }, () => '{"name":"x"}').join();
+  const tools = Array.from({ length: count }, () => '{"name":"x","inputSchema":{"type":"object"}}').join();
   const answer = Buffer.from(`{"jsonrpc":"2.0","id":${LIST_ID},"result":{"tools":[${tools}]}}`);
   const bytes = answer.length + count * TOOL_BYTES_EACH;
   const accounts = createListAccounts({ subjectMax: bytes, totalMax: 2 * bytes - 1 });

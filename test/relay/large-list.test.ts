@@ -281,7 +281,10 @@ t.test('very many tools that name a page are listed', async (t) => {
   const { exchange, calls } = ask(t, 'b');
   const names = ['ui/resourceUri', 'openai/outputTemplate'];
   const meta = `{"ui":{"resourceUri":"ui://x"},${names.map((name) => `"${name}":"ui://x"`).join()}}`;
-  const tools = Array.from({ length: 50_000 }, (_, n) => `{"name":"${n}","_meta":${meta}}`);
+  const tools = Array.from(
+    { length: 50_000 },
+    (_, n) => `{"name":"${n}","inputSchema":{"type":"object"},"_meta":${meta}}`,
+  );
   feed(at(calls, 0).head(200, 'application/json'), answerWith(tools)).end();
   const { result } = JSON.parse(await listOf(exchange)) as { result: { tools: unknown[] } };
   t.equal(result.tools.length, tools.length);
