@@ -38,13 +38,16 @@ export function trySetLogLevel(
   }
   session.logLevel = Buffer.from(params);
   const work = new PendingRequest({ session, exchange, id, ending: rpcErrors.logLevelSessionEnded }, false);
-  let pendingCount = virtualHost.backends.size;
-  setBackendLevels(context, session, virtualHost, exchange.request, () => {
+  // One more, for a config without backends.
+  let pendingCount = virtualHost.backends.size + 1;
+  const settle = (): void => {
     pendingCount -= 1;
     if (pendingCount > 0 || !work.isLinked) return;
     session.finish(work);
     answer(exchange, resultMessage(id, '{}'));
-  });
+  };
+  setBackendLevels(context, session, virtualHost, exchange.request, settle);
+  settle();
   return true;
 }
 

@@ -32,6 +32,14 @@ t.test('a level that is being set when the session ends is answered with an erro
   t.equal(scene.accounts.size, 0);
 });
 
+t.test('a level is answered although the config has no backends any more', async (t) => {
+  const scene = open(t);
+  const body = Buffer.from('{"jsonrpc":"2.0","id":7,"method":"logging/setLevel","params":{"level":"debug"}}');
+  const exchange = scene.exchange({ body });
+  scene.relay.handle({ subject: 'alice', virtualHost: virtualHostOf({}) }, exchange);
+  t.equal(exchange.answer?.body.toString(), '{"jsonrpc":"2.0","id":7,"result":{}}');
+});
+
 t.test('roots that change faster than a backend accepts it are announced once more', async (t) => {
   const scene = open(t);
   const sent = (): number => scene.http.summary.filter((text) => text === 'notifications/roots/list_changed').length;

@@ -343,8 +343,17 @@ export class SessionDirectory {
       .finally(() => {
         this.#lookUpsUnderWay -= 1;
         this.#reads.delete(underWay);
-        this.#waiting.take()?.();
+        this.#beginWaiting();
       });
+  }
+
+  /** Several at once, because the look-up of a session that has ended meanwhile reads nothing, and so ends nothing. */
+  #beginWaiting(): void {
+    while (this.#lookUpsUnderWay < SESSION_LOOK_UPS_MAX) {
+      const begin = this.#waiting.take();
+      if (begin === undefined) return;
+      begin();
+    }
   }
 
   get #lifeMs(): number {

@@ -76,6 +76,25 @@ t.test('a subject that invents session ids fills its own queue of look-ups, and 
   t.equal(sessions.readsCount, SESSION_LOOK_UPS_MAX + waitingMax + 1, 'all come to an end');
 });
 
+t.test('look-ups that wait for a session that ends meanwhile leave none behind them waiting', async (t) => {
+  const sessions = new SlowSessions();
+  const directory = directoryOf(sessions);
+  const found: LookUp[] = [];
+  const find = (id: string): void =>
+    void Promise.resolve(directory.find(id, ownedBy('alice'))).then((outcome) => found.push(outcome));
+  for (let id = 0; id < SESSION_LOOK_UPS_MAX; id++) find(`id-${id}`);
+  for (let count = 0; count < SESSION_LOOK_UPS_MAX; count++) find('ended');
+  find('last');
+  const forever = new Promise<never>(() => undefined);
+  void directory.remove('ended', ownedBy('alice'), forever);
+  while (sessions.pending.length > 0) {
+    sessions.pending.shift()?.(undefined);
+    await turn();
+  }
+  t.equal(found.filter((outcome) => outcome === 'ended').length, SESSION_LOOK_UPS_MAX);
+  t.equal(found.filter((outcome) => outcome === 'unknown').length, SESSION_LOOK_UPS_MAX + 1);
+});
+
 t.test(
   'the mark of an ended session stays for a minute, or where others held it as long as its record would have',
   async (t) => {
