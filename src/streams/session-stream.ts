@@ -142,9 +142,10 @@ export class SessionStream implements AskingStream, StreamOwner {
   /** Nothing is emitted any more unless the stream is opened again. */
   end(): void {
     this.#changeDeadline?.cancel();
-    this.#readyDeadline?.cancel();
     this.#sendChanges();
     this.#close();
+    // If it is opened again, nothing is held back for what was lost now.
+    this.onReady();
   }
 
   get askingObstacle(): RpcError | undefined {

@@ -111,6 +111,10 @@ t.test('a stream that ends before the client is ready loses its questions', asyn
   scene.advance(CLIENT_READY_MS_MAX + 200);
   t.same(lost, ['question'], 'once');
   t.equal(scene.waitingBytes, 0);
+  scene.isReady = true;
+  const again = scene.open();
+  scene.tell('another', lost);
+  t.same(readEvents(again.written), ['another'], 'and holds nothing back when it is opened again');
 });
 
 t.test('what is said before an expected client opens its stream waits for it', async (t) => {
