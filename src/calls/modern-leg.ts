@@ -183,6 +183,8 @@ export class ModernLeg {
     const answers: Buffer[] = [];
     let openCount = requests.length;
     for (const [index, request] of requests.entries()) {
+      // The previous question may have ended the call.
+      if (this.#isOver) return;
       const error = session.backendRequests.askInput(
         this.#owner,
         upstream,

@@ -10,6 +10,8 @@ import { answerOf, WiredRelay, type WiredCaller } from './wired-relay.js';
 import type { RecordedExchange } from '../support/recorded-exchange.js';
 import { readEvents } from '../support/event-stream.js';
 import { until } from '../support/until.js';
+import { answerOptions } from '../support/answer-options.js';
+import { createAccounts } from '../support/shares.js';
 import { limits } from '../../src/shared/limits.js';
 
 const UNSUPPORTED = { code: -32_022, message: 'x', data: { supported: ['2026-07-28'] } };
@@ -629,6 +631,30 @@ t.test('a backend that asks without end is given up after a number of rounds', a
       'a client without a session decides itself, and each of its calls goes out once',
     );
   }
+});
+
+t.test('a call that ends with its first question asks no other', async (t) => {
+  const question = { method: 'elicitation/create', params: { message: 'who?', requestedSchema: {} } };
+  const held: (() => void)[] = [];
+  const backend = await rawModern(t, ({ id }, request) => {
+    const result = { resultType: 'input_required', inputRequests: { a: question, b: question } };
+    held.push(() => request.json({ jsonrpc: '2.0', id, result }));
+    return undefined;
+  });
+  const accounts = createAccounts();
+  // Nothing can be kept for a client that is gone.
+  const answers = { ...answerOptions, slowAnswerMs: 100, resumptionBytesMax: 10 };
+  const wired = new WiredRelay(t, {}, {}, { accounts, answers });
+  const caller = wired.caller({ one: backend.url });
+  await caller.open({ elicitation: {} });
+  const bytesBefore = accounts.held('sessionBytes');
+  const exchange = caller.post('tools/call', { name: 'one-x' }, 1);
+  await until(() => held.length > 0, 'the call');
+  await wired.untilPassed(() => exchange.written.length > 0, 'its stream');
+  exchange.abort();
+  held[0]?.();
+  await until(() => accounts.held('requests') === 0, 'the end of the call');
+  t.equal(accounts.held('sessionBytes'), bytesBefore, 'no question is left');
 });
 
 t.test('several questions are asked at once, and the end of the call withdraws them', async (t) => {
