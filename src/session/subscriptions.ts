@@ -60,10 +60,12 @@ export class Subscriptions {
 
   /** Takes over what another process has recorded. @param isComplete whether all other subscriptions are to be deleted. */
   merge(theirs: Readonly<Record<string, readonly string[]>>, isComplete: boolean): void {
-    for (const [name, uris] of Object.entries(theirs)) for (const uri of uris) this.add(name, uri);
+    // A backend may be named like a member that every object has.
+    const byName = new Map(Object.entries(theirs));
+    for (const [name, uris] of byName) for (const uri of uris) this.add(name, uri);
     if (!isComplete) return;
     for (const [name, uris] of this.#uris) {
-      const kept = new Set(theirs[name]);
+      const kept = new Set(byName.get(name));
       for (const uri of [...uris]) if (!kept.has(uri)) this.delete(name, uri);
     }
   }

@@ -32,6 +32,16 @@ t.test('subscriptions that are too long for a record are not in it, until they a
   t.equal(subscriptions.recorded()['b']?.length, 16);
 });
 
+t.test('subscriptions that another process has ended end here, whatever the name of their backend', async (t) => {
+  const subscriptions = new Subscriptions(new BoundedShare(Infinity));
+  for (const name of ['b', 'constructor', '__proto__']) subscriptions.add(name, 'a:b');
+  subscriptions.merge({ b: ['a:b'] }, true);
+  t.same(
+    ['b', 'constructor', '__proto__'].map((name) => subscriptions.has(name, 'a:b')),
+    [true, false, false],
+  );
+});
+
 t.test('subscriptions at a backend that was removed take no room', async (t) => {
   const memory = new BoundedShare(10_000);
   const subscriptions = new Subscriptions(memory);
