@@ -36,7 +36,7 @@ export class BenchRedis {
 export function redisAt(port: number): RedisStoreOptions {
   return {
     kind: 'redis',
-    location: { host: HOST, port },
+    place: { host: HOST, port },
     tls: { mode: 'plain-text' },
     username: undefined,
     password: undefined,

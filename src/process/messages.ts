@@ -25,7 +25,7 @@ const isValid: Readonly<Record<keyof Members, (value: unknown) => boolean>> = {
   flag: (value) => typeof value === 'boolean',
   bytes: (value) => value instanceof Uint8Array,
   level: isLogLevel,
-  // Checked where they were created, in the same build.
+  // Checked where they were created. After an upgrade by a reload, that is a primary of an earlier version: members keep their names.
   options: (value) => typeof value === 'object' && value !== null,
   series: (value) => Array.isArray(value) && value.every(isSeries),
   question: (value) => isOneOf(viewQuestions, 'view', value),

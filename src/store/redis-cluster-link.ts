@@ -101,7 +101,7 @@ export class RedisClusterLink implements StoreLink {
       onSubscriptionRefused: (reason) => this.#events.onSubscriptionRefused?.(`${name}: ${reason}`),
       onLost: (reason) => this.#lose(`${name}: ${reason}`),
     };
-    const link = new RedisLink({ ...this.#options, location: address }, events, this.#reports);
+    const link = new RedisLink({ ...this.#options, place: address }, events, this.#reports);
     const node = { host: address.host, link };
     this.#nodes.set(name, node);
     return node;

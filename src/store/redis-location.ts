@@ -51,7 +51,7 @@ function crc16(bytes: Buffer): number {
 
 /** Rejects when no sentinel knows the address. */
 export async function findRedis(options: RedisStoreOptions): Promise<ListenAddress> {
-  const { location } = options;
+  const { place: location } = options;
   if ('nodes' in location) throw new Error('a cluster is no one Redis');
   if (!('sentinels' in location)) return location;
   // All at once, because a failover often loses a machine with a sentinel.
@@ -70,7 +70,7 @@ async function firstOf<Answer>(answers: readonly Promise<Answer>[], problem: str
 }
 
 /** Rejects when the Redis is no master and accepts no writes: a sentinel that was cut off may name a former master. */
-export async function checkRole(redis: Redis, { location }: RedisStoreOptions): Promise<void> {
+export async function checkRole(redis: Redis, { place: location }: RedisStoreOptions): Promise<void> {
   if (!('sentinels' in location)) return;
   const [role] = (await redis.role()) as readonly unknown[];
   if (role !== 'master')
@@ -92,7 +92,7 @@ interface Shard {
 
 /** Rejects when no node can report the slots. */
 export async function findShards(options: RedisStoreOptions): Promise<readonly Shard[]> {
-  const { location } = options;
+  const { place: location } = options;
   if (!('nodes' in location)) throw new Error('the Redis is not a cluster');
   const answers = location.nodes.map((address) => askNode(options, address));
   return firstOf(answers, 'no node of the cluster knows where its slots are');

@@ -39,7 +39,7 @@ export class ReconnectingLink {
 
   /** @param reports `undefined` for no reports of changes, without a second connection. */
   constructor(options: RedisStoreOptions, events: ReconnectingLinkEvents, reports?: RedisLinkReports) {
-    this.location = redisInWords(options.location);
+    this.location = redisInWords(options.place);
     this.#options = options;
     this.#events = events;
     this.#reports = reports;
@@ -78,7 +78,7 @@ export class ReconnectingLink {
   }
 
   #createLink(): StoreLink {
-    const Link = 'nodes' in this.#options.location ? RedisClusterLink : RedisLink;
+    const Link = 'nodes' in this.#options.place ? RedisClusterLink : RedisLink;
     const events: RedisLinkEvents = {
       onChanged: () => {},
       onFlushed: () => {},

@@ -44,6 +44,47 @@ t.test('the defaults are those of the decisions', async (t) => {
   });
 });
 
+/** What a primary of 0.1.0 sends to workers, by the path of an object. */
+const FIRST_MEMBERS: Readonly<Record<string, string>> = {
+  '': `accessLog address adminAddress allowedHosts allowedOrigins answers bodyBytesMax connections drainNoticeMs drainTimeoutMs eras listener
+    logLevel metrics pathPrefix protectedResource reloadTimeoutMs requestIds sessionDirectory sessionIdleTimeoutMs shares
+    slowReaderTimeoutMs store tls token traces upstream workerCount workerHangTimeoutMs workerMemoryBytes`,
+  address: 'host port',
+  adminAddress: 'host port',
+  answers: 'resumptionBytesMax resumptionTimeMs slowAnswerMs streamKeepAliveMs',
+  connections: 'connectionsMax connectionsPerSubjectMax names',
+  'connections.names': 'allowedNetworks lookUpsMax lookUpsPerSubjectMax nameServers',
+  eras: 'leaseIdleTimeoutMs served',
+  protectedResource: 'authorizationServers publicUrl',
+  shares: `bytesInFlightMax listBytesMax requestsInFlightMax sessionBytesMax sessionsMax subjectBytesInFlightMax subjectListBytesMax
+    subjectRequestsInFlightMax subjectSessionBytesMax subjectSessionsMax`,
+  store: 'kind password place staleGraceMs tls username',
+  'store.place': 'sentinels name username password',
+  'store.tls': 'clientCertificate clientPrivateKey mode trustBundle',
+  tls: 'address certificatePath privateKeyPath',
+  token: 'audience isPlainTextAllowed issuerKeyGraceMs issuerKeys issuers jwks keyPaths privateKey publicKey secret',
+  'token.keyPaths': 'jwks publicKey secret',
+  traces: 'endpoint sampleRatio',
+  upstream: `authorities callIdleTimeoutMs clientAnswerTimeoutMs connectTimeoutMs connectUrl initializePatienceMs initializeTimeoutMs
+    listCacheMs listTimeoutMs mode secretKeys secretsDirectory`,
+};
+
+t.test('after an upgrade by a reload, workers know what a primary of 0.1.0 calls its options', async (t) => {
+  const { certificate, privateKey } = createCertificate(t);
+  const sentinels = ['--redis-sentinels', 'a.example:1', '--redis-sentinel-name', 'one'];
+  const tls = ['--tls-address', '[::1]:0', '--server-certificate', certificate, '--server-private-key', privateKey];
+  const options = load([...sentinels, ...tls, '--traces-endpoint', 'http://c:4318/v1/traces']);
+  for (const [path, names] of Object.entries(FIRST_MEMBERS)) {
+    const members =
+      path === '' ? options : path.split('.').reduce<object>((at, name) => Reflect.get(at, name) as object, options);
+    t.strictSame(
+      names.split(/\s+/).filter((name) => !(name in members)),
+      [],
+      path,
+    );
+  }
+});
+
 /** The option, its text, the member of the options that it changes, and the value that this must have. */
 const plainOptions: readonly (readonly [string, string, (options: DataplaneOptions) => unknown, unknown])[] = [
   ['address', '[::1]:0', (options) => options.address, { host: '::1', port: 0 }],
@@ -116,15 +157,15 @@ t.test('Redis: the port follows the mode', async (t) => {
   const plain = load(['--redis-address', 'redis', '--redis-mode', 'plain-text']).store;
   t.match(plain, {
     kind: 'redis',
-    location: { host: 'redis', port: 6379 },
+    place: { host: 'redis', port: 6379 },
     tls: { mode: 'plain-text' },
     staleGraceMs: 60_000,
   });
   t.match(load(['--redis-address', 'redis']).store, {
-    location: { port: 16379 },
+    place: { port: 16379 },
     tls: { mode: 'tls', trustBundle: undefined },
   });
-  t.match(load(['--redis-address', 'redis', '--redis-port', '1']).store, { location: { port: 1 } });
+  t.match(load(['--redis-address', 'redis', '--redis-port', '1']).store, { place: { port: 1 } });
 });
 
 t.test('Redis: sentinels, or a cluster, instead of an address', async (t) => {
@@ -134,11 +175,11 @@ t.test('Redis: sentinels, or a cluster, instead of an address', async (t) => {
     { host: '2001:db8::1', port: 1 },
   ];
   const none = { username: undefined, password: undefined };
-  t.match(load(words).store, { kind: 'redis', location: { sentinels, name: 'mymaster', ...none } });
+  t.match(load(words).store, { kind: 'redis', place: { sentinels, name: 'mymaster', ...none } });
   const named = [...words, '--redis-sentinel-name', 'one', '--redis-sentinel-username', 'u'];
-  t.match(load(named).store, { location: { sentinels, name: 'one', username: 'u' } });
+  t.match(load(named).store, { place: { sentinels, name: 'one', username: 'u' } });
   const cluster = ['--redis-cluster', 'a.example:1', '--redis-mode', 'plain-text'];
-  t.match(load(cluster).store, { kind: 'redis', location: { nodes: [{ host: 'a.example', port: 1 }] } });
+  t.match(load(cluster).store, { kind: 'redis', place: { nodes: [{ host: 'a.example', port: 1 }] } });
   t.match(faults([...cluster, ...words]), [/^--redis-sentinels: contradicts --redis-cluster/]);
   t.match(faults([...cluster, '--redis-port', '1']), [/^--redis-port: contradicts --redis-cluster/]);
   t.match(faults([...words, '--redis-address', 'r', '--redis-port', '1']), [
@@ -164,7 +205,7 @@ t.test('Redis: mtls, credentials and grace', async (t) => {
   ]);
   t.match(store, {
     kind: 'redis',
-    location: { host: '::1', port: 16379 },
+    place: { host: '::1', port: 16379 },
     username: 'u',
     password: 'p4ss',
     staleGraceMs: 0,

@@ -40,19 +40,19 @@ async function saidOf(options: RedisStoreOptions): Promise<Readonly<Record<strin
 }
 
 async function checkSaid(t: Test, options: RedisStoreOptions, reason: RegExp): Promise<void> {
-  const { host, port } = options.location as { readonly host: string; readonly port: number };
+  const { host, port } = options.place as { readonly host: string; readonly port: number };
   const beganAtMs = performance.now();
-  const locations = [
-    options.location,
+  const places = [
+    options.place,
     { nodes: [{ host, port }] },
     { sentinels: [{ host, port }], name: 'mymaster', username: undefined, password: undefined },
   ];
-  const check = async (location: RedisStoreOptions['location']): Promise<void> => {
-    const said = await saidOf({ ...options, location });
+  const check = async (place: RedisStoreOptions['place']): Promise<void> => {
+    const said = await saidOf({ ...options, place });
     t.equal(Object.keys(said).length, 5);
-    for (const [who, words] of Object.entries(said)) t.match(words, reason, `${who}: ${Object.keys(location).join()}`);
+    for (const [who, words] of Object.entries(said)) t.match(words, reason, `${who}: ${Object.keys(place).join()}`);
   };
-  await Promise.all(locations.map(check));
+  await Promise.all(places.map(check));
   // Fifteen attempts, of which none may wait for the end of the time for connecting.
   t.ok(performance.now() - beganAtMs < 5 * limits.remoteAnswerMsMax, 'at once');
 }
@@ -66,8 +66,8 @@ t.test('TLS to a plain-text Redis with a password, which is not sent', async (t)
   const redis = await startRedis(t);
   await (await redis.connect()).call('CONFIG', 'SET', 'requirepass', 'anything');
   const proxy = await TcpProxy.start(t, redis.port);
-  const location = { host: '127.0.0.1', port: proxy.port };
-  await checkSaid(t, { ...redis.storeOptions, location, tls: TLS, password: 'a-secret' }, NO_TLS);
+  const place = { host: '127.0.0.1', port: proxy.port };
+  await checkSaid(t, { ...redis.storeOptions, place, tls: TLS, password: 'a-secret' }, NO_TLS);
   t.notMatch(JSON.stringify(proxy.connections), 'a-secret');
 });
 
@@ -80,7 +80,7 @@ t.test('a slow handshake with a Redis that expects TLS is waited for', async (t)
   const redis = await startRedis(t, { tls: { mode: 'tls', certificates: createCertificates(t) } });
   const proxy = await TcpProxy.start(t, redis.port);
   proxy.hold(() => true);
-  const options = { ...redis.storeOptions, location: { host: '127.0.0.1', port: proxy.port } };
+  const options = { ...redis.storeOptions, place: { host: '127.0.0.1', port: proxy.port } };
   const opening = openStore(options, pino({ level: 'silent' }));
   await until(() => proxy.connections.some(({ sent }) => sent.startsWith('PING')), 'the question');
   proxy.release();
@@ -92,7 +92,7 @@ t.test('a slow handshake with a Redis that expects TLS is waited for', async (t)
 t.test('a Redis that speaks TLS at once is never asked in plain text', async (t) => {
   const redis = await startRedis(t, { tls: { mode: 'tls', certificates: createCertificates(t) } });
   const proxy = await TcpProxy.start(t, redis.port);
-  const options = { ...redis.storeOptions, location: { host: '127.0.0.1', port: proxy.port } };
+  const options = { ...redis.storeOptions, place: { host: '127.0.0.1', port: proxy.port } };
   const store = await openStore(options, pino({ level: 'silent' }));
   t.teardown(() => store.close());
   // Timers end in the order of their times: by then, the question would have been put.
@@ -111,7 +111,7 @@ async function loggedWithTls(t: Test, listener: Server): Promise<string> {
   t.teardown(() => void listener.close());
   const { port } = listener.address() as AddressInfo;
   const lines: string[] = [];
-  const options = { ...(await startRedis(t)).storeOptions, location: { host: '127.0.0.1', port }, tls: TLS };
+  const options = { ...(await startRedis(t)).storeOptions, place: { host: '127.0.0.1', port }, tls: TLS };
   const store = await openStore(options, pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) }));
   await store.close();
   return lines.join('');

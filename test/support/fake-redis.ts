@@ -47,7 +47,7 @@ export class FakeRedis {
     const { port } = this.#server.address() as AddressInfo;
     return {
       kind: 'redis',
-      location: { host: '127.0.0.1', port },
+      place: { host: '127.0.0.1', port },
       username: undefined,
       password: undefined,
       tls: { mode: 'plain-text' },

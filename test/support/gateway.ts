@@ -120,7 +120,7 @@ function commandLine(setup: GatewaySetup): string[] {
 export function storeOptionWords(store: StoreOptions): string[] {
   if (store.kind === 'embedded') return ['--store-path', store.path];
   if (store.tls.mode !== 'plain-text') throw new Error('name the TLS files of a Redis among the other options');
-  return [...placeWords(store.location), '--redis-mode', store.tls.mode];
+  return [...placeWords(store.place), '--redis-mode', store.tls.mode];
 }
 
 function placeWords(place: RedisLocation): string[] {

@@ -98,7 +98,7 @@ export class RedisServer {
   get storeOptions(): RedisStoreOptions {
     return {
       kind: 'redis',
-      location: { host: this.host, port: this.port },
+      place: { host: this.host, port: this.port },
       tls: this.#tls(),
       username: undefined,
       password: undefined,
