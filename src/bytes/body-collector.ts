@@ -22,7 +22,7 @@ function joinLast(pieces: Buffer[]): void {
   if (bytes < JOIN_BELOW_BYTES) pieces.push(Buffer.concat(pieces.splice(first), bytes));
 }
 
-/** Bytes that are reserved in advance for an announced length, and the rest once so much has arrived. */
+/** Bytes that are reserved for an announced length with the second piece, and the rest once so much has arrived. */
 export const BODY_RESERVED_BYTES_MAX = 4 * MIB;
 
 /** From this size on, the rest is reserved at once: unwritten memory is not backed by pages, and copying costs more. */
@@ -79,18 +79,27 @@ export class BodyCollector {
     this.#memory = NO_BYTES;
   }
 
+  /** Nobody reads the bytes any more. */
+  discard(): void {
+    largeMemory.giveBack(this.#memory);
+    this.clear();
+  }
+
   #grow(filledBytes: number, bodyBytes: number): void {
     const before = this.#memory;
-    if (filledBytes === 0) {
-      // The sender may never send what it has announced.
-      this.#memory = this.#allocate(Math.max(this.length, Math.min(bodyBytes, BODY_RESERVED_BYTES_MAX)));
-      return;
-    }
-    const isBelieved = Math.min(bodyBytes, this.#bytesMax) > this.length && this.length > BODY_RESERVED_BYTES_MAX;
-    this.#memory = this.#allocate(
-      isBelieved ? Math.min(bodyBytes, this.#bytesMax) : grownBytes(before.length, this.length, this.#bytesMax),
-    );
+    this.#memory = this.#allocate(filledBytes === 0 ? this.#firstBytes(bodyBytes) : this.#laterBytes(bodyBytes));
     before.copy(this.#memory, 0, 0, filledBytes);
     largeMemory.giveBack(before);
+  }
+
+  /** The sender may never send what it has announced, and who owns the body may have no room for it. */
+  #firstBytes(bodyBytes: number): number {
+    return bodyBytes < LARGE_MEMORY_FROM_BYTES ? Math.max(this.length, bodyBytes) : this.length;
+  }
+
+  #laterBytes(bodyBytes: number): number {
+    const announcedBytes = Math.min(bodyBytes, this.#bytesMax);
+    if (announcedBytes <= this.length) return grownBytes(this.#memory.length, this.length, this.#bytesMax);
+    return this.length > BODY_RESERVED_BYTES_MAX ? announcedBytes : Math.min(announcedBytes, BODY_RESERVED_BYTES_MAX);
   }
 }

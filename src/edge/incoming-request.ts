@@ -147,7 +147,7 @@ export class IncomingRequest implements MemoryWaiter {
 
   onNoRoom(bound: ShareBound): void {
     if (this.#outcome !== undefined || this.#state === 'unwanted' || this.#state === 'gone') return;
-    this.#received?.clear();
+    this.#received?.discard();
     this.#readOn();
     this.#end(bound);
   }
@@ -175,7 +175,7 @@ export class IncomingRequest implements MemoryWaiter {
     if (this.#outcome !== undefined) return;
     const wasPaused = this.#transition('paused', 'unwanted');
     if (!this.#transition('pausing', 'unwanted')) this.#transition('reading', 'unwanted');
-    this.#received?.clear();
+    this.#received?.discard();
     this.#room?.release();
     // The next request may follow the body.
     if (wasPaused) this.#res.resume();
@@ -183,7 +183,7 @@ export class IncomingRequest implements MemoryWaiter {
 
   abandon(): void {
     this.#transition(this.#state, 'gone');
-    this.#received?.clear();
+    this.#received?.discard();
     this.#whole = NO_BODY;
   }
 
@@ -191,7 +191,7 @@ export class IncomingRequest implements MemoryWaiter {
     if (this.#outcome !== undefined || this.#state === 'unwanted' || this.#state === 'gone') return;
     const { bodyBytesMax } = this.#context;
     if ((this.#received?.length ?? 0) + chunk.byteLength > bodyBytesMax) {
-      this.#received?.clear();
+      this.#received?.discard();
       this.#end('too-large');
       return;
     }

@@ -39,8 +39,19 @@ t.test('the memory reserved in advance is bounded, whatever length is stated', a
   for (const part of parts) collector.add(part, 100 * BODY_RESERVED_BYTES_MAX);
   t.ok(collector.bytes.equals(Buffer.concat(parts)));
   const started = new BodyCollector(BYTES_MAX, bodyMemory);
-  started.add(Buffer.of(1), 100 * BODY_RESERVED_BYTES_MAX);
+  for (const byte of [1, 2]) started.add(Buffer.of(byte), 100 * BODY_RESERVED_BYTES_MAX);
   t.ok(started.bytes.buffer.byteLength <= BODY_RESERVED_BYTES_MAX);
+});
+
+t.test('a first piece takes its own memory, whatever length is stated', async (t) => {
+  const collector = new BodyCollector(BYTES_MAX, bodyMemory);
+  collector.add(Buffer.alloc(5_000, 1), BODY_RESERVED_BYTES_MAX);
+  t.equal(collector.bytes.buffer.byteLength, 5_000);
+  for (const byte of [2, 3]) {
+    collector.add(Buffer.alloc(5_000, byte), BODY_RESERVED_BYTES_MAX);
+    t.equal(collector.bytes.buffer.byteLength, BODY_RESERVED_BYTES_MAX, 'the second one has room for all');
+  }
+  t.ok(collector.bytes.equals(Buffer.concat([1, 2, 3].map((byte) => Buffer.alloc(5_000, byte)))));
 });
 
 t.test('a body of the stated length is never moved while it is collected', async (t) => {

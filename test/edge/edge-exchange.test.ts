@@ -310,6 +310,24 @@ both('a body that is held when its request is refused is read, and dropped', asy
   t.equal(exchange?.incoming.receivedBytes, 0);
 });
 
+both('the memory of an upload that is cut is used again', async (t, startEdge) => {
+  const ANNOUNCED_BYTES = 1024 * 1024;
+  let exchange: EdgeExchange | undefined;
+  const edge = await startEdge(t, (arrived) => (exchange = arrived), { bodyBytesMax: ANNOUNCED_BYTES });
+  const returned: number[] = [];
+  const onReturned = (memory: unknown): void => void returned.push((memory as Uint8Array).length);
+  subscribe('switchyard:memory:returned', onReturned);
+  t.teardown(() => unsubscribe('switchyard:memory:returned', onReturned));
+  const socket = connect(edge.port, '127.0.0.1');
+  socket.write(`POST / HTTP/1.1\r\nhost: a\r\ncontent-length: ${ANNOUNCED_BYTES}\r\n\r\n`);
+  for (const bytes of [1, 2]) {
+    socket.write('a');
+    await until(() => exchange?.incoming.receivedBytes === bytes, `${bytes} bytes`);
+  }
+  socket.destroy();
+  await until(() => returned.includes(ANNOUNCED_BYTES), 'its memory');
+});
+
 both('a stream, which may be open for hours, does not keep its caller’s token in memory', async (t, startEdge) => {
   let streaming: EdgeExchange | undefined;
   const token = 'Bearer a.b.c';
