@@ -10,7 +10,7 @@ import { closeIdleForNew } from '../fair/index.js';
 import type { ReadinessReport } from './readiness.js';
 
 /** Largest body of a change. Beyond that, 400. */
-const ADMIN_BODY_CHARS_MAX = 1_024;
+export const ADMIN_BODY_CHARS_MAX = 1_024;
 
 /** For a monitor and several operators. Beyond that, the one that has been silent for longest is closed. */
 const ADMIN_CONNECTIONS_MAX = 64;
@@ -133,7 +133,7 @@ async function answer(
   const { status, contentType, body } = page;
   const headers = { 'content-type': contentType, 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
   response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) });
-  response.end(request.method === 'HEAD' ? undefined : body);
+  response.end(body);
 }
 
 async function pageFor(
@@ -164,8 +164,8 @@ async function pageFor(
 /** Splits a path such as /requests/<id>; the name is `undefined` if it is missing or cannot be decoded. */
 function splitPath(path: string): { readonly pagePath: string; readonly name: string | undefined } {
   const slash = path.indexOf('/', 1) + 1;
-  if (slash > 1 && slash < path.length) return { pagePath: path.slice(0, slash), name: decodedName(path.slice(slash)) };
-  return { pagePath: path, name: path.length > 1 && path.endsWith('/') ? undefined : '' };
+  if (slash > 0 && slash < path.length) return { pagePath: path.slice(0, slash), name: decodedName(path.slice(slash)) };
+  return { pagePath: path, name: path.endsWith('/') ? undefined : '' };
 }
 
 function decodedName(text: string): string | undefined {

@@ -21,7 +21,10 @@ interface Sample {
 
 export class MetricsPage {
   /** The first label values to arrive: each worker bounds its own, but together they may have more. */
-  readonly #shown = { backend: new Set<string>(), origin: new Set<string>() };
+  readonly #shown = new Map<string, Set<string>>([
+    ['backend', new Set()],
+    ['origin', new Set()],
+  ]);
 
   async write(series: Iterable<Series>, accept: string): Promise<AdminPage> {
     const { default: prom } = await import('prom-client');
@@ -49,36 +52,28 @@ export class MetricsPage {
 
   #bound(series: Series): Series {
     const { labels } = metricFamilies[series.name];
-    const label = labels.find((each) => each === 'backend' || each === 'origin');
-    if (label === undefined) return series;
-    const index = labels.findIndex((each) => each === label);
-    const name = series.labels[index];
-    if (name === undefined || name === '' || name === OTHER_LABEL || this.#isShown(label, name)) return series;
-    return { ...series, labels: series.labels.map((each, at) => (at === index ? OTHER_LABEL : each)) };
-  }
-
-  #isShown(label: 'backend' | 'origin', name: string): boolean {
-    const shown = this.#shown[label];
+    const index = labels.findIndex((label) => this.#shown.has(label));
+    const shown = this.#shown.get(labels[index] ?? '');
+    const name = series.labels[index] ?? '';
+    if (shown === undefined || name === '' || name === OTHER_LABEL) return series;
     if (shown.size < limits.metricBackendsMax) shown.add(name);
-    return shown.has(name);
+    if (shown.has(name)) return series;
+    return { ...series, labels: series.labels.with(index, OTHER_LABEL) };
   }
 }
 
 /** As prom-client passes metrics between processes. */
 function metricOf(name: MetricName, series: readonly Series[], isOpenMetrics: boolean): object {
   const family: MetricFamily = metricFamilies[name];
-  const values = series.flatMap((item) => samplesOf(name, family, item, isOpenMetrics));
   // In OpenMetrics, prom-client adds a counter's suffix to its samples.
   const written = isOpenMetrics ? name.replace(/_total$/, '') : name;
+  const values = series.flatMap((item) => samplesOf(written, family, item));
   return { name: written, help: family.help, type: family.type, aggregator: 'sum', values };
 }
 
-function samplesOf(name: MetricName, family: MetricFamily, series: Series, isOpenMetrics: boolean): Sample[] {
+function samplesOf(name: string, family: MetricFamily, series: Series): Sample[] {
   const labels = Object.fromEntries(family.labels.map((label, index) => [label, series.labels[index] ?? '']));
-  if (series.counts === undefined) {
-    const metricName = isOpenMetrics && family.type === 'counter' ? name.replace(/_total$/, '') : name;
-    return [{ metricName, labels, value: series.value }];
-  }
+  if (series.counts === undefined) return [{ metricName: name, labels, value: series.value }];
   let below = 0;
   const buckets = series.counts.map((count, bucket) => {
     below += count;

@@ -2,7 +2,13 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import t, { type Test } from 'tap';
-import { AdminServer, createAdminServer, jsonPage, type AdminOptions } from '../../src/primary/admin-server.js';
+import {
+  ADMIN_BODY_CHARS_MAX,
+  AdminServer,
+  createAdminServer,
+  jsonPage,
+  type AdminOptions,
+} from '../../src/primary/admin-server.js';
 import { send } from '../support/raw-http.js';
 
 const anyPort = { host: '127.0.0.1', port: 0 };
@@ -38,18 +44,50 @@ t.test(
   'what follows a path with a slash is a name, decoded; without one, or with one that cannot be, there is no page',
   async (t) => {
     const pages: AdminOptions['pages'] = {
-      '/things/': (_accept, query, name) => jsonPage(200, { name, ...Object.fromEntries(query) }),
+      '/things/': (accept, query, name) => jsonPage(200, { name, ...Object.fromEntries(query), accept }),
     };
     const server = await AdminServer.listen(anyPort, { ...options, pages });
     t.teardown(() => server.close());
     const origin = `http://127.0.0.1:${server.address.port}`;
-    const get = async (path: string) => send(origin, { method: 'GET', path, headers: [] });
-    t.match(await get('/things/r-1'), { status: 200, text: '{"name":"r-1"}\n' });
-    t.match(await get('/things/a%2Fb%20c?x=1'), { status: 200, text: '{"name":"a/b c","x":"1"}\n' });
+    const get = async (path: string, accept?: string) =>
+      send(origin, { method: 'GET', path, headers: accept === undefined ? [] : [['accept', accept]] });
+    t.match(await get('/things/r-1'), { status: 200, text: '{"name":"r-1","accept":""}\n' });
+    t.match(await get('/things/a%2Fb%20c?x=1', 'a/b'), { text: '{"name":"a/b c","x":"1","accept":"a/b"}\n' });
     for (const path of ['/things/', '/things', '/things/%', '/things/%ff'])
       t.match(await get(path), { status: 404 }, path);
   },
 );
+
+t.test('changes are made with PUT alone, and by a body that is too long not at all', async (t) => {
+  const bodies: string[] = [];
+  const change = (body: string) => jsonPage(bodies.push(body) && 200, {});
+  const server = await AdminServer.listen(anyPort, { ...options, changes: { '/level': change } });
+  t.teardown(() => server.close());
+  const origin = `http://127.0.0.1:${server.address.port}`;
+  for (const method of ['GET', 'POST'])
+    t.match(await send(origin, { method, path: '/level', headers: [] }), { status: 405, text: /PUT/ }, method);
+  t.match(await send(origin, { method: 'GET', path: '/levels', headers: [] }), {
+    status: 404,
+    text: /\/live.*\/level/,
+  });
+  t.match(await send(origin, { method: 'PUT', path: '/toString', headers: [] }), { status: 404 });
+  for (const length of [3, ADMIN_BODY_CHARS_MAX, ADMIN_BODY_CHARS_MAX + 1])
+    t.match(await send(origin, { method: 'PUT', path: '/level', headers: [], body: 'é'.repeat(length) }), {
+      status: 200,
+    });
+  t.strictSame(
+    bodies.map(({ length }) => length),
+    [3, ADMIN_BODY_CHARS_MAX, 0],
+  );
+});
+
+t.test('nothing keeps an answer, and no browser guesses what it is', async (t) => {
+  const { headers } = await fetch(`${await startServer(t)}/live`);
+  t.equal(headers.get('content-type'), 'application/json');
+  t.equal(headers.get('cache-control'), 'no-store');
+  t.equal(headers.get('x-content-type-options'), 'nosniff');
+  t.equal(headers.get('content-length'), '18');
+});
 
 t.test('a web page of another origin, or behind a rebound name, reads nothing', async (t) => {
   const origin = await startServer(t);

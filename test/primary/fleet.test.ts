@@ -277,7 +277,10 @@ t.test('a replaced worker gets its time to finish, and no third one starts besid
   t.ok(isAlive(first));
   t.equal(await fleet.reload(stubOptions()), undefined);
   t.notOk(isAlive(first), 'it was gone before the third one began');
-  t.equal(journal.entries('stop', 0)[0]?.pid, first, 'it was asked to stop');
+  const stop = await journal.entry('stop', 0);
+  t.equal(stop.pid, first, 'it was asked to stop');
+  const { workerStopMs, workerExitMs } = workerBounds;
+  t.match(stop.message, { withinMs: workerStopMs, farewellsMs: workerStopMs - workerExitMs });
   t.equal(journal.entries('start', 0).length, 3);
 });
 
@@ -296,6 +299,52 @@ t.test('a drain ends a reload in any of its steps', async (t) => {
     journal.entries('start').some(({ pid }) => isAlive(pid)),
     'predecessor, successor and all others are gone',
   );
+});
+
+t.test('the log level, and that a drain comes, are told to all workers, and to those that listen later', async (t) => {
+  const gate = join(createScratchDirectory(t), 'gate');
+  const { fleet, journal } = createFleet(t, [{}, { gate }]);
+  fleet.start();
+  await until('one listens', () => fleet.slotReadiness[0]?.isListening);
+  fleet.setLogLevel('trace');
+  fleet.announceDrain();
+  for (const kind of ['log-level', 'announce-drain'] as const) await journal.entry(kind, 0);
+  writeFileSync(gate, '');
+  for (const slot of [0, 1]) {
+    t.match(await journal.entry('log-level', slot), { message: { level: 'trace' } });
+    await journal.entry('announce-drain', slot);
+  }
+});
+
+t.test('a successor knows whether the gateway can serve as soon as it listens', async (t) => {
+  const { fleet, journal } = createFleet(t, [{}]);
+  fleet.start();
+  await fleet.ready;
+  fleet.tellReadiness(true);
+  await fleet.reload(stubOptions());
+  const { pid } = await journal.entry('listening', 0, 2);
+  t.match(await journal.entry('readiness', 0, 2), { pid, message: { isReady: true } });
+});
+
+t.test('workers are asked until they end, a replaced one beside its successor', async (t) => {
+  const { fleet, journal } = createFleet(t, [{ drain: 'ignore' }], { metricGatheringAgeMsMax: 0 });
+  fleet.start();
+  await fleet.ready;
+  const isSaid = async (name: string, value: number): Promise<boolean> =>
+    (await fleet.figures()).series.some((series) => series.name === name && series.value === value);
+  await until('its figures are there', () => isSaid('switchyard_sessions', 10));
+  await fleet.reload(stubOptions());
+  const pids = [await journal.entry('listening', 0, 2), await journal.entry('listening', 0)].map(({ pid }) => pid);
+  t.match(
+    await fleet.ask({ view: 'worker' }),
+    pids.map((pid) => ({ slot: 0, pid, answer: { pid } })),
+    'the one that has the slot comes first',
+  );
+  await until('the figures are those of both', () => isSaid('switchyard_sessions', 20));
+  process.kill(pids[1] ?? 0, 'SIGKILL');
+  await until('one is left to ask', async () => (await fleet.ask({ view: 'worker' }))?.length === 1);
+  await until('gauges end with their worker', () => isSaid('switchyard_sessions', 10));
+  t.ok(await isSaid('switchyard_hops_total', 2), 'counters do not fall');
 });
 
 t.test('a hang timeout of 0 disables the watch', async (t) => {

@@ -52,7 +52,8 @@ t.test('all workers together have no more backends than one worker may have', as
   const series = Array.from({ length: limits.metricBackendsMax + 5 }, (_, n) => requests(`b${n}`, 1));
   // A worker that has too many counts some of them as others itself.
   for (const order of [series, series.toReversed()]) {
-    const { body } = await page.write([requests('other', 2), ...order], '');
+    const { body } = await page.write([requests('other', 2), requests('', 3), ...order], '');
+    t.match(body, /backend="",status="200",outcome="ok"} 3\n/, 'requests of no backend take no place');
     t.match(body, /backend="other",status="200",outcome="ok"} 7\n/);
     t.match(body, /backend="b0"/, 'who was told first stays');
   }

@@ -18,10 +18,23 @@ export interface ProgramPlan {
   readonly isOnTerminal?: boolean;
   /** The damage that the check of the store reports. */
   readonly storeDamage?: string;
+  /** With it, the check fails as a file system does. */
+  readonly storeErrorCode?: string;
 }
 
 const plan = JSON.parse(process.argv[2] ?? '') as ProgramPlan;
-const { options, journal, stubs, bootstrapModule, notifySocket, watchdogMs, path, storeDamage, nextOptions } = plan;
+const {
+  options,
+  journal,
+  stubs,
+  bootstrapModule,
+  notifySocket,
+  watchdogMs,
+  path,
+  storeDamage,
+  storeErrorCode,
+  nextOptions,
+} = plan;
 const workerEnvironment = stubEnvironment(journal, stubs);
 process.exitCode = await runPrimary(options, {
   workerModule: stubModule,
@@ -34,6 +47,7 @@ process.exitCode = await runPrimary(options, {
   serviceManager: { notifySocket, watchdogMs },
   chooseListener: async (read) => ({ options: read, warnings: [] }),
   checkStore: async () => {
-    if (storeDamage !== undefined) throw new Error(storeDamage);
+    if (storeDamage !== undefined)
+      throw Object.assign(new Error(storeDamage), storeErrorCode !== undefined && { code: storeErrorCode });
   },
 });

@@ -28,6 +28,7 @@ function codesOf(obstacles: readonly { readonly code: string; readonly slots?: r
 const absent = { isListening: false };
 const failing = { isListening: false, isFailing: true };
 const storeless = { storeObstacle: 'no Redis' };
+const keyless = { keysObstacle: 'no keys', isKeyless: true };
 const stale = { storeStaleness: 'Redis is lost' };
 
 const rows: readonly (readonly [
@@ -53,6 +54,16 @@ const rows: readonly (readonly [
     [],
     false,
   ],
+  [
+    'no worker has an issuer’s keys: callers are answered, 401',
+    [keyless, keyless],
+    true,
+    ['keys-unreachable 0 1'],
+    [],
+    true,
+  ],
+  ['one has no keys, the other has', [keyless, {}], true, [], ['keys-unreachable 0'], true],
+  ['some issuer’s keys are missing', [{ keysObstacle: 'no keys' }], true, [], ['keys-unreachable 0'], true],
   ['without keys callers are answered, 401', [{}], false, ['keys-missing'], [], true],
   [
     'everything at once',
@@ -160,6 +171,9 @@ t.test('a change is reported once, and logged when the obstacle is another', asy
   }
   t.same(told, [true, false, false, true]);
   t.same(lines, ['warn not ready', 'info ready']);
+  readiness.drain();
+  t.same(told.slice(4), [false]);
+  t.equal(lines.length, 2, 'a drain is logged by who began it');
 });
 
 t.test('the message about absent workers is a sentence, for one and for several', async (t) => {

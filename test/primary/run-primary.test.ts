@@ -1,6 +1,6 @@
 // Real processes: the primary as a program, stub workers, real signals.
 import { once } from 'node:events';
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,6 +14,7 @@ import { stubOptions } from './stub-options.js';
 import { announceSignal, stubSubject, stubTicket, stubVersion } from './stub-worker.js';
 import { STOP_SIGNAL_REPEAT_MS_MAX } from '../../src/process/stop-signals.js';
 import { workerBounds } from '../../src/primary/worker-bounds.js';
+import { PROGRAM_VERSION } from '../../src/shared/program.js';
 
 // These tests mostly wait for processes to start.
 t.jobs = 2;
@@ -209,6 +210,21 @@ void t.test('SIGHUP replaces every worker, with the options as they are now', as
   t.equal(await primary.ended, 0);
 });
 
+void t.test('both listeners keep their addresses in a reload, and the log names them', async (t) => {
+  const nextOptions = join(createScratchDirectory(t), 'options');
+  const tls = { address: { host: '127.0.0.1', port: 0 }, certificatePath: 'c', privateKeyPath: 'k' };
+  const options = stubOptions({ workerCount: 1, tls });
+  writeFileSync(nextOptions, JSON.stringify({ ...options, tls: { ...tls, certificatePath: 'renewed' } }));
+  const primary = startPrimary(t, options, [], { nextOptions });
+  const { tlsAddress } = await primary.logged('listening');
+  primary.process.kill('SIGHUP');
+  await primary.logged('reloaded');
+  const { message } = await primary.journal.entry('start', 0, 2);
+  if (message?.kind !== 'start') throw new Error('no such message');
+  const { address, certificatePath } = message.options.tls ?? tls;
+  t.same([`${address.host}:${address.port}`, certificatePath], [tlsAddress, 'renewed']);
+});
+
 void t.test('options that cannot be read leave everything as it is, and the log says why', async (t) => {
   const primary = startPrimary(t, stubOptions(), [], { nextOptions: '/nowhere/options' });
   await primary.logged('listening');
@@ -232,7 +248,92 @@ void t.test('a damaged store ends the program before any worker starts', async (
   t.equal(await primary.ended, 73);
   t.match(primary.log, [{ level: 60, msg: 'the store is of wax' }]);
   t.same(primary.journal.entries(), []);
+  const locked = { storeDamage: 'EACCES: permission denied', storeErrorCode: 'EACCES' };
+  const other = startPrimary(t, stubOptions(), [], locked);
+  t.equal(await other.ended, 73);
+  t.match(other.log, [{ msg: /EACCES.*--store-path/ }], 'what a file system says is followed by advice');
 });
+
+void t.test(
+  'with --drain-notice, workers hear of the drain that long before it, or until another signal',
+  async (t) => {
+    const primary = startPrimary(t, stubOptions({ workerCount: 1, drainNoticeMs: 300 }));
+    await primary.logged('listening');
+    const signalledAtMs = performance.now();
+    primary.process.kill('SIGTERM');
+    t.equal(await primary.ended, 0);
+    t.ok(performance.now() - signalledAtMs >= 300 - 5);
+    const told = primary.journal.entries().map(({ event }) => event);
+    t.same(told.slice(told.indexOf('announce-drain')), ['announce-drain', 'drain', 'stop']);
+
+    const patient = startPrimary(t, stubOptions({ workerCount: 1, drainNoticeMs: 60_000 }));
+    await patient.logged('listening');
+    patient.process.kill('SIGTERM');
+    await patient.journal.entry('announce-drain', 0);
+    const impatience = setInterval(() => patient.process.kill('SIGINT'), 100);
+    await patient.logged('second signal: killing the workers');
+    clearInterval(impatience);
+    t.equal(await patient.ended, 130);
+    t.same(patient.journal.entries('drain'), []);
+  },
+);
+
+void t.test('the figures tell how many workers there are, and how well the gateway is', async (t) => {
+  const adminAddress = { host: '127.0.0.1', port: 0 };
+  const stubs = [{ storeStaleness: 'Redis is lost', storeObstacle: '' }, {}, { start: 'report-failure' }] as const;
+  const primary = startPrimary(t, stubOptions({ workerCount: 3, adminAddress }), stubs);
+  await primary.logged('listening');
+  const origin = `http://${String((await primary.logged('admin listener')).address)}`;
+  const figures = await (await fetch(`${origin}/metrics`)).text();
+  for (const [name, value] of [
+    ['switchyard_workers{state="listening"}', 2],
+    ['switchyard_workers{state="absent"}', 1],
+    ['switchyard_workers_silent', 0],
+    ['switchyard_ready', 1],
+    ['switchyard_degraded{code="worker-absent"}', 1],
+    ['switchyard_degraded{code="store-unreachable"}', 1],
+    [`switchyard_build_info{version="${PROGRAM_VERSION}"}`, 1],
+    ['switchyard_sessions', 20],
+  ] as const)
+    t.ok(figures.split('\n').includes(`${name} ${value}`), name);
+  t.match(await (await fetch(`${origin}/workers`)).json(), {
+    workers: [{ slot: 0 }, { slot: 1 }, { slot: 2, pid: null }],
+  });
+
+  const plain = startPrimary(t, stubOptions({ workerCount: 1, adminAddress, metrics: false, token: tokenOptions() }));
+  const silent = `http://${String((await plain.logged('admin listener')).address)}`;
+  t.equal((await fetch(`${silent}/metrics`)).status, 404, 'there are none without --metrics');
+  t.equal((await fetch(`${silent}/live`)).status, 200);
+});
+
+void t.test(
+  'systemd learns when the gateway is ready, reloads, why a reload has failed, and that it stops',
+  async (t) => {
+    const folder = createScratchDirectory(t);
+    const [sent, nextOptions] = [join(folder, 'sent'), join(folder, 'options')];
+    writeFileSync(join(folder, 'systemd-notify'), `#!/bin/sh\nfor word; do echo "$word"; done >>${sent}\n`, {
+      mode: 0o755,
+    });
+    const path = `${folder}:${process.env['PATH']}`;
+    const options = stubOptions({ workerCount: 1 });
+    const primary = startPrimary(t, options, [], { notifySocket: '/run/notify', path, nextOptions });
+    const isTold = async (words: string): Promise<unknown> =>
+      until(`systemd is told ${words}`, () => existsSync(sent) && readFileSync(sent, 'utf8').includes(words));
+    await isTold('STATUS=not ready: 1 worker is not listening (yet)\n');
+    await isTold('READY=1\n');
+    await isTold('STATUS=ready: 1 of 1 workers are listening\n');
+    primary.process.kill('SIGHUP');
+    await isTold('RELOADING=1\n');
+    await isTold('STATUS=ready: 1 of 1 workers are listening; the last reload failed: ENOENT');
+    writeFileSync(nextOptions, JSON.stringify(options));
+    rmSync(sent);
+    primary.process.kill('SIGHUP');
+    await isTold('STATUS=ready: 1 of 1 workers are listening\nREADY=1\n');
+    primary.process.kill('SIGTERM');
+    t.equal(await primary.ended, 0);
+    await isTold('STOPPING=1\n');
+  },
+);
 
 void t.test('a worker that restarts again and again leaves nothing behind in the primary', async (t) => {
   const primary = startPrimary(t, stubOptions());

@@ -130,6 +130,7 @@ t.test('a slot whose worker cannot start reports why, and keeps trying', async (
 
 t.test('a killed slot starts nothing any more', async (t) => {
   const scene = await new Scene(t, {}).listening();
+  t.same(scene.turns.endings, [{ kind: 'listening' }]);
   const { pid } = await scene.journal.entry('listening', 0);
   scene.slot.kill();
   t.equal(scene.slot.servingWorker, undefined, 'it serves nobody from now on');
@@ -137,4 +138,14 @@ t.test('a killed slot starts nothing any more', async (t) => {
   t.notOk(isAlive(pid));
   scene.slot.start();
   t.same([scene.slot.state, scene.deaths, scene.turns.endings.length], ['stopped', 0, 1]);
+});
+
+t.test('a start that is told to end is no failed one', async (t) => {
+  const scene = new Scene(t, { start: 'hang' });
+  scene.slot.start();
+  await scene.journal.entry('start', 0);
+  scene.slot.drain();
+  t.same([scene.slot.state, scene.turns.endings], ['stopping', [{ kind: 'stopped' }]]);
+  t.match(await scene.journal.entry('stop', 0), { message: { withinMs: workerBounds.workerStopMs, farewellsMs: 0 } });
+  await until('it has stopped', () => scene.slot.state === 'stopped');
 });

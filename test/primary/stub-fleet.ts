@@ -16,10 +16,13 @@ import { createScratchDirectory } from '../support/scratch-directory.js';
 const patienceMs = 60_000;
 
 /** Waits until `condition` returns a value; throws an error that says what was awaited if it never does. */
-export async function until<Value>(what: string, condition: () => Value | undefined | false): Promise<Value> {
+export async function until<Value>(
+  what: string,
+  condition: () => Value | undefined | false | Promise<Value | undefined | false>,
+): Promise<Value> {
   const deadline = performance.now() + patienceMs;
   for (;;) {
-    const value = condition();
+    const value = await condition();
     if (value !== undefined && value !== false) return value;
     if (performance.now() > deadline) throw new Error(`waited in vain until ${what}`);
     await sleep(5);

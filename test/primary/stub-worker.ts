@@ -121,6 +121,8 @@ function main(journal: string): void {
       ] as const;
       primary.send({ kind: 'report', ticket: message.ticket, series });
     }
+    if (message.kind === 'view')
+      primary.send({ kind: 'view', ticket: message.ticket, answer: JSON.stringify({ pid: process.pid }) });
     if (message.kind === 'stop' && plan.stop !== 'ignore') process.exit(0);
     if (message.kind === 'forget' && plan.forget !== 'ignore')
       primary.send({ kind: 'forgotten', ticket: message.ticket });

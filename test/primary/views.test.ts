@@ -111,7 +111,7 @@ t.test('a log level must be one of the existing levels', async (t) => {
     t.equal(change?.(body).status, 400, body);
     t.notMatch(change?.(body).body, /silent/);
   }
-  t.equal(change?.('{"level":"debug"}').status, 200);
+  t.match(change?.('{"level":"debug"}'), { status: 200, body: '{"level":"debug"}\n' });
   t.strictSame(set, ['debug']);
 });
 
@@ -133,8 +133,9 @@ t.test('pages about workers say which of them are absent, and which are silent',
     },
     setLogLevel: () => {},
   });
-  const read = async (path: string, name = ''): Promise<unknown> => {
-    const page = await pages[path]?.('', new URLSearchParams(), name);
+  const read = async (path: string, name = '', query = {}): Promise<unknown> => {
+    const page = await pages[path]?.('', new URLSearchParams(query), name);
+    t.match(page, { status: 200, contentType: 'application/json' });
     return JSON.parse(page?.body ?? '');
   };
   t.match(await read('/workers'), {
@@ -148,7 +149,29 @@ t.test('pages about workers say which of them are absent, and which are silent',
   });
   t.same(await read('/backends'), { backends: [{ slot: 0, ...origin }], silent: [1, 2] });
   t.same(await read('/requests/', 'r-1'), { requests: [{ slot: 0, ...origin }], silent: [1, 2] });
-  t.same(asked, [{ view: 'worker' }, { view: 'backends' }, { view: 'request', requestId: 'r-1' }]);
+  const sessions = { sessions: [{ slot: 0, ...origin }], total: 0, silent: [1, 2] };
+  t.same(await read('/sessions'), sessions);
+  t.same(await read('/sessions', '', { subject: 's', session: 'h', cursor: '0.7', limit: '1' }), sessions);
+  const of = { subject: 's', virtual_host: 'v' };
+  t.match(await read('/explain', '', of), { workers: [{ slot: 0 }, { slot: 4 }], silent: [1, 2] });
+  await read('/explain', '', { ...of, tool: 'a-b' });
+  const all = { subject: '', session: '', firstSlot: 0, offset: 0, countMax: limits.viewPageMax };
+  t.same(asked, [
+    { view: 'worker' },
+    { view: 'backends' },
+    { view: 'request', requestId: 'r-1' },
+    { view: 'sessions', ...all },
+    { view: 'sessions', ...all, subject: 's', session: 'h', offset: 7, countMax: 1 },
+    { view: 'explain', subject: 's', virtualHost: 'v', tool: '' },
+    { view: 'explain', subject: 's', virtualHost: 'v', tool: 'a-b' },
+  ]);
+});
+
+t.test('while too many questions are open, every page says so, and a mistake is still told as one', async (t) => {
+  const pages = viewPages({ ask: async () => undefined, setLogLevel: () => {} });
+  const query = new URLSearchParams({ subject: 's', virtual_host: 'v' });
+  for (const [path, page] of Object.entries(pages)) t.match(await page('', query, 'r-1'), { status: 503 }, path);
+  t.match(await pages['/explain']?.('', new URLSearchParams(), ''), { status: 400 });
 });
 
 t.test('a request that no worker knows is not found, and the page says which workers may know it', async (t) => {
