@@ -33,6 +33,7 @@ type State = 'asked' | 'gathering' | 'streaming' | 'ending' | 'abandoned' | 'don
 export class HopCall implements HopStream, MemoryWaiter {
   readonly #socket: HopSocket;
   readonly stream: number;
+  readonly #identity: ForwardedIdentity;
   readonly #exchange: Exchange;
   readonly #onFailure: (failure: HopFailure) => void;
   readonly #forget: (stream: number) => void;
@@ -56,21 +57,23 @@ export class HopCall implements HopStream, MemoryWaiter {
   constructor(
     socket: HopSocket,
     stream: number,
+    identity: ForwardedIdentity,
     exchange: Exchange,
     onFailure: (failure: HopFailure) => void,
     forget: (stream: number) => void,
   ) {
     this.#socket = socket;
     this.stream = stream;
+    this.#identity = identity;
     this.#exchange = exchange;
     this.#onFailure = onFailure;
     this.#forget = forget;
-    this.#outflow = new FlowSender(socket, stream);
+    this.#outflow = new FlowSender(socket, this, identity.subject);
     this.#inflow = new FlowReceiver(socket, stream);
   }
 
-  start(identity: ForwardedIdentity): void {
-    if (!trySendRequestHead(this.#socket, this.stream, identity, this.#exchange.request)) {
+  start(): void {
+    if (!trySendRequestHead(this.#socket, this.stream, this.#identity, this.#exchange.request)) {
       this.#socket.logger.error('a request does not fit into a hop');
       this.fail();
       return;
@@ -205,6 +208,10 @@ export class HopCall implements HopStream, MemoryWaiter {
     if (!this.#finish(['asked', 'gathering', 'streaming'])) return;
     this.#forget(this.stream);
     this.#exchange.reset();
+  }
+
+  onLinkRoom(): void {
+    this.#onCredit(0);
   }
 
   #onCredit(creditBytes: number): void {

@@ -62,7 +62,7 @@ export class HopExchange extends Exchange implements HopStream {
   /** The answer's status, 0 before there is one, and the bytes given of its body. */
   #status = 0;
   #answerBytes = 0;
-  /** Accounts for the bytes that wait for credit. */
+  /** Accounts for the bytes that wait. */
   #memory: AnswerMemory | undefined;
 
   constructor(socket: HopSocket, stream: number, head: ForwardedRequestHead, owner: HopOwner) {
@@ -74,7 +74,7 @@ export class HopExchange extends Exchange implements HopStream {
     this.request = request;
     if (bodyBytes > 0) this.#requestBody = new HopBody(new FlowReceiver(socket, stream), bodyBytes);
     this.#owner = owner;
-    this.#outflow = new FlowSender(socket, stream);
+    this.#outflow = new FlowSender(socket, this, identity.subject);
     if (request.sessionId === '') this.onSessionless = (url) => sendText(socket, 'sessionless', stream, url);
   }
 
@@ -157,12 +157,12 @@ export class HopExchange extends Exchange implements HopStream {
     this.#outflow.write(bytes);
     this.#answerBytes += bytes.length;
     this.#countUnread(bytes);
-    this.#isDrainDue = !this.#outflow.hasCredit;
-    return this.#outflow.hasCredit;
+    this.#isDrainDue = !this.#outflow.takesMore;
+    return this.#outflow.takesMore;
   }
 
   end(last?: Uint8Array): void {
-    // If bytes wait for credit, `last` queues behind them, and `onCredit` calls `#tryComplete` again.
+    // If bytes wait, `last` queues behind them, and `onCredit` calls `#tryComplete` again.
     const isJoined = last !== undefined && last.length <= JOINED_EVENT_BYTES_MAX && this.#outflow.isEmpty;
     if (last !== undefined && !isJoined) this.write(last);
     if (!this.#transition(['streaming'], 'ending')) return;
@@ -183,11 +183,15 @@ export class HopExchange extends Exchange implements HopStream {
     if (this.#state === 'streaming') this.#answerMemory().countSentInPieces(bytes);
   }
 
+  onLinkRoom(): void {
+    this.#onCredit(0);
+  }
+
   #onCredit(creditBytes: number): void {
     this.#outflow.grant(creditBytes);
     if (this.#state !== 'streaming') {
       this.#tryComplete();
-    } else if (this.#isDrainDue && this.#outflow.hasCredit) {
+    } else if (this.#isDrainDue && this.#outflow.takesMore) {
       this.#isDrainDue = false;
       this.#memory?.releaseUnread();
       this.onDrain?.();
@@ -228,7 +232,7 @@ export class HopExchange extends Exchange implements HopStream {
     this.tellDone(this.#status, 0, 'cut');
   }
 
-  /** Does nothing while bytes wait for credit: `onCredit` calls it again. */
+  /** Does nothing while bytes wait: `onCredit` calls it again. */
   #tryComplete(last: Uint8Array = NO_BODY): void {
     if (!this.#outflow.isEmpty) return;
     const isStream = this.#state === 'ending';

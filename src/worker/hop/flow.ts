@@ -1,62 +1,77 @@
 // Flow control of one stream in one direction: the receiver returns credit for the bytes that it has passed on or dropped, and at most
-// `hopWindowBytes` are without it. So large bodies do not block other hops, and a slow reader costs both workers bounded memory.
+// `hopWindowBytes` are without it, so a slow reader costs both workers bounded memory. Large bodies wait while the link has too much to
+// send, subjects in turn, so that they do not block other hops.
 import { StreamFault, hopBounds } from './frames.js';
 import { sendCredit } from './heads.js';
-import type { HopSocket } from './socket.js';
+import type { HopSocket, HopStream } from './socket.js';
 import { BodyCollector } from '../../bytes/index.js';
-import { bodyMemory } from '../../fair/index.js';
+import { bodyMemory, type FairQueueEntry } from '../../fair/index.js';
 
 /** Returned in quarters of the window, to keep the sender going without a frame for each piece. */
 const CREDIT_BYTES_MIN = hopBounds.hopWindowBytes / 4;
 
 export class FlowSender {
   readonly #socket: HopSocket;
-  readonly #stream: number;
+  readonly #stream: HopStream;
+  readonly #subject: string;
   #creditBytes: number = hopBounds.hopWindowBytes;
-  /** Bytes without credit yet. */
+  /** Bytes that wait for credit, or for the link's room. */
   #waiting: Uint8Array[] = [];
+  #place: FairQueueEntry<HopStream> | undefined;
 
-  constructor(socket: HopSocket, stream: number) {
+  constructor(socket: HopSocket, stream: HopStream, subject: string) {
     this.#socket = socket;
     this.#stream = stream;
+    this.#subject = subject;
   }
 
   get isEmpty(): boolean {
     return this.#waiting.length === 0;
   }
 
-  get hasCredit(): boolean {
-    return this.#creditBytes > 0;
+  get takesMore(): boolean {
+    return this.#creditBytes > 0 && this.isEmpty;
   }
 
-  /** Accepts all bytes. Until `isEmpty`, they must not change: bytes that wait for credit are not copied. */
+  /** Accepts all bytes. Until `isEmpty`, they must not change: bytes that wait are not copied. */
   write(bytes: Uint8Array): void {
-    const sentBytes = this.#send(bytes);
+    const sentBytes = this.isEmpty ? this.#send(bytes) : 0;
     if (sentBytes < bytes.length) this.#waiting.push(bytes.subarray(sentBytes));
   }
 
-  /** @throws {StreamFault} when more credit is returned than bytes were sent. */
+  /** @param creditBytes 0 when the link has room. @throws {StreamFault} when more credit is returned than bytes were sent. */
   grant(creditBytes: number): void {
     this.#creditBytes += creditBytes;
     if (this.#creditBytes > hopBounds.hopWindowBytes) throw new StreamFault('more credit than the window holds');
-    for (let next = this.#waiting[0]; next !== undefined && this.hasCredit; next = this.#waiting[0]) {
+    for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
       const sentBytes = this.#send(next);
-      if (sentBytes === next.length) this.#waiting.shift();
-      else this.#waiting[0] = next.subarray(sentBytes);
+      if (sentBytes < next.length) {
+        this.#waiting[0] = next.subarray(sentBytes);
+        return;
+      }
+      this.#waiting.shift();
     }
   }
 
   drop(): void {
     this.#waiting = [];
+    this.#place?.leave();
   }
 
   #send(bytes: Uint8Array): number {
-    const sentBytes = Math.min(bytes.length, this.#creditBytes);
-    for (let at = 0; at < sentBytes; at += hopBounds.hopPartBytesMax) {
-      const part = bytes.subarray(at, Math.min(at + hopBounds.hopPartBytesMax, sentBytes));
-      this.#socket.reserve('data', this.#stream, part.length).set(part);
+    const uncreditedBytes = hopBounds.hopWindowBytes - this.#creditBytes;
+    const isUrgent = uncreditedBytes + bytes.length <= hopBounds.hopUrgentBytesMax;
+    const bytesMax = Math.min(bytes.length, this.#creditBytes);
+    let sentBytes = 0;
+    while (sentBytes < bytesMax && (isUrgent || this.#socket.hasRoom)) {
+      const part = bytes.subarray(sentBytes, Math.min(sentBytes + hopBounds.hopPartBytesMax, bytesMax));
+      this.#socket.reserve('data', this.#stream.stream, part.length).set(part);
+      sentBytes += part.length;
     }
     this.#creditBytes -= sentBytes;
+    if (sentBytes < bytesMax && this.#place?.isLinked !== true) {
+      this.#place = this.#socket.waitForLinkRoom(this.#subject, this.#stream);
+    }
     return sentBytes;
   }
 }

@@ -18,6 +18,10 @@ export const hopBounds = {
   hopWindowBytes: 256 * KIB,
   /** Body bytes in one frame, so that other hops have their turn in between. */
   hopPartBytesMax: 64 * KIB,
+  /** Body bytes that wait in a link for the kernel: so many a small message waits behind, whatever other streams have to send. */
+  hopQueuedBytesMax: MIB,
+  /** A stream with no more than this without credit does not wait for the link's room. */
+  hopUrgentBytesMax: 16 * KIB,
   /** The buffer in which a link gathers frames. */
   hopBatchBytes: 32 * KIB,
   /**

@@ -66,10 +66,10 @@ export class HopLink implements HopSocketHandler {
       onFailure('owner-lost');
       return;
     }
-    const call = new HopCall(this.#socket, this.#numbers.take(), exchange, onFailure, this.#forget);
+    const call = new HopCall(this.#socket, this.#numbers.take(), identity, exchange, onFailure, this.#forget);
     this.#socket.streams.add(call);
-    if (this.#state === 'connecting') this.#unsent.push(() => call.start(identity));
-    else call.start(identity);
+    if (this.#state === 'connecting') this.#unsent.push(() => call.start());
+    else call.start();
   }
 
   /** Its hops fail as if the owner were lost. */

@@ -1,7 +1,9 @@
 // A socket with frames, the same at both ends of a link: it joins the frames of one turn of the event loop into one write, and closes
-// when arriving bytes are no frames. Ignores the socket's own backpressure, because each stream has a window (flow.ts). Hot path.
+// when arriving bytes are no frames. Only large bodies heed the socket's own backpressure, because each stream has a window (flow.ts). Hot
+// path.
 import assert from 'node:assert';
 import type { Socket } from 'node:net';
+import { FairQueue, type FairQueueEntry } from '../../fair/index.js';
 import type { Logger } from '../../shared/index.js';
 import {
   FRAME_HEADER_BYTES,
@@ -95,6 +97,8 @@ export interface HopStream {
    * @throws {StreamFault} when only this stream is affected: it is reset at the peer, and `fail` is called.
    */
   onFrame(kind: FrameKind, payload: Buffer): void;
+  /** After `waitForLinkRoom`. */
+  onLinkRoom(): void;
   fail(): void;
 }
 
@@ -115,6 +119,9 @@ export class HopSocket<Stream extends HopStream = HopStream> {
   #batchSent = 0;
   #batchFilled = 0;
   #isFlushDue = false;
+
+  /** Streams that wait for room. */
+  readonly #waiting = new FairQueue<HopStream>(Infinity, Infinity);
 
   readonly #decoder: FrameDecoder;
 
@@ -137,12 +144,25 @@ export class HopSocket<Stream extends HopStream = HopStream> {
       }
     });
     socket.on('data', (piece) => this.onPiece(piece));
+    socket.on('drain', () => {
+      while (this.#waiting.isReady && this.hasRoom) this.#waiting.take()?.onLinkRoom();
+    });
     socket.on('error', (error) => logger.debug({ err: error }, 'hop link failed'));
     socket.on('close', () => handler.onClose());
   }
 
   get isDestroyed(): boolean {
     return this.#socket.destroyed;
+  }
+
+  get hasRoom(): boolean {
+    return this.#socket.writableLength + this.#batchFilled - this.#batchSent < hopBounds.hopQueuedBytesMax;
+  }
+
+  waitForLinkRoom(subject: string, stream: HopStream): FairQueueEntry<HopStream> {
+    const entry = this.#waiting.add(subject, stream);
+    assert(typeof entry !== 'string', 'the queue has no bound of its own: streams have');
+    return entry;
   }
 
   /**

@@ -35,8 +35,8 @@ class Scene {
   constructor(body = 'body') {
     this.exchange = new RecordedExchange({ body: Buffer.from(body) });
     const forget = (): void => void (this.forgottenCount += 1);
-    this.call = new HopCall(this.socket, STREAM, this.exchange, this.exchange.onFailure, forget);
-    this.call.start(HOP);
+    this.call = new HopCall(this.socket, STREAM, HOP, this.exchange, this.exchange.onFailure, forget);
+    this.call.start();
   }
 
   /** The owner sends a frame; its memory is overwritten afterwards, as by the next frame. */

@@ -234,6 +234,31 @@ t.test('a reader that has stopped gets no credit until it drains, and other hops
   await until(() => downstream.outcome === 'ended', 'the end');
 });
 
+t.test('a small answer and one of another subject come before most large answers of one that has many', async (t) => {
+  const pair = await startHopPair(t);
+  const MANY = 100;
+  const large = patterned(hopBounds.hopWindowBytes, 5);
+  const downstreams = Array.from({ length: MANY }, () => new RecordedExchange());
+  const exchanges = [];
+  for (const downstream of downstreams) exchanges.push(await pair.arrive(downstream));
+  const [small, other] = [new RecordedExchange(), new RecordedExchange()];
+  const smallExchange = await pair.arrive(small);
+  const otherExchange = await pair.arrive(other, { ...HOP, subject: 'another' });
+  const doneBefore: Record<string, number> = {};
+  const note = (name: string, downstream: RecordedExchange): void => {
+    downstream.onDone = () => (doneBefore[name] = downstreams.filter(({ outcome }) => outcome === 'responded').length);
+  };
+  note('small', small);
+  note('other', other);
+  for (const exchange of exchanges) exchange.respond(200, 'text/plain', large);
+  otherExchange.respond(200, 'text/plain', large);
+  smallExchange.respond(200, 'text/plain', 'small');
+  await until(() => downstreams.every(({ outcome }) => outcome === 'responded'), 'all answers');
+  t.ok([other, ...downstreams].every(({ answer }) => answer?.body.equals(large)));
+  t.ok(doneBefore['small']! < 10, `${doneBefore['small']} large answers before the small one`);
+  t.ok(doneBefore['other']! < 20, `${doneBefore['other']} of ${MANY} before the one of another`);
+});
+
 t.test('the end waits for the data that a slow reader has not taken', async (t) => {
   const pair = await startHopPair(t);
   const downstream = new RecordedExchange();
