@@ -1,22 +1,31 @@
-// Builds the console: ui/ becomes one script, parts of it that are loaded when they are needed, one style sheet and one icon with hashed
-// names, and the document that loads them, each with a compressed copy beside it. `node scripts/build-ui.mjs [directory]`, dist/ui unless given.
+// Builds the console: ui/ becomes one script, parts of it that are loaded when they are needed, one style sheet, fonts and one icon with
+// hashed names, and the document that loads them. What can be compressed has compressed copies beside it, and the packages' licenses are
+// there. `node scripts/build-ui.mjs [directory]`, dist/ui unless given.
 import { buildSync } from 'esbuild';
 import { mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, extname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { writeLicenses } from './bundle.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-const PLACES = { '.css': '{style}', '.js': '{script}', '.svg': '{icon}' };
+/** What stands in the document where a file's address belongs. */
+const PLACES = [
+  [/^main-.*\.css$/, '{style}'],
+  [/^main-.*\.js$/, '{script}'],
+  [/^icon-.*\.svg$/, '{icon}'],
+  [/^inter-latin-wght-.*\.woff2$/, '{font}'],
+];
 
 export function buildUi(directory) {
   rmSync(directory, { recursive: true, force: true });
-  const { outputFiles } = buildSync({
+  const { outputFiles, metafile } = buildSync({
     absWorkingDir: root,
     entryPoints: ['ui/main.tsx', 'ui/style/icon.svg'],
-    loader: { '.svg': 'copy' },
+    loader: { '.svg': 'copy', '.woff2': 'file' },
     entryNames: '[name]-[hash]',
+    assetNames: '[name]-[hash]',
     chunkNames: 'part-[hash]',
     splitting: true,
     outdir: join(directory, 'assets'),
@@ -24,6 +33,7 @@ export function buildUi(directory) {
     bundle: true,
     minify: true,
     write: false,
+    metafile: true,
     format: 'esm',
     target: ['es2022'],
     logLevel: 'warning',
@@ -32,15 +42,17 @@ export function buildUi(directory) {
   let document = readFileSync(join(root, 'ui/index.html'), 'utf8');
   for (const { path, contents } of outputFiles) {
     writePacked(path, contents);
-    if (!basename(path).startsWith('part-')) {
-      document = document.replace(PLACES[extname(path)], `/ui/assets/${basename(path)}`);
-    }
+    const place = PLACES.find(([name]) => name.test(basename(path)))?.[1];
+    if (place !== undefined) document = document.replace(place, `/ui/assets/${basename(path)}`);
   }
   writePacked(join(directory, 'index.html'), Buffer.from(document));
+  writeLicenses(root, directory, metafile);
 }
 
 function writePacked(path, contents) {
   writeFileSync(path, contents);
+  // Fonts of this format are compressed in themselves.
+  if (extname(path) === '.woff2') return;
   writeFileSync(`${path}.br`, brotliCompressSync(contents));
   writeFileSync(`${path}.gz`, gzipSync(contents, { level: 9 }));
 }

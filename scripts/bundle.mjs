@@ -57,19 +57,24 @@ export async function bundle(root, output, hasFolder = () => true) {
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, text.replaceAll(ROOT, relative(dirname(path), output) || '.'));
   }
-  writeFileSync(join(output, 'third-party-licenses.txt'), licensesOf(root, Object.keys(metafile.inputs)));
+  writeLicenses(root, output, metafile);
 }
 
-/** The versions and licenses of the packages that the files belong to. */
+/** Writes the versions and licenses of the packages that have gone into a bundle. */
+export function writeLicenses(root, output, { inputs }) {
+  writeFileSync(join(output, 'third-party-licenses.txt'), licensesOf(root, Object.keys(inputs)));
+}
+
 function licensesOf(root, files) {
   const packages = new Set(files.flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []));
   return [...packages]
     .sort()
     .map((path) => {
-      const license = readdirSync(join(root, path)).find((file) => /^licen[cs]e/i.test(file));
-      if (license === undefined) throw new Error(`${path} has no license file, so it cannot be bundled`);
-      const { version } = JSON.parse(readFileSync(join(root, path, 'package.json'), 'utf8'));
-      return `${path.replace(/^.*node_modules\//, '')} ${version}\n\n${readFileSync(join(root, path, license), 'utf8').trim()}\n`;
+      const file = readdirSync(join(root, path)).find((name) => /^licen[cs]e/i.test(name));
+      const { version, license } = JSON.parse(readFileSync(join(root, path, 'package.json'), 'utf8'));
+      const text = file === undefined ? license : readFileSync(join(root, path, file), 'utf8');
+      if (text === undefined) throw new Error(`${path} names no license, so it cannot be bundled`);
+      return `${path.replace(/^.*node_modules\//, '')} ${version}\n\n${text.trim()}\n`;
     })
     .join('\n\n');
 }

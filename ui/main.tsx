@@ -3,6 +3,7 @@ import { render } from 'preact';
 import { comeBack } from './api/sign-in.js';
 import { App } from './app.js';
 import { applyTheme } from './parts/theme.js';
+import './style/fonts.css';
 import './style/tokens.css';
 import './style/base.css';
 import './style/frame.css';

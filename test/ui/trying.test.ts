@@ -127,7 +127,7 @@ t.test('the playground', async (t) => {
     t.match(shown, `mcp-session-id: ${String(request.headers()['mcp-session-id'])}`);
     t.equal(await block('Answer'), answer, 'what came, to the byte');
     await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: controlPlane.origin });
-    await button('Copy as curl').click();
+    await button('Copy the command').click();
     await page.getByText(/^Copied without the token/).waitFor({ state: 'attached' });
     const line = await page.evaluate<string>('navigator.clipboard.readText()');
     t.equal(line, await block('As curl'));
@@ -139,6 +139,44 @@ t.test('the playground', async (t) => {
       'the line that was copied gets the same answer',
     );
   });
+
+  await t.test(
+    'former calls are shown again with their arguments, on other endpoints too, until the user signs out',
+    async (t) => {
+      await open(`/playground?server=${id}&tool=echo`);
+      await page.getByLabel('text required').fill('first');
+      await button('Call the tool').click();
+      await page.locator('.result', { hasText: 'first' }).waitFor();
+      await button('Copy the result').click();
+      await page.getByText('Copied', { exact: true }).waitFor({ state: 'attached' });
+      t.equal(await page.evaluate<string>('navigator.clipboard.readText()'), 'heard {"text":"first"}');
+      await button('JSON').click();
+      await page.getByLabel('Arguments as JSON').fill('{"text":"second","more":1}');
+      await button('Call the tool').click();
+      await page.locator('.result', { hasText: 'second' }).waitFor();
+      const calls = page.getByRole('list', { name: 'History' }).getByRole('button');
+      t.equal(await calls.count(), 2);
+      await page.getByLabel('Endpoint').selectOption({ label: 'Composition desk' });
+      await page.getByText('Nothing selected').waitFor();
+      await calls.last().click();
+      await page.locator('.result', { hasText: 'first' }).waitFor();
+      t.equal(await page.getByLabel('text required').inputValue(), 'first');
+      t.match(page.url(), `server=${id}`);
+      t.equal(await calls.last().getAttribute('aria-current'), 'true');
+      await calls.first().click();
+      await page.locator('.result', { hasText: 'second' }).waitFor();
+      const text = await page.getByLabel('Arguments as JSON').inputValue();
+      t.same(JSON.parse(text), { text: 'second', more: 1 }, 'the form has no field for one of them');
+      await button('Call the tool').click();
+      await calls.nth(2).waitFor();
+      t.same(await axeFindings(page, 'all'), []);
+      await button('Sign out').click();
+      await signIn(page, caller.token ?? '');
+      await open(`/playground?server=${id}&tool=echo`);
+      await page.getByLabel('text required').waitFor();
+      t.equal(await calls.count(), 0);
+    },
+  );
 
   await t.test('a prompt, a text resource and a binary resource are read', async (t) => {
     await open(`/playground?server=${id}`);

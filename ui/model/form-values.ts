@@ -36,8 +36,8 @@ export function blankEntry(field: FormField): Entry {
 }
 
 function entryOf(field: FormField, value: unknown): Entry {
-  if (value === undefined) return field.kind === 'group' ? blankEntries(field.fields) : undefined;
-  if (field.kind === 'group') return entriesOf(field.fields, value as JsonObject);
+  if (field.kind === 'group') return value ? entriesOf(field.fields, value as JsonObject) : blankEntries(field.fields);
+  if (value === undefined) return undefined;
   if (field.kind === 'boolean') return value === true;
   const { entry } = field;
   if (field.kind === 'list' && entry && Array.isArray(value)) return value.map((each) => entryOf(entry, each));

@@ -62,12 +62,13 @@ t.test('the address without a path leads to the console', async (t) => {
 t.test('assets are cached forever under names that contain their hash', async (t) => {
   const app = await appOf(t, ConsoleFiles.read(directory));
   const assets = assetsIn((await app.inject({ url: '/ui' })).payload);
-  t.equal(assets.length, 3, 'a script, styles and an icon');
+  t.equal(assets.length, 4, 'a script, styles, a font and an icon');
   for (const url of assets) {
     const { statusCode, headers, payload } = await app.inject({ url });
     t.equal(statusCode, 200);
-    t.match(headers['content-type'], /^(?:text\/(?:javascript|css); charset=utf-8|image\/svg\+xml)$/);
+    t.match(headers['content-type'], /^(?:text\/(?:javascript|css); charset=utf-8|image\/svg\+xml|font\/woff2)$/);
     t.equal(headers['cache-control'], 'public, max-age=31536000, immutable');
+    if (headers['content-type'] === 'font/woff2') continue;
     const packed = await app.inject({ url, headers: { 'accept-encoding': 'gzip, deflate, br' } });
     t.equal(packed.headers['content-encoding'], 'br');
     t.equal(packed.headers['vary'], 'accept-encoding');
@@ -75,6 +76,19 @@ t.test('assets are cached forever under names that contain their hash', async (t
     const zipped = await app.inject({ url, headers: { 'accept-encoding': 'br;q=0, gzip;q=0.5' } });
     t.equal(zipped.headers['content-encoding'], 'gzip');
     t.equal(gunzipSync(zipped.rawPayload).toString(), payload);
+  }
+});
+
+t.test('the fonts that the styles name are there', async (t) => {
+  const app = await appOf(t, ConsoleFiles.read(directory));
+  const assets = assetsIn((await app.inject({ url: '/ui' })).payload);
+  const { payload } = await app.inject({ url: assets.find((url) => url.endsWith('.css')) ?? '' });
+  const fonts = [...payload.matchAll(/url\("\.\/([\w.-]+)"\)/g)].map(([, name = '']) => name);
+  t.equal(fonts.length, 4, 'two fonts, each in two parts');
+  for (const name of fonts) {
+    const { headers, rawPayload } = await app.inject({ url: `/ui/assets/${name}` });
+    t.equal(headers['content-type'], 'font/woff2');
+    t.equal(rawPayload.toString('latin1', 0, 4), 'wOF2');
   }
 });
 

@@ -2,8 +2,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { clientSettings, endpointOf, type ClientSettings } from '../../model/client-settings.js';
-import { announce } from '../../parts/announcements.js';
-import { Icon } from '../../parts/icon.js';
+import { Copied } from '../../parts/copied.js';
 import { Field } from '../../parts/field.js';
 import { CodeBlock } from '../../parts/said.js';
 
@@ -49,24 +48,15 @@ function ClientChoice({ settings }: { readonly settings: readonly ClientSettings
       {shown !== undefined && (
         <>
           <p class="note">{shown.place}</p>
-          <div class="copied">
+          <Copied
+            text={shown.text}
+            what={`the settings for ${shown.client}`}
+            words="Copied. It contains no token: every user needs their own"
+          >
             <CodeBlock label={`Settings for ${shown.client}`} text={shown.text} />
-            <button type="button" onClick={() => void copy(shown.text)}>
-              <Icon name="copy" />
-              Copy<span class="unseen"> the settings for {shown.client}</span>
-            </button>
-          </div>
+          </Copied>
         </>
       )}
     </>
   );
-}
-
-async function copy(text: string): Promise<void> {
-  try {
-    await navigator.clipboard.writeText(text);
-    announce('Copied. It contains no token: every user needs their own');
-  } catch {
-    announce('The browser does not allow copying: copy it by hand from above');
-  }
 }

@@ -4,10 +4,11 @@ import { useMemo, useState } from 'preact/hooks';
 import type { McpSession } from '../../api/mcp.js';
 import { blankEntries, entriesOf, valueOf, type FieldFaults } from '../../model/form-values.js';
 import { requestFor, type Offer, type OfferKind } from '../../model/offers.js';
-import { formOf, type JsonObject } from '../../model/schema-form.js';
+import { formOf, type FormField, type JsonObject } from '../../model/schema-form.js';
 import { Fault } from '../../parts/notices.js';
 import { LongSaid, Said } from '../../parts/said.js';
 import { SchemaForm } from '../../parts/schema-form.js';
+import type { Call } from './history.js';
 import { Run } from './run.js';
 import { RunView } from './run-view.js';
 
@@ -15,22 +16,29 @@ interface CallPanelProps {
   readonly session: McpSession;
   readonly kind: OfferKind;
   readonly offer: Offer;
+  /** A former call, which is shown with its arguments. */
+  readonly call: Call | undefined;
+  /** A new call is made. */
+  readonly onRun: (value: JsonObject, run: Run) => void;
 }
 
 const NO_FAULTS: FieldFaults = new Map();
 const ACTIONS = { tools: 'Call the tool', prompts: 'Get the prompt', resources: 'Read the resource' } as const;
 
-export function CallPanel({ session, kind, offer }: CallPanelProps): JSX.Element {
+export function CallPanel({ session, kind, offer, call, onRun }: CallPanelProps): JSX.Element {
   const fields = useMemo(() => formOf(offer.schema), [offer]);
-  const [entries, setEntries] = useState(() => blankEntries(fields));
-  const [text, setText] = useState<string>();
+  const [entries, setEntries] = useState(() => (call ? entriesOf(fields, call.value) : blankEntries(fields)));
+  // The form would lose what it has no field for.
+  const [text, setText] = useState(() => (call && !isShownBy(fields, call.value) ? textOf(call.value) : undefined));
   const [faults, setFaults] = useState(NO_FAULTS);
   const [textFault, setTextFault] = useState('');
-  const [run, setRun] = useState<Run>();
+  const [run, setRun] = useState(call?.run);
   const isJson = text !== undefined;
   const send = (value: JsonObject): void => {
     const { method, params } = requestFor(kind, offer, value);
-    setRun(new Run(session, method, params));
+    const next = new Run(session, method, params);
+    setRun(next);
+    onRun(value, next);
   };
   const submit = (event: Event): void => {
     event.preventDefault();
@@ -63,7 +71,7 @@ export function CallPanel({ session, kind, offer }: CallPanelProps): JSX.Element
               type="button"
               aria-pressed={isJson}
               disabled={isJson}
-              onClick={() => setText(JSON.stringify(valueOf(fields, entries).value, null, 2))}
+              onClick={() => setText(textOf(valueOf(fields, entries).value))}
             >
               JSON
             </button>
@@ -90,6 +98,16 @@ export function CallPanel({ session, kind, offer }: CallPanelProps): JSX.Element
       {run !== undefined && <RunView run={run} />}
     </>
   );
+}
+
+function textOf(value: JsonObject): string {
+  return JSON.stringify(value, null, 2);
+}
+
+/** Whether the form shows all of the value. */
+function isShownBy(fields: readonly FormField[], value: JsonObject): boolean {
+  const sorted = (each: JsonObject): string => JSON.stringify(Object.entries(each).sort());
+  return sorted(valueOf(fields, entriesOf(fields, value)).value) === sorted(value);
 }
 
 /** @returns the object, or in words why the text is none. */

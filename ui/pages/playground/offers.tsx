@@ -5,11 +5,14 @@ import { useSearchParams } from 'wouter-preact';
 import { faultWords } from '../../api/api.js';
 import type { McpSession } from '../../api/mcp.js';
 import { offerKinds, offersOf, type Offer, type OfferKind } from '../../model/offers.js';
+import type { JsonObject } from '../../model/schema-form.js';
 import type { Target } from '../../model/targets.js';
 import { Empty } from '../../parts/empty.js';
 import { Fault, Reading } from '../../parts/notices.js';
 import { Said } from '../../parts/said.js';
 import { CallPanel } from './call-panel.js';
+import { History, keepCall, reopened, showCall, type Call } from './history.js';
+import type { Run } from './run.js';
 
 interface OffersProps {
   readonly session: McpSession;
@@ -35,7 +38,8 @@ export function Offers({ session, target, reopen }: OffersProps): JSX.Element {
     );
     return () => (isWanted = false);
   }, [session, kind, target.key]);
-  const choose = (name: string | undefined, nextKind: OfferKind): void =>
+  const choose = (name: string | undefined, nextKind: OfferKind): void => {
+    showCall(undefined);
     setParams((known) => {
       const next = new URLSearchParams(known);
       next.delete('tool');
@@ -44,10 +48,22 @@ export function Offers({ session, target, reopen }: OffersProps): JSX.Element {
       else next.set('name', name);
       return next;
     });
+  };
+  const showAgain = (call: Call): void => {
+    showCall(call);
+    setParams(new URLSearchParams(call.address));
+  };
   // A link from a server's page has the tool's bare name.
   const bareTool = params.get('tool');
   const chosen = params.get('name') ?? (bareTool === null ? undefined : target.prefix + bareTool);
   const offer = offers?.find(({ name }) => name === chosen);
+  const keep = (value: JsonObject, run: Run): void => {
+    const address = new URLSearchParams(params);
+    address.delete('tool');
+    address.set('kind', kind);
+    address.set('name', chosen ?? '');
+    keepCall(address.toString(), chosen ?? '', value, run);
+  };
   const sought = words.toLowerCase().split(/\s+/);
   const found = (offers ?? []).filter(({ name, title }) =>
     sought.every((word) => `${name}\n${title}`.toLowerCase().includes(word)),
@@ -94,11 +110,17 @@ export function Offers({ session, target, reopen }: OffersProps): JSX.Element {
       </div>
       <div class="call">
         {offer !== undefined ? (
-          <CallPanel key={`${kind} ${offer.name}`} session={session} kind={kind} offer={offer} />
+          <CallPanel
+            key={`${kind} ${offer.name} ${reopened.value?.id ?? ''}`}
+            {...{ session, kind, offer }}
+            call={reopened.value}
+            onRun={keep}
+          />
         ) : (
           offers !== undefined && <NothingChosen chosen={chosen} />
         )}
       </div>
+      <History onChoose={showAgain} />
     </div>
   );
 }

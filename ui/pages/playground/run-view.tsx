@@ -3,15 +3,12 @@ import type { JSX } from 'preact';
 import { useRef } from 'preact/hooks';
 import type { RpcMessage } from '../../api/mcp.js';
 import { curlText } from '../../model/curl-text.js';
-import { announce } from '../../parts/announcements.js';
+import { Copied } from '../../parts/copied.js';
 import { Fault } from '../../parts/notices.js';
 import { CodeBlock, LongSaid, Said } from '../../parts/said.js';
 import { Content } from './content.js';
 import { QuestionForm } from './question-form.js';
-import type { Run } from './run.js';
-
-const STATE_WORDS = { underway: 'Under way', answered: 'Answered', failed: 'Failed', cancelled: 'Cancelled' } as const;
-const LOOKS = { underway: '', answered: 'active', failed: 'inactive', cancelled: '' } as const;
+import { STATE_LOOKS, STATE_WORDS, type Run } from './run.js';
 
 export function RunView({ run }: { readonly run: Run }): JSX.Element {
   const { state, headMs, totalMs, split, fault, questions, notices } = run;
@@ -26,7 +23,7 @@ export function RunView({ run }: { readonly run: Run }): JSX.Element {
     <section class="card" aria-labelledby="outcome">
       <div role="status">
         <h2 id="outcome" ref={outcome} tabIndex={-1}>
-          <span class={`status ${LOOKS[state.value]}`}>{STATE_WORDS[state.value]}</span>
+          <span class={`status ${STATE_LOOKS[state.value]}`}>{STATE_WORDS[state.value]}</span>
         </h2>
         {told.length > 0 && (
           <p class="note">
@@ -107,25 +104,18 @@ function Answer({ run }: { readonly run: Run }): JSX.Element | null {
 
 function Bytes({ run }: { readonly run: Run }): JSX.Element {
   const wire = run.wire.value;
-  const copy = async (text: string): Promise<void> => {
-    try {
-      await navigator.clipboard.writeText(text);
-      announce('Copied without the token: set SWITCHYARD_TOKEN first');
-    } catch {
-      announce('The browser does not allow copying: copy it by hand from below');
-    }
-  };
   if (wire === undefined) return <></>;
+  const curl = curlText(wire);
   const head = Object.entries(wire.headers).map(([name, value]) => `${name}: ${value}`);
   return (
     <details>
       <summary>Raw request and response</summary>
       <h3>Request</h3>
       <CodeBlock label="Request" text={`POST ${wire.url}\n${head.join('\n')}\n\n${wire.body}`} />
-      <button type="button" onClick={() => void copy(curlText(wire))}>
-        Copy as curl
-      </button>
-      <CodeBlock label="As curl" text={curlText(wire)} />
+      <h3>As curl</h3>
+      <Copied text={curl} what="the command" words="Copied without the token: set SWITCHYARD_TOKEN first">
+        <CodeBlock label="As curl" text={curl} />
+      </Copied>
       <h3>Answer, status {run.status.value || 'not there yet'}</h3>
       <CodeBlock label="Answer" text={run.text.value} />
     </details>

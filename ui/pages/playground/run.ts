@@ -7,6 +7,20 @@ import { splitWords } from '../../model/time-split.js';
 
 export type RunState = 'underway' | 'answered' | 'failed' | 'cancelled';
 
+export const STATE_WORDS: Readonly<Record<RunState, string>> = {
+  underway: 'Under way',
+  answered: 'Answered',
+  failed: 'Failed',
+  cancelled: 'Cancelled',
+};
+/** Classes of the state's label. */
+export const STATE_LOOKS: Readonly<Record<RunState, string>> = {
+  underway: '',
+  answered: 'active',
+  failed: 'inactive',
+  cancelled: '',
+};
+
 export interface Question {
   readonly id: string | number;
   readonly method: string;
