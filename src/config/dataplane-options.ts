@@ -51,6 +51,13 @@ export const dataplaneOptions = {
 };
 
 export type DataplaneOptions = ValuesOf<typeof dataplaneOptions>;
+
+/** Adds the defaults of options that 0.1.0 lacks: after an upgrade by a reload, a primary of that version starts workers of this one. */
+export function completeOptions(options: DataplaneOptions): DataplaneOptions {
+  const token = Object.assign({ leewayMs: 30_000 }, options.token);
+  const upstream = Object.assign({ unknownMethods: 'relay' }, options.upstream);
+  return { ...options, token, upstream };
+}
 export type TokenOptions = ValueOf<typeof tokenOptions> & { readonly roleClaims?: RoleClaims | undefined };
 export type KeyPaths = TokenOptions['keyPaths'];
 export type RoleClaims = Exclude<ValueOf<typeof roleClaimOptions>, undefined>;

@@ -46,6 +46,7 @@ export {
   type TokenOptions,
   type TraceOptions,
   type UpstreamOptions,
+  completeOptions,
   controlPlaneOptions,
   dataplaneOptions,
   describeStart,

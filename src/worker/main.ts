@@ -1,4 +1,5 @@
 // Entry point of a worker process.
+import { completeOptions } from '../config/index.js';
 import { connectToPrimary, sendHeartbeats, type StartMessage, type ToWorker } from '../process/index.js';
 import { exitStatus, flushLog, PROGRAM_VERSION } from '../shared/index.js';
 import { Worker } from './worker.js';
@@ -18,7 +19,7 @@ primary.onMessage((message) => {
 
 async function start(message: StartMessage): Promise<void> {
   try {
-    worker = await Worker.start(message, primary);
+    worker = await Worker.start({ ...message, options: completeOptions(message.options) }, primary);
     primary.send({ kind: 'listening', version: PROGRAM_VERSION });
     sendHeartbeats(primary, message.options.workerHangTimeoutMs);
   } catch (error) {

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { OptionFaults } from '../../src/config/values.js';
-import { dataplaneOptions, type DataplaneOptions } from '../../src/config/dataplane-options.js';
+import { completeOptions, dataplaneOptions, type DataplaneOptions } from '../../src/config/dataplane-options.js';
 import { defaultWorkerCount, defaultWorkerMemoryBytes } from '../../src/config/machine-memory.js';
 import { environmentVariable, optionsOf } from '../../src/config/option.js';
 import { createKeyPair } from '../support/keys.js';
@@ -69,20 +69,34 @@ const FIRST_MEMBERS: Readonly<Record<string, string>> = {
     listCacheMs listTimeoutMs mode secretKeys secretsDirectory`,
 };
 
-t.test('after an upgrade by a reload, workers know what a primary of 0.1.0 calls its options', async (t) => {
+/** The members of `value` that 0.1.0 had. */
+function asSentBefore(value: object, path = ''): object {
+  const names = FIRST_MEMBERS[path]?.split(/\s+/);
+  if (names === undefined) return value;
+  const members = Object.entries(value).filter(([name]) => names.includes(name));
+  return Object.fromEntries(
+    members.map(([name, member]: [string, unknown]) => {
+      const isObject = typeof member === 'object' && member !== null;
+      return [name, isObject ? asSentBefore(member, path === '' ? name : `${path}.${name}`) : member];
+    }),
+  );
+}
+
+t.test('after an upgrade by a reload, a primary of 0.1.0 sends workers what they need', async (t) => {
   const { certificate, privateKey } = createCertificate(t);
   const sentinels = ['--redis-sentinels', 'a.example:1', '--redis-sentinel-name', 'one'];
   const tls = ['--tls-address', '[::1]:0', '--server-certificate', certificate, '--server-private-key', privateKey];
   const options = load([...sentinels, ...tls, '--traces-endpoint', 'http://c:4318/v1/traces']);
+  const sent = asSentBefore(options) as DataplaneOptions;
+  t.notOk('leewayMs' in sent.token);
   for (const [path, names] of Object.entries(FIRST_MEMBERS)) {
     const members =
-      path === '' ? options : path.split('.').reduce<object>((at, name) => Reflect.get(at, name) as object, options);
-    t.strictSame(
-      names.split(/\s+/).filter((name) => !(name in members)),
-      [],
-      path,
-    );
+      path === '' ? sent : path.split('.').reduce<object>((at, name) => Reflect.get(at, name) as object, sent);
+    t.same(Object.keys(members).sort(), names.split(/\s+/).sort(), `${path}: the same names`);
   }
+  // Only the primary uses `isCheckOnly`.
+  const { isCheckOnly: _, ...others } = options;
+  t.same(JSON.parse(JSON.stringify(completeOptions(sent))), JSON.parse(JSON.stringify(others)));
 });
 
 /** The option, its text, the member of the options that it changes, and the value that this must have. */

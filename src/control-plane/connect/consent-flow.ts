@@ -109,7 +109,7 @@ export class ConsentFlow {
     return this.#options.connectUrl.startsWith('https:');
   }
 
-  /** Rejects with a `ControlPlaneFault`, as do `begin` and `end`. @param server the name in the link's path. */
+  /** Rejects with a `ControlPlaneFault`, as do `start` and `complete`. @param server the name in the link's path. */
   async preview(server: string, ticketText: string): Promise<ConsentPreview> {
     const ticket = this.#openTicketFor(server, ticketText);
     return { ticket, ...(await discoverAuthorization(this.#fetchFor(ticket), ticket, ticket.auth)) };

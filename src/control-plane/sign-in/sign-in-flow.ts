@@ -141,7 +141,7 @@ export class SignInFlow {
   }
 
   /**
-   * Rejects with a `ControlPlaneFault`, as does `end`.
+   * Rejects with a `ControlPlaneFault`, as does `complete`.
    * @param address IP address of the browser. @returns the URL at the issuer, and what the browser must keep.
    */
   async start(address: string) {
