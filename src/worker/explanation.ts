@@ -42,12 +42,12 @@ export function explain(
     };
   }
   if (read.kind === 'failed') return { config: 'failed', verdict: `every request gets 500: ${read.reason}` };
-  const oddities = read.oddities === undefined ? {} : { oddities: read.oddities };
-  const virtualHost = read.config.virtualHosts.get(id);
+  const { config, oddities } = read;
+  const virtualHost = config.virtualHosts.get(id);
   if (virtualHost === undefined) {
-    const known = [...read.config.virtualHosts.keys()].slice(0, VIEW_BACKENDS_MAX);
+    const known = [...config.virtualHosts.keys()].slice(0, VIEW_BACKENDS_MAX);
     const verdict = 'the user config has no such virtual host: every request gets 404';
-    return { config: 'read', ...oddities, verdict, virtualHosts: known };
+    return { config: 'read', oddities, verdict, virtualHosts: known };
   }
   const backends = [...virtualHost.backends.values()].slice(0, VIEW_BACKENDS_MAX);
   const sessions: Session[] = [];
@@ -58,7 +58,7 @@ export function explain(
   }
   return {
     config: 'read',
-    ...oddities,
+    oddities,
     backends: backends.map((backend) => backendView(backend, sessions, relay)),
     ...(tool !== '' && { tool, verdict: verdictOf(virtualHost, tool, relay) }),
   };
@@ -70,8 +70,7 @@ function backendView(backend: CompiledBackend, sessions: readonly Session[], rel
   const { origin } = target;
   const used = relay.origins.find((one) => one.origin === origin);
   return {
-    ...{ name, origin, prefix },
-    ...(obstacle !== undefined && { obstacle }),
+    ...{ name, origin, prefix, obstacle },
     allowedTools: listed(allowedNames.tools),
     allowedPrompts: listed(allowedNames.prompts),
     allowedResources: listed(allowedNames.resources),

@@ -28,7 +28,6 @@ function codesOf(obstacles: readonly { readonly code: string; readonly slots?: r
 const absent = { isListening: false };
 const failing = { isListening: false, isFailing: true };
 const storeless = { storeObstacle: 'no Redis' };
-const keyless = { keysObstacle: 'no keys', isKeyless: true };
 const stale = { storeStaleness: 'Redis is lost' };
 
 const rows: readonly (readonly [
@@ -54,16 +53,6 @@ const rows: readonly (readonly [
     [],
     false,
   ],
-  [
-    'no worker has an issuer’s keys: callers are answered, 401',
-    [keyless, keyless],
-    true,
-    ['keys-unreachable 0 1'],
-    [],
-    true,
-  ],
-  ['one has no keys, the other has', [keyless, {}], true, [], ['keys-unreachable 0'], true],
-  ['some issuer’s keys are missing', [{ keysObstacle: 'no keys' }], true, [], ['keys-unreachable 0'], true],
   ['without keys callers are answered, 401', [{}], false, ['keys-missing'], [], true],
   [
     'everything at once',
@@ -138,8 +127,9 @@ t.test('keys that no worker can fetch are an obstacle where there are no others'
 t.test('while draining nothing else is reported', async (t) => {
   const readiness = readinessOf([absent, storeless], false);
   readiness.drain();
-  t.same(codesOf(readiness.report.obstacles), ['draining']);
-  t.notOk(readiness.report.isReady);
+  const { report } = readiness;
+  t.same([report.isReady, codesOf(report.obstacles), report.degraded], [false, ['draining'], []]);
+  t.ok(isServing(report), 'the health check is that of the workers');
 });
 
 t.test('a change is reported once, and logged when the obstacle is another', async (t) => {

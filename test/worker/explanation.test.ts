@@ -99,6 +99,14 @@ t.test('an unreachable backend shows why, in the verdict and beside it', async (
     { name: 'plain', obstacle: /./, circuit: 'unused' },
     { name: 'program', obstacle: /./ },
   ]);
+  const found = {
+    kind: 'found',
+    config: { virtualHosts: new Map([['vh', told]]) },
+    oddities: 'a word too many',
+  } as const;
+  t.match(explain({ view: 'explain', subject: 'alice', virtualHost: 'vh', tool: '' }, found, relay), {
+    oddities: found.oddities,
+  });
 });
 
 t.test('of the sessions of a virtual host those of the subject are shown, by their hashes', async (t) => {
@@ -155,8 +163,8 @@ t.test('instead of an unknown virtual host those of the config are named, not ve
   const ids = Array.from({ length: VIEW_BACKENDS_MAX + 1 }, (_, index) => `vh${index}`);
   const config = { virtualHosts: new Map(ids.map((id) => [id, virtualHost])) };
   const question = { view: 'explain', subject: 'alice', virtualHost: 'vh', tool: '' } as const;
-  t.same(explain(question, { kind: 'found', config }, relay), {
-    config: 'read',
+  t.same(explain(question, { kind: 'found', config, oddities: 'a word too many' }, relay), {
+    ...{ config: 'read', oddities: 'a word too many' },
     verdict: 'the user config has no such virtual host: every request gets 404',
     virtualHosts: ids.slice(0, VIEW_BACKENDS_MAX),
   });

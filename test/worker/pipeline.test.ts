@@ -6,7 +6,8 @@ import type { Caller, Exchange, ExchangeWatcher } from '../../src/exchange/excha
 import { HostPolicy } from '../../src/shared/host-policy.js';
 import { ProtectedResource } from '../../src/edge/edge.js';
 import { limits, perSubject } from '../../src/shared/limits.js';
-import { refusals, type Refusal } from '../../src/shared/refusals.js';
+import { subjectHash } from '../../src/shared/logger.js';
+import { refusals, tokenRefusals, type Refusal } from '../../src/shared/refusals.js';
 import { AccessLog } from '../../src/observation/access-log.js';
 import { RequestWatch } from '../../src/observation/request-watch.js';
 import type { AdmissionOutcome } from '../../src/worker/admission.js';
@@ -15,7 +16,9 @@ import type { BodyOutcome } from '../../src/edge/incoming-request.js';
 import { wakeScheduler } from '../../src/fair/turn-scheduler.js';
 import { RequestScheduler, REQUESTS_UNTIMED_MAX } from '../../src/worker/request-scheduler.js';
 import { Pipeline, type PipelineParts } from '../../src/worker/pipeline.js';
+import type { HopFailure } from '../../src/worker/hop/call.js';
 import type { Hops, RequestsAwaitingOwner } from '../../src/worker/hop/hops.js';
+import { mintSessionId } from '../../src/worker/session-id.js';
 import { WorkerFigures } from '../../src/worker/worker-figures.js';
 import { logInto } from '../support/log-lines.js';
 import { createAccounts } from '../support/shares.js';
@@ -354,6 +357,122 @@ t.test('what a successor passes back is served here, even by a worker that has l
   t.equal(scene.relayed.length, 2);
 });
 
+t.test('what the edge refuses is answered and logged, and a body that is refused reaches no endpoint', async (t) => {
+  const { pipeline, lines } = createScene();
+  const unknown = createExchange();
+  pipeline.onRefused(unknown.exchange, refusals.pathUnknown);
+  t.same(unknown.steps, ['answered 404']);
+  t.match(lines, [/"refusal":"path-unknown"/]);
+  const endpoint = { method: 'POST', path: '/user-config', handle: async () => t.fail('it was not received') } as const;
+  const large = createExchange();
+  pipeline.onEndpoint(endpoint as never, large.exchange, 'alice');
+  large.receive('too-large');
+  t.same(large.steps, ['body awaited', 'answered 413']);
+  const elsewhere = createExchange('POST', true, { host: 'elsewhere.example' });
+  pipeline.onEndpoint(endpoint as never, elsewhere.exchange, 'alice');
+  t.same(elsewhere.steps, ['answered 403']);
+});
+
+t.test('each listener has its own hosts', async (t) => {
+  const tlsHosts = new HostPolicy({ listenHost: '0.0.0.0', allowedHosts: ['tls.example'], allowedOrigins: [] });
+  const { pipeline } = createScene({ tlsHosts });
+  for (const [isTls, host, first] of [
+    [true, 'tls.example', 'let in for alice'],
+    [true, 'localhost', 'answered 403'],
+    [false, 'tls.example', 'answered 403'],
+  ] as const) {
+    const { exchange, steps } = createExchange('POST', false, { host });
+    pipeline.onRequest(Object.assign(exchange, { isTls }));
+    t.equal(steps[0], first, `${host} ${isTls}`);
+  }
+});
+
+t.test('where a token can be had is told to whom one is missing, if that is known, and only then', async (t) => {
+  for (const [authorizationServers, refusal, isTold] of [
+    [['https://idp.example'], tokenRefusals.missing, true],
+    [['https://idp.example'], refusals.overloaded, false],
+    [[], tokenRefusals.missing, false],
+  ] as const) {
+    const resource = new ProtectedResource({ publicUrl: undefined, authorizationServers });
+    const scene = createScene({ resource, pathPrefix: '/gw' });
+    scene.admission = { kind: 'refused', refusal };
+    const { exchange } = createExchange();
+    const answers: unknown[][] = [];
+    scene.pipeline.onRequest(Object.assign(exchange, { respond: (...answer: unknown[]) => void answers.push(answer) }));
+    t.equal(answers[0]?.[0], refusal.status);
+    const told = JSON.stringify(answers);
+    t.equal(told.includes('resource_metadata=') && told.includes('/gw/servers/vh/mcp'), isTold);
+  }
+});
+
+t.test('the gateway is healthy when its primary says so, and the worker can take more', async (t) => {
+  const overload: { healthRefusal?: Refusal } = {};
+  const { pipeline } = createScene({ overload: overload as PipelineParts['overload'] });
+  t.equal(pipeline.healthRefusal?.code, 'not-ready');
+  pipeline.isGatewayReady = true;
+  t.equal(pipeline.healthRefusal, undefined);
+  overload.healthRefusal = refusals.overloaded;
+  t.equal(pipeline.healthRefusal, refusals.overloaded);
+});
+
+t.test('a request goes to the owner of its session; one without a session is served here', async (t) => {
+  const figures = new WorkerFigures();
+  const forwarded: unknown[][] = [];
+  let failure: HopFailure = 'owner-lost';
+  const hops = {
+    isClosed: false,
+    forward: (...[owner, identity, , onFailure]: Parameters<Hops['forward']>) => {
+      forwarded.push([owner, identity]);
+      onFailure(failure);
+    },
+  } as unknown as Hops;
+  const scene = createScene({ slot: 1, slotCount: 3, hops, figures });
+  for (const sessionId of ['', mintSessionId(1, 3)]) {
+    const { exchange } = createExchange('POST', true);
+    Object.assign(exchange.request, { sessionId });
+    scene.pipeline.onRequest(exchange);
+  }
+  t.same([scene.relayed.length, forwarded], [2, []]);
+  const body = '{"jsonrpc":"2.0","id":7,"method":"ping"}';
+  for (const [next, answer] of [
+    ['owner-absent', '404 to 7'],
+    ['owner-lost', '503'],
+    ['hop-failed', '500'],
+    ['answer-bytes-full', '503'],
+  ] as const) {
+    failure = next;
+    const { exchange, steps, receive } = createExchange();
+    Object.assign(exchange.request, { sessionId: mintSessionId(2, 3) });
+    scene.pipeline.onRequest(exchange);
+    receive('complete', body);
+    t.equal(steps.at(-1), `answered ${answer}`, next);
+    t.same(forwarded.pop(), [2, { subject: 'alice', virtualHostId: 'vh' }]);
+    t.match(scene.lines.at(-1), `"subject":"${subjectHash('alice')}"`);
+    t.match(scene.lines.at(-1), /"virtualHost":"vh".*"outcome":"refused"/);
+  }
+  const failed = figures.failedHops.series().map(({ labels, value }) => `${labels.join()} ${value}`);
+  t.same(failed, ['owner-absent 1', 'owner-lost 1', 'hop-failed 1', 'answer-bytes-full 1']);
+  t.equal(figures.passedHops, 4);
+});
+
+t.test(
+  'a request for a worker that is known from its body says whether that is absent, or why it failed',
+  async (t) => {
+    const figures = new WorkerFigures();
+    let failure: HopFailure = 'owner-absent';
+    const forward = (...[, , , onFailure]: Parameters<Hops['forward']>): void => onFailure(failure);
+    const { pipeline } = createScene({ hops: { forward } as unknown as Hops, figures });
+    const told: (Refusal | undefined)[] = [];
+    for (failure of ['owner-absent', 'hop-failed'] as const)
+      pipeline.forwardToSlot(1, caller, createExchange().exchange, (refusal) => told.push(refusal));
+    t.same(told, [undefined, refusals.hopFailed]);
+    t.same(
+      figures.failedHops.series().map(({ labels }) => labels),
+      [['owner-absent'], ['hop-failed']],
+    );
+  },
+);
+
 t.test('a hop that is retried counts as failed once: when nobody waits for it any more', async (t) => {
   const figures = new WorkerFigures();
   let waits = 0;
@@ -400,7 +519,8 @@ for (const way of ['from callers', 'by a hop'] as const) {
     for (let each = waiting.length; each < perSubject(limits.waitingMax); each += 1) waiting.push(send());
     const tooMany = send();
     t.ok(tooMany.steps.includes('answered 429'));
-    t.match(scene.lines.at(-1), /"refusal":"subject-requests-full"/);
+    t.match(scene.lines.at(-1), /"virtualHost":"vh".*"refusal":"subject-requests-full"/);
+    t.match(scene.lines.at(-1), subjectHash('alice'));
     const [gone] = waiting;
     gone?.exchange.onAbort?.();
     t.match(scene.lines.at(-1), /"method":"POST","outcome":"gone"/, 'and the log has a line for it');

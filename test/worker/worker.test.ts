@@ -37,8 +37,11 @@ interface Scene {
   ) => Promise<{ requestId: string; sessionId: string; told: string }>;
 }
 
-async function startWorker(t: Test, changes: Partial<DataplaneOptions> = {}): Promise<Scene> {
-  const directory = createScratchDirectory(t);
+async function startWorker(
+  t: Test,
+  changes: Partial<DataplaneOptions> = {},
+  { slot = 0, directory = createScratchDirectory(t), hasFeature = true } = {},
+): Promise<Scene> {
   const port = await findFreePort();
   const module = join(directory, 'feature.mjs');
   writeFileSync(module, FEATURE);
@@ -58,9 +61,9 @@ async function startWorker(t: Test, changes: Partial<DataplaneOptions> = {}): Pr
     onDisconnect: () => {},
   };
   const start: Extract<ToWorker, { kind: 'start' }> = {
-    ...{ kind: 'start', slot: 0, slotCount: changes.workerCount ?? 1, options },
+    ...{ kind: 'start', slot, slotCount: changes.workerCount ?? 1, options },
     ...{ hopDirectory: directory, hopSecret: Buffer.alloc(32, 1) },
-    bootstrapModule: pathToFileURL(module).href,
+    bootstrapModule: hasFeature ? pathToFileURL(module).href : undefined,
   };
   const worker = await Worker.start(start, primary);
   t.teardown(async () => {
@@ -187,6 +190,39 @@ t.test('a session of a worker that is gone is unknown where sessions end with th
   const { call, store } = await startWorker(t, { workerCount: 2 });
   await writeConfig(store, 'alice', { virtual_hosts: { [VIRTUAL_HOST]: { backends: {} } } });
   t.match((await call('alice', mintSessionId(1, 2))).told, /^404 /);
+});
+
+t.test('requests of a session reach its owner from any worker', async (t) => {
+  const directory = createScratchDirectory(t);
+  const two = { workerCount: 2 };
+  const [one, other] = [await startWorker(t, two, { directory }), await startWorker(t, two, { directory, slot: 1 })];
+  await writeConfig(one.store, 'alice', { virtual_hosts: { [VIRTUAL_HOST]: { backends: {} } } });
+  t.match((await one.call('alice', mintSessionId(1, 2))).told, /^404 .*initialize again/, 'the owner does not know it');
+  for (const { tell } of [one, other]) await tell({ kind: 'report', ticket: 1 });
+  const [passed, owned] = await Promise.all([one, other].map(async ({ answer }) => (await answer('report')).series));
+  const valueOf = (series = passed, name = '', label = ''): unknown =>
+    series?.find((each) => each.name === name && each.labels.includes(label))?.value;
+  t.equal(valueOf(passed, 'switchyard_hops_total', 'passed'), 1);
+  t.equal(valueOf(owned, 'switchyard_requests_total', '404'), 1, 'who owns it counts it');
+});
+
+t.test('without the bootstrap feature there are no helper endpoints, and without ids none is made up', async (t) => {
+  const { get, call, tell, answer } = await startWorker(t, { requestIds: 'off' }, { hasFeature: false });
+  t.equal((await get('/announce/alice')).status, 404);
+  const { requestId } = await call('alice');
+  t.equal(requestId, '');
+  await tell({ kind: 'view', ticket: 1, question: { view: 'request', requestId } });
+  t.same(JSON.parse((await answer('view')).answer), { list: [], count: 0 });
+});
+
+t.test('a worker reports how late its event loop was', async (t) => {
+  const { tell, sent } = await startWorker(t);
+  await until(async () => {
+    await tell({ kind: 'report', ticket: 1 });
+    const [report] = sent.splice(0).filter(({ kind }) => kind === 'report');
+    const series = report?.kind === 'report' ? report.series : [];
+    return series.some(({ name, counts }) => name === 'switchyard_event_loop_delay_seconds' && counts?.some(Boolean));
+  }, 'a figure of it');
 });
 
 t.test('without metrics a worker reports nothing, and keeps no requests', async (t) => {
