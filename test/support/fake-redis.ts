@@ -21,6 +21,11 @@ export class FakeRedis {
   subscribeReply = SUBSCRIBED;
   /** The whole reply to each CLUSTER SLOTS. */
   slotsReply = '*0\r\n';
+  /** The whole reply to each question of where the master is, as Sentinels are asked. */
+  sentinelReply = '*-1\r\n';
+  /** What was asked so, and the credentials, each command's words separated by spaces. */
+  readonly asked: string[] = [];
+  role = 'master';
   /** The whole reply to each PING. */
   pingReply = '+PONG\r\n';
   pings = 0;
@@ -93,6 +98,18 @@ export class FakeRedis {
       } else if (name === 'ping') {
         this.pings++;
         socket.write(this.#subscribers.has(socket) ? PONG_OF_SUBSCRIBER : this.pingReply);
+      } else if (name === 'sentinel' || name === 'auth') {
+        this.asked.push(
+          command
+            .split('\r\n')
+            .slice(2)
+            .filter((_, index) => index % 2 === 0)
+            .join(' ')
+            .trim(),
+        );
+        socket.write(name === 'auth' ? '+OK\r\n' : this.sentinelReply);
+      } else if (name === 'role') {
+        socket.write(`*1\r\n$${this.role.length}\r\n${this.role}\r\n`);
       } else if (name === 'cluster') {
         socket.write(this.slotsReply);
       } else if (command.includes('ID')) socket.write(':7\r\n');

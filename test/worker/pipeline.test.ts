@@ -441,11 +441,11 @@ t.test('a request goes to the owner of its session; one without a session is ser
     ['answer-bytes-full', '503'],
   ] as const) {
     failure = next;
-    const { exchange, steps, receive } = createExchange();
-    Object.assign(exchange.request, { sessionId: mintSessionId(2, 3) });
-    scene.pipeline.onRequest(exchange);
-    receive('complete', body);
-    t.equal(steps.at(-1), `answered ${answer}`, next);
+    const sent = createExchange();
+    Object.assign(sent.exchange.request, { sessionId: mintSessionId(2, 3) });
+    scene.pipeline.onRequest(sent.exchange);
+    sent.receive('complete', body);
+    t.equal(sent.steps.at(-1), `answered ${answer}`, next);
     t.same(forwarded.pop(), [2, { subject: 'alice', virtualHostId: 'vh' }]);
     t.match(scene.lines.at(-1), `"subject":"${subjectHash('alice')}"`);
     t.match(scene.lines.at(-1), /"virtualHost":"vh".*"outcome":"refused"/);
