@@ -31,7 +31,7 @@ export class IssuerKeys {
   #fetching: Promise<void> | undefined = undefined;
   #waiterCount = 0;
   #triedAtMs = -Infinity;
-  #fetchedAtMs = -Infinity;
+  #fetchedAtMs = 0;
   #failureCount = 0;
   #timer: NodeJS.Timeout | undefined = undefined;
   #logger: Logger | undefined = undefined;

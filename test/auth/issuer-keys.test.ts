@@ -103,13 +103,16 @@ t.test('a token without a key id is reason to fetch the keys of its issuer, too'
 
 t.test('a key that the issuer withdraws verifies no more, nor do remembered tokens of it', async (t) => {
   const issuer = await Issuer.start(t);
-  const { verifier, reasonOf } = await stage(t, [sourceOf(issuer)], { keyRefreshMs: 20 });
+  const { verifier, reasonOf, lines } = await stage(t, [sourceOf(issuer)], { keyRefreshMs: 20 });
   const token = await issuer.token('alice');
   t.equal(await reasonOf(token), 'alice');
   issuer.keys = [createIssuerKey('two')];
   await until(() => verifier.verify(`Bearer ${token}`) instanceof Promise, 'that it is forgotten');
   t.equal(await reasonOf(token), 'key');
   t.equal(await reasonOf(await issuer.token('bob')), 'bob');
+  const { fetchCount } = issuer;
+  await until(() => issuer.fetchCount > fetchCount + 3, 'that they are fetched again and again');
+  t.equal(lines.filter((line) => line.includes('keys of an issuer have changed')).length, 2, 'only changes are told');
 });
 
 t.test('an issuer that withdraws its last key has none from then on, without a grace', async (t) => {

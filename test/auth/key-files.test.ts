@@ -3,6 +3,7 @@ import fs, { renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { KeyFiles } from '../../src/auth/key-files.js';
 import { TokenKeys } from '../../src/auth/token-keys.js';
 import { tokenBounds, TokenVerifier } from '../../src/auth/token-verifier.js';
 import type { IssuerKeySource } from '../../src/config/table/token-options.js';
@@ -152,6 +153,31 @@ t.test('a change since the options were read counts from the start on', async (t
   await verifier.watchKeys(logger);
   t.equal(await kindOf(second.privateKey), 'subject');
   t.equal(await kindOf(first.privateKey), 'refused');
+});
+
+t.test('a file that is still being written is left until it looks the same twice, and is then read once', async (t) => {
+  const { path, logger, linesOf } = stage(t);
+  const keyPaths = { publicKey: path, secret: undefined, jwks: undefined };
+  let [changes, readings] = [0, 0];
+  const options = tokenOptions({ publicKey: pem(first.publicKey), keyPaths });
+  const files = new KeyFiles(
+    options,
+    () => (changes += 1),
+    () => (readings += 1),
+    60_000,
+  );
+  t.teardown(() => files.close());
+  await files.watch(logger);
+  const before = readings;
+  writeFileSync(path, pem(second.publicKey));
+  await files.check(logger);
+  t.equal(changes, 0);
+  for (let check = 0; check < 3; check += 1) await files.check(logger);
+  t.same([changes, readings], [1, before + 1]);
+  rmSync(path);
+  for (let check = 0; check < 3; check += 1) await files.check(logger);
+  t.equal(linesOf(50).length, 1, 'that it is gone is told once');
+  t.match(files.fault, /^--token-verification-public-key: /);
 });
 
 t.test('a symbolic link that is redirected counts as a change', async (t) => {
