@@ -44,7 +44,7 @@ export async function startControlPlane(options: ControlPlaneOptions, logger: Lo
   const storedSecrets = store && StoredSecrets.of(store, upstream.secretKeys);
   const keys = new SecretKeys(upstream.secretKeys);
   const userGrants = store && UserGrants.of(store, keys);
-  // For requests to authorization servers.
+  // The look-up of host names for requests to authorization servers.
   const names = new Names(connections.names);
   const { connectTimeoutMs, authorities, mode } = upstream;
   const http = new Http1Upstream({ connectTimeoutMs, names, authorities });

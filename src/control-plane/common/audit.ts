@@ -6,7 +6,7 @@ import { limits, subjectHash, type Logger } from '../../shared/index.js';
 import type { AuditEntry, AuditRecords } from '../../store/index.js';
 import type { ChangeOutcome } from './change.js';
 
-/** Subjects of a composition in a log line. Of more, the first are logged, with a count and a hash of all. */
+/** Subjects of a composition that one log line names. If there are more, it has their count and a hash of them all, too. */
 const AUDIT_SUBJECTS_MAX = 20;
 
 interface AuditedRequest {
@@ -26,10 +26,10 @@ export class AuditTrail {
   readonly #subjects: 'hash' | 'plain';
   readonly #stored: Pick<AuditRecords, 'append'> | undefined;
 
-  /** @param subjects how they are logged. @param stored the audit list, which always has them in plain text. */
+  /** @param subjects whether log lines have subjects as hashes. @param stored the audit list, which always has them in plain text. */
   constructor(logger: Logger, subjects: 'hash' | 'plain', stored?: Pick<AuditRecords, 'append'>) {
     this.#stored = stored;
-    // Audit lines are written at any log level but `silent`.
+    // Audit lines are written at every log level except `silent`.
     this.#logger = logger.level === 'silent' ? logger : logger.child({}, { level: 'info' });
     this.#subjects = subjects;
   }
@@ -40,7 +40,7 @@ export class AuditTrail {
     const formatSubject = this.#subjects === 'hash' ? subjectHash : beginningOf;
     const message = change.isCertain ? 'changed' : 'perhaps changed';
     this.#logger.info({ audit: operation, ...auditedFactsOf(request, change, formatSubject) }, message);
-    // Readers of the audit list may see who owns what.
+    // The audit list has all facts, because only people who may see who owns what can read it.
     const facts = auditedFactsOf(request, change, beginningOf);
     const ownership = ownershipOf(change.after ?? change.before);
     this.#stored?.append({ at: new Date().toISOString(), operation, kind, ...facts, ...ownership });
@@ -103,7 +103,7 @@ function ownershipOf(entity: object | undefined): Pick<AuditEntry, 'owner' | 'te
   return { ...(owner !== undefined && { owner }), ...(team !== undefined && { team }) };
 }
 
-/** Members that nobody sets. */
+/** Members that the program computes: people cannot set them. */
 const COMPUTED_MEMBERS: ReadonlySet<string> = new Set([
   ...['id', 'slug', 'reachable', 'toolCount', 'promptCount', 'resourceCount', 'templateCount', 'era', 'eras'],
   ...['capabilities', 'serverInfo', 'createdAt', 'updatedAt', 'lastSeen', 'lastRefreshAt', 'lastError', 'hostBytes'],

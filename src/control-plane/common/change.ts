@@ -6,11 +6,11 @@ import { ControlPlaneFault } from './control-plane-fault.js';
 import type { Principal } from './principal.js';
 
 export interface Change {
-  /** Absent: roles are not in use. */
+  /** Absent if roles are not in use. */
   readonly caller?: Principal | undefined;
-  /** `If-Match` as in RFC 9110: tags, or `*` for anything that exists. Absent: any state. */
+  /** `If-Match` as in RFC 9110: tags, or `*` for anything that exists. If absent, the change is made in any state. */
   readonly ifMatch?: string | undefined;
-  /** Receives the outcome. Absent: the change waits until it is published. */
+  /** Receives the outcome. If absent, the change waits until it is published. */
   readonly outcome?: ChangeOutcome;
 }
 
@@ -73,7 +73,7 @@ export class ChangeOutcome {
   }
 }
 
-/** Throws a `ControlPlaneFault` if the entity has changed since it was read. @param tag of the entity now. */
+/** Throws a `ControlPlaneFault` if the entity has changed since it was read. @param tag the entity's tag now. */
 export function refuseChanged({ ifMatch }: Change, noun: string, name: string, tag: string): void {
   const tags = ifMatch?.split(',').map((each) => each.trim()) ?? [];
   if (ifMatch === undefined || ifMatch.trim() === '*' || tags.includes(tag)) return;

@@ -11,7 +11,7 @@ interface FaultAnswer {
 
 const RETRY_S = 2;
 
-/** All codes but those of refusals that the dataplane gives, too (`shared/refusals.ts`). */
+/** The status and outcome for each code. Codes of refusals that the dataplane gives, too, are in `shared/refusals.ts`. */
 export const faultAnswers = {
   invalid: { status: 422, outcome: 'error' },
   'not-found': { status: 404, outcome: 'error' },
@@ -22,12 +22,12 @@ export const faultAnswers = {
   'registry-full': { status: 409, outcome: 'error' },
   'compositions-full': { status: 409, outcome: 'error' },
   'changed-meanwhile': { status: 412, outcome: 'error' },
-  /** The link or callback is not one that this gateway issued. */
+  /** The link or callback was not issued by this gateway. */
   'consent-unknown': { status: 400, outcome: 'error' },
   'consent-over': { status: 410, outcome: 'error' },
   'consents-full': { status: 429, outcome: 'error' },
   'consent-refused': { status: 403, outcome: 'error' },
-  /** Users cannot connect servers here, or not with the gateway's own secret. */
+  /** Users cannot connect servers on this gateway, or not with a client secret of the gateway's own. */
   'consent-unready': { status: 503, outcome: 'error' },
   /** A backend or authorization server gave an unusable response, or (`party-silent`) none. */
   'party-unfit': { status: 502, outcome: 'error' },
@@ -57,13 +57,13 @@ export const faultAnswers = {
 export type FaultCode = keyof typeof faultAnswers;
 
 interface FaultFacts extends Partial<FaultAnswer> {
-  /** For admins: may contain addresses, and text written by other parties. */
+  /** The message for admins: it may contain addresses, and text written by other parties. */
   readonly messageForAdmins?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;
-  /** For the log alone. By default `messageForAdmins` if the outcome is `fault`, else `''`. */
+  /** The reason, for the log only. By default `messageForAdmins` if the outcome is `fault`, else `''`. */
   readonly why?: string | undefined;
-  /** For the log: the `Host` header, if it is the reason. */
+  /** The request's `Host` header, for the log, if that header is the reason. */
   readonly host?: string | undefined;
 }
 

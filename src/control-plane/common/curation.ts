@@ -13,17 +13,17 @@ import {
   type BackendConfig,
 } from '../../user-config/index.js';
 
-/** As written: `{ prefix, tools, prompts }`. */
+/** A curation in the form in which people write it: `{ prefix, tools, prompts }`. */
 export type WrittenCuration = Readonly<Record<string, unknown>>;
 
 const NO_CURATION: CuratedBackend = {};
-/** Half of what a user config may have, because the curation of a server and of a composition must both fit. */
+/** Half of what a user config may have, because a user config has the curation of the server and that of the composition. */
 const ITEMS_MAX = limits.curatedItemsMax / 2;
 
-/** Each record in memory is parsed once. */
+/** Parsed curations, so that each record in memory is parsed only once. */
 const parsed = new WeakMap<WrittenCuration, CuratedBackend>();
 
-/** What is wrong with a curation, to follow the member's name; `undefined` if nothing is. */
+/** What is wrong with a curation, as the rest of a sentence that begins with the member's name; `undefined` if nothing is. */
 export function curationFault(written: WrittenCuration): string | undefined {
   const crowded = (['tools', 'prompts'] as const).find((kind) => Object.keys(written[kind] ?? {}).length > ITEMS_MAX);
   if (crowded !== undefined) return `${crowded}: must be at most ${ITEMS_MAX}`;
@@ -48,7 +48,7 @@ export function readCuration(written: WrittenCuration | undefined): CuratedBacke
   return curation;
 }
 
-/** Only what the named tools and prompts need: the rest would fill user configs, and could clash with names in use. */
+/** The curation of the named tools and prompts only: the rest would fill user configs, and could clash with names in use. */
 export function curationOfNamed(
   { tools, prompts, ...others }: CuratedBackend,
   named: { readonly tools: readonly string[]; readonly prompts: readonly string[] },
@@ -58,7 +58,7 @@ export function curationOfNamed(
   return { ...others, ...(ofTools && { tools: ofTools }), ...(ofPrompts && { prompts: ofPrompts }) };
 }
 
-/** In the order in which they were written; `undefined` if there are none. @param names `*` for all. */
+/** The named members, in the order in which they were written; `undefined` if there are none. @param names `*` for all. */
 function membersNamed<Item>(
   members: ReadonlyMap<string, Item> | undefined,
   names: readonly string[],
@@ -114,7 +114,7 @@ function findPrefixLosers(backends: ReadonlyMap<string, BackendConfig>): Readonl
   const owners = new Map<string, string>();
   const losers = new Set<string>();
   for (const name of backends.keys()) {
-    // A server that loses its prefix is prefixed with its name, which may be another server's prefix: that one loses it.
+    // A server that loses its prefix is prefixed with its name. If that is another server's prefix, the other server loses it.
     for (let next: string | undefined = name; next !== undefined;) {
       const prefix: string | undefined = losers.has(next) ? undefined : backends.get(next)?.prefix;
       const prefixInUse = namePrefix(next, prefix);

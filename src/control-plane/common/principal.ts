@@ -6,14 +6,14 @@ import { ControlPlaneFault } from './control-plane-fault.js';
 
 export interface Principal {
   readonly subject: string;
-  /** `undefined`: no role. */
+  /** `undefined` if the principal has no role. */
   readonly role: Role | undefined;
   readonly teams: readonly string[];
 }
 
 /** Both are absent if the entity was made while roles were not taken from tokens. */
 export interface Ownership {
-  /** The subject that created it. */
+  /** The subject that created the entity. */
   readonly owner?: string | undefined;
   readonly team?: string | undefined;
 }
@@ -23,7 +23,7 @@ export function isAdmin(caller: Principal | undefined): boolean {
   return caller === undefined || caller.role === 'admin';
 }
 
-/** @param caller `undefined`: roles are not in use. */
+/** @param caller `undefined` if roles are not in use. */
 export function mayChange(caller: Principal | undefined, { owner, team }: Ownership): boolean {
   if (caller === undefined || isAdmin(caller)) return true;
   if (caller.role !== 'editor') return false;
@@ -41,7 +41,7 @@ export function refuseUnowned(noun: string, entity: Ownership & { readonly name:
   );
 }
 
-/** @param named the team that the caller names, `null` for none; `undefined`: the caller's only team, if there is just one. */
+/** @param named the team that the caller names; `null` for none; `undefined` for the caller's only team, if there is just one. */
 export function ownershipOfNew(caller: Principal | undefined, named: string | null | undefined): Ownership {
   const [onlyTeam, ...otherTeams] = caller?.teams ?? [];
   const defaultTeam = otherTeams.length === 0 ? onlyTeam : undefined;
@@ -49,23 +49,20 @@ export function ownershipOfNew(caller: Principal | undefined, named: string | nu
   return { ...(caller !== undefined && { owner: caller.subject }), ...(team !== undefined && { team }) };
 }
 
-/** The owner stays. */
+/** The ownership after a change: the owner stays, and the team may be another. */
 export function ownershipAfter({ owner, team }: Ownership, named: string | null | undefined): Ownership {
   const next = named === undefined ? team : (named ?? undefined);
   return { ...(owner !== undefined && { owner }), ...(next !== undefined && { team: next }) };
 }
 
-/** What is wrong with the named team, to follow the member's name; `undefined` if nothing is. */
+/** What is wrong with the named team, as the rest of a sentence that begins with the member's name; `undefined` if nothing is. */
 export function teamFault(named: string | null | undefined): string | undefined {
   if (named === undefined || named === null) return undefined;
   const isValid = named !== '' && named.length <= limits.claimValueCharsMax && !UNREADABLE_CHARS.test(named);
   return isValid ? undefined : `must be 1 to ${limits.claimValueCharsMax} characters of Unicode text, or null`;
 }
 
-/**
- * Throws a `ControlPlaneFault` if the caller may not give an entity to the team.
- * @param before the team that it has now.
- */
+/** Throws a `ControlPlaneFault` if the caller may not give an entity to the team. @param before the team that the entity has now. */
 export function refuseForeignTeam(
   caller: Principal | undefined,
   named: string | null | undefined,

@@ -2,7 +2,7 @@
 // `FromSchema` is their type.
 import { limits } from '../../shared/index.js';
 
-/** The members that people set. The record's other members are accepted and ignored. */
+/** The schema of the members that people set. The record's other members are accepted and ignored. */
 export function inputSchemaOf<Properties extends object, Required extends keyof Properties>(
   record: ObjectSchema,
   properties: Properties,
@@ -13,7 +13,7 @@ export function inputSchemaOf<Properties extends object, Required extends keyof 
   return { type: 'object', properties: { ...properties, ...ignored }, required, additionalProperties: false };
 }
 
-/** A merge patch (RFC 7396): any members of the input, or null. The contents of object members are checked after merging. */
+/** The schema of a merge patch (RFC 7396): any members of the input, or null. Members that are objects are checked after merging. */
 export function patchSchemaOf(input: ObjectSchema): JsonSchema {
   const properties = Object.entries(input.properties).map(([name, schema]): [string, JsonSchema] => {
     if (schema['readOnly'] === true) return [name, schema];
@@ -97,7 +97,7 @@ export function orNull<const Schema extends JsonSchema & { readonly type: string
   return { ...schema, type: [schema.type, 'null'], description };
 }
 
-/** An object with these members only, all required except those in `optional`. */
+/** The schema of an object that has only these members, all required except those in `optional`. */
 export function exactObject<
   const Properties extends Readonly<Record<string, JsonSchema>>,
   Optional extends keyof Properties = never,
@@ -122,7 +122,7 @@ export const name = {
 } as const;
 export const description = { ...textSchema, maxLength: limits.serverDescriptionCharsMax } as const;
 
-/** Its contents are checked by `curationFault`, which explains more. */
+/** The schema of a curation. Its contents are checked by `curationFault`, whose messages explain more. */
 export const curationJsonSchema = {
   type: 'object',
   properties: { prefix: textSchema, tools: anyObject, prompts: anyObject },
@@ -139,18 +139,18 @@ export const ownerSchema = {
   description: 'The subject that created the record. Present only with `--token-roles-claim`.',
 } as const;
 
-// Checks whose messages explain more than a schema's.
+// Checks that are made here instead of by a schema, because their messages explain more.
 
 const NAME_CHARS = /^[A-Za-z0-9_.\- ]+$/;
 
-/** What is wrong with a name, to follow the member's name; `undefined` if nothing is. */
+/** What is wrong with a name, as the rest of a sentence that begins with the member's name; `undefined` if nothing is. */
 export function nameFault(name: string): string | undefined {
   if (name.length > limits.serverNameCharsMax || !NAME_CHARS.test(name))
     return `must be 1 to ${limits.serverNameCharsMax} of A-Z, a-z, 0-9, '_', '.', '-' and space`;
   return name === name.trim() ? undefined : 'must not begin or end with a space';
 }
 
-/** The same for a description. */
+/** What is wrong with a description, as the rest of a sentence that begins with the member's name; `undefined` if nothing is. */
 export function descriptionFault(description: string | undefined): string | undefined {
   if (description === undefined) return undefined;
   if (description.length > limits.serverDescriptionCharsMax)

@@ -8,7 +8,6 @@ import { uncuratedBackendOf, type KnownServer, type ServerDirectory } from '../r
 import type { StoredComposedServer, StoredComposition } from './composition.js';
 import { isPattern, matchedTools, includesAllTools } from './tool-patterns.js';
 
-/** A server of a composition, with its current registry entry. */
 export interface MatchedServer {
   readonly composed: StoredComposedServer;
   readonly server: KnownServer | undefined;
@@ -20,7 +19,7 @@ export function matchServers({ servers }: Pick<StoredComposition, 'servers'>, kn
   const ids = new Set(servers.map(({ id }) => id));
   return servers.map((composed) => {
     const sameName = known.byName(composed.name);
-    // A virtual host has each backend once, so a namesake that the composition also has by id is not used.
+    // A virtual host has each backend once. If the composition also has the server of the same name by its id, that one is used.
     const registeredAgain = sameName !== undefined && ids.has(sameName.id) ? undefined : sameName;
     return { composed, server: known.byId(composed.id) ?? registeredAgain, tools: composed.tools };
   });
@@ -44,14 +43,14 @@ function curatedBackends(matches: readonly MatchedServer[]): ReadonlyMap<string,
   const backends = new Map<string, BackendConfig>();
   for (const match of matches) {
     const { server, composed, tools } = match;
-    // Patterns may match nothing, and a server that exposes nothing is no backend.
+    // A server of which nothing is exposed, such as when patterns match no tool, is left out of the virtual host.
     const isExposed = tools.length > 0 || composed.prompts !== undefined || composed.resources !== undefined;
     if (isCallable(server) && isExposed) backends.set(server.name, composedBackendOf(server, match));
   }
   return backends;
 }
 
-/** Exposes only what the composition names. Needs `exposes`, because an empty allow-list alone would allow everything. */
+/** The backend, which exposes only what the composition names. `exposes` is needed: an empty allow-list would allow everything. */
 function composedBackendOf(server: KnownServer, { composed, tools }: MatchedServer): BackendConfig {
   const { prompts = [], resources = [] } = composed;
   const named = { tools, prompts, resources };
@@ -65,13 +64,12 @@ function composedBackendOf(server: KnownServer, { composed, tools }: MatchedServ
   };
 }
 
-/** Servers whose tool names are cached. Beyond that, the least recently used are read again. */
+/** Servers whose tool names are cached. Beyond that, the least recently used are dropped, and read again when needed. */
 const TOOL_NAMES_CACHE_ENTRIES_MAX = 10_000;
-/** Characters of all cached tool names. Beyond that, the least recently used are read again. */
+/** Characters of all cached tool names. Beyond that, the least recently used are dropped, and read again when needed. */
 const TOOL_NAMES_CACHE_CHARS_MAX = 32 * MIB;
 
 interface KnownTools {
-  /** Digest of the server's tools. */
   readonly digest: string;
   readonly names: ReadonlySet<string>;
   readonly chars: number;
@@ -100,7 +98,7 @@ export class ToolNames {
     return names;
   }
 
-  /** Replaces the patterns of each match by the tools that they match now. `*` alone stays. */
+  /** Replaces the patterns of each match by the tools that they match now, except for `*` alone, which stays. */
   async resolvePatterns(matches: readonly MatchedServer[]): Promise<readonly MatchedServer[]> {
     return Promise.all(
       matches.map(async (match) => {

@@ -8,7 +8,7 @@ type Index = Map<string, Set<StoredComposition>>;
 export class CompositionDirectory extends NamedMirror<StoredComposition> {
   readonly #bySubject: Index = new Map();
   readonly #byMaker: Index = new Map();
-  /** By the id and the name of each server, the name in lower case. */
+  /** Compositions by the ids and names of their servers, the names in lower case. */
   readonly #byServer: Index = new Map();
   readonly #storedBytes = new WeakMap<StoredComposition, number>();
 
@@ -24,13 +24,13 @@ export class CompositionDirectory extends NamedMirror<StoredComposition> {
     return this.#storedBytes.get(composition) ?? 0;
   }
 
-  /** Sorted by id. */
+  /** The subject's compositions, sorted by id. */
   forSubject(subject: string): readonly StoredComposition[] {
     const found = [...(this.#bySubject.get(subject) ?? [])];
     return found.sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 
-  /** @param server an id, or a name in any case. */
+  /** The compositions that have the server. @param server an id, or a name in any case. */
   ofServer(server: string): Iterable<StoredComposition> {
     return this.#byServer.get(server.toLowerCase()) ?? [];
   }

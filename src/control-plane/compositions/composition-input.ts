@@ -12,7 +12,7 @@ type CheckedComposition = Omit<CompositionInput, 'servers' | 'isForced'> & {
   readonly servers: readonly ComposedServer[];
 };
 
-/** Such a name would be mistaken for another composition's id. */
+/** A composition's name of this form would be mistaken for the id of another composition. */
 const LIKE_AN_ID = /^[0-9a-f]{32}$/i;
 
 /** Throws a `ControlPlaneFault` that names the first faulty member. */
@@ -41,7 +41,7 @@ function checkServer(server: CompositionInput['servers'][number], member: string
   checkPatterns(tools, `${member}.tools`);
   checkNames(prompts, `${member}.prompts`);
   refusePatterns(prompts, `${member}.prompts`);
-  // `*` is allowed here, because it has a meaning in URI templates.
+  // In resources, `*` is no pattern and is allowed, because it has a meaning in URI templates.
   checkNames(resources, `${member}.resources`);
   refuseMemberIf(`${member}.curation`, curation && curationFault(curation));
   return {
@@ -74,7 +74,7 @@ function checkPatterns(tools: readonly string[], member: string): void {
   if (long !== -1) refuseMember(`${member}.${long}`, `must have at most ${limits.toolPatternCharsMax} characters`);
 }
 
-/** Patterns are not supported here: taken literally, one would match less than its author expects. */
+/** Refuses patterns where they are not supported: taken literally, one would match less than its author expects. */
 function refusePatterns(names: readonly string[], member: string): void {
   const index = names.findIndex(isPattern);
   if (index !== -1)

@@ -46,8 +46,8 @@ export function findQuotaObstacle(
 }
 
 /**
- * Those of one subject's virtual hosts (JSON by id) that are within their makers' quotas now. Others have outgrown them,
- * because servers have more curation than when the compositions were written.
+ * A subject's virtual hosts (JSON by id) without those that exceed their makers' quotas now. A virtual host can outgrow a quota after it
+ * was written, because its servers get more curation.
  */
 export function hostsWithinQuotas(
   compositions: readonly StoredComposition[],

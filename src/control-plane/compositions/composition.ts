@@ -92,7 +92,7 @@ export const compositionSchemas = {
 
 export type ComposedServer = Omit<FromSchema<typeof composedServer>, 'tools'> & { readonly tools: readonly string[] };
 
-/** Members that are left out have their default in a new composition, and stay as they are in an existing one. */
+/** What people set. Members that are left out have their default in a new composition, and stay as they are in an existing one. */
 export type CompositionInput = InputFrom<typeof settableProperties, 'name' | 'servers'> & {
   /** Whether to accept tools that their server does not have. */
   readonly isForced?: boolean | undefined;
@@ -100,14 +100,14 @@ export type CompositionInput = InputFrom<typeof settableProperties, 'name' | 'se
 
 export type Composition = Omit<FromSchema<typeof composition>, 'servers' | 'team'> & {
   readonly team?: string | undefined;
-  /** Each under its current name in the registry; under its last known name if it is no longer registered. */
+  /** The servers, each under its current name in the registry, or under its last known name if it is no longer registered. */
   readonly servers: readonly ComposedServer[];
 };
 
-/** Has the server's id, so that the server may be renamed; the name is the last known one. */
+/** A composed server as stored. It has the server's id, so that the server may be renamed; the name is the last known one. */
 export type StoredComposedServer = ComposedServer & { readonly id: string };
 
-/** Stored under its id; another record maps its name to the id. */
+/** A composition as stored under its id; another record maps its name to the id. */
 export interface StoredComposition extends Omit<Composition, 'servers' | 'missingTools'> {
   readonly servers: readonly StoredComposedServer[];
   /** The subject that wrote it last. */

@@ -50,9 +50,9 @@ function nameOf({ composed, server }: MatchedServer): string {
 
 /** Interval between checks that every composition is published. */
 const PUBLISH_REPAIR_MS = 30_000;
-/** User configs that such a check reads at once. */
+/** User configs that one check, whether every composition is published, reads at once. */
 const PUBLICATION_CHECKS_AT_ONCE_MAX = 50;
-/** Pause between two such groups of user configs, so that a check takes little of the process's time. */
+/** Pause of such a check after each `PUBLICATION_CHECKS_AT_ONCE_MAX` user configs, so that it takes little of the process's time. */
 const PUBLICATION_CHECK_PAUSE_MS = 50;
 
 interface CompositionsOptions {
@@ -61,11 +61,11 @@ interface CompositionsOptions {
   readonly registry: Registry;
   readonly quotas: ComposerQuotas;
   readonly logger: Logger;
-  /** `PUBLISH_REPAIR_MS` by default. */
+  /** Interval between repairs; `PUBLISH_REPAIR_MS` by default. */
   readonly repairIntervalMs?: number;
 }
 
-/** A composition's virtual host as served now. */
+/** A composition's virtual host as it is served now. */
 interface ComposedHost {
   readonly id: string;
   readonly backends: ReadonlyMap<string, BackendConfig>;
@@ -100,7 +100,7 @@ export class Compositions {
     });
   }
 
-  /** Sorted by name. Ends a page early when its records exceed `limits.listPageBytesMax`. */
+  /** A page of the compositions, sorted by name. It ends early when its records exceed `limits.listPageBytesMax`. */
   async list({ limit = limits.listPageMax, ...query }: PageQuery = {}): Promise<Page<Composition>> {
     await this.#options.directory.sync();
     const { compositions } = this.#options.directory;
@@ -113,7 +113,7 @@ export class Compositions {
     return { items, cursor: isCut ? cursorAfter(fitting.at(-1)!) : page.cursor };
   }
 
-  /** @param reference an id, or a name in any case. */
+  /** The composition as people see it. @param reference an id, or a name in any case. */
   async find(reference: string): Promise<Composition | undefined> {
     const found = await this.#compositions.find(reference);
     await this.#options.directory.sync();
@@ -235,7 +235,7 @@ export class Compositions {
         await setTimeout(PUBLICATION_CHECK_PAUSE_MS);
       }
     } catch (error) {
-      // Most likely the store has failed. The next repair is soon.
+      // Most likely the store has failed. The next repair, which is soon, tries again.
       this.#options.logger.warn({ err: error }, 'the check of all compositions failed');
     }
   }
@@ -308,7 +308,7 @@ export class Compositions {
     }
   }
 
-  /** @param published subjects that have the composition already: what obstructs publishing to them is not this change. */
+  /** @param published subjects that have the composition already: if it cannot be published to them, this change is not the reason. */
   async #refuseUnpublishable(
     composition: StoredComposition,
     matches: readonly MatchedServer[],
@@ -348,7 +348,7 @@ export class Compositions {
   }
 }
 
-/** The default `all` is stored as absent. */
+/** The exposure as stored: the default, `all`, is stored as absent. */
 function storedExposure(exposure: Exposure | undefined): { readonly exposure: Exposure | undefined } {
   return { exposure: exposure === 'all' ? undefined : exposure };
 }

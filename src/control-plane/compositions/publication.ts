@@ -23,7 +23,7 @@ export interface PublicationState {
 
 export type PublicationPlan =
   | { readonly kind: 'current' }
-  /** The record and config to store. */
+  /** The record and config are outdated: these are to be stored in their place. */
   | { readonly kind: 'stale'; readonly record: Buffer | undefined; readonly config: Buffer | undefined }
   /** Publishing is impossible. The reason is for people, and contains no value of the config. */
   | { readonly kind: 'obstructed'; readonly reason: string };
@@ -32,7 +32,7 @@ export function userConfigKey(subject: string): RecordKey {
   return { space: 'user-configs', key: subject };
 }
 
-/** @param wanted virtual hosts that the subject should have: JSON by id. */
+/** Compares what is published with what should be. @param wanted virtual hosts that the subject should have: JSON by id. */
 export function planPublication(state: PublicationState, wanted: ReadonlyMap<string, string>): PublicationPlan {
   const before = publishedBefore(state);
   if (typeof before === 'string') return obstructed(before);
@@ -57,19 +57,19 @@ export function planPublication(state: PublicationState, wanted: ReadonlyMap<str
   return { kind: 'stale', record, config: isUnused ? undefined : edited };
 }
 
-/** @returns the publication record; or why it is unusable, which matters only if there is a config. */
+/** @returns the publication record; or the reason why it is unusable, which matters only if the subject has a config. */
 function publishedBefore(state: PublicationState): PublicationRecord | string | undefined {
   const before = state.record && readPublication(state.record);
   if (state.record === undefined || before !== undefined || configIn(state) === undefined) return before;
   return 'the record of what was published into the user config is damaged: delete the user config';
 }
 
-/** An empty value counts as no config (specification 2.2). */
+/** The config as read. An empty value counts as no config (specification 2.2). */
 function configIn({ config }: PublicationState): Buffer | undefined {
   return config === undefined || config.length === 0 ? undefined : config;
 }
 
-/** What must change in the config. @returns a reason if the config cannot have the wanted virtual hosts. */
+/** What must change in the config; or, if the config cannot have the wanted virtual hosts, the reason. */
 function differenceOf(
   { virtualHosts }: EditableConfig,
   owned: ReadonlySet<string>,
@@ -93,7 +93,7 @@ function differenceOf(
   return { removed, added };
 }
 
-/** `undefined` if the subject has no virtual host of the control plane. */
+/** The publication record to store; `undefined` if the control plane has published no virtual host to the subject. */
 function recordOf(record: PublicationRecord): Buffer | undefined {
   return record.virtualHosts.length === 0 ? undefined : Buffer.from(JSON.stringify(record));
 }
@@ -127,12 +127,12 @@ export const PUBLICATION_JOBS = 'publication-jobs/';
 interface JobTarget {
   /** Subjects whose user configs may be outdated. */
   readonly subjects?: readonly string[];
-  /** Ids and names of servers: stands for the subjects of all compositions that have one of them. */
+  /** Ids and names of servers: the job is for the subjects of all compositions that have one of these servers. */
   readonly servers?: readonly string[];
 }
 
 export interface PublicationJob extends JobTarget {
-  /** Key of its record. */
+  /** Key of the job's record in the store. */
   readonly key: string;
   readonly bytes: Buffer;
 }

@@ -48,14 +48,14 @@ const PROGRESS_MS = 5_000;
 
 export class Publisher {
   readonly #parts: PublisherParts;
-  /** Plans small publications on the event loop, a millisecond a turn. */
+  /** Plans small publications on the event loop, for a millisecond in each turn of it. */
   readonly #turns = new TurnScheduler({ untimedMax: 1, turnMs: limits.turnMs, waiting: [Infinity, Infinity] });
   /** Plans large publications, whose decoding would block the event loop for up to a second. */
   readonly #thread = new TaskThread<PublicationTask, PublicationPlan>(
     new URL('./publication-thread.js', import.meta.url),
   );
   readonly #runs = new CoalescedRuns((subject) => this.#publish(subject));
-  /** Why nothing can be published to a subject, as last logged. */
+  /** By subject, the last logged reason why nothing can be published to it. */
   readonly #obstacles = new Map<string, string>();
   readonly #hostJson = new WeakMap<StoredComposition, HostJson>();
   #isStopped = false;
@@ -86,7 +86,6 @@ export class Publisher {
     return subjects.filter((subject) => this.#obstacles.has(subject));
   }
 
-  /** Runs the job and removes it. */
   async run(job: PublicationJob, progress?: Pick<ChangeOutcome, 'configsLeft'>): Promise<void> {
     const { directory, records } = this.#parts;
     await directory.sync();
@@ -99,13 +98,13 @@ export class Publisher {
     const obstructed = await this.publish([...subjects], progress);
     // The next process that finds the job runs it.
     if (this.#isStopped) return;
-    // Subjects with compositions are checked at intervals anyway. Only the job knows the others.
+    // Subjects that have compositions are checked at intervals anyway. Of the others, nothing but this job is left.
     const left = obstructed.filter((subject) => directory.compositions.forSubject(subject).length === 0);
     // The swap fails if another process has finished the job.
     await records.swap([jobChangeAfterRun(job, left)]);
   }
 
-  /** Updates the outdated ones of these user configs. Reads all of them first, because reads cost less than writes. */
+  /** Updates those of the subjects' user configs that are outdated. Reads all of them first, because reads cost less than writes. */
   async check(subjects: readonly string[]): Promise<void> {
     const stale: string[] = [];
     const states = await Promise.all(subjects.map((subject) => this.#readState(subject)));
@@ -116,7 +115,7 @@ export class Publisher {
     await this.publish(stale);
   }
 
-  /** Why the composition, given with its virtual host as JSON, cannot be published to the subject. */
+  /** Why the composition, given with its virtual host as JSON, cannot be published to the subject; `undefined` if it can. */
   async findObstacle(subject: string, id: string, json: string): Promise<string | undefined> {
     const state = await this.#readState(subject);
     const wanted = await this.#virtualHostsOf(subject);
@@ -125,13 +124,13 @@ export class Publisher {
     return plan.kind === 'obstructed' ? plan.reason : undefined;
   }
 
-  /** Starts no further subject. Resolves when nothing is running. */
+  /** Begins with no further subject. Resolves when nothing is running. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#runs.settled();
   }
 
-  /** Call after `stop`. */
+  /** Ends the thread. Call this after `stop`. */
   async close(): Promise<void> {
     await this.#thread.close();
   }
@@ -210,7 +209,7 @@ export class Publisher {
     return wanted;
   }
 
-  /** Computed once for all subjects of the composition. */
+  /** The composition's virtual host as JSON, computed once for all its subjects. */
   async #jsonOf(composition: StoredComposition): Promise<string> {
     const { servers } = this.#parts.directory;
     const { version } = servers;

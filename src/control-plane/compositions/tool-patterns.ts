@@ -4,15 +4,15 @@ import { limits, KIB } from '../../shared/index.js';
 
 /** Tools that the patterns for one server may match. Beyond that, the rest is not served. */
 export const MATCHED_TOOLS_MAX = 1_000;
-/** Characters of the names of these tools. Beyond that, the rest is not served. */
+/** Characters of the names of the tools that these patterns may match. Beyond that, the rest is not served. */
 export const MATCHED_TOOL_CHARS_MAX = 32 * KIB;
 
-/** `*` stands for every tool, even those that the control plane was not shown: the dataplane then checks no names. */
+/** Whether `*` is among the tools. It allows even tools that the control plane was not shown: the dataplane checks no names. */
 export function includesAllTools(tools: readonly string[]): boolean {
   return tools.includes('*');
 }
 
-/** Tool names themselves contain no `*`. */
+/** Whether the text is a pattern: names of tools contain no `*`. */
 export function isPattern(tool: string): boolean {
   return tool.includes('*');
 }
@@ -42,7 +42,7 @@ export function matchesAny(pattern: string, names: Iterable<string>): boolean {
   return false;
 }
 
-/** @param pieces the texts between the stars. If a name matches, it also does with each piece at its leftmost position. */
+/** @param pieces the texts between the stars. If the name matches at all, it matches with each piece at its leftmost position. */
 function isMatch(pieces: readonly string[], name: string): boolean {
   const [first = '', last = ''] = [pieces[0], pieces.at(-1)];
   if (name.length < first.length + last.length || !name.startsWith(first) || !name.endsWith(last)) return false;

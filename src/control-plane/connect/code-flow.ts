@@ -13,7 +13,7 @@ interface CodeRequest {
   readonly state: string;
   /** PKCE's code verifier. */
   readonly verifier: string;
-  /** To be repeated in the ID token; absent if no ID token is wanted. */
+  /** A nonce that the ID token must repeat; absent if no ID token is wanted. */
   readonly nonce?: string;
   /** Resource indicator (RFC 8707); `''` for none. */
   readonly resource: string;
@@ -31,7 +31,7 @@ export async function authorizationUrl(endpoint: string, scope: string, request:
   const parameters = {
     ...{ response_type: 'code', client_id: clientId, redirect_uri: redirectUri, scope, state, nonce, resource },
     ...{ code_challenge: await oauth.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' },
-    // OpenID Connect lets a server leave out the refresh token without this. A sign-in needs none.
+    // Without `prompt=consent`, OpenID Connect lets a server leave out the refresh token. A sign-in needs no refresh token.
     prompt: nonce === '' && scope.split(' ').includes('offline_access') ? 'consent' : '',
   };
   for (const [name, value] of Object.entries(parameters)) if (value !== '') url.searchParams.set(name, value);
@@ -39,8 +39,8 @@ export async function authorizationUrl(endpoint: string, scope: string, request:
 }
 
 /**
- * If a nonce was sent, the ID token is checked too: issuer, audience, times and nonce. Its signature is not needed, because
- * it comes from the issuer over TLS. Rejects with errors for `describeError`.
+ * Exchanges the code for tokens. If a nonce was sent, the ID token is checked too: issuer, audience, times and nonce. Its signature is not
+ * needed, because it comes from the issuer over TLS. Rejects with errors for `describeError`.
  * @param query of the URL at which the browser came back.
  */
 export async function exchangeCode(
@@ -67,7 +67,7 @@ export async function exchangeCode(
   return oauth.processAuthorizationCodeResponse(server, named, read, idToken);
 }
 
-/** What is known of an error of the exchange. @returns `codeText`, which is as in `errorCodeText`. */
+/** What is known of an error of the exchange. @returns `codeText` in the form that `errorCodeText` gives. */
 export function describeError(error: unknown) {
   const { error: code } = error as { readonly error?: unknown };
   return {

@@ -22,14 +22,14 @@ export class ConnectFetch {
   readonly #subject: string;
   readonly #signal: AbortSignal;
 
-  /** For one step of a consent or sign-in. @param subject whose quota of connections and look-ups is used. */
+  /** One instance is for one step of a consent or sign-in. @param subject whose quota of connections and look-ups is used. */
   constructor(means: ConnectFetchMeans, subject: string, withinMs: number = limits.connectMsMax) {
     this.#means = means;
     this.#subject = subject;
     this.#signal = AbortSignal.timeout(withinMs);
   }
 
-  /** For the OAuth library. */
+  /** Requests a URL in the way that the OAuth library expects of `fetch`. */
   readonly fetch = async (url: string | URL, request: FetchedRequest = {}): Promise<Response> => {
     const target = new URL(url);
     this.check(target);

@@ -32,7 +32,7 @@ import { RegisteredClients } from './registered-clients.js';
 /** Time to revoke a grant at its authorization server. The gateway's own copy is removed in any case. */
 const REVOCATION_MS_MAX = 5_000;
 
-/** `unoffered`: the server has no revocation endpoint. */
+/** How a revocation ended. `unoffered`: the server has no revocation endpoint. */
 export type Revocation = 'revoked' | 'unoffered' | 'failed';
 
 /** Revokes the refresh token (RFC 7009), which revokes everything from the same consent at most servers. */
@@ -109,13 +109,15 @@ export class ConsentFlow {
     return this.#options.connectUrl.startsWith('https:');
   }
 
-  /** Rejects with a `ControlPlaneFault`, as do `start` and `complete`. @param server the name in the link's path. */
+  /**
+   * What the user is asked. Rejects with a `ControlPlaneFault`, as do `start` and `complete`. @param server the name in the link's path.
+   */
   async preview(server: string, ticketText: string): Promise<ConsentPreview> {
     const ticket = this.#openTicketFor(server, ticketText);
     return { ticket, ...(await discoverAuthorization(this.#fetchFor(ticket), ticket, ticket.auth)) };
   }
 
-  /** @param browser a secret of this browser. @returns the URL at the authorization server. */
+  /** Begins a consent. @param browser a secret of this browser. @returns the URL at the authorization server. */
   async start(server: string, ticketText: string, browser: string): Promise<string> {
     const ticket = this.#openTicketFor(server, ticketText);
     const fetch = this.#fetchFor(ticket);
@@ -132,7 +134,7 @@ export class ConsentFlow {
     return authorizationUrl(found.server.authorization_endpoint, found.scope, this.#requestOf(state, begun));
   }
 
-  /** @param query of the callback URL. @returns the backend's name. */
+  /** Completes a consent. @param query of the callback URL. @returns the backend's name. */
   async complete(query: URLSearchParams, browser: string): Promise<string> {
     const state = query.get('state') ?? '';
     const begun = await this.#takePendingConsent(state, browser);
@@ -287,7 +289,7 @@ export class ConsentFlow {
   }
 }
 
-/** The empty subject is the control plane itself. */
+/** How many grants the subject may have. The empty subject is the control plane itself. */
 function grantsMax(subject: string): number {
   return subject === '' ? GRANTS_OF_PROBES_MAX : GRANTS_PER_SUBJECT_MAX;
 }

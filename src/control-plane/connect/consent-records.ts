@@ -13,10 +13,10 @@ import { type RecordStore, retrySwap, type RecordKey } from '../../store/index.j
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import type { DiscoveredAuthorization } from './discovery.js';
 
-/** Records that each new consent examines, to remove expired ones. The next consent continues after them. */
+/** Old records that each new consent examines, to remove those that have expired. The next consent continues after them. */
 export const CONNECTS_SWEPT_MAX = 32;
 
-/** Begun with a ticket, and has what was discovered and what is needed to complete it. */
+/** A consent that has begun with a ticket, with what was discovered and what is needed to complete it. */
 export interface PendingConsent extends ConnectTicket, DiscoveredAuthorization {
   /** Part of `state`, which the authorization server sends back. */
   readonly nonce: string;
@@ -25,7 +25,7 @@ export interface PendingConsent extends ConnectTicket, DiscoveredAuthorization {
   readonly grantKey: string;
   readonly client: GrantClient;
   readonly verifier: string;
-  /** Wall clock, ms. */
+  /** When the consent expires, in ms of the wall clock. */
   readonly untilMs: number;
 }
 
@@ -82,7 +82,7 @@ export class ConsentRecords {
     const values = await records.readMany(keys);
     for (const [index, key] of keys.entries()) {
       const bytes = values[index];
-      // A record that no key opens is removed, too: its consent cannot be completed.
+      // A record that cannot be opened with any key is removed, too: its consent cannot be completed.
       const isOld = this.#sealed.open(key, bytes)?.usedTickets.every(({ untilMs }) => untilMs <= nowMs) !== false;
       if (bytes !== undefined && isOld) await this.#sealed.replace(key, bytes, undefined);
     }
@@ -97,7 +97,7 @@ function keyOf(grantKey: string): string {
 
 interface SealedRead<Value> {
   readonly bytes: Buffer | undefined;
-  /** `undefined` also if no key opens the record. */
+  /** `undefined` if there is no record, or no key opens it. */
   readonly value: Value | undefined;
 }
 
@@ -115,13 +115,13 @@ export class SealedRecords<Value> {
     return { bytes, value: this.open(key, bytes) };
   }
 
-  /** @returns false, and does nothing, if the record has changed. @param value `undefined` removes the record. */
+  /** Replaces the value. @returns false, and does nothing, if the record has changed. @param value `undefined` removes the record. */
   async replace(key: string, expected: Buffer | undefined, value: Value | undefined): Promise<boolean> {
     const sealed = value && sealText(this.#keys.sealing, key, JSON.stringify(value));
     return this.records.swap([{ ...recordKey(key), expected, value: sealed }]);
   }
 
-  /** Not validated, because only the gateway can have sealed it. */
+  /** The opened value. It is not validated, because only the gateway can have sealed it. */
   open(key: string, bytes: Buffer | undefined): Value | undefined {
     const opened = bytes && openText(this.#keys, key, bytes);
     return opened?.kind === 'opened' ? (JSON.parse(opened.text) as Value) : undefined;

@@ -17,15 +17,15 @@ export interface AuthorizationServer {
 
 export interface DiscoveredAuthorization {
   readonly server: AuthorizationServer;
-  /** `''`: none is requested. */
+  /** The resource to request tokens for; `''` if none is named. */
   readonly resource: string;
-  /** `''`: the authorization server's default. */
+  /** The scope to request; `''` for the authorization server's default. */
   readonly scope: string;
 }
 
 type Metadata = Readonly<Record<string, unknown>>;
 
-/** Rejects with a `ControlPlaneFault`. @param auth takes precedence over what is found. */
+/** Rejects with a `ControlPlaneFault`. @param auth what the backend's config says, which takes precedence over what is found. */
 export async function discoverAuthorization(
   fetch: ConnectFetch,
   target: UpstreamTarget,
@@ -46,7 +46,7 @@ export async function discoverAuthorization(
   return { server, resource, scope };
 }
 
-/** Backends rarely name this scope, without which many authorization servers issue no refresh token. */
+/** Adds `offline_access`: without it, many authorization servers issue no refresh token, and backends rarely name it. */
 function withOffline(scope: string): string {
   return scope === '' || scope.split(' ').includes(OFFLINE_SCOPE) ? scope : `${scope} ${OFFLINE_SCOPE}`;
 }
@@ -59,7 +59,7 @@ async function challengeOf(fetch: ConnectFetch, backend: URL): Promise<string> {
     headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }),
   });
-  // The body may never end.
+  // The body is given up, because it may never end.
   await response?.body?.cancel();
   return response?.status === 401
     ? (response.headers.get('www-authenticate') ?? '').slice(0, limits.upstreamRefusalBytesMax)
@@ -114,7 +114,7 @@ async function serverMetadata(
   for (const address of new Set(urls)) {
     const metadata = await fetch.fetchObject(new URL(address));
     if (metadata === undefined) continue;
-    // OpenID Connect has no member for PKCE: Entra ID and Cognito support it without saying so.
+    // OpenID Connect's metadata has no member for PKCE: Entra ID and Cognito support PKCE without saying so.
     const defaultMethods = address === ofOAuth ? [] : ['S256'];
     const server = checkedServer(fetch, { code_challenge_methods_supported: defaultMethods, ...metadata }, issuer);
     return { server, offersOffline: textsIn(metadata, 'scopes_supported').includes(OFFLINE_SCOPE) };
@@ -153,7 +153,7 @@ function endpointIn(fetch: ConnectFetch, metadata: Metadata, name: string): stri
   return text;
 }
 
-/** A missing or invalid endpoint must not fail the consent. */
+/** The revocation endpoint; `undefined` if it is missing or invalid, which must not fail the consent. */
 function revocationIn(fetch: ConnectFetch, metadata: Metadata): string | undefined {
   try {
     return endpointIn(fetch, metadata, 'revocation_endpoint');

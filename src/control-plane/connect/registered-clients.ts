@@ -21,10 +21,10 @@ import type { AuthorizationServer, DiscoveredAuthorization } from './discovery.j
 interface RegisteredClient {
   readonly issuer: string;
   readonly redirectUri: string;
-  /** Many servers grant a client no other scopes. Absent if version 0.1.0 registered the client. */
+  /** The scope that the client was registered for: many servers grant it no other. Absent if version 0.1.0 registered the client. */
   readonly scope?: string;
   readonly client: GrantClient;
-  /** Wall clock, ms; 0: forever. */
+  /** When the client expires, in ms of the wall clock; 0: never. */
   readonly untilMs: number;
 }
 
@@ -41,7 +41,7 @@ export class RegisteredClients {
     this.#sealed = new SealedRecords(records, keys);
   }
 
-  /** Registers a client if none is known. Rejects with a `ControlPlaneFault`. */
+  /** The gateway's client, which is registered if none is known. Rejects with a `ControlPlaneFault`. */
   async find(
     fetch: ConnectFetch,
     target: UpstreamTarget,
@@ -58,14 +58,14 @@ export class RegisteredClients {
     return registered.client;
   }
 
-  /** For a client that the authorization server no longer knows. */
+  /** Removes a client that the authorization server no longer knows. */
   async forget(target: UpstreamTarget, client: GrantClient): Promise<void> {
     const { bytes, value: known } = await this.#sealed.read(keyOf(target));
     if (known?.client.id === client.id) await this.#sealed.replace(keyOf(target), bytes, undefined);
   }
 }
 
-/** @param registered `undefined` for a client of version 0.1.0, which never asked for `offline_access`. */
+/** @param registered the client's scope; `undefined` if version 0.1.0 registered it, which never asked for `offline_access`. */
 function isRegisteredFor(registered: string | undefined, asked: string): boolean {
   const scopes = registered?.split(' ');
   const each = asked.split(' ').filter((scope) => scope !== '');
@@ -88,7 +88,7 @@ async function register(
     );
   const oauth = await import('oauth4webapi');
   const supported = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
-  // `none` comes first: with PKCE, a secret adds nothing.
+  // The method `none` is preferred: with PKCE, a secret adds nothing.
   const method = Object.keys(AUTHENTICATION_BY_METHOD).find((each) => supported.includes(each));
   if (method === undefined)
     throw unusableResponse(
@@ -112,7 +112,8 @@ async function register(
       .processDynamicClientRegistrationResponse(await correctedAnswer(answer, 'registration'))
       .catch((error: unknown) => {
         const code = errorCodeText(error) ?? '';
-        // Some servers refuse to register clients for the scopes of the resources behind them, and grant these anyway.
+        // Some servers refuse to register a client for the scopes of the resources behind them, and grant these scopes anyway: so it is
+        // registered without.
         if (code === ' (invalid_client_metadata)' && asked !== '') return ask('');
         throw notRegistered(
           code === '' ? `answered with status ${answer.status}, and without a client` : `refused${code}`,

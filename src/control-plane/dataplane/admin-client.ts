@@ -7,14 +7,14 @@ import { bodyText, limits } from '../../shared/index.js';
 import { Quota } from '../../fair/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 
-/** A schema of zod. */
+/** The part of a schema of zod that is used here. */
 interface Shape<Value> {
   safeParse(value: unknown): { readonly success: true; readonly data: Value } | { readonly success: false };
 }
 
 interface AdminBounds {
   readonly answerMsMax: number;
-  /** How long others may answer after the first: one dataplane that hangs must not delay every view. */
+  /** How long the other dataplanes may take after the first has answered: one that hangs must not delay every view. */
   readonly laterMsMax: number;
   readonly answerBytesMax: number;
 }
@@ -75,7 +75,7 @@ export class AdminClient {
   ): Promise<DataplaneAnswers<Value>> {
     if (subject !== undefined && !this.#requests.tryTake(subject))
       throw new ControlPlaneFault('dataplane-busy', 'Too many questions to the dataplane at once: try again');
-    // Not a signal of `AbortSignal.timeout` in one of `any`: it may be collected, and then never fires.
+    // Not `AbortSignal.timeout` within `AbortSignal.any`: such a signal may be garbage collected, and then never fires.
     const silence = new AbortController();
     const { signal } = silence;
     const giveUpAfter = (ms: number) => setTimeout(() => silence.abort(), ms).unref();
@@ -106,7 +106,7 @@ export class AdminClient {
     }
   }
 
-  /** Addresses, because admin listeners accept only hosts that do not depend on DNS. */
+  /** The addresses to ask. Names would not do, because admin listeners accept only hosts that do not depend on DNS. */
   async #hosts(signal: AbortSignal): Promise<readonly string[]> {
     const late = once(signal, 'abort').then(() => Promise.reject(new Error('no answer')));
     try {
@@ -158,7 +158,7 @@ export class AdminClient {
 
 type LookUp = (host: string) => Promise<readonly string[]>;
 
-/** Sorted, and of one family, because a machine may have addresses of both. `localhost` stays, whatever its addresses. */
+/** The host's addresses, sorted, and of one family, because a machine may have addresses of both. `localhost` itself is kept. */
 const lookUp: LookUp = async (host) => {
   if (host === 'localhost') return [host];
   const found = await lookup(host, { all: true });

@@ -28,7 +28,7 @@ const LIVE_BACKENDS_MAX = 20;
 interface Watcher {
   readonly isAdmin: boolean;
   readonly stream: PassThrough;
-  /** By `performance.now()`. */
+  /** When the stream ends, by `performance.now()`. */
   readonly untilMs: number;
 }
 
@@ -45,7 +45,7 @@ export class LiveFigures {
   readonly #watchers = new Set<Watcher>();
   readonly #quota = new Quota(limits.liveStreamsMax);
   #timer: NodeJS.Timeout | undefined;
-  /** For rates: the previous figures, and the addresses of their dataplanes. */
+  /** The previous figures, from which rates are computed, and the addresses of their dataplanes. */
   #previous: { readonly figures: Figures; readonly addresses: string } | undefined;
   #isReading = false;
 
@@ -65,7 +65,7 @@ export class LiveFigures {
       this.#quota.give(subject);
     });
     stream.on('error', () => {});
-    // Makes Node.js send the response head.
+    // The first write makes Node.js send the response head.
     stream.write(COMMENT);
     if (this.#timer === undefined) {
       this.#timer = setInterval(() => this.#tick(), this.#bounds.intervalMs);
@@ -171,7 +171,7 @@ function rowOf({ name, requestsPerSecond, failuresPerSecond, p99S }: LoadRow): o
 
 type Answer<Value> = DataplaneAnswers<Value>['answered'][number];
 
-/** Makes the names of workers unique among all dataplanes. */
+/** The figures, in which the names of workers are made unique among all dataplanes. */
 function figuresOf({ machine, value }: Answer<DataplaneFigures>): DataplaneFigures {
   return value.map(({ name, values }) => ({
     name,
@@ -187,7 +187,7 @@ interface Problem {
   readonly message: string;
 }
 
-/** While one dataplane is ready, what keeps others from being ready is a loss of capacity. */
+/** The readiness of all dataplanes together. While one is ready, what keeps others from being ready is a loss of capacity. */
 function readinessOf({ answered, silent }: DataplaneAnswers<DataplaneReadiness>) {
   const messagesNamed = (machine: string, address: string, each: readonly Problem[]): readonly Problem[] =>
     machine === '' ? each : each.map(({ code, message }) => ({ code, message: `${address}: ${message}` }));
@@ -200,13 +200,13 @@ function readinessOf({ answered, silent }: DataplaneAnswers<DataplaneReadiness>)
   return isReady ? { obstacles: [], degraded: [...obstacles, ...degraded] } : { obstacles, degraded };
 }
 
-/** Only admins get messages, which may contain addresses. */
+/** The problems that the caller may see: only admins get messages, which may contain addresses. */
 function shownProblems(obstacles: readonly Problem[], degraded: readonly Problem[], isAdmin: boolean): object {
   const shown = ({ code, message }: Problem): object => ({ code, message: isAdmin ? message : '' });
   return { obstacles: obstacles.map(shown), degraded: degraded.map(shown) };
 }
 
-/** Rounded to tenths; `null` if nothing was counted. */
+/** Milliseconds, rounded to tenths; `null` if nothing was counted. */
 function inMs(seconds: number | undefined): number | null {
   return seconds === undefined ? null : Math.round(seconds * 10_000) / 10;
 }

@@ -4,7 +4,7 @@ import type { FastifyError, FastifySchemaValidationError } from 'fastify';
 import { RecordStoreFault } from '../../store/index.js';
 import { ControlPlaneFault, type FaultCode } from '../common/control-plane-fault.js';
 
-/** Characters that are repeated of a member's name, which may come from the caller. */
+/** Characters of a member's name, which may come from the caller, that an error message repeats. */
 const MEMBER_CHARS_MAX = 128;
 
 /** A sentence that names the member at fault. @param part `body` or `querystring`. */
@@ -50,12 +50,12 @@ function withArticle(type: unknown): string {
   return words[String(type)] ?? String(type);
 }
 
-/** RFC 6901 section 4. */
+/** Decodes one step of a JSON pointer (RFC 6901 section 4). */
 function unescape(step: string): string {
   return step.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
-/** Replaces messages that fastify writes for programmers. */
+/** Texts in place of messages that fastify writes for programmers, by fastify's code. */
 const wordsForPeople: Readonly<Record<string, string>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'Unsupported content type: send application/json',
   FST_ERR_CTP_BODY_TOO_LARGE: 'Request body too large',

@@ -17,7 +17,7 @@ export function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Ht
   return new Html(texts.map((text, index) => text + escaped(parts[index] ?? '')).join(''));
 }
 
-/** Text becomes HTML; what is in backticks becomes `code`. */
+/** The text as HTML; what is in backticks becomes `code`. */
 export function textWithCode(text: string): Html {
   return new Html(escape(text).replaceAll(/`([^`]*)`/g, '<code>$1</code>'));
 }

@@ -12,7 +12,7 @@ import type { Principal } from '../common/principal.js';
 
 const ROLE_MISSING = 'role-missing';
 
-/** With a challenge as in RFC 6750. @param has `undefined`: no role. */
+/** The refusal, with a challenge as in RFC 6750. @param has the caller's role; `undefined` for none. */
 export function roleRefusal(required: Role, has: Role | undefined): Refusal<typeof ROLE_MISSING> {
   const message = `This requires the role ${required}, but the token has ${has === undefined ? 'none' : `the role ${has}`}`;
   const challenge = `error="insufficient_scope", error_description="This requires the role ${required}"`;
@@ -33,7 +33,7 @@ interface KnownCaller {
 
 const NOBODY: KnownCaller = { subject: '', caller: undefined };
 
-/** Two programs on the path might each use another copy of these. */
+/** Headers that a request may have once: of a repeated one, two programs on the path might use different copies. */
 const SINGLE_HEADERS = new Set(['host', 'content-length', 'authorization', 'mcp-session-id']);
 
 export interface AdmissionParts {
@@ -81,7 +81,7 @@ export class ControlPlaneAdmission {
     throw refusedBy(this.#withChallenge(request, roleRefusal(role, caller.role)));
   }
 
-  /** Adds where to get a token, if that is known. */
+  /** Adds to the refusal where clients get a token, if that is known. */
   #withChallenge<Code extends string>(request: FastifyRequest, refusal: Refusal<Code>): Refusal<Code> {
     return this.#parts.resource.challenge(refusal, resourcePath(request), this.#originOf(request));
   }
@@ -101,7 +101,7 @@ export class ControlPlaneAdmission {
     if (refusal !== undefined) throw refusedBy(refusal);
   }
 
-  /** Headers for pages of the request's origin: name, value, … */
+  /** Headers that let pages of the request's origin read the response: name, value, … */
   corsHeaders(request: FastifyRequest): readonly string[] {
     const { origin = '', 'access-control-request-headers': asked = '' } = request.headers;
     if (isMetadata(request)) return metadataCorsHeaders;
@@ -123,7 +123,7 @@ function isMetadata({ url }: FastifyRequest): boolean {
   return url.startsWith(METADATA_PATH);
 }
 
-/** Path of the MCP endpoint in the request, without a slash at its end; `''` for the program as a whole. */
+/** Path of the MCP endpoint in the request, without a slash at its end; `''` if the path is of the program as a whole. */
 function resourcePath({ url }: FastifyRequest): string {
   const [path = ''] = url.split('?', 1);
   const resource = path.startsWith(METADATA_PATH) ? path.slice(METADATA_PATH.length) : path;
@@ -145,7 +145,7 @@ function repeatedHeader(rawHeaders: readonly string[]): string | undefined {
   return undefined;
 }
 
-/** The same refusal in the form of this interface: the dataplane sends some as JSON-RPC errors. */
+/** The dataplane's refusal in the form of this interface: the dataplane sends some of its refusals as JSON-RPC errors. */
 function refusedBy(
   { code, status, message, headers: [name = '', value = ''] }: Refusal<Refusal['code'] | typeof ROLE_MISSING>,
   forLog: { readonly why?: string | undefined; readonly host?: string | undefined } = {},
@@ -154,7 +154,7 @@ function refusedBy(
   return new ControlPlaneFault(code, message, { status, outcome: 'refused', headers, ...forLog });
 }
 
-// Requests per minute, counted by subject or address. A minute begins with a request.
+// Counts requests per minute, by subject or address. A minute begins with the first request.
 
 /** Subjects and addresses that are counted at once. Beyond that, the oldest starts again from zero. */
 const RATE_LIMIT_KEYS_MAX = 100_000;
@@ -170,7 +170,7 @@ export class RateLimiter {
   readonly #countMax: number;
   readonly #nowMs: () => number;
   readonly #keysMax: number;
-  /** In the order in which they end. */
+  /** The windows by key, in the order in which they end. */
   readonly #windows = new Map<string, Window>();
 
   /** @param countMax 0: unlimited. */

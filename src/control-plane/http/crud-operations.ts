@@ -29,10 +29,10 @@ interface CrudKind<Entity, Input> {
   readonly noun: 'server' | 'composition';
   readonly schema: 'Server' | 'Composition';
   readonly query?: NonNullable<Operation['query']>;
-  /** Descriptions of the answers. */
+  /** Descriptions of the answers to each operation. */
   readonly created: string;
   readonly changed: string;
-  /** What members get that a patch removes. */
+  /** The values that members get which a patch removes. */
   readonly defaults: Partial<Input>;
   readonly tagOf: (entity: Entity) => string;
   find(parts: OperationParts, reference: string): Promise<Entity | undefined>;
@@ -59,7 +59,7 @@ const removalAnswers: readonly AnswerDescription[] = [
 
 type Row = Omit<Operation, 'id' | 'method' | 'path' | 'tag' | 'summary'>;
 
-/** Rows of the endpoint table, without ids and summaries. */
+/** Rows of the endpoint table, still without ids and summaries. */
 export function crudOperations<Entity extends { readonly id: string; readonly name: string }, Input>(
   kind: CrudKind<Entity, Input>,
 ): Readonly<Record<'create' | 'read' | 'replace' | 'patch' | 'remove', Row>> {
@@ -114,7 +114,7 @@ export function crudOperations<Entity extends { readonly id: string; readonly na
           const found = await find(parts, request);
           refuseChanged(change, noun, found.name, tagOf(found));
           const whole = { ...defaults, ...(applyPatch(request, found, input) as Input) };
-          // Written only if nobody has changed the entity since it was read; otherwise the patch is applied again.
+          // The patched entity is written only if nobody has changed it since it was read; otherwise the patch is applied again.
           const ifUnchanged = { ...change, ifMatch: tagOf(found) };
           try {
             return withTag(reply, await kind.replace(parts, request, found.id, whole, ifUnchanged));

@@ -28,7 +28,7 @@ import { mountDocumentationRoutes } from './routes/documentation-routes.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The token's subject; `''` on routes that need none. */
+    /** The token's subject; `''` on routes that need no token. */
     subject: string;
     /** Role and teams from the token; `undefined` where roles are not taken from tokens, or no token is needed. */
     caller: Principal | undefined;
@@ -39,11 +39,11 @@ declare module 'fastify' {
   }
 
   interface FastifyContextConfig {
-    /** Answered without a token. */
+    /** Whether the route is answered without a token. */
     readonly isOpen?: boolean;
-    /** Exempt from the rate limit. */
+    /** Whether the route is exempt from the rate limit. */
     readonly isUncounted?: boolean;
-    /** The required role; absent: any role, or none. */
+    /** The required role; if absent, any role or none will do. */
     readonly role?: Role | 'any';
   }
 }
@@ -76,7 +76,7 @@ function logAccess(app: FastifyInstance, log: AccessLog): void {
   });
 }
 
-/** Beyond this, the connection that has been idle longest is closed. */
+/** Connections to the control plane. Beyond that, the one that has been idle longest is closed. */
 const CONTROL_PLANE_CONNECTIONS_MAX = 4_096;
 
 export interface HttpAppParts extends Omit<MountParts, 'admission' | 'document' | 'overload'>, AdmissionParts {
@@ -110,7 +110,7 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
   });
   closeIdleForNew(app.server, CONTROL_PLANE_CONNECTIONS_MAX);
   compileValidators(app);
-  // Not serialized by schema, which would silently drop members that the schema lacks.
+  // Responses are not serialized by schema, which would silently drop members that the schema lacks.
   app.setSerializerCompiler(() => (value) => JSON.stringify(value));
   readJsonBodies(app);
   const admission = new ControlPlaneAdmission(parts);
@@ -160,12 +160,12 @@ function singleHeader(value: string | readonly string[] | undefined): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Set on Node.js's own response, so that MCP responses have them, too. */
+/** Sets the headers on Node.js's own response, so that MCP responses have them, too. */
 function setSecurityHeaders(reply: FastifyReply): void {
   for (const [name, value] of securityHeaders) reply.raw.setHeader(name, value);
 }
 
-/** 404 for an unknown path, 405 for an unknown method. */
+/** The fault for a request without a route: 404 for an unknown path, 405 for an unknown method. */
 function unknownRoute({ url }: FastifyRequest): ControlPlaneFault {
   const [path = ''] = url.split('?', 1);
   const methods = operations

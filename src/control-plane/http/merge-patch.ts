@@ -7,7 +7,7 @@ import { describeViolation } from './answered-error.js';
 import type { JsonSchema } from '../common/schema-parts.js';
 import { schemas, shapes } from './schemas.js';
 
-/** Depth of objects in a merge patch. */
+/** Depth to which objects in a merge patch may be nested. */
 const PATCH_DEPTH_MAX = 64;
 
 type BodyDone = (error: Error | null, body?: unknown) => void;
@@ -34,7 +34,7 @@ export function readJsonBodies(app: FastifyInstance, mediaType = 'application/js
   });
 }
 
-/** Counts the values first, in slices: parsing too many of them would block the event loop. */
+/** Parses a large body. Its values are counted first, in slices: parsing too many of them would block the event loop. */
 function parseLarge(subject: string, body: Buffer, done: BodyDone, parse: () => void): void {
   const valuesMax = limits.controlPlaneBodyValuesMax;
   scanQueue.read(subject, body, limits.jsonDepthMax, (tape) => {
@@ -50,13 +50,13 @@ function parseLarge(subject: string, body: Buffer, done: BodyDone, parse: () => 
 
 export const MERGE_PATCH = 'application/merge-patch+json';
 
-/** For routes whose bodies must be merge patches. */
+/** Makes the bodies of these routes merge patches. */
 export function readPatches(app: FastifyInstance): void {
   readJsonBodies(app, MERGE_PATCH);
   app.addContentTypeParser('*', (_request, _body, done) => done(NOT_A_PATCH));
 }
 
-/** Members that are `null` in the patch are removed. */
+/** The target with the patch applied. Members that are `null` in the patch are removed. */
 function merged(target: unknown, patch: unknown, depth = 0): unknown {
   if (depth > PATCH_DEPTH_MAX) throw new ControlPlaneFault('invalid', 'the body is nested too deeply');
   if (!isObject(patch)) return patch;

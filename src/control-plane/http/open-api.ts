@@ -77,7 +77,6 @@ export function createOpenApiDocument(): OpenApiDocument {
       securitySchemes: { token: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
     },
   };
-  // Drops the members that are undefined.
   return JSON.parse(JSON.stringify(document)) as OpenApiDocument;
 }
 
@@ -89,7 +88,7 @@ function describeOperation(operation: Operation): Record<string, unknown> {
     parameters: parameters.length === 0 ? undefined : parameters,
     requestBody: body && { required: true, content: describeContents([{ mediaType: bodyType, schema: body }]) },
     responses: describeResponses(operation),
-    // For security schemes other than OAuth, OpenAPI lists roles here.
+    // In OpenAPI, the list of a security scheme other than OAuth's has roles.
     security: isOpen === true ? [] : [{ token: roleOf(operation) === 'any' ? [] : [roleOf(operation)] }],
   };
 }

@@ -32,13 +32,13 @@ export interface ContentDescription {
 export interface AnswerDescription {
   readonly status: 200 | 201 | 202 | 204 | 503;
   readonly description: string;
-  /** One for each media type; empty: no body. */
+  /** The response's contents, one for each media type; empty if it has no body. */
   readonly contents: readonly ContentDescription[];
-  /** Descriptions by name. */
+  /** Descriptions of the response's headers, by name. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What operations use. */
+/** The parts of the control plane that operations use. */
 export interface OperationParts {
   readonly admission: Pick<ControlPlaneAdmission, 'metadata'>;
   readonly overload: Pick<Overload, 'healthRefusal'>;
@@ -72,18 +72,18 @@ export type Handle = (
 export interface Operation {
   readonly id: string;
   readonly method: OperationMethod;
-  /** As in `/servers/{server}`. */
+  /** The path as in `/servers/{server}`. */
   readonly path: string;
   readonly tag: 'status' | 'servers' | 'connections' | 'compositions' | 'views' | 'mcp' | 'documentation';
   readonly summary: string;
   readonly description?: string;
-  /** Needs no token. */
+  /** Whether the operation needs no token. */
   readonly isOpen?: true;
-  /** `admin` by default; `any`: a token without a role suffices. Open endpoints need none. */
+  /** The role that the caller needs: `admin` by default; for `any`, a token without a role suffices. Open endpoints need none. */
   readonly role?: Role | 'any';
-  /** The handler makes a change, which is audited. */
+  /** Whether the operation makes a change, which is audited. */
   readonly isAudited?: true;
-  /** Exempt from the rate limit. */
+  /** Whether the operation is exempt from the rate limit. */
   readonly isUncounted?: true;
   readonly query?: Readonly<Record<string, JsonSchema>>;
   readonly requiredQuery?: readonly string[];
@@ -92,11 +92,11 @@ export interface Operation {
   readonly bodyType?: 'application/merge-patch+json';
   readonly answers: readonly AnswerDescription[];
   readonly refusals?: readonly RefusalStatus[];
-  /** Absent: the route is mounted elsewhere, because it takes or sends something else than JSON. */
+  /** Absent if the route is mounted elsewhere, because it takes or sends something other than JSON. */
   readonly handle?: Handle;
 }
 
-/** @param rows by method and path. */
+/** @param rows the operations by method and path. */
 export function operationsOf(
   tag: Operation['tag'],
   rows: Readonly<Record<`${OperationMethod} /${string}`, Omit<Operation, 'method' | 'path' | 'tag'>>>,
@@ -111,7 +111,7 @@ export function roleOf({ isOpen, role = 'admin' }: Pick<Operation, 'isOpen' | 'r
   return isOpen === true ? 'any' : role;
 }
 
-/** As in `/servers/:server`. */
+/** The path as in `/servers/:server`. */
 export function routePath({ path }: Operation): string {
   return path.replaceAll(/\{(\w+)\}/g, ':$1');
 }
@@ -133,7 +133,7 @@ export const pageQuery = {
 
 export const pageHeaders = { link: 'Where the next page is, `rel="next"`; absent on the last one.' };
 
-/** The value of the `Link` header (RFC 8288): the same request with another cursor. */
+/** The value of the `Link` header (RFC 8288), which points to the same request with another cursor. */
 export function nextLink(url: string, cursor: string): string {
   const [path = '', query = ''] = url.split('?', 2);
   const parameters = new URLSearchParams(query);
@@ -169,7 +169,7 @@ export const etagHeader = {
 
 export const locationHeader = { location: 'The path of what was made.', ...etagHeader };
 
-/** If publishing a change takes longer than the request waits. */
+/** The answer if publishing a change takes longer than the request waits. */
 export const unpublishedAnswer = {
   description:
     'The change is made, but publishing it takes longer than a request waits. It continues; until then the dataplane serves some subjects without the change.',

@@ -19,7 +19,7 @@ const statusOperations = operationsOf('status', {
     id: 'getHealth',
     summary: 'Whether the control plane can do its work',
     isOpen: true,
-    // Callers without a token may share an address with the monitor.
+    // Not counted against the rate limit: callers without a token may share an address with the monitor.
     isUncounted: true,
     answers: [
       jsonAnswer(200, 'It can.', 'Health'),
@@ -93,7 +93,7 @@ const documentationOperations = operationsOf('documentation', {
   },
 });
 
-/** Where clients get a token (RFC 9728). */
+/** Describes where clients get a token (RFC 9728). */
 const resourceMetadata = {
   isOpen: true,
   description:
@@ -146,7 +146,7 @@ function sessionHeaders(description: string) {
   return { ...messageHeaders, 'mcp-session-id': { isRequired: true, description } } as const;
 }
 
-// What the MCP endpoints have in common.
+// What the operations on all MCP endpoints have in common.
 const mcpGet = {
   headers: sessionHeaders('The session that the stream belongs to.'),
   answers: [

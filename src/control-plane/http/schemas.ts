@@ -23,7 +23,7 @@ function schemaOf(shape: z.ZodType): JsonSchema {
     override: ({ jsonSchema }) => {
       delete jsonSchema.propertyNames;
       delete jsonSchema.default;
-      // The types are listed in `type`. Of `anyOf`, only the members of an object add something.
+      // The possible types are listed in `type`. Of `anyOf`, only the members of an object add something to it.
       if (!Array.isArray(jsonSchema.type)) return;
       const { properties, required } = (jsonSchema.anyOf?.[0] ?? {}) as JsonSchema;
       if (properties !== undefined) Object.assign(jsonSchema, { properties, required });

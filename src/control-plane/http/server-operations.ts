@@ -32,7 +32,7 @@ const { create, read, replace, patch, remove } = crudOperations<ServerRecord, Se
   remove: ({ registry }, reference, change) => registry.remove(reference, change),
 });
 
-/** Lists are sent as stored, unparsed, because they may be large. */
+/** The operation that reads a list. Lists are sent as stored, unparsed, because they may be large. */
 function readList(list: ListName, schema: SchemaName, id: string, items: string = list) {
   return {
     ...{ id, summary: `List the ${items} of a server, as last read` },
@@ -78,7 +78,6 @@ export const serverOperations = operationsOf('servers', {
     body: 'ServerInput',
     answers: [jsonAnswer(200, 'What would be registered.', 'ServerPreview')],
     refusals: [409, 422],
-    // The tools are sent unparsed.
     handle: async ({ registry }, { body }, reply) => {
       const { server, toolsJson } = await registry.preview(body as ServerInput);
       reply.type('application/json');

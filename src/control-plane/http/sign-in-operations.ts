@@ -16,7 +16,7 @@ function requireSignIn(signIn: SignInFlow | undefined): SignInFlow {
   return signIn;
 }
 
-/** Over TLS, the prefix guarantees that this very host has set the cookie. */
+/** The cookie's name. Over TLS it has a prefix, which guarantees that this very host has set the cookie. */
 function cookieName({ isTls }: SignInFlow): string {
   return isTls ? `__Host-${COOKIE}` : COOKIE;
 }

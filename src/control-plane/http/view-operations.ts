@@ -54,10 +54,10 @@ function permittedSubject(request: FastifyRequest, subject: string): string {
   throw new ControlPlaneFault('role-missing', 'Asking about other subjects requires the role admin: leave subject out');
 }
 
-/** @param caller `undefined`: roles are not in use. */
+/** @param caller `undefined` if roles are not in use. */
 export function maySee(caller: Principal | undefined, { kind, subject, owner, team }: AuditEntry): boolean {
   if (caller === undefined || isAdmin(caller)) return true;
-  // Made by commands, whose subjects are not callers.
+  // These changes are made by commands, whose subjects are not callers.
   if (kind === 'user-configs' || kind === 'secrets') return false;
   if (subject === caller.subject) return true;
   if (kind === 'connections') return false;
@@ -88,7 +88,7 @@ function requireViews<Told extends View>({ answered, silent }: DataplaneAnswers<
 async function requestsOfDataplane(adminClient: Pick<AdminClient, 'ask'>, subject: string, id: string) {
   const { answered, silent } = await adminClient.ask(`/requests/${encodeURIComponent(id)}`, requestsShape, subject);
   const found = answered.flatMap(({ machine, value }) => withSlotNames(machine, value.requests));
-  // A silent dataplane may have served it.
+  // A dataplane that did not respond may have served the request.
   if (found.length === 0 && silent.length > 0) throw new ControlPlaneFault('dataplane-unreachable', SOME_SILENT);
   return found.map((request) => ({ plane: 'dataplane', ...request }));
 }
@@ -99,7 +99,7 @@ async function requestsOfDataplane(adminClient: Pick<AdminClient, 'ask'>, subjec
  */
 function pageOf(answered: DataplaneAnswers<DataplaneSessions>['answered'], from: string) {
   const withSome = answered.filter(({ value }) => value.total > 0);
-  // If only one dataplane is left, the page is that one's, whatever the cursor names.
+  // If only one dataplane is left, the page is from that one, whatever the cursor names.
   const page = from === '' ? withSome[0] : answered.find(({ machine }) => machine === from || machine === '');
   const after = withSome.find(({ machine }) => Number(machine) > Number(page?.machine ?? from));
   const first = after && `${after.machine}/${FIRST_CURSOR}`;
@@ -112,7 +112,7 @@ function pageOf(answered: DataplaneAnswers<DataplaneSessions>['answered'], from:
 
 const FIRST_CURSOR = '0.0';
 
-/** In the dataplane's format. */
+/** The request in the dataplane's format. */
 function describeRequest({ subject, endedAtMs, durationMs, backendMs, detail, ...request }: RecentRequest) {
   return {
     ...{ plane: 'control-plane', ...request, subject: subjectHash(subject) },

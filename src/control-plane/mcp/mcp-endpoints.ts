@@ -27,7 +27,7 @@ import { NodeExchanges } from '../../edge/index.js';
 export const CONTROL_PLANE_VIRTUAL_HOSTS_MAX = 16_384;
 
 interface CompiledEntry {
-  /** The virtual host was compiled from this, `backends` and `text`. */
+  /** The exposure that the virtual host was compiled with, like `backends` and `text`. */
   readonly exposure: Exposure;
   readonly backends: ReadonlyMap<string, BackendConfig>;
   readonly text: string;
@@ -83,7 +83,7 @@ const AGGREGATE_IDS: Readonly<Record<Exposure, string>> = { all: 'aggregate', se
 /** 256 random bits, as characters that a session id may have (S20). */
 const SESSION_ID_BYTES = 32;
 
-/** Handles requests whose Host, Origin and token were checked, and whose body is unread. Keeps headers that are set already. */
+/** Handles MCP requests whose Host, Origin and token were checked, and whose body is unread. Headers that are already set stay. */
 export class McpEndpoints {
   readonly #options: McpEndpointsOptions;
   readonly #exchanges: NodeExchanges;
@@ -128,7 +128,7 @@ export class McpEndpoints {
     this.#virtualHosts = new VirtualHosts(upstream.mode);
   }
 
-  /** `/mcp`. @param exposure what its `tools/list` shows. */
+  /** Handles a request to `/mcp`. @param exposure what its `tools/list` shows. */
   handleAggregate(
     subject: string,
     request: IncomingMessage,
@@ -140,7 +140,7 @@ export class McpEndpoints {
     this.#handle(asked, request, response, requestId);
   }
 
-  /** `/servers/{reference}/mcp`. @param reference id or name of a composition, percent-decoded. */
+  /** Handles a request to `/servers/{reference}/mcp`. @param reference id or name of a composition, percent-decoded. */
   handleComposition(
     reference: string,
     subject: string,
@@ -162,7 +162,7 @@ export class McpEndpoints {
     this.#relay.drain();
   }
 
-  /** Call this after `drain`. Ends all sessions and connections. */
+  /** Ends all sessions and connections. Call this after `drain`. */
   async stop(): Promise<void> {
     await this.#relay.stop();
     await this.#backends.close();
@@ -179,12 +179,12 @@ export class McpEndpoints {
       if (virtualHostId === AGGREGATE_IDS.search) return await this.#findAggregate('search');
       return (await this.#findComposition(virtualHostId, subject)) ?? 'gone';
     } catch {
-      // The next request reports the failure.
+      // The failure is reported by the next request.
       return 'unknown';
     }
   }
 
-  /** Updates the directory first, so that changes by other processes count at once. */
+  /** The virtual host with all servers. Updates the directory first, so that changes by other processes count at once. */
   async #findAggregate(exposure: Exposure): Promise<CompiledVirtualHost> {
     const { directory } = this.#options;
     await directory.sync();

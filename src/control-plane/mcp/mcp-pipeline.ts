@@ -47,9 +47,9 @@ interface McpPipelineParts {
 
 export interface RequestedHost {
   readonly subject: string;
-  /** As the request names it, for observation. */
+  /** The virtual host as the request names it, for logs and metrics. */
   readonly name: string;
-  /** Resolves with `undefined` if there is none for the subject. */
+  /** Finds the virtual host; resolves with `undefined` if the subject has none of this name. */
   readonly find: () => Promise<CompiledVirtualHost | undefined>;
 }
 
@@ -65,7 +65,7 @@ export class McpPipeline {
     if (refusal !== undefined) this.#refuse(requested, exchange, refusal);
   }
 
-  /** @returns why the request is refused; `undefined` once the relay has it. So do the next steps. */
+  /** @returns why the request is refused; `undefined` once the relay has it. The steps after this one return the same. */
   async #onAdmission(requested: RequestedHost, exchange: EdgeExchange): Promise<Refusal | undefined> {
     exchange.incoming.awaitAdmission();
     const virtualHost = await this.#admit(requested);
@@ -97,7 +97,7 @@ export class McpPipeline {
     }
   }
 
-  /** Adds the request id from the body of a POST. Under overload, the body is not read for that. */
+  /** Refuses a request, with the request id from the body of a POST. Under overload, the body is not read for that. */
   async #refusalByHead(exchange: EdgeExchange, subject: string, refusal: Refusal): Promise<Refusal> {
     const { head, request } = exchange;
     if (!hasReadableId(request.method, head) || this.#parts.overload.state !== 'serving') return refusal;
@@ -116,7 +116,7 @@ export class McpPipeline {
     if (served !== 'legacy' && eraOfMessage(message, protocolVersion) !== 'legacy') return undefined;
     if (served === 'modern') return undefined;
     if (typeof message !== 'string' && message.kind === 'request') {
-      // Clients send any version that they hope for with `initialize`.
+      // A client may send any version with `initialize`: the one that it hopes for.
       if (message.method === 'initialize') return loadShedder.refusalOf('POST', 'session', subject);
       if (!isMethodOf('legacy', message.method)) return undefined;
     }
@@ -129,7 +129,7 @@ export class McpPipeline {
   }
 }
 
-/** Never resolves if the caller disconnects. */
+/** Reads the body. Never resolves if the caller disconnects. */
 async function receiveBody(
   exchange: EdgeExchange,
   subject: string,
@@ -142,7 +142,7 @@ async function receiveBody(
   });
 }
 
-/** Large bodies are read in slices, so that others get turns of the event loop. */
+/** Reads the message. A large body is read in slices, so that others get turns of the event loop. */
 async function readMessage(subject: string, body: Buffer): Promise<ParsedClientMessage> {
   if (body.length <= limits.readAtOnceBytesMax) return readClientMessage(body);
   return new Promise((resolve) => void readLargeClientMessage(subject, body, resolve));

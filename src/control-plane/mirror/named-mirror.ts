@@ -8,17 +8,17 @@ export interface PageQuery {
 
 export interface Page<Item> {
   readonly items: readonly Item[];
-  /** Leads to the next page; `undefined` on the last one. */
+  /** A cursor that leads to the next page; `undefined` on the last page. */
   readonly cursor: string | undefined;
 }
 
-/** Holds the name, so that the cursor stays valid while items come and go. */
+/** The cursor of the page after this item. It holds the name, so that it stays valid while items come and go. */
 export function cursorAfter({ name }: { readonly name: string }): string {
   return Buffer.from(name.toLowerCase()).toString('base64url');
 }
 
 export abstract class NamedMirror<Row extends { readonly id: string; readonly name: string }> {
-  /** Of the records' keys, with the slash. */
+  /** The prefix of the records' keys, with the slash. */
   readonly prefix: string;
   readonly #byId = new Map<string, Row>();
   readonly #sorted: Row[] = [];
@@ -30,14 +30,14 @@ export abstract class NamedMirror<Row extends { readonly id: string; readonly na
 
   protected abstract parse(value: Buffer): Row;
 
-  /** A changed row is removed and added. */
+  /** Called when a row is added or removed. A changed row is first removed, then added. */
   protected abstract onChange(row: Row, isAdded: boolean): void;
 
   get size(): number {
     return this.#byId.size;
   }
 
-  /** By name. Always the same array, changed in place. */
+  /** The rows, sorted by name. Always the same array, changed in place. */
   get sorted(): readonly Row[] {
     return this.#sorted;
   }
@@ -94,7 +94,7 @@ export abstract class NamedMirror<Row extends { readonly id: string; readonly na
     return this.#firstIndexWhere((each) => each >= folded);
   }
 
-  /** @param isReached must stay true once it is true. */
+  /** @param isReached must be true for all rows after the first one for which it is. */
   #firstIndexWhere(isReached: (name: string) => boolean): number {
     let low = 0;
     let high = this.#names.length;

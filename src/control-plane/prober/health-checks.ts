@@ -13,7 +13,7 @@ interface HealthCheckOptions<Target> {
   check(target: Target): Promise<void>;
 }
 
-/** By which fraction the interval varies, at most. */
+/** The fraction by which the interval varies, at most. */
 const JITTER = 0.1;
 
 export class HealthChecks<Target> {

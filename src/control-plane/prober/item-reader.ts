@@ -10,7 +10,7 @@ import type { ProbedServer } from './probed-session.js';
 const pageSchema = z.looseObject({ nextCursor: z.string().nullish() });
 const toolsSchema = z.array(z.looseObject({ name: z.string().min(1), description: z.string().nullish() }));
 
-/** Ends at a cursor that was used before, and after `limits.listPagesMax` pages. */
+/** The pages of a list. They end at a cursor that was used before, and after `limits.listPagesMax` pages. */
 async function* pagesOf(server: ProbedServer, method: string): AsyncGenerator<z.infer<typeof pageSchema>, void> {
   const usedCursors = new Set<string>();
   let cursor: string | undefined;
@@ -21,7 +21,7 @@ async function* pagesOf(server: ProbedServer, method: string): AsyncGenerator<z.
         if (cursor === '' && isRefusal(error)) return undefined;
         throw error;
       });
-    // An empty cursor may be a cursor like any other, or mean the end. If it is refused, the list has ended.
+    // An empty cursor may be a cursor like any other, or mean that the list ends. If the server refuses it, the list has ended.
     if (page === undefined) return;
     yield page;
     const { nextCursor } = page;
@@ -35,7 +35,7 @@ function isRefusal(error: unknown): boolean {
   return error instanceof ProbeFault && error.kind === 'rpc-error';
 }
 
-/** Other JSON readers would not accept deeper values from the store. */
+/** Whether a value is nested too deeply for other JSON readers to accept it from the store. */
 export function isDeeperThan(value: unknown, depthMax: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return depthMax === 0 || Object.values(value).some((member) => isDeeperThan(member, depthMax - 1));

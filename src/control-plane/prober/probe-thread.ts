@@ -8,7 +8,7 @@ import { TaskThread } from '../../user-config/index.js';
 import { ProbeFault, ProberClosedError } from './probe-fault.js';
 import type { ProbeResult, Prober, ProberOptions } from './prober.js';
 
-/** Beyond this, the thread dies, and its probes fail. */
+/** Memory of the probe thread. Beyond this, the thread dies, and its probes fail. */
 const PROBE_THREAD_MEMORY_BYTES_MAX = 512 * MIB;
 
 export type ProbeThreadOptions = Pick<ProberOptions, 'deadlineMs' | 'mode' | 'authorities' | 'names'>;
@@ -35,7 +35,7 @@ export class ProbeThread {
     this.#options = options;
   }
 
-  /** Rejects with a `ProberClosedError` only. */
+  /** Probes the server. Rejects only with a `ProberClosedError`. */
   async probe(url: string, authHeaders: readonly string[] = [], transport?: ServerTransport): Promise<ProbeResult> {
     if (this.#isClosed) throw new ProberClosedError();
     const task = { options: this.#options, url, authHeaders, transport };
@@ -46,7 +46,6 @@ export class ProbeThread {
     return probe;
   }
 
-  /** Ends the probes in progress. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -57,11 +56,11 @@ export class ProbeThread {
   }
 }
 
-/** Whose quota of connections to authorization servers probes use. No token has an empty subject. */
+/** The subject whose quota of connections to authorization servers probes use. No token has an empty subject. */
 const PROBE_SUBJECT = '';
 const NO_HEADERS: readonly string[] = [];
 
-/** Adds the credentials that servers' `auth` requires. Stays on the main thread, where the store can be read. */
+/** Adds the credentials that a server's `auth` requires. This is done on the main thread, where the store can be read. */
 export class CredentialedProber {
   readonly #prober: Pick<Prober, 'probe' | 'close'>;
   readonly #means: OAuthSourceMeans;

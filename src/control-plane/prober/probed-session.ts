@@ -19,11 +19,11 @@ type Members = Readonly<Record<string, unknown>>;
 
 export interface ProbedServer {
   readonly capabilities: Members;
-  /** Rejects with a `ProbeFault`, whose kind is `rpc-error` when the server responds with an error. */
+  /** Sends a request. Rejects with a `ProbeFault`, whose kind is `rpc-error` when the server responds with an error. */
   ask<Result>(method: string, params: Members, schema: z.ZodType<Result>): Promise<Result>;
 }
 
-/** Declares all capabilities of clients, because some servers hide tools from clients that lack one. */
+/** How a probe introduces itself: with all capabilities of clients, because some servers hide tools from clients that lack one. */
 const INTRODUCTION = {
   ...OWN_INTRODUCTION,
   capabilities: Buffer.from('{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}'),
@@ -31,7 +31,7 @@ const INTRODUCTION = {
 
 /** Subject, virtual host and backend of probes. No token has an empty subject. */
 const PROBER = '';
-/** Bounds no texts: each probe has bounds of its own. */
+/** Texts are kept without a bound here: each probe has bounds of its own. */
 const AMPLE_MEMORY = { tryKeepText: () => 0, drop: () => undefined };
 
 /** As in calls, what is not an object counts as absent: servers send `null`, or `[]` for an empty map. */
@@ -92,7 +92,7 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
         onAnswer: (bytes, { isError, bodyStart, bodyEnd }) => {
           const body = bytes.subarray(bodyStart, bodyEnd);
           if (!isError) return resolve(body);
-          // A code may be any value. Only numbers are repeated.
+          // The code in a server's error may be any value. Only a number is repeated in the fault.
           const { code } = readBackendErrorText(body);
           reject(new ProbeFault('rpc-error', Number.isInteger(code) ? String(code) : undefined));
         },

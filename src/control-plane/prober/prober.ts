@@ -23,7 +23,7 @@ import { isDeeperThan, readLists } from './item-reader.js';
 import { ProbeFault, ProberClosedError } from './probe-fault.js';
 import { probedBackend, ProbedSession } from './probed-session.js';
 
-/** Bytes of a server's capabilities, and of its `serverInfo`. Of larger ones, only the essential members are kept. */
+/** Bytes of a server's capabilities, and of its `serverInfo`. If one is larger, only its essential members are kept. */
 export const SERVER_SELF_BYTES_MAX = 64 * KIB;
 /** Characters kept of the name, title and version in a larger `serverInfo`. */
 const SERVER_SELF_TEXT_CHARS_MAX = 256;
@@ -86,7 +86,7 @@ class BoundedHttp implements HttpUpstream {
   }
 }
 
-/** An upper bound: each JSON value but the first follows a comma or bracket. */
+/** An upper bound of the number of JSON values: each value but the first follows a comma or an opening bracket. */
 function countValues(bytes: Buffer): number {
   let count = 0;
   for (const byte of bytes) if (byte === COMMA || byte === BRACE || byte === BRACKET) count += 1;
@@ -116,12 +116,12 @@ export type ProbeResult =
   | { readonly kind: 'failed'; readonly reason: string };
 
 export interface ProberOptions {
-  /** For everything but the end of the session. */
+  /** Time for everything except ending the session. */
   readonly deadlineMs: number;
-  /** As for the MCP endpoints: a server that they cannot reach must not be active. */
+  /** The mode in which the MCP endpoints reach servers: a server that they cannot reach must not be active. */
   readonly mode?: UpstreamOptions['mode'];
   readonly names?: NamesOptions;
-  /** PEM of authorities to trust beside those of Node.js. */
+  /** PEM of certificate authorities to trust besides those of Node.js. */
   readonly authorities?: string | undefined;
   readonly deadlines?: DeadlineWheel;
 }
@@ -145,7 +145,7 @@ export class Prober {
   }
 
   /**
-   * Rejects with a `ProberClosedError` only.
+   * Probes a server. Rejects only with a `ProberClosedError`.
    * @param authHeaders name, value, …
    */
   async probe(
@@ -193,13 +193,13 @@ export class Prober {
     this.#names.close();
   }
 
-  /** Each probe has its own, so that probes do not affect each other. */
+  /** What an upstream session needs. Each probe has its own, so that probes do not affect each other. */
   #meansOf(http: BoundedHttp, authHeaders: readonly string[]): UpstreamMeans {
     const deadlines = this.#deadlines;
     const { deadlineMs } = this.#options;
     const nowMs = (): number => deadlines.nowMs();
     const oneWayRequests = new OneWayRequests(http, deadlines);
-    // The probe's own deadline ends it first.
+    // These timeouts are never reached, because the probe's own deadline comes first.
     const options = { initializeTimeoutMs: 2 * deadlineMs, callIdleTimeoutMs: 2 * deadlineMs };
     return {
       ...{ http, streams: http, deadlines, options, oneWayRequests, replies: oneWayRequests, nowMs, log: NO_LOG },

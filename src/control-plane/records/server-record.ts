@@ -41,7 +41,7 @@ const resource = {
   description: 'The resource indicator (RFC 8707) to request. `false`: none, for authorization servers that refuse it.',
 };
 
-/** The `type` of an `auth` decides which of these it must match. */
+/** The shapes of `auth`: its `type` decides which of them it must match. */
 const headersAuth = {
   properties: {
     type: textSchema,
@@ -248,12 +248,12 @@ export const serverSchemas = {
 export type ServerStatus = FromSchema<typeof status>;
 export type ServerTransport = FromSchema<typeof settableProperties.transport>;
 
-/** Members that are left out have their default in a new server, and stay as they are in an existing one. */
+/** What people set. Members that are left out have their default in a new server, and stay as they are in an existing one. */
 export type ServerInput = InputFrom<Omit<typeof settableProperties, 'auth'>, 'name' | 'url'> & {
   readonly auth?: BackendAuth | null | undefined;
 };
 
-/** What identifies the server behind a record: with another one, the record is about another server. */
+/** What identifies the server behind a record: if one of these changes, the record is about another server. */
 export type ServerEndpoint = Pick<ServerInput, 'url' | 'transport' | 'auth'>;
 
 /** Absent members were not set, or not found by a probe. */
@@ -266,7 +266,7 @@ export type ServerRecord = Omit<FromSchema<typeof server>, 'auth' | 'curation' |
 export type HealthEntry = FromSchema<typeof healthEntry>;
 export type RefreshReport = FromSchema<typeof refreshReport>;
 
-/** As its server sent it, with all members. */
+/** A tool as its server sent it, with all members. */
 export interface ServerTool {
   readonly name: string;
   readonly description?: string | undefined;
@@ -274,10 +274,10 @@ export interface ServerTool {
   readonly [member: string]: unknown;
 }
 
-/** What would be registered. */
+/** What a registration would store. */
 export interface ServerPreview {
   readonly server: Omit<ServerRecord, 'id'>;
-  /** A JSON array. */
+  /** The server's tools as a JSON array. */
   readonly toolsJson: Uint8Array;
 }
 
@@ -288,30 +288,30 @@ export type ReportedCounts = Readonly<Record<`${ListName}${'Added' | 'Updated' |
 /** Digests by the items' keys. */
 export type ItemDigests = ReadonlyMap<string, string>;
 
-/** 132 bits. */
+/** A digest of 132 bits. */
 export function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 22);
 }
 
-/** Makes the digests of items independent of the order of their members, which some servers change each time. */
+/** The value with the members of its objects sorted, so that digests do not depend on an order that some servers change each time. */
 function inOrder(value: unknown): unknown {
   if (Array.isArray(value)) return ['list', ...value.map(inOrder)];
   if (typeof value !== 'object' || value === null) return value;
   const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  // Not an object: it would put numeric names first, and lose `__proto__`.
+  // An array, because an object would put numeric names first, and lose `__proto__`.
   return ['object', ...members.flatMap(([name, member]) => [name, inOrder(member)])];
 }
 
 /** A list as read by a probe. It may be large: the probe thread digests it, and nobody else parses it. */
 export interface ServerList {
-  /** By the tool's name; for other lists, by the digest of the item's key. */
+  /** The digests of the items: by the tool's name; for other lists, by the digest of the item's key. */
   readonly items: ItemDigests;
   readonly digest: string;
   /** A JSON array of the items, with all members. */
   readonly json: Uint8Array;
 }
 
-/** `undefined`: the server did not give the list. */
+/** The lists by name; `undefined` for a list that the server did not give. */
 export type AllLists = Readonly<Record<ListName, ServerList | undefined>>;
 
 export const NO_LISTS: AllLists = { tools: undefined, prompts: undefined, resources: undefined, templates: undefined };

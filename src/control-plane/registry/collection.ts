@@ -15,7 +15,7 @@ interface Entity extends Ownership {
 interface CollectionKind<Row, Shown extends Entity> {
   readonly noun: 'server' | 'composition';
   readonly prefix: string;
-  /** Prefixes of the keys of names, in the order in which a reference is looked up. */
+  /** Prefixes of the keys under which names are stored, in the order in which a reference is looked up. */
   readonly indices: readonly string[];
   readonly entityOf: (row: Row) => Shown;
   /** The names in the order of the indices. */
@@ -32,11 +32,11 @@ export interface Snapshot<Row> {
 }
 
 export interface Decision<Row> {
-  /** `undefined`: the entity is removed. */
+  /** The row after the change; `undefined` if the entity is removed. */
   readonly after: Row | undefined;
   /** The publication that the change requires. */
   readonly job: PublicationJob | undefined;
-  /** Audited instead of the whole entity. */
+  /** What is audited instead of the whole entity. */
   readonly audited?: readonly [before: object, after: object];
 }
 
@@ -66,7 +66,7 @@ export class Collection<Row, Shown extends Entity> {
     return undefined;
   }
 
-  /** Fault: `not-found`. */
+  /** Finds the entity. Fault: `not-found`. */
   async require(reference: string): Promise<Snapshot<Row>> {
     const found = await this.find(reference);
     if (found === undefined) throw notFound(this.#kind.noun, reference);
@@ -83,13 +83,13 @@ export class Collection<Row, Shown extends Entity> {
     return (await this.records.read(keyOf(index, name.toLowerCase())))?.toString();
   }
 
-  /** Fault: `name-taken`. @param id of the entity that may have the name. */
+  /** Fault: `name-taken`. @param id the id of the entity that may have the name. */
   async refuseTakenName(name: string, id?: string): Promise<void> {
     const owner = await this.idOfName(name);
     if (owner !== undefined && owner !== id) throw new ControlPlaneFault('name-taken', this.#kind.takenMessage(name));
   }
 
-  /** Fault: `name-taken`. @param decide is called again if a name was taken meanwhile. */
+  /** Adds an entity. Fault: `name-taken`. @param decide is called again if a name was taken meanwhile. */
   insert<Decided extends Decision<Row>>(
     name: string,
     change: Change,
@@ -102,7 +102,7 @@ export class Collection<Row, Shown extends Entity> {
   }
 
   /**
-   * Faults: `not-found`, `not-owned`, `changed-meanwhile`.
+   * Changes an entity. Faults: `not-found`, `not-owned`, `changed-meanwhile`.
    * @param team the entity's new team, `null` for none; `undefined` if the team stays.
    * @param decide is called again if others have changed the entity meanwhile.
    */

@@ -27,7 +27,7 @@ export function compareItems(before: ReadonlyMap<string, string>, after: Readonl
   return { added, updated, removed: before.size + added - after.size };
 }
 
-/** Only of lists that have changed. */
+/** The changes of items by list, only for lists that have changed. */
 export type ServerChanges = ReadonlyMap<ListName, ItemChanges>;
 
 function reportedCounts(changes: ServerChanges = new Map()): ReportedCounts {

@@ -42,7 +42,7 @@ import { logLevelOf, auditedRefresh, reportOf, type ServerChanges, type ProbeEff
 interface RegistryOptions {
   readonly records: RecordStore;
   readonly directory: Directory;
-  /** The registry closes it. */
+  /** The prober, which the registry closes. */
   readonly prober: Pick<CredentialedProber, 'probe' | 'close'>;
   readonly logger: Logger;
   /** Interval between two health checks of one server. */
@@ -51,12 +51,12 @@ interface RegistryOptions {
 }
 
 export interface ServerQuery extends PageQuery {
-  /** Servers with any of these tags. */
+  /** Only servers with at least one of these tags are listed. */
   readonly tags?: readonly string[];
   readonly status?: ServerStatus;
 }
 
-/** Is called after every change that the aggregate or a composition may depend on, with what is to be published. */
+/** A listener, called after every change that the aggregate or a composition may depend on, with what is to be published. */
 type ChangeListener = (job: PublicationJob | undefined, outcome: ChangeOutcome) => void | Promise<void>;
 
 export class Registry {
@@ -79,7 +79,7 @@ export class Registry {
     });
   }
 
-  /** Sorted by name. Ends a page early when its records exceed `limits.listPageBytesMax`. */
+  /** A page of the servers, sorted by name. It ends early when its records exceed `limits.listPageBytesMax`. */
   async list({ tags, status, limit = limits.listPageMax, cursor }: ServerQuery = {}): Promise<Page<ServerRecord>> {
     await this.#options.directory.sync();
     const page = this.#options.directory.servers.page(
@@ -106,7 +106,7 @@ export class Registry {
     return this.#options.directory.servers.count();
   }
 
-  /** @param reference an id, a name in any case, or a slug. */
+  /** The server's record. @param reference an id, a name in any case, or a slug. */
   async find(reference: string): Promise<ServerRecord | undefined> {
     return (await this.#servers.find(reference))?.row.record;
   }
@@ -117,7 +117,7 @@ export class Registry {
     return this.#servers.loadListJson(row.record.id, name);
   }
 
-  /** The latest entry first. */
+  /** The server's health history, the latest entry first. */
   async health(reference: string): Promise<readonly HealthEntry[]> {
     const { row } = await this.#servers.require(reference);
     return this.#servers.loadHealth(row.record.id);
@@ -146,7 +146,7 @@ export class Registry {
     const { caller } = change;
     const checked = checkServerInput(input);
     refuseForeignTeam(caller, checked.team);
-    // Checked before the probe, which takes a while. The swap checks it again.
+    // The name is checked before the probe, which takes a while. The swap checks it again.
     await this.#servers.refuseTakenName(checked.name);
     await this.#options.directory.sync();
     const { directory, serversMax } = this.#options;
@@ -165,7 +165,7 @@ export class Registry {
   }
 
   /**
-   * Changes the given members. With another URL, transport or `auth`, the server counts as new under the old id, and is
+   * Changes the members that the input has. With another URL, transport or `auth`, the server counts as new under the old id, and is
    * probed. Faults: `not-found`, `invalid`, `name-taken`, `prefix-taken`, `changed-meanwhile`, `not-owned`.
    */
   async replace(reference: string, input: ServerInput, change: Change = {}): Promise<ServerRecord> {
@@ -194,7 +194,7 @@ export class Registry {
     return this.#onChanged(after, 'server changed', job, change);
   }
 
-  /** Faults: `not-found`, `changed-meanwhile`, `not-owned`. */
+  /** Removes the server. Faults: `not-found`, `changed-meanwhile`, `not-owned`. */
   async remove(reference: string, change: Change = {}): Promise<void> {
     const { job, name } = await this.#servers.change(reference, change, undefined, async (before) => {
       const { id, name } = before.row.record;
@@ -225,7 +225,7 @@ export class Registry {
     }
   }
 
-  /** Each change waits for the listeners. Only changes by this process are reported. */
+  /** Adds a listener. Each change waits for the listeners. Only changes by this process are reported. */
   onChange(listener: ChangeListener): void {
     this.#listeners.push(listener);
   }
@@ -241,7 +241,7 @@ export class Registry {
 
   /** Adds a free slug and, if needed, a prefix. Fault: `prefix-taken`. */
   async #withSlugAndPrefix(blank: StoredServer): Promise<StoredServer> {
-    // A change after this update makes the swap fail.
+    // If anything changes after this update, the swap fails.
     await this.#options.directory.sync();
     const slug = await this.#servers.findFreeSlug(blank.record.name);
     const record = withPrefixForClients({ ...blank.record, slug });
@@ -261,7 +261,7 @@ export class Registry {
     return record;
   }
 
-  /** Active servers first, so that unresponsive ones do not delay them. */
+  /** The servers to check: active ones first, so that unresponsive ones do not delay them. */
   async #listForHealthCheck(): Promise<KnownServer[]> {
     await this.#options.directory.sync();
     return this.#options.directory.servers.sorted.toSorted(
@@ -270,7 +270,7 @@ export class Registry {
   }
 
   async #checkHealth(server: KnownServer): Promise<void> {
-    // The refresh will have a newer result.
+    // A refresh is in progress, and will have a newer result.
     if (this.#refreshing.has(server.id)) return;
     await this.#applyProbe(server, await this.#options.prober.probe(server), 'patient');
   }
@@ -324,7 +324,7 @@ export class Registry {
       this.#options.logger[logLevelOf(status)]({ server: name, status, error: lastError }, 'server status changed');
     for (const [list, counts] of changes)
       this.#options.logger.info({ server: name, ...counts }, `server ${list} changed`);
-    // Nothing depends on the contents of other lists.
+    // The contents of the other lists do not matter: nothing depends on them.
     if (isStatusChanged || changes.has('tools') || job !== undefined) await this.#callListeners(job, outcome);
   }
 

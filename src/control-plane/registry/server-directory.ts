@@ -33,7 +33,7 @@ type KnownServerField =
   'id' | 'name' | 'url' | 'tags' | 'transport' | 'auth' | 'curation' | 'status' | 'enabled' | 'lastSeen';
 
 export interface KnownServer extends Pick<ServerRecord, KnownServerField> {
-  /** Changes when the server's tools change. */
+  /** A digest that changes when the server's tools change. */
   readonly toolsDigest: string;
 }
 
@@ -51,7 +51,7 @@ function toKnownServer({ record, toolsDigest = '' }: StoredServer): KnownServer 
   return { id, name, url, tags, transport, ...optional, status, enabled, lastSeen, toolsDigest };
 }
 
-/** Whether what is kept in memory changes. */
+/** Whether the change is one of what is kept in memory. */
 export function isKnownPartChanged(before: StoredServer | undefined, after: StoredServer | undefined): boolean {
   if (before === undefined || after === undefined) return true;
   return JSON.stringify(toKnownServer(before)) !== JSON.stringify(toKnownServer(after));
@@ -66,12 +66,12 @@ export class ServerDirectory extends NamedMirror<KnownServer> {
     super(SERVERS);
   }
 
-  /** Changes whenever any server changes. */
+  /** A number that changes whenever any server changes. */
   get version(): number {
     return this.#version;
   }
 
-  /** Backends of the servers in service, by name. The same object until a server changes. */
+  /** Backends of the servers in service, by name. The map is the same object until a server changes. */
   get backends(): ReadonlyMap<string, BackendConfig> {
     this.#backends ??= withoutClashes(
       new Map(
@@ -100,7 +100,7 @@ export class ServerDirectory extends NamedMirror<KnownServer> {
   protected override onChange(server: KnownServer, isAdded: boolean): void {
     const name = server.name.toLowerCase();
     if (isAdded) this.#byName.set(name, server);
-    // Another server may have taken the name.
+    // Another server may have taken the name meanwhile, and stays.
     else if (this.#byName.get(name) === server) this.#byName.delete(name);
     this.#backends = undefined;
     this.#version += 1;

@@ -38,9 +38,9 @@ export function refuseTakenPrefix(
   throw new ControlPlaneFault('prefix-taken', `Two servers cannot have the same prefix, and ${fact}: ${advice}`);
 }
 
-/** No commas, which separate tags in a query. */
+/** A tag contains no commas, because they separate tags in a query. */
 const TAG_CHARS = /^[^,\p{Cc}\p{Surrogate}]+$/u;
-/** The URL parser would silently remove these. */
+/** Spaces and control characters are refused, because the URL parser would silently remove them. */
 const SPACE_OR_CONTROL = /[\s\p{Cc}]/u;
 
 /** Throws a `ControlPlaneFault` that names the first faulty member. */
@@ -50,14 +50,13 @@ export function checkServerInput(input: ServerInput): ServerInput {
   checkUrl(url);
   refuseMemberIf('description', descriptionFault(description));
   if (tags !== undefined) checkTags(tags);
-  // A probe has no caller whose token could be exchanged.
+  // Not for servers that are probed: a probe has no caller whose token could be exchanged.
   if (auth?.type === 'token-exchange')
     refuseMember('auth.type', 'must not be token-exchange, which is only for user configs');
   const fault = auth ? authFault(auth) : undefined;
   if (fault !== undefined) throw new ControlPlaneFault('invalid', `auth${fault}`);
   refuseMemberIf('curation', curation ? curationFault(curation) : undefined);
   refuseMemberIf('team', teamFault(team));
-  // Unknown members are dropped.
   return { name, url, description, tags: tags && [...new Set(tags)], transport, enabled, auth, curation, team };
 }
 

@@ -33,14 +33,14 @@ export const HEALTH_REASON_CHARS_MAX = 300;
 
 type HealthState = Pick<ServerRecord, 'status' | 'reachable' | 'lastError'>;
 
-/** @param before `undefined` for a new server. */
+/** Whether the health history gets another entry. @param before `undefined` for a new server. */
 export function isHealthChanged(before: HealthState | undefined, after: HealthState): boolean {
   if (before === undefined) return true;
   const { status, reachable, lastError } = after;
   return status !== before.status || reachable !== before.reachable || lastError !== before.lastError;
 }
 
-/** The latest first. */
+/** The history with an entry added; the latest is first. */
 export function addHealthEntry(
   history: readonly HealthEntry[],
   after: HealthState,
@@ -58,7 +58,7 @@ export interface StoredServer {
   readonly record: ServerRecord;
   /** Failed health checks in a row, over all control planes, up to `HEALTH_FAILURES_MAX`. */
   readonly failures: number;
-  /** Absent until the tools were read. */
+  /** A digest of the tools; absent until they were read. */
   readonly toolsDigest?: string;
   readonly listDigests?: Omit<ListDigests, 'tools'>;
 }
@@ -74,7 +74,7 @@ export function listsOf(probe: ProbeResult): AllLists {
 /** Whether one failed probe makes a server inactive, or only several in a row. */
 export type FailureTolerance = 'at-once' | 'patient';
 
-/** The server after a probe. What was not read keeps its last value. */
+/** The server after a probe. What the probe did not read keeps its last value. */
 export function afterProbe(
   server: StoredServer,
   probe: ProbeResult,

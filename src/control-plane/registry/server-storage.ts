@@ -41,7 +41,7 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
     });
   }
 
-  /** Leaves out servers that do not exist. */
+  /** Loads the servers; those that do not exist are left out. */
   async loadMany(ids: readonly string[]): Promise<{ servers: StoredServer[]; bytes: number }> {
     const values = await this.records.readMany(ids.map((id) => SERVERS + id));
     const found = values.filter((value) => value !== undefined);
@@ -49,13 +49,13 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
     return { servers: found.map((value) => decode(value) as StoredServer), bytes };
   }
 
-  /** Empty if nothing is stored for the list. */
+  /** The digests of a list; empty if nothing is stored for it. */
   async loadList(id: string, name: ListName): Promise<ItemDigests> {
     const bytes = await this.records.read(digestsKey(id, name));
     return bytes === undefined ? new Map() : new Map(decode(bytes) as [string, string][]);
   }
 
-  /** Reads only lists whose digest has changed. */
+  /** The changes of the lists. Reads only those whose digest has changed. */
   async compareLists(before: StoredServer, after: StoredServer, lists: AllLists): Promise<ServerChanges> {
     const changes = new Map<ListName, ItemChanges>();
     for (const name of changedLists(before, after)) {
@@ -69,7 +69,7 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
     return (await this.records.read(itemsKey(id, name))) ?? Buffer.from('[]');
   }
 
-  /** The latest entry first. */
+  /** The server's health history, the latest entry first. */
   async loadHealth(id: string): Promise<readonly HealthEntry[]> {
     const bytes = await this.records.read(healthKey(id));
     return bytes === undefined ? [] : (decode(bytes) as HealthEntry[]);
@@ -84,7 +84,7 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
     }
   }
 
-  /** Includes the changes of lists and health history. */
+  /** The changes of a server's records, including those of its lists and health history. */
   protected override async changesOf(
     before: Snapshot<StoredServer> | undefined,
     decided: ServerDecision,
@@ -120,7 +120,7 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
     return changes;
   }
 
-  /** Empty if the probe's result is the same as before: then the history is not even read. */
+  /** The change of the health history. There is none if the probe's result is the same as before: then the history is not even read. */
   async #changeHealth(
     id: string,
     before: StoredServer | undefined,

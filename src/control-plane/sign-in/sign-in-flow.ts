@@ -11,7 +11,7 @@ import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { authorizationUrl, createVerifier, describeError, exchangeCode } from '../connect/code-flow.js';
 import { ConnectFetch, type ConnectFetchMeans } from '../connect/connect-fetch.js';
 
-/** Fetched for each sign-in, so that people are told at once if the issuer is down. Rejects with a `ControlPlaneFault`. */
+/** The issuer's metadata, fetched for each sign-in, so that people are told at once if it is down. Rejects with a `ControlPlaneFault`. */
 async function fetchIssuerMetadata(fetch: ConnectFetch, issuer: string): Promise<IssuerMetadata> {
   const url = new URL(issuer);
   try {
@@ -60,7 +60,7 @@ export interface PendingSignIn {
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;
-  /** Wall clock, ms. */
+  /** When the sign-in expires, in ms of the wall clock. */
   readonly untilMs: number;
 }
 
@@ -69,7 +69,7 @@ const KEY_BYTES = 32;
 
 export class PendingSignIns {
   readonly #keys: SecretKeys;
-  /** By state: when the sign-in expires, the oldest first. */
+  /** For each completed sign-in, by its state: when it expires. The oldest is first. */
   readonly #ended = new Map<string, number>();
 
   /** @param keys may be empty: then only this process can open what it has sealed. */
@@ -108,7 +108,7 @@ const NOT_HERE =
 interface SignInMeans extends ConnectFetchMeans {
   readonly tokens: Pick<TokenVerifier, 'verify'>;
   readonly audience: string;
-  /** They seal what browsers keep. */
+  /** The keys with which what browsers keep is sealed. */
   readonly keys: readonly string[];
   readonly logger: Logger;
 }
@@ -141,7 +141,7 @@ export class SignInFlow {
   }
 
   /**
-   * Rejects with a `ControlPlaneFault`, as does `complete`.
+   * Begins a sign-in. Rejects with a `ControlPlaneFault`, as does `complete`.
    * @param address IP address of the browser. @returns the URL at the issuer, and what the browser must keep.
    */
   async start(address: string) {
@@ -155,9 +155,9 @@ export class SignInFlow {
   }
 
   /**
-   * @param query of the callback URL. @param sealed from the browser.
+   * Completes a sign-in. @param query of the callback URL. @param sealed from the browser.
    * @param onTaken called once the sign-in is known to be this browser's: it then ends, successful or not.
-   * @returns `signOutUrl`, which ends the session at the issuer, is `undefined` if the issuer has no such endpoint.
+   * @returns `signOutUrl`, which ends the session at the issuer; `undefined` if the issuer has no such endpoint.
    */
   async complete(query: string, sealed: string, address: string, onTaken: () => void) {
     if (query.length > limits.signInAnswerCharsMax)
@@ -237,7 +237,7 @@ export class SignInFlow {
     }
   }
 
-  /** Has no ID token, which would end up in browser histories: the issuer asks the user instead. */
+  /** The URL that ends the session at the issuer. Without an ID token in it, which would end up in browser histories, the user is asked. */
   #signOutUrl({ end_session_endpoint: endpoint }: IssuerMetadata): string | undefined {
     if (endpoint === undefined) return undefined;
     const url = new URL(endpoint);

@@ -20,7 +20,7 @@ a { color: #0b57d0; }
 
 const styleHash = createHash('sha256').update(STYLE).digest('base64');
 
-/** Loads nothing, runs no script, and submits its form only to this origin. */
+/** The content security policy of these pages: a page loads nothing, runs no script, and submits its form only to this origin. */
 const connectPolicy = [
   "default-src 'none'",
   `style-src 'sha256-${styleHash}'`,
@@ -59,7 +59,7 @@ function consentPage({ ticket, server, resource, scope }: ConsentPreview, ticket
   );
 }
 
-/** Used instead of a redirect, which browsers would check against `form-action`. */
+/** A page that leads to the address. It replaces a redirect, which browsers would check against `form-action`. */
 function onwardPage(address: string): string {
   return page(
     'One moment',
@@ -101,7 +101,7 @@ function page(title: string, body: Html, head = new Html('')): string {
     </html>`.text;
 }
 
-/** Replaces control characters and direction marks, which could make one name look like another. */
+/** The text without control characters and direction marks, which could make one name look like another. */
 function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\ufffd');
 }

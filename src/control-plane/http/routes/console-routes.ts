@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ControlPlaneFault } from '../../common/control-plane-fault.js';
 
-/** Beside the program's compiled modules. */
+/** The directory of the console's files, beside the program's compiled modules. */
 export const CONSOLE_DIRECTORY = fileURLToPath(new URL('../../../ui', import.meta.url));
 
 type ContentEncoding = 'br' | 'gzip' | 'identity';
@@ -36,7 +36,7 @@ export class ConsoleFiles {
     this.#files = files;
   }
 
-  /** Empty if the console was not built. */
+  /** Reads the files. There are none if the console was not built. */
   static read(directory: string): ConsoleFiles {
     const files = new Map<string, ConsoleFile>();
     const names = existsSync(directory) ? readdirSync(directory, { recursive: true, encoding: 'utf8' }) : [];
@@ -59,7 +59,7 @@ function readFile(path: string, contentType: string): ConsoleFile {
   return { contentType, isHashed: HASHED_NAME.test(path), contents: { ...compressed, identity: readFileSync(path) } };
 }
 
-/** Nothing from other origins, nothing inline, no text turned into markup. */
+/** The console's content security policy: nothing from other origins, nothing inline, no text turned into markup. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",

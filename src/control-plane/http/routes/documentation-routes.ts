@@ -70,7 +70,7 @@ function article(id: string, title: string, text: Html, members: unknown): Html 
   </article> `;
 }
 
-/** A reference becomes a link, an object a list of its members, anything else text. */
+/** Any part of the document as HTML: a reference becomes a link, an object a list of its members, anything else text. */
 function render(part: unknown): Html {
   if (Array.isArray(part)) {
     const separator = part.some(isObject) ? '' : ' | ';
