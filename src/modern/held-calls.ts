@@ -124,7 +124,8 @@ export class HeldCalls {
       if (!call.isHeldAt(address)) this.#fail(exchange, message);
       else if (answers === undefined)
         answerError(exchange, idSpanOf(exchange, message), rpcErrors.inputResponsesInvalid);
-      else if (!exchange.isAborted) call.continueWith({ exchange, message }, answers);
+      else if (exchange.isAborted) exchange.reset();
+      else call.continueWith({ exchange, message }, answers);
     });
   }
 

@@ -339,7 +339,7 @@ export class Relay {
   #answerWhen(removed: Promise<void>, exchange: Exchange): void {
     let isDue = true;
     const answer = (): void => {
-      if (isDue && !exchange.isAborted) exchange.respond(200, '', '');
+      if (isDue) exchange.respond(200, '', '');
       isDue = false;
     };
     const deadline = this.#context.deadlines.after(limits.peerAnswerMsMax, answer);

@@ -245,12 +245,15 @@ t.test('invalid answers use nothing up, and questions without an answer are aske
   }
   const gone = new RecordedExchange({ body: retryOf(3, round.requestState, { 1: {} }) });
   gone.isAborted = true;
+  const endings: string[] = [];
+  gone.onDone = (_status, _bytes, ending) => endings.push(ending);
   scene.calls.tryContinue(
     { subject: 'alice', virtualHost },
     gone,
     readClientMessage(gone.request.body) as ClientMessage,
   );
   t.equal(scene.passed.length, 0, 'a caller that is gone has not answered');
+  t.same(endings, ['unheard'], 'its request is over');
 
   const partial = scene.retry(retryOf(4, round.requestState, { 2: { action: 'cancel' }, other: {} }));
   await until(() => partial?.outcome === 'responded', 'the next round');

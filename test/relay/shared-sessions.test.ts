@@ -382,3 +382,16 @@ t.test('a question asked at one machine is settled there when the client answers
   );
   t.notOk(asking.written.includes('notifications/cancelled'), 'and the client is not told that it need not answer');
 });
+
+t.test('a DELETE whose caller has gone before its answer is over with the answer, too', async (t) => {
+  const machines = new Machines();
+  const one = await machines.begun(t);
+  const deletion = one.scene.request({ method: 'DELETE' });
+  t.equal(deletion.outcome, 'none');
+  deletion.isForgiving = true;
+  const endings: string[] = [];
+  deletion.onDone = (_status, _bytes, ending) => endings.push(ending);
+  deletion.abort();
+  await until(() => endings.length > 0, 'the end of the request');
+  t.same(endings, ['unheard']);
+});

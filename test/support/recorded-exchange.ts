@@ -113,7 +113,7 @@ export class RecordedExchange extends Exchange {
   }
 
   reset(): void {
-    if (this.isAborted) return;
+    if (this.isAborted) return this.tellDone(0, 0, 'unheard');
     const status = this.outcome === 'none' ? 0 : 200;
     if (this.outcome !== 'none') this.#move('streaming', 'cut');
     this.outcome = 'cut';
