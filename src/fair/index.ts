@@ -16,6 +16,7 @@ export { ListNode } from './list-node.js';
 export { LoadShedder, SESSION_BYTES_EACH } from './load-shedder.js';
 export { OverloadWatch, ProcessGauges } from './overload-watch.js';
 export { Overload } from './overload.js';
+export { heapMemory, residentBytes } from './process-memory.js';
 export { Quota } from './quota.js';
 export {
   type Account,

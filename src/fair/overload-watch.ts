@@ -4,6 +4,7 @@ import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { readFileSync } from 'node:fs';
 import { type Overload, type OverloadSample, overloadBounds } from './overload.js';
+import { heapMemory, residentBytes } from './process-memory.js';
 
 /** Of this thread: nanoseconds on a processor, nanoseconds of waiting for one, number of time slices. */
 const SCHEDSTAT = '/proc/thread-self/schedstat';
@@ -142,7 +143,7 @@ export class ProcessGauges implements OverloadGauges {
 
   /** @param counted `managed` ignores freed memory that the C library keeps, and, in a worker, its HTTP server's. */
   constructor(counted: 'resident' | 'managed' = 'resident') {
-    if (counted === 'managed') this.#nativeBytes = Math.max(0, process.memoryUsage.rss() - managedBytes());
+    if (counted === 'managed') this.#nativeBytes = Math.max(0, residentBytes() - managedBytes());
     this.#witness.register({}, undefined);
   }
 
@@ -155,7 +156,7 @@ export class ProcessGauges implements OverloadGauges {
   }
 
   residentBytes(): number {
-    const bytes = process.memoryUsage.rss();
+    const bytes = residentBytes();
     return this.#nativeBytes === undefined ? bytes : Math.min(bytes, this.#nativeBytes + managedBytes());
   }
 
@@ -180,7 +181,7 @@ export class ProcessGauges implements OverloadGauges {
 }
 
 function managedBytes(): number {
-  const { heapTotal, external } = process.memoryUsage();
+  const { heapTotal, external } = heapMemory();
   return heapTotal + external;
 }
 

@@ -1,4 +1,5 @@
 // All figures of one worker. The hot ones are plain additions; the others are read when the primary asks for a report.
+import { heapMemory, residentBytes } from '../fair/index.js';
 import {
   OTHER_LABEL,
   type Histogram,
@@ -87,9 +88,9 @@ function byLabel(name: Series['name'], values: Readonly<Record<string, number>>)
 }
 
 function processSeries(worker: string): Series[] {
-  const { rss, heapUsed, external } = process.memoryUsage();
+  const { heapUsed, external } = heapMemory();
   const { user, system } = process.cpuUsage();
-  const memory = { resident: rss, heap: heapUsed, external };
+  const memory = { resident: residentBytes(), heap: heapUsed, external };
   const name = 'switchyard_memory_bytes';
   return [
     ...Object.entries(memory).map(([kind, value]) => ({ name, labels: [worker, kind], value }) as const),

@@ -1,5 +1,6 @@
 // Answers the admin listener's questions to this worker, in JSON of bounded size. Session ids and subjects appear only as hashes. Cold
 // path.
+import { heapMemory, residentBytes } from '../fair/index.js';
 import type { ViewQuestion } from '../process/index.js';
 import type { RecentRequest, RecentRequests } from '../observation/index.js';
 import type { Relay } from '../relay/index.js';
@@ -73,12 +74,12 @@ export class WorkerViews {
 
   #workerView(): object {
     const { relay, figures, logger } = this.#sources;
-    const { rss, heapUsed, external } = process.memoryUsage();
+    const { heapUsed, external } = heapMemory();
     return {
       version: PROGRAM_VERSION,
       ...{ uptimeS: Math.round(process.uptime()), logLevel: logger.level, sessions: relay.sessionCount },
       ...(figures && { requestsInFlight: figures.requestsInFlight, streams: figures.streams }),
-      memory: { rssBytes: rss, heapUsedBytes: heapUsed, externalBytes: external },
+      memory: { rssBytes: residentBytes(), heapUsedBytes: heapUsed, externalBytes: external },
     };
   }
 
