@@ -43,7 +43,7 @@ import { exitStatus } from './shared/index.js';
 import { workerBounds } from './primary/index.js';
 
 interface Command extends CommandDeclaration {
-  /** Throws OptionFaults with every fault. */
+  /** Makes the command's request from its words. Throws OptionFaults with every fault. */
   readonly read: (words: CommandWords) => object;
   /** Resolves with the program's exit status. Can throw OptionFaults as well. */
   readonly run: (words: CommandWords) => Promise<number>;
@@ -64,7 +64,7 @@ function command<Options extends Schema, const Names extends readonly string[] =
   return { ...row, read, run: async (words) => run(read(words), words) };
 }
 
-/** Makes commands of one kind: those that have these options beside their own, and are performed in the same way. */
+/** Makes commands of one kind: all have these options beside their own, and are run in the same way. */
 function kind<Others extends Schema, Does>(
   others: Others,
   run: (request: ValuesOf<Others>, perform: (way: Does) => Promise<CommandResult>) => Promise<number>,
@@ -88,7 +88,7 @@ function kind<Others extends Schema, Does>(
   };
 }
 
-/** They send requests to a running control plane. */
+/** The kind of commands that send requests to a running control plane. */
 const asking = kind(
   controlPlaneClientOptions,
   async (request, perform: (way: CommandContext) => Promise<CommandResult>) => {
@@ -96,17 +96,17 @@ const asking = kind(
   },
 );
 
-/** They read from a running dataplane's admin listener. */
+/** The kind of commands that read from a running dataplane's admin listener. */
 const watching = kind(adminClientOptions, async (request, perform: (way: AdminContext) => Promise<CommandResult>) => {
   return (await import('./cli/admin-commands.js')).runAdminCommand(request, perform);
 });
 
-/** They ask no other program. */
+/** The kind of commands that ask no other program. */
 const printing = kind({ isJson }, async (request, perform: (way: undefined) => Promise<CommandResult>) => {
   return (await import('./cli/command-result.js')).printResult(request.isJson, async () => perform(undefined));
 });
 
-/** As `printing`, for a person alone: never as JSON. */
+/** The kind of commands that ask no other program, and never print JSON, because only people read what they print. */
 const telling = kind({}, async (_request, perform: (way: undefined) => Promise<CommandResult>) => {
   return (await import('./cli/command-result.js')).printResult(false, async () => perform(undefined));
 });
@@ -148,7 +148,7 @@ export const commands = {
       expiresInMs: option(
         'expires-in <duration>',
         'how long the token is valid',
-        // Anything longer is taken for a typing error.
+        // A longer time is taken for a typing error.
         duration({ minMs: 1_000, maxMs: 10 * 365 * 24 * 3_600_000 }),
         '1h',
       ),
@@ -355,7 +355,7 @@ export const commands = {
       intervalMs: option(
         'interval <duration>',
         'time between two measurements, and refresh interval on a terminal',
-        // At least two gatherings apart: figures are gathered at most once per `metricGatheringAgeMsMax`.
+        // The interval covers at least two gatherings: figures are gathered at most once per `metricGatheringAgeMsMax`.
         duration({ minMs: 2 * workerBounds.metricGatheringAgeMsMax, maxMs: 3_600_000 }),
         '2s',
       ),

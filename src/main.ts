@@ -5,7 +5,7 @@ import { readCommandLine, OptionFaults } from './config/index.js';
 import { exitStatus, flushLog } from './shared/index.js';
 
 async function main(args: readonly string[]): Promise<number> {
-  // Called by a shell's completion; the words need not form a valid command line yet.
+  // A shell's completion calls the program; the words need not form a valid command line yet.
   if (args[0] === 'complete' && args[1] === '--') {
     const { printCompletions } = await import('./cli/completion.js');
     printCompletions(args.slice(2), commands);

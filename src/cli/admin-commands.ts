@@ -36,7 +36,7 @@ export class AdminConnection {
     return this.#exchange(path, { method: 'GET' });
   }
 
-  /** As `get`; `undefined` for a 404. */
+  /** The response's JSON, as in `get`; `undefined` for a 404. */
   async find(path: string): Promise<unknown> {
     try {
       return await this.get(path);
@@ -69,7 +69,7 @@ export class AdminConnection {
   }
 }
 
-/** Without this, /metrics would answer in Prometheus's text format. */
+/** Asks for JSON: without this, /metrics would answer in Prometheus's text format. */
 const ACCEPT = { accept: 'application/json' };
 
 export interface AdminContext {
@@ -147,7 +147,7 @@ async function allSessions(subject: string | undefined, admin: Pick<AdminConnect
 }
 
 const SESSION_HASH = /^[\da-f]{12}$/;
-/** As workers mint them for sessions. */
+/** A session's id in the form in which workers mint them. */
 const SESSION_ID = /^[\w-]{35}$/;
 
 const UNKNOWN_ID =
@@ -168,7 +168,7 @@ async function explainId(id: string, context: AdminContext): Promise<CommandResu
   throw new CliFault(exitStatus.notFound, UNKNOWN_ID + silent);
 }
 
-/** @returns what is known of the id, or else a text with the workers that did not answer. */
+/** Looks an id up. @returns what is known of it, or else a text with the workers that did not answer. */
 type LookUp = (id: string, context: AdminContext) => Promise<CommandResult | string>;
 
 const explainRequest: LookUp = async (id, { admin }) => {

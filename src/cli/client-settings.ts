@@ -17,8 +17,8 @@ export const SERVER_MAP_PATHS = [
 const namedAs = (name: string) => (value: unknown) => ({ [name]: value });
 
 /**
- * Members of servers. `read` returns them under the names of `serverShape` in mcp-file.ts. Objects under one name are merged; texts have
- * to be equal; `null` and `''` count as absent.
+ * Members of servers. `read` returns them under the names of `serverShape` in mcp-file.ts. Values under one name are merged if they are
+ * objects, and must be equal if they are texts; `null` and `''` count as absent.
  */
 export const SERVER_MEMBERS: readonly { member: string; clients: string; read: (value: unknown) => Members }[] = [
   { member: 'url', clients: 'most', read: namedAs('url') },
@@ -54,11 +54,11 @@ export const SERVER_MEMBERS: readonly { member: string; clients: string; read: (
 export interface SettingsServer {
   readonly name: string;
   readonly place: string;
-  /** Under the names of `serverShape` in mcp-file.ts; `undefined` if the server is not an object. */
+  /** The server's members under the names of `serverShape` in mcp-file.ts; `undefined` if the server is not an object. */
   readonly members: Members | undefined;
 }
 
-/** @returns `undefined` if the file has none of the places. */
+/** The servers in a file of settings. @returns `undefined` if the file has none of the places. */
 export function serversIn(settings: unknown): readonly SettingsServer[] | undefined {
   const places = SERVER_MAP_PATHS.flatMap(({ path }) => placesAt(path.split('.'), settings));
   if (places.length === 0) return undefined;
@@ -129,7 +129,7 @@ function commandOf(value: unknown): Members {
   return path === undefined ? { command: value } : { command: path, args, env };
 }
 
-/** For each header, its variable in words. What is no variable's name may be a secret, and is not repeated. */
+/** For each header, a text that names its variable. A value that cannot be a variable's name may be a secret, and is not repeated. */
 function variablesOf(names: unknown, before = ''): Members {
   const isName = (name: unknown): name is string => typeof name === 'string' && /^[A-Z][A-Z_]*$/.test(name);
   const words = Object.entries(membersOf(names) ?? {}).map(([header, name]) => [

@@ -21,24 +21,24 @@ export function textTable(
   return lines.map((line) => `${cut(line.trimEnd(), columnsMax)}\n`).join('');
 }
 
-/** One line for each entry with a value. */
+/** One line for each entry that has a value. */
 export function textLines(entries: readonly (readonly [name: string, value: string | undefined])[]): string {
   const known = entries.filter((entry): entry is readonly [string, string] => entry[1] !== undefined);
   const width = Math.max(...known.map(([name]) => name.length));
   return known.map(([name, value]) => `${name.padEnd(width)}  ${printable(value)}`.trimEnd() + '\n').join('');
 }
 
-/** One line without control characters. */
+/** The text as one line without control characters. */
 export function printable(text: string): string {
   return text.replaceAll(/\s+/g, ' ').replaceAll(/[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Surrogate}]/gu, '\u{FFFD}');
 }
 
-/** @param thing a noun that takes an s in the plural. */
+/** The count with its noun. @param thing a noun that takes an s in the plural. */
 export function countInWords(count: number, thing: string): string {
   return `${count} ${thing}${count === 1 ? '' : 's'}`;
 }
 
-/** `padEnd` would count UTF-16 units. */
+/** Pads a cell by what a reader sees: `padEnd` would count UTF-16 units. */
 function padded(cell: string, width: number): string {
   return cell + ' '.repeat(Math.max(0, width - [...cell].length));
 }
@@ -63,9 +63,9 @@ export class CliFault extends Error {
 }
 
 export interface CommandResult {
-  /** Printed with `--json`; `undefined`: nothing. */
+  /** What is printed with `--json`; `undefined` for nothing. */
   readonly answer: unknown;
-  /** Printed without `--json`. A Buffer is written unchanged. */
+  /** What is printed without `--json`. A Buffer is written unchanged. */
   readonly text: string | Buffer;
   readonly exitStatus?: number;
 }
@@ -96,7 +96,7 @@ export function escapeUnprintableJson(text: string): string {
   );
 }
 
-/** Resolves once the text is written, since the program ends then. */
+/** Prints the text. Resolves once it is written, because the program ends then. */
 export function print(stream: NodeJS.WriteStream, text: string | Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
     stream.write(text, (error) => (error ? reject(error) : resolve()));
@@ -123,7 +123,7 @@ export function exitStatusOf(status: number): CliExitStatus {
       return exitStatus.notAllowed;
     case 404:
       return exitStatus.notFound;
-    // Another writer changed it first.
+    // Status 412: another writer has changed the resource first.
     case 412:
     case 429:
     case 503:

@@ -17,9 +17,9 @@ export function printCompletionScript(shell: string): void {
   tab.setup(PROGRAM, PROGRAM, shell);
 }
 
-/** Thrown where the shell should offer files. */
+/** Thrown by a completion for which the shell should offer files. */
 class OfferFiles extends Error {}
-/** Tells the script to offer files, which the library always tells it not to. */
+/** Tells the shell's script to offer files; the library itself always tells it not to. */
 const FILES_DIRECTIVE = ':0\n';
 
 /** Prints completions for the last word. @param words after the program's name. */
@@ -43,7 +43,7 @@ export function printCompletions(
 function declare(command: Command, { options, operands = [] }: CommandDeclaration): void {
   for (const option of optionsOf(options)) {
     const { name, meaning, parse } = option;
-    // It takes no following word as its value.
+    // Such an option does not take the word after it as its value.
     if (isValueOptional(option)) command.option(name, meaning);
     else command.option(name, meaning, (complete) => offer(complete, choicesOf(parse)));
   }

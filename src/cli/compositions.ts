@@ -33,7 +33,7 @@ export function withTools(servers: unknown, wanted: readonly NamedTools[]): Read
   return [...kept, ...added.map(({ name, tools }) => ({ name, tools }))];
 }
 
-/** As the registry does. */
+/** Whether two names are of one server, by the rule of the registry. */
 function isSame(name: string, other: unknown): boolean {
   return typeof other === 'string' && name.toLowerCase() === other.toLowerCase();
 }
@@ -49,7 +49,7 @@ interface NewComposition {
   readonly isForced: boolean;
 }
 
-/** `change` has only the members that change. */
+/** A change of a composition: `change` has only the members that change. */
 interface CompositionChange extends CompositionName {
   readonly change: object & { readonly servers?: readonly NamedTools[] | undefined };
   readonly isForced: boolean;

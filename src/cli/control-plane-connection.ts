@@ -11,7 +11,7 @@ import { callerView, type Columns } from './views.js';
 
 type Claims = Readonly<Record<string, unknown>>;
 
-/** It repeats nothing of the token. */
+/** What to do about the refused token. The text repeats nothing of the token. */
 export function tokenAdvice(token: string, nowMs: number): string {
   const claims = claimsOf(token);
   if (claims === undefined) return 'it is not a JWT; set SWITCHYARD_TOKEN to one, as minted by `switchyard token`';
@@ -44,19 +44,19 @@ function objectIn(part: string): Claims | undefined {
   }
 }
 
-/** Long, because probes take their time. */
+/** Time for an answer to a command: long, because a probe takes its time. */
 const COMMAND_ANSWER_MS_MAX = 120_000;
 
 type RequestMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 interface ControlPlaneResponse {
   readonly answer: unknown;
-  /** The `link` and `etag` headers; `''` if absent. */
+  /** The response's `link` and `etag` headers; `''` if absent. */
   readonly link: string;
   readonly tag: string;
 }
 
-/** How often a command that is refused for its rate (429) waits, and how long at most. */
+/** How often a command that is refused because of its rate (429) waits, and how long at most each time. */
 const RATE_WAITS_MAX = 10;
 const RATE_WAIT_S_MAX = 120;
 
@@ -115,7 +115,7 @@ export class ControlPlaneConnection {
   /** @param tag the version to change (`if-match`); `''` for any. */
   async #exchange(method: RequestMethod, path: string, body?: unknown, tag = ''): Promise<ControlPlaneResponse> {
     let { response, text } = await this.#fetch(method, path, body, tag);
-    // It was not carried out, so it may be sent again.
+    // A request that is refused for its rate was not carried out, so it may be sent again.
     for (let count = 0; response.status === 429 && count < RATE_WAITS_MAX; count += 1) {
       const waitS = Number(response.headers.get('retry-after') ?? NaN);
       if (!(waitS <= RATE_WAIT_S_MAX)) break;

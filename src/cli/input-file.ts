@@ -5,7 +5,7 @@ import { CliFault } from './command-result.js';
 
 export const STANDARD_INPUT = '-';
 
-/** Throws a CliFault. @param bytesMax reading stops soon after this many bytes; the caller refuses longer input. */
+/** Reads all input. Throws a CliFault. @param bytesMax reading stops soon after this many bytes; the caller refuses longer input. */
 export async function readInput(file: string, bytesMax: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -22,7 +22,7 @@ export async function readInput(file: string, bytesMax: number): Promise<Buffer>
   return Buffer.concat(chunks);
 }
 
-/** For messages to people. */
+/** What messages to people call the input. */
 export function inputName(file: string): string {
   return file === STANDARD_INPUT ? 'standard input' : file;
 }

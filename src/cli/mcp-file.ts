@@ -40,12 +40,12 @@ const MCP_REMOTE = /^(?:.*[\\/])?mcp-remote(?:@.*)?$/;
 /** A word that may precede `mcp-remote`: a program that starts another one, or an option of it. */
 const LAUNCHER =
   /^(?:.*[\\/])?(?:npx|pnpx|bunx|bun|pnpm|yarn|npm|cmd)(?:\.cmd|\.exe)?$|^(?:-.*|\/c|exec|dlx|x|mcp-remote@?.*)$/i;
-/** Options that only mcp-remote needs. */
+/** Options of mcp-remote that are of no use without it. */
 const NEEDLESS = /^(?:header|transport|allow-http|host|callback-path|auth-timeout|debug|silent)$/;
 
 /**
- * @returns what mcp-remote connects to; `undefined` for another command. `lost` has the options that get lost when the URL is used
- *   directly.
+ * @returns what mcp-remote connects to; `undefined` for another command. `lost` has the options that have no effect when the URL is used
+ * directly.
  */
 function bridgedUrl({ command, args = [] }: StdioServer) {
   const words = [command, ...args];
@@ -68,19 +68,18 @@ function bridgedUrl({ command, args = [] }: StdioServer) {
   };
 }
 
-/** A secret that somebody has to set. */
 export interface NeededSecret {
   readonly secret: string;
   readonly header: string;
   readonly origin: string;
-  /** Its value in words, if the file has no value for the header. */
+  /** The value in words, if the file has none for the header. */
   readonly value?: string;
 }
 
-/** `notes` are for people. */
+/** A server in a client's file. `notes` are for people. */
 export type ServerInFile = { readonly name: string; readonly notes: readonly string[] } & (
   | { readonly kind: 'remote'; readonly body: object; readonly secrets: readonly NeededSecret[] }
-  /** `url` is where the bridge will be. */
+  /** A stdio server needs a bridge. `url` is where the bridge will be. */
   | { readonly kind: 'stdio'; readonly command: string; readonly url: string }
   | { readonly kind: 'refused' }
 );
@@ -89,7 +88,7 @@ export interface ImportOptions {
   /** Where the values of headers will be kept. */
   readonly secretsIn: 'store' | 'files';
   readonly bridge: 'supergateway' | 'mcp-proxy';
-  /** Port of the first bridge; the others count up. */
+  /** Port of the first bridge. Each further bridge has the next one. */
   readonly bridgePort: number;
 }
 
@@ -109,7 +108,7 @@ const serverShape = z.object({
 });
 type NormalizedServer = z.infer<typeof serverShape>;
 
-/** Rejects with a CliFault. */
+/** The servers in a client's file. Rejects with a CliFault. */
 export async function readMcpFile(text: string, options: ImportOptions): Promise<readonly ServerInFile[]> {
   const settings = await readSettings(text);
   if (settings.fault !== undefined) {
@@ -152,7 +151,7 @@ function serverInFile(
   if (command === undefined) return remoteOf(name, server, options, taken, notes);
   const bridged = bridgedUrl({ ...server, command });
   if (bridged !== undefined) {
-    // Other words may be values with a dash by mistake, and are not repeated.
+    // A word of another form may be a value that begins with a dash by mistake, and is not repeated.
     const lost = bridged.lost.map((option) => (/^[a-z-]+\d?$/.test(option) ? `--${option}` : 'other options'));
     notes.push(...lost.map((option) => `without mcp-remote's ${option}`));
     return remoteOf(name, { ...server, ...bridged }, options, taken, notes);
@@ -162,7 +161,7 @@ function serverInFile(
   return { kind: 'stdio', name, notes, url, command: bridgeCommand({ ...server, command }, options.bridge, port) };
 }
 
-/** Clients spell transports in many ways. Without one, they try both, and most URLs of SSE end with `/sse`. */
+/** The server's transport. Clients spell it in many ways. If a file names none, clients try both, and most URLs of SSE end with `/sse`. */
 function transportOf(url: string, type = 'remote'): 'STREAMABLEHTTP' | 'SSE' | undefined {
   if (type === 'remote') return /\/sse\/?$/.test(new URL(url).pathname) ? 'SSE' : 'STREAMABLEHTTP';
   if (/^(?:streamable[-_]?)?http$/i.test(type)) return 'STREAMABLEHTTP';
@@ -185,7 +184,7 @@ function remoteOf(
   const secrets: NeededSecret[] = [];
   const references: [string, object][] = [];
   for (const [header, value] of Object.entries({ ...headers, ...elsewhere })) {
-    // As `switchyard servers export` writes it: `${secret:name}`.
+    // A placeholder as `switchyard servers export` writes it: `${secret:name}`.
     const known = readSecretLocation(/^\$\{(.*)\}$/.exec(value)?.[1] ?? '');
     const secret = known === undefined ? freshName(`${name}-${header}`, taken) : '';
     const words = elsewhere[header] === undefined ? {} : { value };
@@ -197,7 +196,7 @@ function remoteOf(
   return { kind: 'remote', name, notes, secrets, body: { ...body, enabled: disabled === true ? false : enabled } };
 }
 
-/** URLs are stored and shown, so none may contain a secret. */
+/** What is wrong with a URL. URLs are stored and shown, so none may contain a secret. */
 function urlFault(text: string): string | undefined {
   if (text === '') return 'has neither a url nor a command: add the URL where it is reached';
   if (/[{}]|\$[A-Z_]/.test(text)) return 'has a placeholder in its URL: write the URL itself';
@@ -211,7 +210,7 @@ function urlFault(text: string): string | undefined {
 }
 
 const SECRET_KEY = /key|token|secret|passw|auth|credential|signature|\bsig\b|\bcode\b/i;
-/** A long text with letters and digits, unlike a word. */
+/** Whether a text looks like a secret: it is long, and has letters and digits. */
 const LIKE_A_SECRET = /^(?=.*\d)(?=.*[A-Za-z])[\w.~+/=-]{20,}$/;
 
 function freshName(text: string, taken: Set<string>): string {

@@ -89,7 +89,7 @@ async function readValue(input: SecretInput): Promise<string> {
   let bytes = 0;
   for await (const piece of input) {
     bytes += piece.length;
-    // And a line break.
+    // Two bytes more, because a line break at the end is removed.
     if (bytes > limits.secretBytesMax + 2) return refuse(`the secret is longer than ${limits.secretBytesMax} bytes`);
     pieces.push(piece);
   }

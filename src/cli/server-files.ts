@@ -13,7 +13,7 @@ type ServersConnection = Pick<ControlPlaneConnection, 'request' | 'list'>;
 interface Imported {
   readonly name: string;
   readonly outcome: 'registered' | 'registered already' | 'refused' | 'to be registered' | 'to be bridged';
-  /** `active` or `inactive`. */
+  /** The server's status: `active` or `inactive`. */
   readonly status?: string;
   readonly why?: string;
   readonly command?: string;
@@ -22,10 +22,10 @@ interface Imported {
 }
 
 export interface Import {
-  /** `-` for standard input. */
+  /** The file to read; `-` for standard input. */
   readonly file: string;
   readonly way: ImportOptions;
-  /** Only shows what would be done, without the control plane. */
+  /** Whether the command only shows what it would do, without the control plane. */
   readonly isTrial: boolean;
 }
 
@@ -48,7 +48,7 @@ export async function importServers(
         ? { ...withNotes(server), outcome: 'registered already', secrets: server.secrets }
         : await register(server, isTrial, connection);
     const lines = outcomeTable(result, longestName, columns);
-    // At once, so that an interrupted import has said what it did.
+    // Each line is printed at once, so that an interrupted import has said what it did.
     await print(results.length === 0 ? lines : lines.slice(lines.indexOf('\n') + 1));
     results.push(result);
   }
@@ -60,7 +60,7 @@ export async function importServers(
   };
 }
 
-/** Whether the registry has the server just as the file. */
+/** Whether the registry has the server exactly as the file has it. */
 function isRegistered(body: object, known: Readonly<Record<string, unknown>> | undefined): boolean {
   if (known === undefined) return false;
   return Object.entries(body).every(([name, value]) => value === undefined || isDeepStrictEqual(value, known[name]));
@@ -77,7 +77,7 @@ async function register(server: ServerInFile, isTrial: boolean, connection: Serv
     const { status } = z.object({ status: z.string() }).catch({ status: '' }).parse(answer);
     return { ...known, outcome: 'registered', status, secrets };
   } catch (error) {
-    // The others may still be accepted.
+    // The control plane may still accept the other servers.
     if (!(error instanceof CliFault) || error.exitStatus !== exitStatus.refused) throw error;
     return { name: server.name, outcome: 'refused', why: error.message };
   }
@@ -93,7 +93,7 @@ function outcomeTable({ name, outcome, status, why }: Imported, longestName: str
   return textTable(['NAME', 'OUTCOME', 'DETAIL'], [row], columns, [longestName, 'registered already']);
 }
 
-/** What people still have to do. */
+/** A text that says what people still have to do. */
 function adviceText(results: readonly Imported[], { secretsIn }: ImportOptions): string {
   if (results.length === 0) return 'The file has no servers.\n';
   const secrets = results.flatMap((result) => (result.outcome === 'refused' ? [] : (result.secrets ?? [])));
@@ -137,7 +137,7 @@ const exportedShape = z.looseObject({
 });
 const headersShape = z.record(z.string(), z.union([z.object({ file: z.string() }), z.object({ secret: z.string() })]));
 
-/** In the form that `import` and clients read; in place of secrets there are placeholders. */
+/** Writes the servers in the form that `import` and clients read, with placeholders instead of secrets. */
 export async function exportServers(
   _action: object,
   { connection }: { readonly connection: ServersConnection },

@@ -20,7 +20,7 @@ interface Addition {
   readonly properties: Partial<ServerProperties>;
 }
 
-/** `change` has only the members that change. */
+/** A change of a server: `change` has only the members that change. */
 interface ServerChange extends ServerName {
   readonly change: object;
 }
@@ -76,7 +76,7 @@ export async function remove({ server }: ServerName, { connection }: CommandCont
 
 export async function refresh({ server }: ServerName, { connection }: CommandContext): Promise<CommandResult> {
   const answer = await connection.request('POST', pathOf('servers', server, 'refresh')).catch((error: unknown) => {
-    // It is refused only while another refresh is running.
+    // The only reason for a refusal is that another refresh is running.
     if (!(error instanceof CliFault) || error.exitStatus !== exitStatus.refused) throw error;
     throw new CliFault(exitStatus.tryAgain, error.message, error);
   });

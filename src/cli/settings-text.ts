@@ -4,14 +4,14 @@ import { parse, printParseErrorCode, visit, type ParseError, type ParseOptions }
 
 type Language = 'JSON' | 'TOML' | 'YAML';
 
-/** Loads the packages for TOML and YAML only when needed. */
+/** Reads settings in any of the languages. The packages for TOML and YAML are loaded only when needed. */
 export async function readSettings(text: string): Promise<ParsedJson & { readonly language: Language }> {
   const language = languageOf(text);
   const read = { JSON: readJsonWithComments, TOML: readToml, YAML: readYaml }[language];
   return { ...(await read(text.replace(/^\uFEFF/, ''))), language };
 }
 
-/** By the first line that is neither empty nor a comment: standard input has no name, and a file's may be wrong. */
+/** The language, judged by the first line that is neither empty nor a comment: standard input has no name, and a file's may be wrong. */
 function languageOf(text: string): Language {
   const line = /^[^\S\r\n\u2028\u2029]*[^\s#].{0,1000}/m.exec(text)?.[0] ?? '{';
   if (/^\s*(?:\[\[?[^[\]{},]+\]\]?\s*(?:#.*)?$|(?:[\w.-]|"[^"]*"|'[^']*')+\s*=)/.test(line)) return 'TOML';
@@ -58,15 +58,15 @@ async function readYaml(text: string): Promise<ParsedJson> {
   }
 }
 
-/** Both packages may quote the text after a colon or on further lines. */
+/** A fault at a place. Both packages may quote the text after a colon or on further lines, so the rest of their message is left out. */
 function faultAt(line: number, column: number, message: string): string {
   return `at line ${line}, column ${column}: ${message.split(/:| at line | \d|\n/)[0]}`;
 }
 
-/** @property fault for example "at line 3, column 7 a comma is missing". */
+/** A parsed value. @property fault for example "at line 3, column 7 a comma is missing". */
 export type ParsedJson = { readonly value: unknown; readonly fault?: undefined } | { readonly fault: string };
 
-/** Allows comments, and a comma after the last member. */
+/** Reads JSON in which comments are allowed, and a comma after the last member. */
 export function readJsonWithComments(text: string): ParsedJson {
   const options = { disallowComments: false, allowTrailingComma: true };
   const reading = read(text, options);
@@ -79,7 +79,7 @@ export function readJsonWithComments(text: string): ParsedJson {
   return fault === undefined ? reading : { fault };
 }
 
-/** `undefined` if this parser finds no fault. */
+/** What is wrong with the text as JSON; `undefined` if this parser finds no fault. */
 export function faultOfJson(text: string): string | undefined {
   return read(text, { disallowComments: true, allowTrailingComma: false }).fault;
 }

@@ -11,7 +11,7 @@ import {
 } from '../store/index.js';
 import { CliFault, type CommandResult, printable } from './command-result.js';
 
-/** @param mayCreate whether a missing embedded store is created. Rejects with a CliFault. */
+/** Opens the store for a command. @param mayCreate whether a missing embedded store is created. Rejects with a CliFault. */
 export async function withStore(
   options: StoreOptions,
   mayCreate: boolean,
@@ -64,7 +64,7 @@ function beginningOf(text: string): string {
 
 // `switchyard store copy`: a backup of an embedded store.
 
-/** @param from and `directory` are paths of directories. Rejects with a CliFault. */
+/** Copies an embedded store. @param from and `directory` are paths of directories. Rejects with a CliFault. */
 export async function copyStore({
   from,
   directory: to,

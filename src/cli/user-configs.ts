@@ -23,7 +23,7 @@ import { faultOfJson } from './settings-text.js';
 
 // The summary of a user config for the audit list. It has only the origins of URLs, because a path or query may be a secret.
 
-/** @param value may be no user config. */
+/** The summary of a value. @param value need not be a valid user config. */
 function configSummary(value: Buffer): object {
   const hosts = membersOf(membersOf(parsed(value))['virtual_hosts']);
   const virtualHosts = Object.entries(hosts).map(([id, host]) => {
@@ -62,7 +62,7 @@ interface SubjectArguments extends InStore {
 }
 
 interface ChangeArguments extends SubjectArguments {
-  /** The SHA-256 of the present config, or `none` if there must be none; `undefined`: no condition. */
+  /** The SHA-256 that the present config must have, or `none` if there must be none; `undefined` for no condition. */
   readonly expectedDigest: string | undefined;
 }
 
@@ -97,7 +97,7 @@ export async function get({ subject, store: options }: SubjectArguments): Promis
     const value = required(await store.read(keyOf(subject)), store, subject);
     const check = checkUserConfig(value);
     const answer = { subject, digest: digestOf(value), config: parsed(value) ?? null, ...checkAnswer(check) };
-    // A file or another program gets the bytes.
+    // A file or another program gets the bytes unchanged.
     return { answer, text: process.stdout.isTTY ? `${escapeUnprintableJson(value.toString())}\n` : value };
   });
 }
@@ -116,7 +116,7 @@ export async function put({
   }
   return withStore(options, true, async (store) => {
     const before = await readExpected(store, subject, expectedDigest);
-    // Without the control plane's virtual hosts, their clients would get 404 until it puts them back.
+    // If the control plane's virtual hosts were left out, their clients would get 404 until it puts them back.
     const published = before === undefined ? [] : await publishedIn(store, subject);
     if (published === undefined)
       throw new CliFault(
@@ -170,8 +170,8 @@ async function auditConfig(
 }
 
 /**
- * The virtual hosts that the control plane has published into the config; `undefined` if their record is damaged, and none if the Redis
- * user may not read it.
+ * The virtual hosts that the control plane has published into the config; `undefined` if their record is damaged. None if the Redis user
+ * may not read the record.
  */
 async function publishedIn(records: RecordStore, subject: string): Promise<readonly string[] | undefined> {
   try {
@@ -197,7 +197,7 @@ async function readExpected(
   );
 }
 
-/** @param value `undefined` deletes the config. */
+/** Stores or deletes the config. @param value `undefined` deletes it. */
 async function swap(
   store: RecordStore,
   subject: string,
@@ -225,7 +225,7 @@ function required(value: Buffer | undefined, store: RecordStore, subject: string
   throw new CliFault(exitStatus.notFound, `there is no user config of ${subject} in ${store.location}`);
 }
 
-/** If the text is not JSON, the error says where. */
+/** Checks a user config. If the text is not JSON, the error says where. */
 function checkInput(value: Buffer): UserConfigCheck {
   const check = checkUserConfig(value);
   const fault = isUtf8(value) && parsed(value) === undefined ? faultOfJson(value.toString()) : undefined;

@@ -44,7 +44,7 @@ const compositionShape = z.object({
 type Server = z.infer<typeof serverShape>;
 type Composition = z.infer<typeof compositionShape>;
 
-/** `undefined` if the output is not a terminal. */
+/** The terminal's width; `undefined` if the output is not a terminal. */
 export type Columns = number | undefined;
 
 export function serversView(answer: unknown, columns: Columns): string {
@@ -61,7 +61,7 @@ export function serversView(answer: unknown, columns: Columns): string {
   return textTable(['NAME', 'STATUS', 'TOOLS', 'TAGS', 'URL', 'LAST ERROR'], rows, columns);
 }
 
-/** By default, only the control plane connects to such servers. */
+/** A hint for servers on plain HTTP: by default, only the control plane connects to them. */
 const PLAIN_HTTP =
   'plain HTTP: a dataplane refuses it unless it runs with --upstream-connection-mode plain-text-or-tls';
 
@@ -151,7 +151,7 @@ function statusOf({ status, enabled }: Server): string {
   return enabled ? status : `${status}, disabled`;
 }
 
-/** As the command line takes them. */
+/** The composition's tools in the form that the command line takes. */
 function toolsOf({ servers }: Composition): string[] {
   return servers.flatMap(({ name, tools }) => tools.map((tool) => `${name}:${tool}`));
 }

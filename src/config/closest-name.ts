@@ -34,7 +34,7 @@ function wordsOf(name: string): string[] {
   return words.map((word) => (word.length > 3 ? word.replace(/(?:ed|s)$/, '') : word));
 }
 
-/** Letters that are inserted, omitted, changed or swapped; 3 stands for more than two. */
+/** The letters to insert, omit, change or swap to make one text the other; 3 stands for more than two. */
 function editDistance(one: string, other: string): number {
   if (Math.abs(one.length - other.length) > 2) return 3;
   let beforeLast: number[] = [];

@@ -65,7 +65,7 @@ export function readCommandLine<Name extends string>(
   return { ...words, faults: [...words.faults, ...unknownVariableFaults(environment, all)] };
 }
 
-/** Before anything else, because the command decides which options are valid. */
+/** Refuses an unknown command before anything else, because the command decides which options are valid. */
 function refuseUnknownCommand(args: readonly string[], commandNames: readonly string[]): void {
   const isHelp = args[0] === 'help';
   const [first, second] = isHelp ? args.slice(1) : args;
@@ -88,7 +88,7 @@ function refuseUnknownCommand(args: readonly string[], commandNames: readonly st
   throw new OptionFaults([`${fault}; its commands are ${inGroup.join(', ')}`], `See \`switchyard ${first} --help\`.`);
 }
 
-/** @param known the words that would be right in place of `last`. */
+/** The fault for an unknown command. @param known the words that would be right in place of `last`. */
 function unknownCommand(words: string, last: string, known: readonly string[]): string {
   const meant = closestName(last, known, 1);
   return `${words}: unknown command${meant === undefined ? '' : ` (did you mean ${meant}?)`}`;
@@ -98,7 +98,7 @@ function declareCommand(command: Command, { summary, options, operands = [] }: C
   command
     .description(summary)
     .usage(['[options]', ...operands.map(operandAsWritten)].join(' '))
-    // Commander would stop at the first unknown word; all are to be reported.
+    // All unknown options are to be reported, but commander would stop at the first.
     .allowUnknownOption()
     .allowExcessArguments()
     .addHelpText(
@@ -112,7 +112,7 @@ function createOption(option: Option<unknown>): CommanderOption {
   const fallback = fallbackText(option);
   const suffix = fallback === 'none' ? '' : option.isRequired ? ' (required)' : ` (default: ${fallback})`;
   const commanderOption = new CommanderOption(`--${option.name} ${option.placeholder}`, option.meaning + suffix);
-  // Commander would take the next option's name for a required value, or stop at the last word.
+  // A missing value is reported here: commander would take the next option's name as the value, or stop if there is no next word.
   commanderOption.required = false;
   commanderOption.optional = true;
   return isValueOptional(option) ? commanderOption.preset('true') : commanderOption;
@@ -132,7 +132,7 @@ function gatherWords<Name extends string>(
   for (const option of command.options) {
     const value: unknown = command.getOptionValue(option.attributeName());
     const own = environmentVariable(option.name());
-    // Images and unit files unset a variable by an empty one.
+    // An empty variable counts as unset: images and unit files unset variables in this way.
     const isSet = (variable: string): boolean => (environment[variable] ?? '') !== '';
     const variable = [own, ...(commonVariables.get(option.name()) ?? [])].find(isSet) ?? own;
     const text = environment[variable] ?? '';
@@ -151,7 +151,7 @@ function advice(meant: string | undefined): string {
   return meant === undefined ? 'remove it or correct its name' : `correct it to ${meant}, or remove it`;
 }
 
-/** Sorts the words that are no options of the command. Values of unknown options may be secrets, and are dropped. */
+/** Sorts the words that are no options of the command. The values of unknown options are dropped, because they may be secrets. */
 function sortWords(words: readonly string[]): { unknownOptions: string[]; operands: string[] } {
   const unknownOptions: string[] = [];
   const operands: string[] = [];

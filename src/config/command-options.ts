@@ -21,7 +21,7 @@ import { storeOptions } from './table/store-options.js';
 
 export const isJson = option('json [true|false]', 'print JSON', parseSwitch, 'false');
 
-/** For commands that query a running control plane. */
+/** Options of commands that query a running control plane. */
 export const controlPlaneClientOptions = {
   controlPlaneUrl: option('control-plane-url <url>', 'URL of the control plane', parseBaseUrl, 'http://127.0.0.1:4444'),
   isJson,
@@ -37,7 +37,7 @@ export const controlPlaneClientOptions = {
   ),
 };
 
-/** For commands that query a running dataplane. */
+/** Options of commands that query a running dataplane. */
 export const adminClientOptions = {
   address: option(
     'admin-address <host:port>',
@@ -50,7 +50,7 @@ export const adminClientOptions = {
 
 export const subject = option('subject <text>', "the token's subject (sub)", parseText);
 
-/** For changes of a user config in the store. */
+/** Options of commands that change a user config in the store. */
 export const userConfigChange = {
   expectedDigest: option(
     'expected-digest <digest>',
@@ -60,12 +60,12 @@ export const userConfigChange = {
   store: storeOptions,
 };
 
-/** For commands about secrets in the store. */
+/** Options of commands about secrets in the store. */
 export const secretsOptions = { keys: secretsKeyFile, store: storeOptions };
 
 export const sealingOptions = { keys: required(secretsKeyFile), store: storeOptions };
 
-/** The fault does not repeat the text, which may be the secret itself. */
+/** Adds a fault for an invalid name. The fault does not repeat the name, which may be the secret itself. */
 export function checkSecretName(reader: OptionReader, [name]: readonly string[]): void {
   if (name !== undefined && !isSecretName(name)) reader.otherFault(`<name>: must be ${SECRET_NAME_RULE}`);
 }
@@ -151,7 +151,7 @@ function checkAuth(reader: OptionReader): void {
   if (type === 'headers' && !reader.isGiven(headers)) reader.fault(headers, 'is required with --auth headers');
 }
 
-/** `null`: no credentials; `undefined`: no option is given. */
+/** The server's `auth`: `null` for no credentials; `undefined` if no option is given. */
 const authOptions = section(
   { type: authType, ...authDetails },
   {
@@ -165,7 +165,7 @@ const authOptions = section(
 );
 
 const description = option('description <text>', 'what it is for', parseText);
-/** `null`: no team. */
+/** The team: `null` for none. */
 const team = option('team <team>', 'team that it belongs to, whose editors may change it; empty for none', (text) =>
   text === '' ? null : text,
 );
@@ -222,7 +222,7 @@ function toolFault(word: string): string | undefined {
   return `${word}: is not a tool of a server; write <server>:<tool>, e.g. calculator:add`;
 }
 
-/** @param words such as `calculator:add`; a tool's name may have colons. */
+/** Tools by their servers. @param words such as `calculator:add`; a tool's name may have colons. */
 export function toolsByServer(words: readonly string[]): readonly NamedTools[] {
   const servers = new Map<string, string[]>();
   for (const word of words) {

@@ -27,7 +27,7 @@ export type { IssuerKeySource } from './table/token-options.js';
 export type { RedisLocation, RedisTls, StoreOptions } from './table/store-options.js';
 export type { ListenAddress } from './values.js';
 
-/** One file of environment variables can serve both planes. */
+/** The options of both planes, so that one file of environment variables can serve both. */
 export const planeOptions = {
   ...requestCheckOptions,
   store: storeOptions,
@@ -76,7 +76,7 @@ export const controlPlaneOptions = {
     { arrange: ({ token, roleClaims }) => ({ ...token, roleClaims }) },
   ),
   signIn: signInOptions,
-  // Registered servers may be http or https (specification 3).
+  // Registered servers may have URLs of http or https (specification 3).
   upstream: { ...planeOptions.upstream, mode: upstreamMode('plain-text-or-tls') },
   ...registryOptions,
   memoryBytes: controlPlaneMemory,
@@ -93,7 +93,7 @@ export type SignInOptions = Exclude<ValueOf<typeof signInOptions>, undefined>;
 // or started. Cold path.
 
 /**
- * Text for people. It shows no secrets, because those are in files, and the text has only the paths; but for the proxy's, left out here.
+ * The text that `--check` prints. It shows no secrets: of those in files, it has only the paths, and that of the proxy is left out.
  * @param listeners their names and addresses.
  */
 export function describeStart(

@@ -8,10 +8,10 @@ import { environmentVariable, type Option } from './option.js';
 
 const VARIABLE_PREFIX = 'SWITCHYARD_';
 
-/** Never on the command line, which every user of the machine can read. */
+/** The variable with the token. A token is never on the command line, which every user of the machine can read. */
 export const TOKEN_VARIABLE = `${VARIABLE_PREFIX}TOKEN`;
 
-/** @param options of all commands. @returns one line per fault. */
+/** Faults of unknown variables, one line each. @param options those of all commands. */
 export function unknownVariableFaults(environment: NodeJS.ProcessEnv, options: readonly Option<unknown>[]): string[] {
   const knownVariables = new Set([TOKEN_VARIABLE, ...options.map(({ name }) => environmentVariable(name))]);
   return Object.entries(environment).flatMap(([name, value = '']) => {
@@ -25,8 +25,8 @@ export function unknownVariableFaults(environment: NodeJS.ProcessEnv, options: r
 }
 
 /**
- * Kubernetes describes each service in variables, and a service may be named after the program: SWITCHYARD_SERVICE_HOST,
- * SWITCHYARD_PORT=tcp://10.0.0.1:8001, SWITCHYARD_PORT_8001_TCP_ADDR.
+ * Whether Kubernetes has set the variable to describe a service: SWITCHYARD_SERVICE_HOST, SWITCHYARD_PORT=tcp://10.0.0.1:8001,
+ * SWITCHYARD_PORT_8001_TCP_ADDR. A service may be named after the program.
  */
 function isOfService(name: string, value: string): boolean {
   if (/_SERVICE_(?:HOST|PORT(?:_\w+)?)$/.test(name)) return true;
@@ -39,14 +39,14 @@ function isOfService(name: string, value: string): boolean {
 /** glibc returns allocations of this size to the kernel when they are freed; smaller ones may stay resident for long. */
 const MEMORY_RETURNED_FROM_BYTES = 12 * KIB;
 
-/** What systemd expects of this process; `undefined` if it did not start it. */
+/** What systemd expects of this process; `undefined` if systemd did not start it. */
 export function serviceManager(environment: NodeJS.ProcessEnv = process.env): {
   readonly notifySocket: string | undefined;
-  /** Notifications must come at shorter intervals. */
+  /** The time within which systemd expects another notification; `undefined` if it expects none. */
   readonly watchdogMs: number | undefined;
 } {
   const { NOTIFY_SOCKET: socket = '', WATCHDOG_USEC: micros = '', WATCHDOG_PID: pid = '' } = environment;
-  // Those with the PID of another process are inherited from it.
+  // Variables with the PID of another process are inherited from that process.
   const isOurs = pid === '' || Number(pid) === process.pid;
   const watchdogMs = isOurs && /^[1-9]\d{0,14}$/.test(micros) ? Number(micros) / 1_000 : undefined;
   return { notifySocket: socket === '' ? undefined : socket, watchdogMs };
@@ -54,13 +54,13 @@ export function serviceManager(environment: NodeJS.ProcessEnv = process.env): {
 
 const SYSTEMD_VARIABLES: ReadonlySet<string> = new Set(['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID']);
 
-/** Without the program's own variables, and without those of systemd. */
+/** The environment for child processes: without the program's own variables, and without those of systemd. */
 export function childEnvironment(environment: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
   const isForChild = (name: string): boolean => !name.startsWith(VARIABLE_PREFIX) && !SYSTEMD_VARIABLES.has(name);
   return Object.fromEntries(Object.entries(environment).filter(([name]) => isForChild(name)));
 }
 
-/** A worker gets its options as a message. uWebSockets.js reads its header limit from the environment. */
+/** A worker's environment. Options come to it as a message, except the header limit, which uWebSockets.js reads from here. */
 export function workerEnvironment(environment: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
   return {
     MALLOC_MMAP_THRESHOLD_: String(MEMORY_RETURNED_FROM_BYTES),
@@ -69,14 +69,14 @@ export function workerEnvironment(environment: NodeJS.ProcessEnv = process.env):
   };
 }
 
-/** Who runs a command, for the audit list; behind sudo also who called it. */
+/** The name of the user who runs a command, for the audit list; with sudo, also that of the user who called it. */
 export function operatorName(environment: NodeJS.ProcessEnv = process.env): string {
   const { SUDO_USER: sudoer = '' } = environment;
   const user = `${localUser()}@${hostname()}`;
   return `${sudoer === '' ? user : `${sudoer} as ${user}`} (command line)`;
 }
 
-/** In a container, a user may have no name. */
+/** The user's name. In a container, a user may have none. */
 function localUser(): string {
   try {
     return userInfo().username;

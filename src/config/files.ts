@@ -25,10 +25,10 @@ export interface TextFile {
   readonly text: string;
 }
 
-/** The content is not at fault: another attempt may succeed. */
+/** A file that cannot be read. Its content is not at fault, so another attempt may succeed. */
 export class UnreadableFile extends InvalidValue {}
 
-/** Files in the directory are read later, when they are needed. */
+/** Checks that a directory exists. The files in it are read later, when they are needed. */
 export function parseDirectory(path: string): string {
   try {
     readdirSync(path);
@@ -40,7 +40,7 @@ export function parseDirectory(path: string): string {
   }
 }
 
-/** One key that verifies tokens, or several during a key rotation. */
+/** Reads the key that verifies tokens, or several keys during a key rotation. */
 export function readTokenPublicKey(path: string): PemFile {
   const pem = readKeyFile(path).toString('utf8');
   keysOfPem(pem);
@@ -69,7 +69,7 @@ export function readTokenSecret(path: string): TokenSecretFile {
 
 const SECRET_KEY_BYTES = 32;
 
-/** Keys that encrypt secrets, one per line: 32 bytes in base64 or hexadecimal. @returns them in base64. */
+/** Reads keys that encrypt secrets, one per line: 32 bytes in base64 or hexadecimal. @returns them in base64. */
 export function readSecretKeys(path: string): readonly string[] {
   const lines = readFile(path).toString('latin1').split(/\r?\n/);
   const words = lines.map((line) => line.trim()).filter((line) => line !== '' && !line.startsWith('#'));
@@ -94,7 +94,7 @@ export function readPassword(path: string): string {
   return password;
 }
 
-/** A certificate, optionally followed by its chain. */
+/** Reads a certificate, which its chain may follow. */
 export function readCertificates(path: string): PemFile {
   const pem = readFile(path).toString('utf8');
   const certificates = pem.match(CERTIFICATE) ?? [];
@@ -109,7 +109,7 @@ export function readTlsPrivateKey(path: string): PemFile {
   return { path, pem: readPrivateKey(path).pem };
 }
 
-/** Adds a fault if the key is not that of the first certificate. */
+/** Adds a fault if the private key does not belong to the first certificate. */
 export function checkPair(
   reader: OptionReader,
   certificate: Option<PemFile | undefined>,
@@ -125,7 +125,7 @@ function readPrivateKey(path: string): { pem: string; key: KeyObject } {
   const pem = readFile(path).toString('utf8');
   if (/ENCRYPTED/.test(pem))
     throw new InvalidValue('holds an encrypted key; remove its passphrase with `openssl pkey`');
-  // OpenSSL would silently use the first.
+  // Several keys are a fault: OpenSSL would silently use the first.
   const count = pem.match(PRIVATE_KEYS)?.length ?? 0;
   if (count > 1) throw new InvalidValue(`holds ${count} private keys; give a file with only the one to use`);
   if (count === 0 && PUBLIC_HALF.test(pem))
@@ -154,7 +154,7 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
 }
 
-/** Editors and `echo` add a newline to a file, which is not part of the secret. */
+/** Bytes of the newline at the end of a file. Editors and `echo` add one, which is not part of the secret. */
 function finalNewlineLength(bytes: Buffer): number {
   if (bytes.at(-1) !== 0x0a) return 0;
   return bytes.at(-2) === 0x0d ? 2 : 1;

@@ -6,7 +6,7 @@ import { MIB } from '../shared/index.js';
 
 export const WORKERS_MAX = 1_024;
 
-/** An idle worker uses half of it. */
+/** The least memory limit of a worker. An idle worker uses half of it. */
 export const WORKER_MEMORY_BYTES_MIN = 192 * MIB;
 
 /** The limits of the process's cgroup (version 2), or of a cgroup above it: the tightest one counts. `Infinity`: no limit. */
@@ -18,9 +18,9 @@ interface CgroupBounds {
 
 /** Where Linux exposes cgroups. */
 export interface CgroupFiles {
-  /** Lists the cgroups of the process. */
+  /** The file that lists the cgroups of the process. */
   readonly membership: string;
-  /** Has a directory for each cgroup. */
+  /** The directory that contains a directory for each cgroup. */
   readonly root: string;
 }
 
@@ -40,19 +40,19 @@ export function readCgroupBounds(files = LINUX): CgroupBounds {
   }
 }
 
-/** @param text `max`, or bytes. */
+/** The limit in bytes. @param text `max`, or a number of bytes. */
 function memoryBound(text: string): number {
   const bytes = /^\d+$/m.exec(text)?.[0];
   return bytes === undefined ? Infinity : Number(bytes);
 }
 
-/** @param text quota and period in microseconds; a quota may be `max`. */
+/** The limit in processors. @param text quota and period in microseconds; a quota may be `max`. */
 function processorBound(text: string): number {
   const [, quota, period] = /^(\d+) (\d+)$/m.exec(text) ?? [];
   return Number(quota) > 0 && Number(period) > 0 ? Number(quota) / Number(period) : Infinity;
 }
 
-/** The root cgroup has no files of limits, and others may lack a controller. */
+/** The file's text; `''` if there is no such file: the root cgroup has no limits, and others may lack a controller. */
 function textOf(path: string): string {
   try {
     return readFileSync(path, 'utf8');
@@ -61,24 +61,24 @@ function textOf(path: string): string {
   }
 }
 
-/** The rest is for the primary, the store, the kernel's buffers and other programs. */
+/** The workers' share of the machine's memory. The rest is for the primary, the store, the kernel's buffers and other programs. */
 const WORKERS_SHARE = 0.75;
 
-/** The default of each worker. */
+/** The default of the memory limit of each worker. */
 export function defaultWorkerMemoryBytes(workerCount: number, machineBytes = machineMemoryBytes()): number {
   return Math.max(WORKER_MEMORY_BYTES_MIN, Math.floor((machineBytes * WORKERS_SHARE) / workerCount));
 }
 
-/** Part of a processor counts as one; otherwise it would stay unused. */
+/** The default number of workers. A part of a processor counts as one; otherwise it would stay unused. */
 export function defaultWorkerCount(bounds = readCgroupBounds(), machineProcessors = availableParallelism()): number {
   return Math.min(machineProcessors, Math.ceil(bounds.processors), WORKERS_MAX);
 }
 
-/** libuv knows the limit of the process's own cgroup, also of version 1, but not those above it. */
+/** The memory that the program may use. libuv knows the limit of the process's own cgroup, also of version 1, but not those above it. */
 export function machineMemoryBytes(bounds = readCgroupBounds(), machineBytes = totalmem()): number {
   const limitBytes = process.constrainedMemory();
-  // 0, or more than the machine has: no limit.
+  // A limit of 0, or of more than the machine has, means that there is none.
   const ownBytes = limitBytes > 0 ? Math.min(machineBytes, limitBytes) : machineBytes;
-  // With a limit of 0 nothing could run.
+  // A limit of 0 is ignored, because nothing could run with it.
   return bounds.memoryBytes > 0 ? Math.min(ownBytes, bounds.memoryBytes) : ownBytes;
 }

@@ -4,11 +4,11 @@
 
 export interface Option<Value> {
   readonly name: string;
-  /** For example `<host:port>`. In square brackets: may be left out, which means `true`. */
+  /** What help shows in place of the value, such as `<host:port>`. In square brackets, the value may be left out, which means `true`. */
   readonly placeholder: string;
   readonly meaning: string;
   readonly parse: (text: string) => Value;
-  /** A text to parse, or how the default follows from other options. */
+  /** The default: a text to parse, or how it follows from other options. */
   readonly fallback: string | Derived<Value> | undefined;
   readonly isRequired: boolean;
   /** Variables of other programs; the first that is set is read unless the program's own is set. */
@@ -16,28 +16,25 @@ export interface Option<Value> {
 }
 
 interface Derived<Value> {
-  /** For help and documentation. */
+  /** The default in words, for help and documentation. */
   readonly text: string;
-  /** Absent: there is no default. */
+  /** Computes the default; absent if there is none. */
   readonly from?: (reader: OptionReader) => Value;
 }
 
-/** What the rules of one option can ask about others. */
 export interface OptionReader {
-  /** From the environment; `''` if there is none. */
+  /** The token from the environment; `''` if there is none. */
   readonly token: string;
   isGiven(option: Option<unknown>): boolean;
-  /** Every user of the machine can read the command line. */
+  /** Whether the option is on the command line, which every user of the machine can read. */
   isOnCommandLine(option: Option<unknown>): boolean;
-  /** The given value, or the default if that is a text; `undefined` if there is none, or it is a fault. */
+  /** The option's value, if it is given or its default is a text; `undefined` if it has no value, or a faulty one. */
   value<Value>(option: Option<Value>): Value | undefined;
-  /** Also the default that follows from other options. Call only when there is no fault. */
+  /** The option's value, which may also be a default that follows from other options. Must be called only when there is no fault. */
   resolve<Value>(option: Option<Value>): Value;
-  /** Adds a fault of one option. */
   fault(option: Option<unknown>, problem: string): void;
-  /** Adds the fault to each option that is given. */
+  /** Adds the fault to each of these options that is given. */
   faultGiven(options: readonly Option<unknown>[], problem: string): void;
-  /** Adds a fault that is not about an option. */
   otherFault(words: string): void;
 }
 
@@ -57,7 +54,7 @@ export type ValueOf<Node> =
 
 export type ValuesOf<Members> = { readonly [Member in keyof Members]: ValueOf<Members[Member]> };
 
-/** @param usage for example `address <host:port>`. */
+/** Declares an option. @param usage for example `address <host:port>`. */
 export function option<Value>(
   usage: string,
   meaning: string,
@@ -87,16 +84,16 @@ export function option<Value>(
 }
 
 export function required<Value>(optional: Option<Value | undefined>): Option<Value> {
-  // If the option is missing, that is a fault, and no value is used.
+  // The same option, but required: if it is missing, that is a fault.
   return { ...(optional as Option<Value>), isRequired: true };
 }
 
-/** Reads the option from these variables, too. */
+/** The same option, which is also read from these variables. */
 export function alsoFrom<Value>(option: Option<Value>, ...commonVariables: string[]): Option<Value> {
   return { ...option, commonVariables };
 }
 
-/** By default, the value is an object with the values of the options. */
+/** Declares a section. By default, its value is an object with the values of the options. */
 export function section<Members extends Schema, Value = ValuesOf<Members>>(
   options: Members,
   rules: {
@@ -116,7 +113,7 @@ export function isSection(node: Schema[string]): node is Section<unknown> {
   return typeof (node as Section<unknown>).arrange === 'function';
 }
 
-/** In order, with those of nested schemas. */
+/** The options of the schema, in order, with those of nested schemas. */
 export function optionsOf(schema: Schema): readonly Option<unknown>[] {
   return Object.values(schema).flatMap((node) => {
     return isOption(node) ? [node] : optionsOf(isSection(node) ? node.options : node);
@@ -152,13 +149,13 @@ export type Request<Options, Names extends readonly string[]> = ValuesOf<Options
   ]: Name extends `${string}...` ? readonly string[] : Name extends `${string}?` ? string | undefined : string;
 };
 
-/** By name. A name of two words is a command of a group. */
+/** Commands by name. A name of two words is that of a command in a group. */
 export type CommandDeclarations<Name extends string = string> = Readonly<Record<Name, CommandDeclaration>>;
 
-/** Used when the command line names no command. */
+/** The command that is run when the command line names none. */
 export const DEFAULT_COMMAND = 'dataplane';
 
-/** The first word of two-word names, and what the group is about. */
+/** The groups of commands: the first word of two-word names, and what the group is about. */
 export const groups: Readonly<Record<string, string>> = {
   servers: 'the registry of servers of a running control plane',
   compositions: 'the compositions of a running control plane',
@@ -169,23 +166,23 @@ export const groups: Readonly<Record<string, string>> = {
 
 export interface SourcedText {
   readonly text: string;
-  /** Absent if the text is from the command line. */
+  /** The variable with the text; absent if the text is from the command line. */
   readonly variable?: string;
 }
 
 export interface CommandWords<Name extends string = string> {
   readonly command: Name;
-  /** The words that are no options. */
+  /** The words that are not options. */
   readonly operands: readonly string[];
-  /** Texts of options, by name. */
+  /** The texts of options, by name. */
   readonly given: ReadonlyMap<string, SourcedText>;
-  /** `''` if the environment has none. */
+  /** The token; `''` if the environment has none. */
   readonly token: string;
-  /** Unknown options and variables, missing values, too many or too few arguments. */
+  /** Faults: unknown options and variables, missing values, too many or too few arguments. */
   readonly faults: readonly string[];
 }
 
-/** As `--help` and the documentation show it. */
+/** The operand in the form that `--help` and the documentation show. */
 export function operandAsWritten(operand: string): string {
   if (operand.endsWith('?')) return `[${operand.slice(0, -1)}]`;
   return operand.endsWith('...') ? `<${operand.slice(0, -3)}>...` : `<${operand}>`;

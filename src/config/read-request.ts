@@ -19,7 +19,7 @@ interface Declared<Options extends Schema, Names extends readonly string[]> exte
   readonly operands?: Names;
 }
 
-/** @throws {OptionFaults} with all faults. */
+/** Makes the request. @throws {OptionFaults} with all faults. */
 export function readRequest<Options extends Schema, Names extends readonly string[]>(
   { options, operands, check }: Declared<Options, Names>,
   words: CommandWords,
@@ -33,7 +33,6 @@ export function readRequest<Options extends Schema, Names extends readonly strin
     const isRepeated = operand.endsWith('...');
     return [operand.replace(/\?$|\.{3}$/, ''), isRepeated ? words.operands.slice(index) : words.operands[index]];
   });
-  // As rows and sections say.
   return deepFreeze({ ...valuesIn(options, reader), ...Object.fromEntries(named) }) as Request<Options, Names>;
 }
 
@@ -77,7 +76,7 @@ class RequestReader implements OptionReader {
   }
 
   value<Value>({ name }: Option<Value>): Value | undefined {
-    // `read` may have parsed the text by the other plane's option of this name.
+    // The value was parsed here: `read` may have parsed the text by the other plane's option of this name.
     return this.#values.get(name) as Value | undefined;
   }
 

@@ -18,9 +18,9 @@ export function deepFreeze<Value>(value: Value): Value {
   return Object.freeze(value);
 }
 
-/** Node.js fires a timer with a longer delay at once. */
+/** The longest delay of a timer: Node.js fires one with a longer delay at once. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
-/** No process has more memory. */
+/** More memory than any process has. */
 const MEMORY_BYTES_MAX = 1024 ** 4;
 export const PORT_MAX = 65_535;
 
@@ -32,7 +32,7 @@ export function parseText(text: string): string {
   return text;
 }
 
-/** A switch without a value arrives as `true`. */
+/** Reads a switch. One without a value arrives as `true`. */
 export function parseSwitch(text: string): boolean {
   if (/^(true|on|yes|1)$/i.test(text)) return true;
   if (/^(false|off|no|0)$/i.test(text)) return false;
@@ -48,7 +48,7 @@ export function oneOf<Choice extends string>(...choices: readonly Choice[]): One
   return Object.assign(parse, { choices });
 }
 
-/** `undefined` unless the value is one of a fixed list. */
+/** The values that an option accepts; `undefined` if there is no fixed list. */
 export function choicesOf(parse: (text: string) => unknown): readonly string[] | undefined {
   return 'choices' in parse ? (parse as OneOf<string>).choices : undefined;
 }
@@ -66,7 +66,7 @@ export function wholeNumber(bounds: { readonly min: number; readonly max: number
   };
 }
 
-/** To milliseconds. The unit is required: some would read a bare number as seconds. */
+/** Reads a time in milliseconds. The unit is required: some would read a bare number as seconds. */
 export function duration(bounds: { readonly minMs: number; readonly maxMs?: number }): (text: string) => number {
   const { minMs, maxMs = TIMER_MS_MAX } = bounds;
   return (text) => {
@@ -93,13 +93,13 @@ export function size(bounds: { readonly minBytes: number; readonly maxBytes?: nu
   };
 }
 
-/** In the largest unit that gives a whole number. */
+/** The size in the largest unit that gives a whole number. */
 function sizeText(bytes: number): string {
   const [unit = 'B', unitBytes = 1] = Object.entries(UNIT_BYTES).findLast(([, each]) => bytes % each === 0) ?? [];
   return `${bytes / unitBytes}${unit}`;
 }
 
-/** @param others what else the option accepts, for the message. */
+/** Reads an address to listen on. @param others what else the option accepts, for the message. */
 export function parseListenAddress(text: string, others = ''): ListenAddress {
   const address = addressOf(text);
   if (address !== undefined) return address;
@@ -113,7 +113,7 @@ function addressOf(text: string): ListenAddress | undefined {
   return isHost && Number(digits) <= PORT_MAX ? { host, port: Number(digits) } : undefined;
 }
 
-/** Addresses to connect to. */
+/** Reads addresses to connect to. */
 export function parseAddresses(text: string): readonly ListenAddress[] {
   return parseList(text, (item) => {
     const address = addressOf(item);
@@ -128,12 +128,12 @@ export function parseAdminAddress(text: string): ListenAddress {
   throw new InvalidValue('expects host:port, as in 127.0.0.1:8002 or [::1]:8002');
 }
 
-/** `undefined` for `off`. */
+/** Reads an address to listen on; `undefined` for `off`. */
 export function parseListenAddressOrOff(text: string): ListenAddress | undefined {
   return text === 'off' ? undefined : parseListenAddress(text, '; off for none');
 }
 
-/** An IPv6 address may have brackets. */
+/** Reads a host. An IPv6 address may have brackets. */
 export function parseHost(text: string): string {
   const host = /^\[(.+)\]$/.exec(text)?.[1] ?? text;
   if (isHostName(host) || isIP(host) !== 0) return host;
@@ -142,7 +142,7 @@ export function parseHost(text: string): string {
   );
 }
 
-/** @returns `''` or a path like `/a/b`. */
+/** Reads a path prefix. @returns `''` or a path like `/a/b`. */
 export function parsePathPrefix(text: string): string {
   const prefix = text.replace(/\/$/, '');
   const segments = prefix.split('/').slice(1);
@@ -153,19 +153,19 @@ export function parsePathPrefix(text: string): string {
   throw new InvalidValue('expects a path that begins with a slash, as in /gw-rs; / alone means no prefix');
 }
 
-/** Origins as in the `Origin` header. */
+/** Reads origins in the form of the `Origin` header. */
 export function parseOrigins(text: string): readonly string[] {
   return parseList(text, (item) => {
     if (!/^[a-z][a-z0-9+.-]*:\/\/[^/?#@\s]+$/i.test(item) || !URL.canParse(item)) {
       throw new InvalidValue('is not an origin, as in https://app.example:8443: scheme, host and port, no path');
     }
     const { origin } = new URL(item);
-    // URL knows no origin of other schemes, such as a browser extension's.
+    // The URL class knows no origin of other schemes, such as a browser extension's.
     return origin === 'null' ? item : origin;
   });
 }
 
-/** Origins that a secret may be sent to. */
+/** Reads the origins that a secret may be sent to. */
 export function parseSecretOrigins(text: string): readonly string[] | 'any' {
   if (text === 'any') return text;
   const origins = parseOrigins(text);
@@ -176,7 +176,7 @@ export function parseSecretOrigins(text: string): readonly string[] | 'any' {
   return origins;
 }
 
-/** `host` or `host:port`. @returns them in lower case. */
+/** Reads hosts: `host` or `host:port`. @returns them in lower case. */
 export function parseHosts(text: string): readonly string[] {
   return parseList(text, (item) => {
     const [, bracketed, bare, digits = '0'] = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::(\d{1,5}))?$/.exec(item) ?? [];
@@ -197,7 +197,7 @@ export function parseNameServers(text: string): readonly string[] {
   });
 }
 
-/** A bare address is a network of one. */
+/** Reads networks. A bare address is a network of one. */
 export function parseNetworks(text: string): readonly string[] {
   return parseList(text, (item) => {
     const [, address = '', digits] = /^([\d.]+|[\da-f:.]+)(?:\/(\d{1,3}))?$/i.exec(item) ?? [];
@@ -214,7 +214,7 @@ export interface ProxyAddress {
   readonly authorization: string;
 }
 
-/** Without a scheme, too, as other programs allow. */
+/** Reads the address of a proxy, which may lack a scheme, as other programs allow. */
 export function parseProxy(text: string): ProxyAddress {
   const written = text.includes('://') ? text : `http://${text}`;
   const url = URL.canParse(written) ? new URL(written) : undefined;
@@ -236,7 +236,7 @@ function percentDecoded(text: string): string {
   }
 }
 
-/** Separated by commas or spaces. Nothing is a fault: programs differ in what they accept. */
+/** Reads patterns separated by commas or spaces. None of them is a fault: programs differ in what they accept. */
 export function parseHostPatterns(text: string): readonly string[] {
   return text
     .toLowerCase()
@@ -251,20 +251,20 @@ export function parseTexts(text: string): readonly string[] {
   });
 }
 
-/** A SHA-256, or `none`. */
+/** Reads a SHA-256, or `none`. */
 export function parseDigest(text: string): string {
   if (text === 'none' || /^[0-9a-f]{64}$/.test(text)) return text;
   throw new InvalidValue('expects 64 hexadecimal digits, or none');
 }
 
-/** http or https, without user, query and fragment. */
+/** Whether the URL is one of http or https, without user, query and fragment. */
 function isPlainUrl(text: string): boolean {
   if (!URL.canParse(text) || /[?#]/.test(text)) return false;
   const { protocol, username, password } = new URL(text);
   return username === '' && password === '' && /^https?:$/.test(protocol);
 }
 
-/** Optionally with a path that a proxy has added. @returns it without a trailing slash. */
+/** Reads a URL that may have a path which a proxy has added. @returns it without a trailing slash. */
 export function parseBaseUrl(text: string): string {
   if (isPlainUrl(text)) return new URL(text).href.replace(/\/+$/, '');
   throw new InvalidValue('expects an http or https URL, as in http://127.0.0.1:4444, without user, query and fragment');
@@ -279,7 +279,7 @@ export function parsePublicUrl(text: string): string {
   );
 }
 
-/** Unchanged, because tokens name issuers with exactly these characters. */
+/** Reads issuers, which stay unchanged, because tokens name issuers with exactly these characters. */
 export function parseIssuers(text: string): readonly string[] {
   return parseList(text, (item) => {
     if (isPlainUrl(item)) return item;
@@ -293,7 +293,7 @@ export function parseFraction(text: string): number {
   throw new InvalidValue('expects a number from 0 to 1, as in 0.01');
 }
 
-/** Items between commas. A fault says which item is wrong. */
+/** Reads items between commas. A fault says which item is wrong. */
 export function parseList<Item>(text: string, parseItem: (item: string) => Item): readonly Item[] {
   return text.split(',').map((item, index) => {
     try {
@@ -305,22 +305,21 @@ export function parseList<Item>(text: string, parseItem: (item: string) => Item)
   });
 }
 
-/** Also true for an IPv4 address. */
+/** Whether the text is a host's name. Also true for an IPv4 address. */
 function isHostName(text: string): boolean {
   return text.length <= 253 && text.split('.').every((label) => /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/i.test(label));
 }
 
 // Faults in options, reported all at once. A message never repeats a value, which may be a secret in the wrong place.
 
-/** The message follows the option's name: "expects …", "cannot be read …". */
+/** A value that is invalid. The message follows the option's name: "expects …", "cannot be read …". */
 export class InvalidValue extends Error {
   override readonly name = 'InvalidValue';
 }
 
-/** All faults of a command line and its environment. */
 export class OptionFaults extends Error {
   override readonly name = 'OptionFaults';
-  /** Lines that begin with the option's name. */
+  /** The faults, one line each, which begins with the option's name. */
   readonly faults: readonly string[];
 
   /** @param advice a sentence. */
@@ -333,13 +332,13 @@ export class OptionFaults extends Error {
 
 // Secrets by name: where a secret is, and which names and values are valid.
 
-/** Excludes hidden files, and paths out of the directory. */
+/** What names a secret may have: none of a hidden file, or of a path out of the directory. */
 const SECRET_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 
 /** The file of this name lists the hosts that a secret's file may be sent to. */
 export const HOSTS_FILE_SUFFIX = '.hosts';
 
-/** In words, to follow a name. */
+/** The rule for names of secrets in words, which follow a name. */
 export const SECRET_NAME_RULE = `up to ${limits.secretNameCharsMax} letters, digits, '.', '_' and '-'`;
 
 export function isSecretName(name: string): boolean {
@@ -348,7 +347,7 @@ export function isSecretName(name: string): boolean {
 
 export type SecretLocation = { readonly secret: string } | { readonly file: string };
 
-/** @param text `secret:<name>` or `file:<name>`. */
+/** Where a secret is. @param text `secret:<name>` or `file:<name>`. */
 export function readSecretLocation(text: string): SecretLocation | undefined {
   const [, kind, name = ''] = /^(secret|file):(.*)$/.exec(text) ?? [];
   if (kind === undefined || !isSecretName(name)) return undefined;

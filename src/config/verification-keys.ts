@@ -4,16 +4,16 @@ import { createHash, createPublicKey, X509Certificate, type KeyObject } from 'no
 import { limits } from '../shared/index.js';
 import { InvalidValue } from './values.js';
 
-// Other types of keys are refused at start-up, because no token could match them.
+// Keys of types that are not listed here are refused at start-up, because no token could match them.
 
 type KeyKind = 'RSA' | 'P-256' | 'P-384' | 'P-521' | 'Ed25519';
 
-/** JOSE allows no shorter RSA key. */
+/** The least length of an RSA key: JOSE allows no shorter one. */
 const RSA_BITS_MIN = 2048;
 
 const CURVES: Readonly<Record<string, KeyKind>> = { prime256v1: 'P-256', secp384r1: 'P-384', secp521r1: 'P-521' };
 
-/** Tokens are minted with the first algorithm of each type. */
+/** The algorithms of each type of key. Tokens are minted with the first one. */
 export const ALGORITHMS: Readonly<Record<KeyKind, readonly [string, ...string[]]>> = {
   RSA: ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   'P-256': ['ES256'],
@@ -22,7 +22,7 @@ export const ALGORITHMS: Readonly<Record<KeyKind, readonly [string, ...string[]]
   Ed25519: ['EdDSA', 'Ed25519'],
 };
 
-/** A secret is at least as long as the hash (RFC 7518 section 3.2). */
+/** The least length of a secret, which is that of the hash (RFC 7518 section 3.2). */
 const HMAC_SECRET_BYTES_MIN = { HS256: 32, HS384: 48, HS512: 64 };
 
 function hmacAlgorithms(secret: Uint8Array): readonly string[] {
@@ -31,7 +31,7 @@ function hmacAlgorithms(secret: Uint8Array): readonly string[] {
     .map(([algorithm]) => algorithm);
 }
 
-/** `undefined` when no JWS algorithm fits. */
+/** The type of a key; `undefined` when no JWS algorithm fits. */
 export function keyKind(key: KeyObject): KeyKind | undefined {
   const { modulusLength = 0, namedCurve = '' } = key.asymmetricKeyDetails ?? {};
   switch (key.asymmetricKeyType) {
@@ -49,13 +49,13 @@ export function keyKind(key: KeyObject): KeyKind | undefined {
 export interface VerificationKey {
   readonly key: KeyObject | Uint8Array;
   readonly algorithms: readonly string[];
-  /** The `kid` in tokens. */
+  /** The `kid` that tokens name the key by. */
   readonly id: string | undefined;
-  /** Equal for equal keys with the same algorithms and id. */
+  /** A digest, equal for equal keys with the same algorithms and id. */
   readonly digest: string;
 }
 
-/** An unusable key is a fault in the operator's own set, and is skipped in an issuer's set. */
+/** Whose JWK set it is: an unusable key is a fault in the operator's own set, and is skipped in an issuer's set. */
 type JwksOrigin = 'operator' | 'issuer';
 
 const PRIVATE_KEY_LABEL = /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/;
@@ -65,9 +65,9 @@ const BLOCK = /-----BEGIN ((?:[A-Z]+ )*PUBLIC KEY|(?:X509 |TRUSTED )?CERTIFICATE
 const CERTIFICATE = /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----/;
 export const ACCEPTED_KEY_KINDS = 'RSA of 2048 bits or more, EC on P-256, P-384 or P-521, or Ed25519';
 
-/** @throws {InvalidValue} */
+/** The keys in PEM. @throws {InvalidValue} */
 export function keysOfPem(pem: string): readonly VerificationKey[] {
-  // Node.js would derive the public key, and every worker would have a private one.
+  // A private key is refused: Node.js would derive the public key, and every worker would have the private one.
   if (PRIVATE_KEY_LABEL.test(pem)) throw new InvalidValue('holds a private key; give the file of its public key');
   const blocks = pem.match(BLOCK) ?? [];
   const count = pem.match(LABEL)?.length ?? 0;
@@ -82,7 +82,7 @@ export function keysOfPem(pem: string): readonly VerificationKey[] {
   return checkedKeys(keys);
 }
 
-/** @throws {InvalidValue} */
+/** The keys that a secret makes. @throws {InvalidValue} */
 export function keysOfSecret(secret: Uint8Array): readonly VerificationKey[] {
   const algorithms = hmacAlgorithms(secret);
   if (algorithms.length > 0) return [verificationKey(secret, algorithms, undefined)];
@@ -102,14 +102,14 @@ export function keysOfJwks(text: string, origin: JwksOrigin): readonly Verificat
     // A key for another use, such as encryption, is no mistake.
     else if (origin === 'operator' && read !== OTHER_USE) throw new InvalidValue(`key ${index + 1} in the set ${read}`);
   });
-  // An issuer's set is public.
+  // A secret in an issuer's set is left out, because the set is public.
   const usable = origin === 'operator' ? keys : keys.filter(({ key }) => !(key instanceof Uint8Array));
   if (origin === 'issuer') return usable;
   if (usable.length === 0) throw new InvalidValue('holds no key that verifies tokens');
   return checkedKeys(usable);
 }
 
-/** @throws {InvalidValue} for too many, for equal keys, and for keys that a token could not tell apart. */
+/** The same keys. @throws {InvalidValue} for too many, for equal keys, and for keys that a token could not tell apart. */
 export function checkedKeys(keys: readonly VerificationKey[]): readonly VerificationKey[] {
   if (keys.length > limits.verificationKeysMax) {
     throw new InvalidValue(`holds ${keys.length} keys; ${limits.verificationKeysMax} is the maximum`);
@@ -141,7 +141,7 @@ function keyOfBlock(block: string, which: string): VerificationKey {
   throw new InvalidValue(`${which}cannot be used for signing tokens; use ${ACCEPTED_KEY_KINDS}`);
 }
 
-/** The keys of the CAs in a chain would verify tokens, too. */
+/** Refuses several certificates: the keys of the CAs in a chain would verify tokens, too. */
 function refuseChain(blocks: readonly string[]): void {
   if (blocks.length < 2) return;
   const certificates = blocks
@@ -163,7 +163,7 @@ function jwksIn(text: string): readonly unknown[] {
 
 const OTHER_USE = 'is not for signatures';
 
-/** @returns a text if the key cannot be used. */
+/** The key in a member of a JWK set. @returns a text if the key cannot be used. */
 function keyOfJwk(jwk: unknown): VerificationKey | string {
   if (typeof jwk !== 'object' || jwk === null) return 'is no object';
   const { kty, kid, use, alg, key_ops: operations, k, d } = jwk as Readonly<Record<string, unknown>>;

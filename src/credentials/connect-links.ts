@@ -20,7 +20,7 @@ export class ConnectLinks {
     this.#keys = keys;
   }
 
-  /** @returns `undefined` if there are no links, or if this one would be too long. */
+  /** The link for one user and backend. @returns `undefined` if there are no links, or if this one would be too long. */
   linkTo({ name, target }: NamedBackend, auth: UserAuth, subject: string): string | undefined {
     if (this.#connectUrl === undefined) return undefined;
     const { origin, path } = target;
@@ -31,14 +31,14 @@ export class ConnectLinks {
 
 /** Says for which user and backend a browser comes. It is sealed, so that only the gateway can make or read it. */
 export interface ConnectTicket {
-  /** Each ticket begins only one consent. */
+  /** The ticket's id. Each ticket begins only one consent. */
   readonly id: string;
   readonly subject: string;
   readonly backendName: string;
   readonly origin: string;
   readonly path: string;
   readonly auth: UserAuth;
-  /** Wall clock, ms. */
+  /** When the ticket expires, in ms of the wall clock. */
   readonly expiresAtMs: number;
 }
 
@@ -49,7 +49,7 @@ type OpenedTicket =
 const SEAL_USE = 'connect ticket';
 const ID_BYTES = 16;
 
-/** @returns `undefined` without a key, or if the ticket would be too long for a URL. */
+/** The ticket as a text. @returns `undefined` without a key, or if the ticket would be too long for a URL. */
 export function sealTicket(
   keys: SecretKeys,
   contents: Omit<ConnectTicket, 'id' | 'expiresAtMs'>,

@@ -7,7 +7,7 @@ import { OAuthSource, type OAuthSourceMeans } from './oauth-source.js';
 import type { CredentialRead } from './token.js';
 import { userGrantKey } from './user-tokens.js';
 
-/** @param metadata of the request that gets the headers. */
+/** Where a backend's credentials come from. @param metadata of the request that gets the headers. */
 interface CredentialSource {
   read(metadata: RequestMetadata): CredentialRead | Promise<CredentialRead>;
   /** The headers as last read; empty if they could not be obtained. */
@@ -28,7 +28,7 @@ export class Credentials {
   readonly #source: CredentialSource;
   #joined: JoinedHeaders | undefined;
 
-  /** `undefined` for a backend without `auth`. */
+  /** The credentials for a backend; `undefined` if it has no `auth`. */
   static of(
     auth: BackendAuth | undefined,
     backend: NamedBackend,
@@ -55,8 +55,8 @@ export class Credentials {
   }
 
   /**
-   * The given headers, the credentials as last refreshed, and the caller's headers for this backend. Returns the same array
-   * while nothing changes, unless the caller has headers.
+   * The given headers, the credentials as last refreshed, and the caller's headers for this backend. The array is the same while nothing
+   * changes, unless the caller has headers.
    */
   addTo(headers: readonly string[], metadata: RequestMetadata): readonly string[] {
     const credentials = this.#source.current(metadata);
@@ -83,7 +83,7 @@ function sourceOf(
   const { target } = backend;
   const { origin } = target;
   const { secrets, users } = means;
-  // There are no other secrets to try.
+  // Configured headers are the only ones: there are no other secrets to try.
   if (auth.type === 'headers')
     return new SubjectSource(
       () => secrets.headersOf(auth, origin),
@@ -118,7 +118,7 @@ class SubjectSource implements CredentialSource {
   }
 
   current(): readonly string[] {
-    // A session that another process has opened may send something before `read` is called.
+    // A session that another process has opened may send something before its credentials were read.
     if (this.#headers === undefined) void this.read();
     return this.#headers ?? NO_HEADERS;
   }

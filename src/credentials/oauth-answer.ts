@@ -3,7 +3,7 @@
 // the library reads it. Cold path.
 import { isObject } from '../shared/index.js';
 
-/** `sign-in`: a token answer whose ID token is read. */
+/** The kinds of answers. `sign-in` is a token answer whose ID token is read. */
 type OAuthAnswerKind = 'token' | 'sign-in' | 'registration';
 
 type Body = Readonly<Record<string, unknown>>;
@@ -22,7 +22,7 @@ const ANY: readonly OAuthAnswerKind[] = [...TOKENS, 'registration'];
 /** Token types that mean `bearer`, in lower case. */
 const BEARER_BY_OTHER_NAMES: ReadonlySet<unknown> = new Set([undefined, '', 'user', 'bot']);
 
-/** In the order in which they are applied. */
+/** The corrections, in the order in which they are applied. */
 export const corrections: readonly Correction[] = [
   {
     why: 'optional members are null or empty where the standard leaves them out',

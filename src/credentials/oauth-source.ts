@@ -53,7 +53,7 @@ export class OAuthSource {
   readonly #subject: string;
   readonly #means: OAuthSourceMeans;
   #token: Token | undefined;
-  /** What `#token` was obtained with. */
+  /** The client's secret with which `#token` was obtained. */
   #clientSecret = '';
   #callerToken = '';
 
@@ -71,7 +71,7 @@ export class OAuthSource {
     if (mode === 'tls-only' && this.#endpointOrigin.startsWith('http:'))
       return upstreamFault('plain-text-refused', true);
     if (this.#auth.type === 'token-exchange' && callerToken === '') return upstreamFault('caller-token-missing', true);
-    // The secret goes to the token endpoint, and the token obtained with it to the backend.
+    // The secret goes to the token endpoint, and the token that it yields to the backend: both must be allowed.
     const secret = secrets.textOf(this.#auth.client_secret, this.#endpointOrigin, this.#origin);
     if (secret instanceof Promise) {
       return secret.then((late) => (typeof late === 'string' ? this.#read(late, callerToken) : late));
@@ -79,7 +79,7 @@ export class OAuthSource {
     return typeof secret === 'string' ? this.#read(secret, callerToken) : secret;
   }
 
-  /** As last known for this caller. */
+  /** The headers, as last known for this caller. */
   current({ callerToken }: RequestMetadata): readonly string[] {
     const isSame = callerToken === '' || callerToken === this.#callerToken;
     const token = isSame ? this.#token : this.#find(this.#clientSecret, callerToken);
@@ -113,7 +113,7 @@ export const TOKENS_BYTES_MAX = 64 * MIB;
 /** Bytes of the cached tokens that one subject was the first to need. Beyond that, the subject loses its oldest. */
 export const TOKENS_BYTES_PER_SUBJECT_MAX = 8 * MIB;
 
-/** Memory of a token's key and objects. */
+/** Memory of a token's key and objects, an estimate. */
 const OWN_BYTES = 1_024;
 
 const BOUNDS = {
@@ -169,7 +169,7 @@ export class Tokens {
   }
 }
 
-/** A hash, which reveals no secret. */
+/** The key of a token in the cache: a hash, which reveals no secret. */
 function keyOf(subject: string, origin: string, { auth, clientSecret, callerToken }: OAuthTokenRequest): string {
   const { type, token_endpoint: endpoint, client_id: client, scope, resource, audience } = auth;
   const parts = [type, endpoint, client, auth.client_authentication ?? 'basic', scope, resource, audience];

@@ -14,9 +14,9 @@ import { unsealSecret, type Secret } from './secrets/sealed-secret.js';
 type SecretFile = WatchedFile<FileRead>;
 
 interface AuthHeaders {
-  /** The secrets in the headers. */
+  /** The secrets that the headers contain. */
   readonly texts: readonly string[];
-  /** Name, value, …: the same array while the secrets are the same. */
+  /** The headers: name, value, …; the same array while the secrets are the same. */
   readonly headers: readonly string[];
 }
 
@@ -34,7 +34,7 @@ export class Secrets {
   );
   readonly #headers = new WeakMap<HeadersAuth, AuthHeaders>();
 
-  /** @param directory `undefined`: references to files fail. @param stored `undefined`: references to the store fail. */
+  /** @param directory if `undefined`, references to files fail. @param stored if `undefined`, references to the store fail. */
   constructor(directory: string | undefined, nowMs: () => number, stored?: Pick<StoredSecrets, 'read'>) {
     this.#directory = directory;
     this.#nowMs = nowMs;
@@ -42,7 +42,7 @@ export class Secrets {
   }
 
   /**
-   * Synchronous, unless the store has to be queried.
+   * The headers with a backend's secrets, synchronously unless the store has to be queried.
    * @param origin of the backend. @returns the headers (name, value, …), or why a secret cannot be obtained.
    */
   headersOf(
@@ -74,7 +74,7 @@ export class Secrets {
     return headers;
   }
 
-  /** @param origins where the secret is sent, or a token that is obtained with it. */
+  /** The secret. @param origins to which the secret, or a token that is obtained with it, is sent. */
   textOf(reference: SecretReference, ...origins: readonly string[]): SecretText | Promise<SecretText> {
     if ('file' in reference) return this.#textOfFile(reference.file, origins);
     const { secret: name } = reference;
@@ -136,7 +136,7 @@ const SECRETS_KNOWN_MAX = 1_024;
 
 export type StoredSecretRead =
   | { readonly kind: 'found'; readonly secret: Secret }
-  /** The reason is for the log, and names no secret. */
+  /** The secret cannot be had. The reason is for the log, and names no secret. */
   | { readonly kind: 'failed'; readonly reason: string };
 
 const MISSING: StoredSecretRead = Object.freeze({ kind: 'failed', reason: 'is not in the store' });
@@ -151,7 +151,7 @@ export class StoredSecrets {
     ({ value }) => value.length,
   );
 
-  /** `undefined` without a key. */
+  /** The secrets in the store; `undefined` without a key. */
   static of(store: Pick<Store, 'readRecord'>, keys: readonly string[]): StoredSecrets | undefined {
     return keys.length === 0 ? undefined : new StoredSecrets(store, new SecretKeys(keys));
   }
@@ -161,7 +161,7 @@ export class StoredSecrets {
     this.#keys = keys;
   }
 
-  /** Returns the same object while the secret is unchanged; a promise only if the store has to be queried. */
+  /** Reads a secret. Returns the same object while it is unchanged; a promise only if the store has to be queried. */
   read(name: string): StoredSecretRead | Promise<StoredSecretRead> {
     const read = this.#store.readRecord(SECRET_PREFIX + name);
     return read instanceof Promise ? read.then((late) => this.#open(name, late)) : this.#open(name, read);

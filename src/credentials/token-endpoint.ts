@@ -14,7 +14,7 @@ import {
 } from '../http-client/index.js';
 import { correctedAnswer } from './oauth-answer.js';
 
-/** Assumed for an access token that states no lifetime. */
+/** The lifetime assumed of an access token that states none. */
 const TOKEN_LIFETIME_MS_ASSUMED = 300_000;
 /** After this time, another token is requested, whatever lifetime the token states. */
 const TOKEN_KEPT_MS_MAX = 86_400_000;
@@ -41,7 +41,7 @@ export interface OAuthTokenRequest {
 }
 
 export interface IssuedToken {
-  /** Name and value. */
+  /** The header that carries the token: name and value. */
   readonly headers: readonly string[];
   readonly lifetimeMs: number;
 }
@@ -49,7 +49,7 @@ export interface IssuedToken {
 const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token';
 
-/** Never rejects. @param subject whose quota of connections the request uses. */
+/** Requests a token. Never rejects. @param subject whose quota of connections the request uses. */
 export async function requestToken(
   means: OAuthMeans,
   subject: string,
@@ -83,7 +83,7 @@ interface TokenClient {
   readonly secret?: string | undefined;
 }
 
-/** Rejects with an error for `tokenFaultOf`. The caller has checked whether plain HTTP is allowed. */
+/** Requests a token. Rejects with an error for `tokenFaultOf`. The caller has checked whether plain HTTP is allowed. */
 export async function askForToken(
   { http }: OAuthMeans,
   subject: string,
@@ -103,7 +103,7 @@ export async function askForToken(
   return oauth.processGenericTokenEndpointResponse(server, named, await correctedAnswer(answer, 'token'));
 }
 
-/** For the OAuth library. */
+/** A `fetch` for the OAuth library. */
 function tokenFetch(http: HttpUpstream, subject: string) {
   return async (url: string, request: FetchedRequest): Promise<Response> => {
     const signal = AbortSignal.timeout(limits.tokenFetchMsMax);
@@ -114,7 +114,7 @@ function tokenFetch(http: HttpUpstream, subject: string) {
   };
 }
 
-/** In the library's form. */
+/** The client's authentication in the library's form. */
 export async function clientAuth(authentication: ClientAuthentication, secret = '') {
   const oauth = await import('oauth4webapi');
   switch (authentication) {
@@ -157,7 +157,7 @@ export function issuedToken({
   };
 }
 
-/** Of the library's errors only the code is used: their causes contain the server's answer. */
+/** The fault for an error of the request. Of the library's errors only the code is used: their causes contain the server's answer. */
 export function tokenFaultOf(error: unknown): UpstreamFault {
   if (error instanceof OAuthFetchError) {
     const { fault } = error;

@@ -11,7 +11,7 @@ import type { IssuedToken } from './token-endpoint.js';
 /** Least time between two replacements of an access token that a backend rejects. Until then, its 401 is passed on. */
 export const TOKEN_RENEWAL_GAP_MS = 10_000;
 
-/** On the clock of `issuedAtMs`. */
+/** The life of a token, by the clock of `issuedAtMs`. */
 interface TokenLife {
   readonly goodUntilMs: number;
   readonly renewAtMs: number;
@@ -20,10 +20,10 @@ interface TokenLife {
 /** A token is renewed at a random time between these fractions of its life, so that many processes do not renew at once. */
 const RENEWAL_FROM = 0.7;
 const RENEWAL_UNTIL = 0.85;
-/** Servers count lifetimes in whole seconds, so a token is not used in its last second. */
+/** How long before its end a token is no longer used: servers count lifetimes in whole seconds. */
 const MARGIN_MS = 1_000;
 
-/** @param random from 0 up to 1. */
+/** @param random a number from 0 up to 1. */
 export function tokenLife(issuedAtMs: number, lifetimeMs: number, random: number): TokenLife {
   const lifeMs = Math.max(lifetimeMs / 2, lifetimeMs - MARGIN_MS);
   const part = RENEWAL_FROM + (RENEWAL_UNTIL - RENEWAL_FROM) * random;
@@ -35,7 +35,7 @@ export type CredentialRead = readonly string[] | UpstreamFault;
 
 export interface ClockAndRandom {
   nowMs(): number;
-  /** From 0 up to 1. */
+  /** A random number from 0 up to 1. */
   random(): number;
 }
 
@@ -46,13 +46,13 @@ export class Token {
   #goodUntilMs = 0;
   #renewAtMs = 0;
   #fetching: Promise<CredentialRead> | undefined;
-  /** Whose quota of connections the fetch uses. */
+  /** The subject whose quota of connections the fetch uses. */
   #fetchingFor = '';
-  /** Of the last fetch; `undefined` if it succeeded. */
+  /** The fault of the last fetch; `undefined` if it succeeded. */
   #fault: UpstreamFault | undefined;
   #retryAtMs = 0;
   #backoff: Backoff | undefined;
-  /** From then on, a rejected token may be replaced. */
+  /** The time from which on a rejected token may be replaced. */
   #replaceableAtMs = 0;
   /** Whether the backend has rejected the token, and there is no newer one. */
   #isRejected = false;
@@ -62,7 +62,7 @@ export class Token {
     this.#clock = clock;
   }
 
-  /** Returns the same array while the token is the same. @param subject for whom a fetch is made, if needed. */
+  /** The headers. Returns the same array while the token is the same. @param subject for whom a fetch is made, if needed. */
   read(subject: string): CredentialRead | Promise<CredentialRead> {
     const nowMs = this.#clock.nowMs();
     const good = this.#goodAt(nowMs);
@@ -75,7 +75,7 @@ export class Token {
     return this.#wait(this.#start(subject), subject);
   }
 
-  /** With the last token; `undefined` if there was none. */
+  /** The headers with the last token; `undefined` if there was none. */
   get headers(): readonly string[] | undefined {
     return this.#headers;
   }
@@ -112,12 +112,12 @@ export class Token {
     const isForAnother = subject !== this.#fetchingFor;
     const read = await fetching;
     if (!('kind' in read)) return read;
-    // Another subject's used-up quota is no reason to fail this subject.
+    // If another subject's quota was used up, that is no reason to fail this subject.
     if (isForAnother && isShareFault(read)) return this.read(subject);
     return this.#goodAt(this.#clock.nowMs()) ?? read;
   }
 
-  /** @param requestedAtMs counts as the time of issue. */
+  /** Takes the outcome of a fetch. @param requestedAtMs counts as the time of issue. */
   #settle(outcome: IssuedToken | UpstreamFault, requestedAtMs: number): CredentialRead {
     this.#fetching = undefined;
     if ('kind' in outcome) {
@@ -138,7 +138,8 @@ export class Token {
   #fail(fault: UpstreamFault): void {
     const nowMs = this.#clock.nowMs();
     if (isShareFault(fault)) {
-      // Says nothing about the authorization server, so the fault is not kept. A renewal that no request waits for must wait.
+      // A used-up quota says nothing about the authorization server, so the fault is not kept. A renewal that no request waits for must
+      // wait.
       if (this.#goodAt(nowMs) !== undefined) this.#retryAtMs = nowMs + limits.retryDelayMsMin;
       return;
     }

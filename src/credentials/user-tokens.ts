@@ -44,19 +44,18 @@ export interface UserTokensMeans extends OAuthMeans {
   readonly secrets: Secrets;
   readonly mode: UpstreamOptions['mode'];
   readonly links: ConnectLinks;
-  /** `undefined` if no key is configured. */
+  /** The users' grants; `undefined` if no key is configured. */
   readonly grants: UserGrants | undefined;
 }
 
 /** The grant of one subject that a backend's `auth` requires. */
 export interface WantedGrant {
-  /** The key of the record in the store. */
+  /** The key of the grant's record in the store. */
   readonly key: string;
   readonly subject: string;
-  /** The backend's origin. */
   readonly origin: string;
   readonly auth: UserAuth;
-  /** For as long as there is no grant. */
+  /** The fault for as long as there is no grant. */
   readonly consent: UpstreamFault;
 }
 
@@ -69,17 +68,17 @@ interface GrantToken {
 
 interface Renewals {
   readonly backoff: Backoff;
-  /** Of the last attempt; `undefined` if it succeeded. */
+  /** The fault of the last attempt; `undefined` if it succeeded. */
   fault: UpstreamFault | undefined;
   retryAtMs: number;
-  /** From then on, a token that the backend rejects may be replaced. */
+  /** The time from which on a token that the backend rejects may be replaced. */
   replaceableAtMs: number;
 }
 
 export class UserTokens {
   readonly #means: UserTokensMeans;
   readonly #clock: ClockAndRandom;
-  /** Identifies this process in leases. */
+  /** The name of this process in leases. */
   readonly #self = randomUUID();
   readonly #tokens = new WeakMap<UserGrant, GrantToken>();
   readonly #byHeaders = new WeakMap<readonly string[], GrantToken>();
@@ -97,7 +96,7 @@ export class UserTokens {
     return this.#means.links;
   }
 
-  /** Returns the same array while the token is the same. */
+  /** The headers with the user's token. Returns the same array while the token is the same. */
   read(wanted: WantedGrant): CredentialRead | Promise<CredentialRead> {
     const { grants } = this.#means;
     if (grants === undefined) return upstreamFault('secret-keys-missing', true);
@@ -113,7 +112,7 @@ export class UserTokens {
     if (token === undefined) return false;
     const renewals = this.#renewalsOf(key);
     const nowMs = this.#clock.nowMs();
-    // Until then, this may be the token that has just replaced a rejected one.
+    // Before that time, this may be the token that has just replaced a rejected one.
     if (!token.isRejected && nowMs >= renewals.replaceableAtMs) {
       renewals.replaceableAtMs = nowMs + TOKEN_RENEWAL_GAP_MS;
       token.isRejected = true;
@@ -169,7 +168,7 @@ export class UserTokens {
     return this.#fail(key, renewed);
   }
 
-  /** @returns the grant with this process's lease, or as renewed by another process. Rejects if the store fails. */
+  /** Leases a grant. @returns it with this process's lease, or as renewed by another process. Rejects if the store fails. */
   async #lease(grants: UserGrants, key: string, seen: FoundGrant): Promise<GrantRead> {
     const giveUpAtMs = this.#clock.nowMs() + GRANT_LEASE_MS;
     for (let found = seen; ;) {
@@ -188,7 +187,7 @@ export class UserTokens {
     }
   }
 
-  /** The server issues the grant only once, so a failing store is tried again for a while. */
+  /** Stores a renewed grant. The server issues it only once, so a failing store is tried again for a while. */
   async #store(
     grants: UserGrants,
     { key, consent }: WantedGrant,
@@ -203,7 +202,7 @@ export class UserTokens {
         const stored = await grants.replace(key, bytes, next);
         if (stored !== undefined) return this.#onSuccess(key, stored.grant);
         const read = await grants.read(key);
-        // Meanwhile the user has disconnected or consented again, or an earlier write has succeeded unconfirmed.
+        // The user has disconnected or consented again meanwhile, or an earlier write has succeeded without a confirmation.
         if (read.kind === 'missing') return consent;
         if (read.kind === 'found') return this.#onSuccess(key, read.grant);
       } catch (error) {
@@ -273,13 +272,13 @@ export class UserTokens {
   }
 }
 
-/** Whether only a new consent helps. That is so, too, if the server has forgotten a client that the gateway registered. */
+/** Whether only a new consent helps. It is needed, too, if the server has forgotten a client that the gateway registered. */
 function isGrantOver({ kind, detail }: UpstreamFault, auth: UserAuth): boolean {
   if (kind !== 'token-refused') return false;
   return detail === '(invalid_grant)' || (detail === '(invalid_client)' && auth.client_id === undefined);
 }
 
-/** What a renewal changes in a grant. */
+/** The members of a grant that a renewal changes. */
 interface RenewedGrant {
   readonly accessToken: string;
   readonly refreshToken: string | undefined;
@@ -327,7 +326,7 @@ export async function refreshGrant(
   }
 }
 
-/** @param nowMs wall clock at the time of the request. */
+/** The renewed grant. @param nowMs wall clock at the time of the request. */
 export function renewedGrant(answer: TokenAnswer, nowMs: number): RenewedGrant | UpstreamFault {
   const issued = issuedToken(answer);
   if ('kind' in issued) return issued;

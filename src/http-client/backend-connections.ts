@@ -13,13 +13,13 @@ const REPLY_CONNECTIONS_DIVISOR = 16;
 interface BackendConnectionsOptions {
   readonly connectTimeoutMs: number;
   readonly pool?: Partial<PoolBounds>;
-  /** Closed with these connections; created when absent. */
+  /** The look-up of names, which is closed with these connections; created when absent. */
   readonly names?: Names;
-  /** As in `Http1UpstreamOptions`. */
+  /** PEM of certificate authorities, as in `Http1UpstreamOptions`. */
   readonly authorities?: string | undefined;
 }
 
-/** Beyond these bounds, a stream fails at once, and is tried again later. */
+/** Bounds for streams. Beyond them, a stream fails at once, and is tried again later. */
 const STREAM_BOUNDS: PoolBounds = {
   connectionsMax: BACKEND_STREAMS_MAX,
   connectionsPerSubjectMax: perSubject(BACKEND_STREAMS_MAX),

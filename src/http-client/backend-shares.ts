@@ -6,7 +6,7 @@ import { limits, perSubject } from '../shared/index.js';
 
 export class SubjectUse {
   readonly subject: string;
-  /** Connections that carry its requests, to any backend. */
+  /** Connections that carry the subject's requests, to any backend. */
   connections = 0;
   readonly pools = new ListNode();
   poolCount = 0;
@@ -23,7 +23,7 @@ export class SubjectUse {
 export class PoolUse {
   readonly ofSubject: SubjectUse;
   connections = 0;
-  /** Whether its calls that wait for this pool have no turns. */
+  /** Whether the subject's calls that wait for this pool have no turns. */
   isPaused = false;
 
   constructor(ofSubject: SubjectUse) {
@@ -42,9 +42,9 @@ export class BackendShares {
   readonly bounds: BackendShareBounds;
   readonly #room: ShareBounds;
   readonly #uses = new Map<string, SubjectUse>();
-  /** All connections, also those being opened. Changed by the pools. */
+  /** All connections, also those being opened. Pools change this number. */
   connections = 0;
-  /** Connections that carry requests, and the subjects that have such. */
+  /** Connections that carry requests, and the subjects that have such connections. */
   #busyCount = 0;
   #busySubjectCount = 0;
 
@@ -68,7 +68,7 @@ export class BackendShares {
     return this.#uses.size;
   }
 
-  /** Whether the subject may use one more, if there is one. */
+  /** Whether the subject may use one more connection, if one is free. */
   allowsOneMore({ connections }: SubjectUse): boolean {
     const own = connections + 1;
     return own <= this.#room.subjectMax && isWithinBounds(this.#room, this.#busyCount + 1, own, this.#busySubjectCount);
@@ -95,20 +95,20 @@ export class BackendShares {
     return use;
   }
 
-  /** Forgets subjects that use nothing. Not with each request: `fair/list-node.ts` says why. */
+  /** Forgets subjects that use nothing. `fair/list-node.ts` says why this is not done with each request. */
   sweep(): void {
     for (const [subject, use] of this.#uses) if (use.isUnused) this.#uses.delete(subject);
   }
 }
 
-/** Half of the process's open files, where known: the other half is for callers. */
+/** Half of the files that the process may open, if that is known: the other half is for callers. */
 function connectionsOfProcess(): number {
   let openFilesMax = Infinity;
   try {
     const [, soft] = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1')) ?? [];
     if (soft !== undefined) openFilesMax = Number(soft);
   } catch {
-    // Not on Linux.
+    // The file exists only on Linux.
   }
   return Math.min(limits.upstreamConnectionsTotalMax, Math.floor(openFilesMax / 2));
 }

@@ -63,7 +63,7 @@ export class TlsSessions {
 
 let lastContext: { readonly pem: string; readonly context: SecureContext } | undefined;
 
-/** Made once per process, as parsing takes long. @param pem authorities to trust beside those of Node.js. */
+/** The TLS settings, made once per process, as parsing takes long. @param pem certificate authorities to trust besides those of Node.js. */
 export function secureContextFor(pem: string | undefined): SecureContext | undefined {
   if (pem === undefined) return undefined;
   if (lastContext?.pem !== pem) lastContext = { pem, context: createSecureContext({ ca: [...rootCertificates, pem] }) };
@@ -75,13 +75,12 @@ export interface ConnectionMeans {
   readonly connectTimeoutMs: number;
   readonly names: Names;
   readonly tlsSessions: TlsSessions;
-  /** By default, Node.js's certificate authorities. */
+  /** The certificate authorities to trust; by default, those of Node.js. */
   readonly trust?: SecureContext | undefined;
   readonly readScheduler: ReadScheduler;
 }
 
 export class ConnectionTarget {
-  /** The origin, such as `https://example.com:8443`. */
   readonly name: string;
   readonly means: ConnectionMeans;
   readonly isTls: boolean;

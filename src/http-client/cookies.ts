@@ -6,7 +6,7 @@ import { headersSetBy, type CompiledBackend, type UpstreamTarget } from '../user
 export const SESSION_COOKIES_MAX = 8;
 export const SESSION_COOKIES_BYTES_MAX = 4 * KIB;
 
-/** Cookies are not kept where the `cookie` header is the caller's, or a configured secret. */
+/** Whether a backend's cookies are kept: not where the `cookie` header is the caller's, or a configured secret. */
 export function keepsCookies({ passthroughHeaders, auth }: CompiledBackend): boolean {
   return !passthroughHeaders.has('cookie') && !headersSetBy(auth).includes('cookie');
 }
@@ -35,12 +35,12 @@ function nameAndValue(text: string): [name: string, value: string] {
   return at === -1 ? [text, ''] : [text.slice(0, at).trim(), text.slice(at + 1).trim()];
 }
 
-/** RFC 6265, 5.1.4, but a slash at the end makes no difference: a redirect may add one. */
+/** Whether a cookie is for the path (RFC 6265, 5.1.4). A slash at the end makes no difference: a redirect may add one. */
 function isWithin(path: string, cookiePath: string): boolean {
   return !cookiePath.startsWith('/') || `${path.split('?', 1)[0]}/`.startsWith(cookiePath.replace(/\/?$/, '/'));
 }
 
-/** `Max-Age` takes precedence over `Expires` (RFC 6265, 5.3). */
+/** Whether a cookie has expired. `Max-Age` takes precedence over `Expires` (RFC 6265, 5.3). */
 function isExpired(rules: ReadonlyMap<string, string>): boolean {
   const maxAge = rules.get('max-age') ?? '';
   return /^-?\d+$/.test(maxAge) ? Number(maxAge) <= 0 : Date.parse(rules.get('expires') ?? '') <= Date.now();

@@ -12,7 +12,7 @@ export function connectFaultKindOf(error: unknown, isTls: boolean): UpstreamFaul
   const { code, syscall } = error as NodeJS.ErrnoException;
   if (code === 'ECONNREFUSED') return 'connection-refused';
   if (code === 'ETIMEDOUT') return 'connect-timeout';
-  // Other errors than those of the system call come from the TLS handshake.
+  // Errors that are not of the system call come from the TLS handshake.
   if (isTls && syscall !== 'connect') return 'tls-failed';
   return 'connect-failed';
 }
@@ -27,7 +27,7 @@ export const NEXT_ADDRESS_MS = 250;
 
 interface DialPlan {
   readonly host: string;
-  /** The look-up counts in this subject's share. */
+  /** The subject in whose share the look-up counts. */
   readonly subject: string;
   readonly isTls: boolean;
   /** Begins to connect. The dial owns the socket's events until `onSocket`. */
@@ -35,9 +35,9 @@ interface DialPlan {
 }
 
 interface DialHandler {
-  /** The socket is connected, except for TLS, and has no listeners of the dial. */
+  /** Called when the socket is connected, except for TLS. It has no listeners of the dial then. */
   onSocket(socket: Socket, address: string): void;
-  /** Never called synchronously. */
+  /** Called when no socket can be had; never synchronously. */
   onFault(kind: UpstreamFaultKind): void;
 }
 
@@ -92,7 +92,7 @@ export class Dial {
     for (const socket of this.#connectingSockets) {
       socket.removeAllListeners('connect');
       socket.removeAllListeners('error');
-      // Later errors must not end the process.
+      // Errors that come later are ignored, because they would end the process.
       socket.on('error', () => {}).destroy();
     }
   }

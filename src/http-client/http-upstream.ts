@@ -11,9 +11,9 @@ import type { UpstreamFault } from './upstream-fault.js';
 export interface RequestMetadata {
   /** The caller's headers for this backend: name, value, … */
   readonly headers: readonly string[];
-  /** The id of the client's HTTP request; `''` where the backend does not get it. */
+  /** The id of the client's HTTP request; `''` if the backend does not get it. */
   readonly requestId: string;
-  /** The caller's bearer token where the backend's `auth` exchanges it, else `''`. Used for nothing else. */
+  /** The caller's bearer token if the backend's `auth` exchanges it, else `''`. It is used for nothing else. */
   readonly callerToken: string;
 }
 
@@ -23,7 +23,7 @@ export const NO_METADATA: RequestMetadata = Object.freeze({
   callerToken: '',
 });
 
-/** @param end after the last byte. */
+/** A part of a buffer. @param end after the last byte. */
 export interface ByteSpan {
   readonly start: number;
   readonly end: number;
@@ -38,19 +38,19 @@ export interface TraceHeaders {
 export interface ModernHead {
   readonly method: string;
   readonly name: string;
-  /** `mcp-param-*`: lower-case name, value, …, encoded for an HTTP head. */
+  /** Headers `mcp-param-*`: lower-case name, value, …, encoded for an HTTP head. */
   readonly params: readonly string[];
 }
 
 export interface OutgoingMessage {
   readonly body: Buffer;
-  /** Not sent: removing something from a large message needs no copy. */
+  /** A part of the body that is not sent: so removing something from a large message needs no copy. */
   readonly leftOut?: ByteSpan | undefined;
   readonly putIn?: Buffer | undefined;
-  /** For `x-request-id`; `''` or `undefined` for none. */
+  /** The value of `x-request-id`; `''` or `undefined` for none. */
   readonly requestId?: string | undefined;
   readonly trace?: TraceHeaders | undefined;
-  /** Only for backends of MCP 2026-07-28. */
+  /** Headers for backends of MCP 2026-07-28 only. */
   readonly head?: ModernHead | undefined;
 }
 
@@ -59,13 +59,13 @@ export function withModernHead(message: OutgoingMessage, head: ModernHead): Outg
   return { body, leftOut, putIn, requestId, trace, head };
 }
 
-/** All members are always present, in this order: every request has the same hidden class. */
+/** A request. All members are always present, in this order, so that every request has the same hidden class. */
 export interface UpstreamRequest {
-  /** The request counts in the shares and turns of this subject. */
+  /** The subject in whose shares and turns the request counts. */
   readonly subject: string;
   readonly target: UpstreamTarget;
   readonly method: 'POST' | 'DELETE' | 'GET';
-  /** Name, value, …, except `host`, `connection`, `accept-encoding`, `user-agent` and `content-length`. */
+  /** The headers: name, value, …; without `host`, `connection`, `accept-encoding`, `user-agent` and `content-length`. */
   readonly headers: readonly string[];
   readonly body: Buffer | undefined;
   readonly leftOut: ByteSpan | undefined;
@@ -107,16 +107,16 @@ export interface UpstreamHandler {
    *   `retry-after` of 429 and 503.
    */
   onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, statusHeader: string): void;
-  /** @param chunk valid until this returns, or `onEnd` has if it is all of a body whose length was in the head. */
+  /** @param chunk valid until this callback returns; a chunk that is all of a body whose length was in the head, until `onEnd` returns. */
   onData(chunk: Buffer): void;
   onEnd(): void;
   onFault(fault: UpstreamFault): void;
 }
 
 export interface UpstreamCall {
-  /** True from `onEnd` on if the whole request was sent: nothing reads its memory any more. */
+  /** Whether the whole request was sent, from `onEnd` on: then nothing reads its memory any more. */
   readonly isSent: boolean;
-  /** No callback is called any more. Safe at any time. */
+  /** Ends the call: no callback is called any more. Safe at any time. */
   abort(): void;
   /** Stops reading the body until `resume`. What was already read may still be delivered. */
   pause(): void;
@@ -124,7 +124,7 @@ export interface UpstreamCall {
 }
 
 export interface HttpUpstream {
-  /** Never throws: every failure ends in `onFault`. */
+  /** Sends a request. Never throws: every failure ends in `onFault`. */
   dispatch(request: UpstreamRequest, handler: UpstreamHandler): UpstreamCall;
   close(): Promise<void>;
 }

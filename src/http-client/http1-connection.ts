@@ -22,22 +22,22 @@ import { connectionBounds } from './connection-bounds.js';
 
 export interface ConnectionOwner {
   onFree(connection: Http1Connection): void;
-  /** The call was aborted while connecting: the connection can take another one. */
+  /** Called when the call was aborted while connecting: the connection can take another one. */
   onSpare(connection: Http1Connection): void;
   onConnected(): void;
-  /** The connection no longer has this call. Called before `onFree`, `onSpare` and `onLost`. */
+  /** Called when the connection no longer has this call, before `onFree`, `onSpare` and `onLost`. */
   onCallOver(call: Http1Call): void;
-  /** @param unsent a call to be sent on another connection. @param refusal why the connection could not be opened, if so. */
+  /** Called at the end. @param unsent a call to be sent on another connection. @param refusal why this one could not be opened, if so. */
   onLost(connection: Http1Connection, unsent: Http1Call | undefined, refusal: UpstreamFaultKind | undefined): void;
 }
 
 type State = 'connecting' | 'free' | 'sending' | 'busy' | 'lost';
 
-/** Its content is parsed or copied before the callback returns. */
+/** The buffer that all connections read into. Its content is parsed or copied before the callback returns. */
 const readBuffer = Buffer.allocUnsafe(connectionBounds.upstreamReadBytes);
 
 export class Http1Connection implements ResponseReceiver, PacedConnection {
-  /** Set when the host no longer has this address. */
+  /** Whether the host no longer has this address. */
   isOutdated = false;
   readonly #owner: ConnectionOwner;
   readonly #target: ConnectionTarget;
@@ -47,27 +47,27 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
   readonly #onLostListeners: (() => void)[] = [];
   #opening: Dial | Tunnel | undefined;
   #socket: Socket | undefined;
-  /** Once known, the remote address. Changed only here, like `call` and `answersCount`. */
+  /** The remote address, once it is known. Changed only here, like `call` and `answersCount`. */
   address: string | undefined = undefined;
   call: Http1Call | undefined = undefined;
   answersCount = 0;
   #state: State = 'connecting';
-  /** Why the connection is being closed, if known already, and more for people. */
+  /** Why the connection is being closed, if that is known, and more about it for people. */
   #faultKind: UpstreamFaultKind | undefined;
   #faultDetail = '';
   /** Whether anything has arrived since the request was written. */
   #hasAnswerBegun = false;
   #isResumed = false;
-  /** Whether it broke before the kernel had taken all of the request: the backend cannot have it completely. */
+  /** Whether the connection broke before the kernel had taken all of the request: the backend cannot have all of it. */
   #isCutOff = false;
   #isEndedByBackend = false;
   readonly #pace: ReadPace;
-  /** While free: sweeps until it is closed, and sweeps so far. */
+  /** For a free connection: how many sweeps are left until it is closed, and how many there were. */
   #sweepsLeft = 0;
   #sweepsSeen = 0;
   #freedAtTurn = -1;
 
-  /** @param subject whose share the look-up counts in. */
+  /** @param subject the one in whose share the look-up counts. */
   constructor(target: ConnectionTarget, subject: string, batch: WriteBatch, owner: ConnectionOwner) {
     this.#owner = owner;
     this.#target = target;
@@ -95,17 +95,17 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     );
   }
 
-  /** Whether it can take a call: as far as is known, the backend keeps it open. */
+  /** Whether the connection can take a call: as far as is known, the backend keeps it open. */
   get isUsable(): boolean {
     return this.#state === 'free' && this.#sweepsLeft > 0 && !this.isOutdated && this.#socket?.writable === true;
   }
 
-  /** Whether the backend closed it soon after the first response, as do backends that keep no connections. */
+  /** Whether the backend closed the connection soon after the first response. Backends that keep no connections do so. */
   get isClosedAfterAnswer(): boolean {
     return this.#isEndedByBackend && this.answersCount === 1 && this.#sweepsSeen <= 1;
   }
 
-  /** Whether it was free for so long that the backend must keep it open. */
+  /** Whether the connection was free for so long that the backend must keep it open. */
   get hasStayedOpen(): boolean {
     return this.#sweepsSeen > 1;
   }
@@ -117,7 +117,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     if (this.#sweepsLeft <= 0 || this.isOutdated) this.#cut();
   }
 
-  /** The call is written once the connection is established and the reads of the turn are done. */
+  /** Takes a call, which is written once the connection is established and the reads of the turn are done. */
   send(call: Http1Call): void {
     this.call = call;
     call.connection = this;
@@ -143,7 +143,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     if (call.isPaused) socket.pause();
   }
 
-  /** After it was written, the connection is closed: to read the rest of the response would cost more. */
+  /** If the request was already written, the connection is closed: reading the rest of the response would cost more. */
   onCallAborted(): void {
     switch (this.#state) {
       case 'connecting':
@@ -223,7 +223,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     this.#owner.onConnected();
   }
 
-  /** Behind a proxy, it was the proxy that could not be reached. */
+  /** The fault of a connection that could not be established. Behind a proxy, it was the proxy that could not be reached. */
   #failToReach(kind: UpstreamFaultKind): void {
     const fault = upstreamFault(kind);
     if (this.#target.proxy === undefined || !isReachFault(fault)) this.#fail(kind);
@@ -239,7 +239,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     // A `resume` during the read takes effect later, and would start the reads again.
     if (this.#isResumed) this.#socket?.pause();
     this.#isResumed = false;
-    // Stops the reads, at less cost than `pause`.
+    // The result stops the reads, at less cost than `pause`.
     return false;
   }
 
@@ -250,7 +250,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     else if (this.#state === 'busy' && this.#parser.state === 'done') {
       this.#onAnswered(taken === length, length);
     }
-    // Bytes that belong to no request: the connection cannot be trusted any more.
+    // Bytes that belong to no request: such a connection cannot be trusted any more.
     else if (taken < length) this.#fail('connection-lost');
     else if (this.call !== undefined) this.#pace.onPiece(length, this.call.subject);
   }
@@ -264,7 +264,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     // If the backend did not wait for the body, the rest of it would delay the next request.
     const isSent = socket?.writableLength === 0;
     const canReuse = isClean && isSent && this.#parser.canReuse && socket.writable;
-    // Before `onEnd`, which may send another request.
+    // This comes before `onEnd`, which may send another request.
     if (canReuse) this.#onFree();
     else this.#cut();
     if (call === undefined) return;
@@ -277,7 +277,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
   #onFree(): void {
     if (!this.#transition('busy', 'free')) this.#transition('sending', 'free');
     this.#freedAtTurn = this.#batch.noteFree();
-    // In sweeps, because reading the clock for each call would cost too much.
+    // The time is counted in sweeps, because reading the clock for each call would cost too much.
     this.#sweepsLeft = Math.floor(this.#parser.idleMsMax / connectionBounds.upstreamSweepMs);
     this.#sweepsSeen = 0;
     this.#owner.onFree(this);
@@ -289,7 +289,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     this.#cut();
   }
 
-  /** `onLost` follows asynchronously. */
+  /** Closes the connection. `onLost` follows asynchronously. */
   #cut(): void {
     const opening = this.#opening;
     if (opening === undefined) {
@@ -369,14 +369,14 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
 
 export class Http1Call implements UpstreamCall {
   readonly subject: string;
-  /** `undefined` when it cannot be serialized. */
+  /** The request's bytes; `undefined` when it cannot be serialized. */
   readonly bytes: RequestBytes | undefined;
-  /** `undefined` once it must not be called any more. */
+  /** The call's handler; `undefined` once it must not be called any more. */
   handler: UpstreamHandler | undefined;
   connection: Http1Connection | undefined = undefined;
   isPaused = false;
   isSent = false;
-  /** Connections that broke before the whole request was sent. */
+  /** How many connections broke before the whole request was sent. */
   unsentCount = 0;
   queueEntry: FairQueueEntry<Http1Call> | undefined = undefined;
   use: PoolUse | undefined = undefined;
@@ -399,19 +399,19 @@ export class Http1Call implements UpstreamCall {
     this.connection?.pause();
   }
 
-  /** Nothing for a call that is not paused: `resume` would cost two system calls. */
+  /** Does nothing for a call that is not paused: `resume` would cost two system calls. */
   resume(): void {
     if (!this.isPaused) return;
     this.isPaused = false;
     this.connection?.resume();
   }
 
-  /** Asynchronous, because `dispatch` must return the call before any callback. */
+  /** Fails the call asynchronously, because `dispatch` must return the call before any callback. */
   failLater(kind: UpstreamFaultKind): void {
     process.nextTick(() => this.fail(kind, true));
   }
 
-  /** @param detail `''` for none; for a failed TLS handshake, it is only logged. */
+  /** Fails the call. @param detail `''` for none; for a failed TLS handshake, it is only logged. */
   fail(kind: UpstreamFaultKind, isUnsent: boolean, detail = ''): void {
     const { handler } = this;
     this.handler = undefined;
@@ -446,7 +446,7 @@ export class WriteBatch {
     return this.#turn;
   }
 
-  /** @param freedAtTurn from `noteFree`; -1 for a new connection. */
+  /** @param freedAtTurn the turn that `noteFree` returned; -1 for a new connection. */
   add(connection: Http1Connection, freedAtTurn: number): void {
     if (freedAtTurn === this.#turn) this.#nextTurnConnections.push(connection);
     else this.#connections.push(connection);

@@ -15,9 +15,9 @@ interface Http1UpstreamOptions {
   readonly connectTimeoutMs: number;
   readonly pool?: Partial<PoolBounds>;
   readonly shares?: Partial<BackendShareBounds>;
-  /** Created, and then closed with this client, when absent. */
+  /** The look-up of names. When absent, it is created, and closed with this client. */
   readonly names?: Names;
-  /** Shared by all connections of an event loop; created when absent. */
+  /** The read scheduler, shared by all connections of an event loop; created when absent. */
   readonly readScheduler?: ReadScheduler;
   /** PEM of certificate authorities in addition to those of Node.js. */
   readonly authorities?: string | undefined;
@@ -87,7 +87,7 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
     if (obstacle !== undefined) return obstacle;
     const use = this.shares.use(subject);
     const { poolsMax, poolsPerSubjectMax } = this.shares.bounds;
-    // Refused only if every pool that counts has a call in progress.
+    // Another pool is refused only if every pool that counts has a call in progress.
     if (use.poolCount >= poolsPerSubjectMax && !this.#closeIdleOf(use)) return 'connections-share-used';
     if (this.#pools.size >= poolsMax && !this.#closeIdleOf(use) && !this.#closeOneIdle()) return 'connections-used';
     const target = new ConnectionTarget(origin, this.#means);
@@ -106,7 +106,7 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
     this.shares.sweep();
   }
 
-  /** The oldest one that was made for the subject. */
+  /** Closes the oldest pool that was made for the subject, of those without a call. */
   #closeIdleOf(use: SubjectUse): boolean {
     for (let pool = use.pools.next; pool instanceof OriginPool; pool = pool.next) {
       if (pool.isIdle) return this.#closePool(pool);

@@ -13,14 +13,14 @@ export class OneWayRequests {
   #underWayCount = 0;
   #onSettled: (() => void) | undefined;
 
-  /** @param otherHttp for requests that `http` failed to send. */
+  /** @param otherHttp the client for requests that `http` failed to send. */
   constructor(http: HttpUpstream, deadlines: DeadlineWheel, otherHttp?: HttpUpstream) {
     this.#http = http;
     this.#otherHttp = otherHttp;
     this.#deadlines = deadlines;
   }
 
-  /** @param onDone called once. @param onHeaders gets the session id and `set-cookie` lines of the response; `''` for none. */
+  /** Sends one. @param onDone called once. @param onHeaders gets the session id and `set-cookie` lines of the response; `''` for none. */
   send(
     subject: string,
     target: UpstreamTarget,
@@ -66,7 +66,7 @@ export class OneWayRequests {
       _bytes: number,
       statusHeader: string,
     ): void => {
-      // As with credentials, which the headers may hold.
+      // The last argument says that there are credentials: the headers may hold some.
       const moved = isFollowed ? undefined : movedTarget(status, statusHeader, target, true);
       if (moved !== undefined) {
         isFollowed = true;
@@ -93,7 +93,7 @@ export class OneWayRequests {
     let call = this.#http.dispatch(request, handler);
   }
 
-  /** Resolves when no request is in flight, or after `withinMs`. For a shutdown. */
+  /** Resolves when no request is in flight, or after `withinMs`. Used when the process ends. */
   settled(withinMs: number): Promise<void> {
     return new Promise((resolve) => {
       if (this.#underWayCount === 0) {
@@ -108,7 +108,7 @@ export class OneWayRequests {
     });
   }
 
-  /** A request may be sent again if it was not sent, or is a DELETE, which is idempotent (RFC 9110, 9.2.2). */
+  /** The client for a second try, if one is safe: the request was not sent, or is a DELETE, which is idempotent (RFC 9110, 9.2.2). */
   #forSecondTry(method: 'POST' | 'DELETE', { kind, isUnsent }: UpstreamFault): HttpUpstream | undefined {
     if (isUnsent && this.#otherHttp !== undefined) return this.#otherHttp;
     return method === 'DELETE' && kind === 'connection-lost' ? this.#http : undefined;

@@ -28,7 +28,7 @@ export interface PoolBounds {
 
 export interface PoolOwner {
   readonly shares: BackendShares;
-  /** @returns whether a free connection of any origin was closed. */
+  /** Closes a free connection of any origin, to make room for another. @returns whether there was one. */
   tryMakeRoom(): boolean;
 }
 
@@ -39,13 +39,13 @@ export class OriginPool extends ListNode implements ConnectionOwner {
   readonly #batch: WriteBatch;
   readonly #bounds: PoolBounds;
   readonly #all = new Set<Http1Connection>();
-  /** The last one is used next, so that the others can age and close. */
+  /** The free connections. The last one is used next, so that the others can age and close. */
   #free: Http1Connection[] = [];
   #connectingCount = 0;
   #addresses: readonly string[] | undefined;
   /** Connections in a row that were closed after their first response. */
   #closedInRowCount = 0;
-  /** While the backend is assumed not to keep connections: a free one, in case it does. */
+  /** A free connection of a backend that is assumed not to keep connections, in case it does. */
   #watched: Http1Connection | undefined;
   readonly #waiting: FairQueue<Http1Call>;
   readonly #uses = new Map<string, PoolUse>();
@@ -90,24 +90,24 @@ export class OriginPool extends ListNode implements ConnectionOwner {
       connection = this.#takeFree() ?? (this.#tryMakeRoom() ? this.#open(call.subject) : undefined);
     if (connection !== undefined) this.#assign(call, use, connection);
     else if (this.#all.size > this.#free.length) this.#wait(call, use);
-    // Without a busy connection there is nothing to wait for.
+    // If no connection is busy, there is nothing to wait for.
     else call.failLater('connections-used');
   }
 
-  /** Also serves waiting calls, as nothing tells when a connection of the process is given back elsewhere. */
+  /** Closes old connections, and serves waiting calls: nothing tells a pool when another one has given a connection back. */
   sweep(): void {
     if (this.#target.isHostName && !this.isEmpty) this.#refreshAddresses();
     for (const connection of this.#free) connection.sweep();
     this.#watched?.sweep();
     if (this.#watched?.hasStayedOpen === true) this.#trust(this.#watched);
     this.#serveWaiting();
-    // Last, because `shares` forgets unused subjects next.
+    // This comes last, because `shares` forgets unused subjects next.
     for (const [subject, use] of this.#uses) {
       if (use.connections === 0 && !use.isPaused) this.#uses.delete(subject);
     }
   }
 
-  /** The one that has been free for the longest. */
+  /** Closes the connection that has been free for the longest. */
   tryCloseFree(): boolean {
     const connection = this.#free.shift();
     if (connection === undefined) return this.#tryCloseWatched();
@@ -170,7 +170,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     if (this.#all.size === 0) this.#failWaiting('connections-used');
   }
 
-  /** Connections to addresses that the host no longer has are not reused. */
+  /** Marks connections to addresses that the host no longer has: they are not reused. */
   #refreshAddresses(): void {
     const { means, host } = this.#target;
     const addresses = means.names.refreshed(host, this.madeFor.subject);
@@ -204,7 +204,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     connection.send(call);
   }
 
-  /** On a new connection, as other free ones may have been closed, too. */
+  /** Sends the call on a new connection, because other free ones may have been closed, too. */
   #sendAgain(call: Http1Call): void {
     call.unsentCount += 1;
     if (this.#isClosed || call.unsentCount > connectionBounds.upstreamUnsentTriesMax)
@@ -273,7 +273,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     return !this.#owner.shares.isFull || this.#owner.tryMakeRoom();
   }
 
-  /** It has no call, so it can be closed. */
+  /** Closes the watched connection, if there is one: it has no call. */
   #tryCloseWatched(): boolean {
     const connection = this.#watched;
     if (connection === undefined) return false;

@@ -26,18 +26,18 @@ export const REPLY_CONNECTIONS_MAX = 512;
 /** Connections released per turn: with a slice each, they leave most of the turn to answers that fit in a slice. */
 const RELEASED_MAX = 4;
 
-/** A connection waits at most once, and their number is bounded. */
+/** A connection waits at most once, and their number is bounded: so the queues need no bounds. */
 const BOUNDS: QueueBounds = [Infinity, Infinity];
 
 /** A connection whose answer takes several turns. Linked while it is released or among the next. */
 export class ReadQueueEntry extends ListNode {
   readonly subject: string;
   readonly reader: Pick<ReadPace, 'stopReading' | 'readOn'>;
-  /** Whether it is not read from until its turn. */
+  /** Whether the connection rests: it is not read from until its turn. */
   isResting = false;
-  /** The place in a queue, while the connection waits. */
+  /** The connection's place in a queue, while it waits. */
   waiting: { leave(): void } | undefined = undefined;
-  /** The turn in which it was last released; -1 once something was read. */
+  /** The turn in which the connection was last released; -1 once something was read. */
   releasedInTurn = -1;
 
   constructor(subject: string, reader: ReadQueueEntry['reader']) {
@@ -51,19 +51,19 @@ export class ReadScheduler {
   readonly #nowMs: () => number;
   readonly #waiting = new FairQueue<ReadQueueEntry>(...BOUNDS);
   readonly #small: TurnScheduler;
-  /** Those to release first in the next turn, and those that were released. */
+  /** The connections to release first in the next turn, and those that were released in this one. */
   readonly #next = new ListNode();
   readonly #released = new ListNode();
-  /** What is left of the turn, and when it began. */
+  /** Bytes that are left of the turn, and when it began. */
   #bytesLeft = 0;
   #startMs = 0;
-  /** Bytes that connections keep until their turn. Changed by `ReadPace`. */
+  /** Bytes that connections keep until their turn. `ReadPace` changes this number. */
   keptBytes = 0;
   #turn = 0;
   /** Whether an unfinished answer has used part of this turn. */
   #isBegun = false;
   #isUsedUp = false;
-  /** False after the released connections were read, until the next read: other work in between does not count. */
+  /** Whether time counts: not from the read of the released connections to the next read, because other work lies in between. */
   #isTimed = false;
   #isTurnDue = false;
   readonly #onTurn = (): void => {
@@ -104,7 +104,7 @@ export class ReadScheduler {
     return this.#isOver() && this.#hasRoom(bytes);
   }
 
-  /** @param isSmall whether the bytes kept of it, if any, are small. */
+  /** Lets a connection rest. @param isSmall whether the bytes kept of it, if any, are small. */
   rest(entry: ReadQueueEntry, isSmall = false): void {
     if (entry.isResting) return;
     const waiting = isSmall
@@ -156,7 +156,7 @@ export class ReadScheduler {
     setImmediate(this.#onTurn);
   }
 
-  /** Otherwise each of them could read once more in this turn. */
+  /** Stops the reads of all connections that were released: otherwise each of them could read once more in this turn. */
   #stopAll(): void {
     for (let entry = this.#released.next; entry instanceof ReadQueueEntry; entry = this.#released.next) {
       entry.unlink();
@@ -175,9 +175,9 @@ export class ReadScheduler {
     if (!this.#waiting.isReady && !this.#next.isLinked) return;
     const isAlone = this.#waiting.count <= RELEASED_MAX && !this.#next.isLinked;
     const sliceBytes = isAlone ? UPSTREAM_TURN_BYTES_MAX : connectionBounds.upstreamReadBytes;
-    // The bytes kept for them are processed here. Plans the next turn, too.
+    // The bytes kept for the released connections are processed in this turn. Plans the next turn, too.
     this.#begin();
-    // One whose answer ends within its kept bytes costs little.
+    // A connection whose answer ends within its kept bytes costs little.
     for (let count = 0; count < RELEASED_MAX && !this.#isOver();) {
       const entry = this.#choose(count < RELEASED_MAX - 1 || !this.#waiting.isReady);
       if (entry === undefined) break;
@@ -215,7 +215,7 @@ export class ReadPace {
   readonly #scheduler: ReadScheduler;
   readonly #connection: PacedConnection;
   #sliceBytesLeft: number = UPSTREAM_TURN_BYTES_MAX;
-  /** Set if the answer takes more than one turn. */
+  /** The connection's entry, if the answer takes more than one turn. */
   #entry: ReadQueueEntry | undefined;
   #kept: Buffer | undefined;
   #isStopped = false;
@@ -229,14 +229,14 @@ export class ReadPace {
     return this.#entry?.isResting === true;
   }
 
-  /** Without slices, libuv would read a busy connection many times before any other. */
+  /** Counts a piece. Without slices, libuv would read a busy connection many times before any other. */
   onPiece(bytes: number, subject: string): void {
     this.#sliceBytesLeft -= bytes;
     const isTurnOver = this.#scheduler.notePiece(bytes, this.#entry);
     if (isTurnOver || this.#sliceBytesLeft <= 0) this.#rest(subject);
   }
 
-  /** @returns whether the bytes were kept. TLS may deliver more, which are kept, too. */
+  /** Keeps bytes for the connection's turn. @returns whether they were kept. TLS may deliver more, which are kept, too. */
   tryKeep(bytes: Buffer, subject: string): boolean {
     if (this.#kept === undefined && !this.#scheduler.mustKeep(bytes.length, subject)) return false;
     if (!this.#rest(subject, isSmall(bytes))) return false;
@@ -247,12 +247,12 @@ export class ReadPace {
 
   resume(): void {
     if (this.#entry?.isResting === true) return;
-    // Asynchronous: the caller is not ready for more data yet.
+    // The connection rests only from here on, asynchronously: the caller is not ready for more data yet.
     if (this.#kept !== undefined && this.#entry !== undefined) this.#scheduler.rest(this.#entry, isSmall(this.#kept));
     else this.#readOn();
   }
 
-  /** Processes the kept bytes: there will be no later time for them. */
+  /** Processes the kept bytes, because there will be no later time for them. */
   takeKept(): void {
     const kept = this.#kept;
     if (kept === undefined) return;
@@ -261,7 +261,7 @@ export class ReadPace {
     this.#connection.onBytes(kept);
   }
 
-  /** The answer is over. @param lastBytes of its last piece. @returns whether reading is still stopped. */
+  /** Ends an answer. @param lastBytes bytes of its last piece. @returns whether reading is still stopped. */
   leave(lastBytes = 0): boolean {
     this.#scheduler.noteLast(lastBytes);
     this.#sliceBytesLeft = UPSTREAM_TURN_BYTES_MAX;
@@ -293,7 +293,7 @@ export class ReadPace {
     this.#connection.readOn();
   }
 
-  /** @returns whether the connection rests now. */
+  /** Lets the connection rest. @returns whether it rests now. */
   #rest(subject: string, isForSmall = false): boolean {
     this.#sliceBytesLeft = UPSTREAM_TURN_BYTES_MAX;
     const entry = (this.#entry ??= new ReadQueueEntry(subject, this));

@@ -11,7 +11,7 @@ interface RememberedHead {
   readonly path: string;
   readonly origin: string;
   readonly hasBody: boolean;
-  /** Without a body, all of it; otherwise up to the value of `content-length`. A text is in Latin-1. */
+  /** The head: all of it if there is no body, otherwise up to the value of `content-length`. A text is in Latin-1. */
   head: string | Buffer;
 }
 
@@ -23,7 +23,7 @@ export interface RequestBytes {
   readonly rest: readonly Buffer[] | undefined;
 }
 
-/** @returns `undefined` if a header cannot be sent. */
+/** The request in bytes. @returns `undefined` if a header cannot be sent. */
 export function requestBytes(request: UpstreamRequest): RequestBytes | undefined {
   const head = headOf(request);
   if (head === undefined) return undefined;
@@ -33,14 +33,14 @@ export function requestBytes(request: UpstreamRequest): RequestBytes | undefined
   const { start, end } = leftOut ?? EMPTY_SPAN;
   const bodyBytes = body.length - (end - start) + putIn.length;
   const isLarge = bodyBytes > UPSTREAM_COPIED_BODY_BYTES_MAX;
-  // In most messages the part before the replaced span is short.
+  // The part before the replaced span, which is short in most messages.
   const beginningBytes = start + putIn.length;
   const isBeginningLarge = beginningBytes > UPSTREAM_COPIED_BODY_BYTES_MAX;
   const copiedBytes = !isLarge ? bodyBytes : isBeginningLarge ? 0 : beginningBytes;
   const traceLines = trace === undefined ? '' : traceLinesOf(trace);
   const modernLines = modernHead === undefined ? '' : modernLinesOf(modernHead);
   if (modernLines === undefined) return undefined;
-  // Not in the cached head, which would differ for every request.
+  // This header is not in the cached head, which would otherwise differ for every request.
   const idLine = requestId === '' ? '' : ID_HEADER + requestId;
   const lines = `${bodyBytes}${idLine}${traceLines}${modernLines}\r\n\r\n`;
   const first = Buffer.allocUnsafe(head.length + lines.length + copiedBytes);
@@ -103,14 +103,14 @@ function headOf({ target, method, headers, body }: UpstreamRequest): Buffer | st
   return text;
 }
 
-/** Not from `Buffer`'s pool, of which one small slice keeps a whole block alive. */
+/** The text in bytes, in memory of its own: one small slice of `Buffer`'s pool would keep a whole block alive. */
 function bytesOf(text: string): Buffer {
   const bytes = Buffer.allocUnsafeSlow(text.length);
   bytes.write(text, 'latin1');
   return bytes;
 }
 
-/** Many firewalls refuse requests without it. A caller's own takes its place. */
+/** The `user-agent`, without which many firewalls refuse requests. A caller's own takes its place. */
 const AGENT_LINE = `user-agent: switchyard/${PROGRAM_VERSION}\r\n`;
 
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;

@@ -13,12 +13,12 @@ import { HTTP_TOKEN, limits, REMEMBERED_HEADER_CHARS_MAX } from '../shared/index
 import { connectionBounds } from './connection-bounds.js';
 import type { UpstreamHandler } from './http-upstream.js';
 
-/** Such a response may have `retry-after`. */
+/** Whether a refusal is temporary, so that the response may have `retry-after`. */
 export function isTemporaryRefusal(status: number): boolean {
   return status === 429 || status === 503;
 }
 
-/** None is requested, but some servers encode all the same. @returns the encoding, for callers; `''` for none. */
+/** An encoding in words for callers; `''` for none. None is requested, but some servers encode a response all the same. */
 export function encodingInWords(value: string): string {
   if (value === '' || value.toLowerCase() === 'identity') return '';
   return /^[\w-]{1,32}$/.test(value) ? value : 'unknown';
@@ -45,17 +45,17 @@ const COLON = 0x3a;
 
 export class ResponseParser {
   readonly #receiver: ResponseReceiver;
-  /** `done` also before the first `begin`. Changed only here, like `canReuse`, `idleMsMax` and `encoding`. */
+  /** The state, which is `done` before the first `begin`, too. Changed only here, like `canReuse`, `idleMsMax` and `encoding`. */
   state: State = 'done';
   #partial: Buffer | undefined;
   #remainingBytes = 0;
   #trailerBytes = 0;
   canReuse = true;
-  /** From which `idleMsMax` follows: usually the same in all responses. */
+  /** The value of `keep-alive` from which `idleMsMax` follows: usually the same in all responses. */
   #keepAliveValue = '';
   /** How long a free connection is kept: less than the backend announces. */
   idleMsMax: number = connectionBounds.upstreamConnectionIdleMs;
-  /** The encoding for which a response was refused; else `''`. */
+  /** The encoding because of which a response was refused; `''` if none was. */
   encoding = '';
 
   #status = 0;
@@ -75,7 +75,7 @@ export class ResponseParser {
     this.#partial = undefined;
   }
 
-  /** @returns how many bytes belong to the response; `INVALID` if they cannot be one: the parser must not be used any more. */
+  /** @returns how many bytes belong to the response; `INVALID` if they cannot be one: then the parser must not be used any more. */
   push(chunk: Buffer): number {
     let at = 0;
     while (at < chunk.length) {
@@ -107,14 +107,14 @@ export class ResponseParser {
     return at;
   }
 
-  /** @returns whether the end of the connection completes the response. */
+  /** Ends the response with its connection. @returns whether it is complete then. */
   end(): boolean {
     if (this.state !== 'until-close') return false;
     this.state = 'done';
     return true;
   }
 
-  /** Like `#onBodyBytes` and `#onLine`, consumes what the state can use. @returns the index after that, or `INVALID`. */
+  /** Consumes what the state `head` can use. @returns the index after that, or `INVALID`, like `#onBodyBytes` and `#onLine`. */
   #onHeadBytes(chunk: Buffer, at: number): number {
     const partial = this.#partial;
     if (partial === undefined) {
@@ -129,7 +129,7 @@ export class ResponseParser {
     return this.#readHead(joined, 0, end + 2) ? at + end + 4 - partial.length : INVALID;
   }
 
-  /** @param seenBytes were already checked. @returns false if the bytes cannot become a head. */
+  /** Keeps the beginning of a head. @param seenBytes were already checked. @returns false if the bytes cannot become a head. */
   #keepHead(bytes: Buffer, seenBytes: number): boolean {
     this.#partial = bytes;
     const known = Math.min(bytes.length, PROTOCOL.length);
@@ -140,7 +140,7 @@ export class ResponseParser {
     return true;
   }
 
-  /** @param end after the end of the last header line. */
+  /** @param end the index after the end of the last header line. */
   #readHead(bytes: Buffer, start: number, end: number): boolean {
     if (end - start > limits.upstreamHeaderBytesMax) return false;
     const lineEnd = bytes.indexOf(CR, start);
@@ -166,11 +166,11 @@ export class ResponseParser {
     return true;
   }
 
-  /** @returns where the next line begins, or `INVALID`. */
+  /** Reads a header. @returns where the next line begins, or `INVALID`. */
   #readHeader(bytes: Buffer, start: number): number {
     let colon = start;
     while (byteKinds[bytes[colon]!] === TOKEN) colon += 1;
-    // An empty name, white space before the colon, or a folded line.
+    // The name is empty, white space precedes the colon, or the line is folded.
     if (colon === start || bytes[colon] !== COLON) return INVALID;
     let lineEnd = bytes.indexOf(CR, colon);
     if (lineEnd === -1 || bytes[lineEnd + 1] !== LF) return INVALID;
@@ -328,14 +328,14 @@ export class ResponseParser {
 }
 
 const QUOTED = '"(?:[\\t \\x21\\x23-\\x5b\\x5d-\\x7e\\x80-\\xff]|\\\\[\\t -~\\x80-\\xff])*"';
-/** RFC 9112, 7.1.1. Extensions are ignored, but a malformed one could mean something else to another parser. */
+/** A chunk's size line (RFC 9112, 7.1.1). Extensions are ignored, but a malformed one could mean something else to another parser. */
 const CHUNK_SIZE = new RegExp(
   `^([0-9a-fA-F]{1,8})(?:[ \\t]*;[ \\t]*${HTTP_TOKEN}(?:[ \\t]*=[ \\t]*(?:${HTTP_TOKEN}|${QUOTED}))?)*$`,
 );
 
 const TRAILER = new RegExp(`^${HTTP_TOKEN}:[\\t\\x20-\\x7e\\x80-\\xff]*$`);
 
-/** Parsers differ about a lone CR, LF or NUL in the reason. */
+/** A status line. Its reason has no lone CR, LF or NUL, about which parsers differ. */
 const STATUS_LINE = /^HTTP\/1\.[01] [1-9]\d\d(?: [\t\x20-\x7e\x80-\xff]*)?$/;
 const PROTOCOL = Buffer.from('HTTP/1.');
 const HEAD_END = Buffer.from('\r\n\r\n');
@@ -349,7 +349,7 @@ for (const char of "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghi
 }
 byteKinds[SPACE] = byteKinds[TAB] = BLANK;
 
-/** Without control characters: parsers differ about a lone CR, LF or NUL. */
+/** Whether a header's value has no control characters: parsers differ about a lone CR, LF or NUL. */
 function isFieldText(bytes: Buffer, start: number, end: number): boolean {
   for (let at = start; at < end; at += 1) {
     const byte = bytes[at]!;
@@ -362,7 +362,7 @@ function isName(bytes: Buffer, start: number, lowerCaseName: string): boolean {
   for (let index = 0; index < lowerCaseName.length; index += 1) {
     const expected = lowerCaseName.charCodeAt(index);
     const byte = bytes[start + index]!;
-    // Capitals differ in one bit, which `-` has already set.
+    // A capital differs in one bit from a small letter; in `-`, this bit is set already.
     if ((byte | 0x20) !== expected) return false;
   }
   return true;
@@ -384,7 +384,7 @@ function mediaType(value: string): string {
 function readMediaType(value: string): string {
   const end = value.indexOf(';');
   const type = (end === -1 ? value : value.slice(0, end)).trim().toLowerCase();
-  // Some proxies repeat it: "application/json, application/json".
+  // Some proxies repeat the value: "application/json, application/json".
   const [first = '', ...more] = type.split(',').map((each) => each.trim());
   return more.every((each) => each === first) ? first : type;
 }

@@ -71,13 +71,13 @@ export interface UpstreamFault {
   readonly kind: UpstreamFaultKind;
   /** Whether it is safe to send the request again: the backend cannot have received all of it. */
   readonly isUnsent: boolean;
-  /** For some kinds: the HTTP status, where a redirect leads, the backend's versions, the list's method. */
+  /** For some kinds of faults: the HTTP status, where a redirect leads, the backend's versions, or the list's method. */
   readonly detail?: string;
-  /** The text and delay of 429 or 503, for the caller: not logged. */
+  /** The text and delay of a response 429 or 503, which the caller gets, and the log does not. */
   readonly refusal?: BackendRefusal;
-  /** Makes a link where the user can fix the fault, for that user only. */
+  /** Makes a link to a page where the user, and nobody else, can fix the fault. */
   readonly connect?: () => string | undefined;
-  /** Replaces `detail` in the log: callers must not see it. */
+  /** What the log gets instead of `detail`, because callers must not see it. */
   readonly logDetail?: string;
 }
 
@@ -93,14 +93,14 @@ export function httpStatusFault(status: number): UpstreamFault {
   return { kind: 'http-status', isUnsent: false, detail: String(status) };
 }
 
-/** @param location the header, `''` if absent. @param from the requested target. */
+/** The fault of a redirect. @param location the header, `''` if absent. @param from the requested target. */
 export function redirectFault(status: number, location: string, from: UpstreamTarget): UpstreamFault {
   const base = `${from.origin}${from.path}`;
   if (location === '' || !URL.canParse(location, base)) return httpStatusFault(status);
   const [to, asked] = [new URL(location, base), new URL(base)];
   const shown = to.pathname.slice(0, REDIRECT_PATH_CHARS_MAX);
   const path = shown.length < to.pathname.length ? `path ${shown}…` : `path ${shown}`;
-  // Callers are not told the path, which may contain a secret, but the usual mistake, a trailing slash.
+  // Callers are not told the path, which may contain a secret, but whether a trailing slash is all the difference: the usual mistake.
   const [detail, logDetail] =
     to.origin === asked.origin
       ? [SAME_ORIGIN_TEXTS[slashDifference(asked.pathname, to.pathname)], `the ${path}`]
@@ -150,7 +150,6 @@ export function isShareFault({ kind }: UpstreamFault): boolean {
   return kind === 'connections-share-used' || kind === 'backend-share-used';
 }
 
-/** The text for callers, which contains no address. */
 export function faultReason({ kind, detail }: UpstreamFault): string {
   const reason = FAULT_REASONS[kind];
   if (detail === undefined) return reason;
@@ -161,20 +160,19 @@ export function loggedReason(fault: UpstreamFault): string {
   return faultReason(fault.logDetail === undefined ? fault : { ...fault, detail: fault.logDetail });
 }
 
-/** A backend that is missing from a result (specification 2.3). */
 export interface UnavailableBackend {
   readonly backend: string;
   readonly reason: string;
 }
 
-/** With the URL where its user can fix that, if any. */
+/** The backend, with the URL where its user can fix the fault, if there is one. */
 export function missingBackend(backend: string, fault: UpstreamFault): UnavailableBackend {
   const url = fault.connect?.();
   const reason = faultReason(fault);
   return { backend, reason: url === undefined ? reason : `${reason}: open ${url} in your browser` };
 }
 
-/** The `_meta` member of a result, if any backend is missing. Sorted, so that answers are reproducible. */
+/** The `_meta` member of a result, if any backend is missing. Backends are sorted, so that answers are reproducible. */
 export function unavailableMeta(unavailable: readonly UnavailableBackend[]): { _meta?: Record<string, unknown> } {
   if (unavailable.length === 0) return {};
   const sorted = [...unavailable].sort((one, other) => (one.backend < other.backend ? -1 : 1));
@@ -188,8 +186,8 @@ const REDIRECT_PATH_CHARS_MAX = 256;
 const MOVED_CHARS_MAX = 1_024;
 
 /**
- * Where to send a request again after 307 or 308: another path of the same origin. With credentials, which may be meant for one path, only
- * with or without a trailing slash.
+ * Where to send a request again after 307 or 308: to another path of the same origin. Credentials may be meant for one path only: then the
+ * new path may differ from it by no more than a trailing slash.
  * @param from where it was sent.
  * @param configured where it is sent without redirects.
  */
@@ -210,7 +208,7 @@ export function movedTarget(
   return { origin: from.origin, path };
 }
 
-/** How the path differs, if only by a trailing slash. */
+/** How a path differs from another, if only by a trailing slash. */
 type SlashDifference = 'added' | 'removed' | 'other';
 
 const SAME_ORIGIN_TEXTS: Readonly<Record<SlashDifference, string>> = {

@@ -7,9 +7,9 @@ import { faultReason, upstreamFault, type UpstreamFault, type UpstreamFaultKind 
 interface FetchBounds {
   readonly http: HttpUpstream;
   readonly subject: string;
-  /** Ends the request, and the reading of its response. */
+  /** A signal that ends the request, and the reading of its response. */
   readonly signal: AbortSignal;
-  /** @returns false if this piece of a response is too much. */
+  /** Called for each piece of a response. @returns false if this is too much. */
   readonly takes: (piece: Buffer) => boolean;
   readonly errorOf: (fault: UpstreamFault) => Error;
 }
@@ -20,10 +20,10 @@ export interface FetchedRequest {
   readonly body?: unknown;
 }
 
-/** Responses without a body (Fetch, 2.2.3). */
+/** Statuses of responses without a body (Fetch, 2.2.3). */
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
 
-/** The response has only the headers that `onHead` has. Redirects are not followed. */
+/** Sends a request. The response has only the headers that `onHead` has. Redirects are not followed. */
 export async function upstreamFetch(
   { http, subject, signal, takes, errorOf }: FetchBounds,
   { origin, pathname, search }: URL,
@@ -61,7 +61,7 @@ export async function upstreamFetch(
           const head = { status, headers: headersOf(status, contentType, sessionId, statusHeader) };
           resolve(new Response(BODILESS.has(status) ? null : stream, head));
         } catch {
-          // `Response` refuses some statuses. Nothing catches an exception in the socket's callback.
+          // `Response` refuses some statuses by an exception, which nothing would catch in the socket's callback.
           abortWith('answer-invalid');
         }
       },

@@ -15,7 +15,7 @@ import {
   size,
 } from '../values.js';
 
-/** The two planes have different defaults. */
+/** How backends may be reached. The two planes have different defaults. */
 export const upstreamMode = (fallback: 'tls-only' | 'plain-text-or-tls') =>
   option(
     'upstream-connection-mode <mode>',
@@ -24,7 +24,7 @@ export const upstreamMode = (fallback: 'tls-only' | 'plain-text-or-tls') =>
     fallback,
   );
 
-/** Required by commands that encrypt secrets. */
+/** The keys that encrypt secrets. The option is required by commands that do so. */
 export const secretsKeyFile = option(
   'secrets-key-file <path>',
   'file of keys for the secrets in the store, one per line; the first one encrypts, all of them decrypt',
@@ -221,7 +221,7 @@ export const answerOptions = {
   streamKeepAliveMs: option(
     'stream-keep-alive <duration>',
     'time without data on an event stream after which a comment is sent, so that proxies do not close it',
-    // A comment is promised every 15 s, because proxies and clients give up on silent streams.
+    // Clients are promised a comment every 15 s, because proxies and clients give up on silent streams.
     duration({ minMs: 100, maxMs: 14_000 }),
     '14s',
   ),

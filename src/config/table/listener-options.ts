@@ -14,7 +14,7 @@ import {
   size,
 } from '../values.js';
 
-/** The two planes have different defaults. */
+/** The address to listen on. The two planes have different defaults. */
 export const addressOption = (fallback: string) =>
   option('address <host:port>', 'plain HTTP listener', parseListenAddress, fallback);
 
@@ -56,7 +56,7 @@ function checkTls(reader: OptionReader): void {
   }
 }
 
-/** The admin listener must not share an address that callers can reach. */
+/** Refuses an admin listener that shares an address with callers. */
 function checkAdmin(reader: OptionReader): void {
   const admin = reader.value(adminAddress);
   for (const option of [address, tlsAddress]) {
@@ -86,7 +86,7 @@ export const listenerOptions = {
           : undefined,
     },
   ),
-  /** May be empty. */
+  /** The path prefix, which may be empty. */
   pathPrefix: option('path-prefix <path>', 'path prefix of every route; / for none', parsePathPrefix, '/gw-rs'),
   adminAddress,
   metrics: section(
@@ -106,14 +106,14 @@ export const listenerOptions = {
 };
 
 export const requestCheckOptions = {
-  /** Exact origins, such as `https://app.example`. */
+  /** Exact origins that may send requests, such as `https://app.example`. */
   allowedOrigins: option(
     'allowed-origins <list>',
     'comma-separated origins that browsers may call from',
     parseOrigins,
     { text: 'loopback origins on a loopback host', from: (): readonly string[] => [] },
   ),
-  /** `host` or `host:port`, lower-case; empty: decided by the listen address (specification 2.2). */
+  /** Hosts that requests may name: `host` or `host:port`, in lower case. If empty, the listen address decides (specification 2.2). */
   allowedHosts: option(
     'allowed-hosts <list>',
     'comma-separated host or host:port values that the Host header may have',
@@ -123,7 +123,7 @@ export const requestCheckOptions = {
   bodyBytesMax: option(
     'max-body-bytes <size>',
     'largest request body; a larger one gets 413',
-    // A body is held in memory, and the scanner has 32-bit offsets.
+    // The upper bound follows from the scanner's 32-bit offsets; besides, a body is held in memory.
     size({ minBytes: 1, maxBytes: 1024 * MIB }),
     '4MiB',
   ),

@@ -5,7 +5,7 @@ import { issuerKeys, issuers, isKeyUrl } from './token-options.js';
 import { option, section, type OptionReader } from '../option.js';
 import { connectUrl, upstreamMode } from './backend-options.js';
 
-/** Unchanged, because tokens name the issuer with these characters. */
+/** The issuer's URL, unchanged, because tokens name the issuer with exactly these characters. */
 function parseSignInIssuer(text: string): string {
   if (isKeyUrl(text, true) && !/[?#]/.test(text)) return text;
   throw new InvalidValue(
@@ -66,7 +66,7 @@ function checkSignIn(reader: OptionReader): void {
   );
 }
 
-/** `undefined` when OpenID Connect is not used to sign in. */
+/** The options of signing in; `undefined` when OpenID Connect is not used for that. */
 export const signInOptions = section(
   { issuer, ...details },
   {

@@ -81,13 +81,13 @@ export type RedisTls =
   | { readonly mode: 'plain-text' }
   | {
       readonly mode: 'tls' | 'mtls';
-      /** `undefined`: the system's. */
+      /** The bundle of certificate authorities; `undefined` for the system's own. */
       readonly trustBundle: string | undefined;
       readonly clientCertificate: string | undefined;
       readonly clientPrivateKey: string | undefined;
     };
 
-/** Sentinels know the address of the Redis, also after a failover. */
+/** Sentinels, which know the address of the Redis, also after a failover. */
 interface RedisSentinels {
   readonly sentinels: readonly ListenAddress[];
   /** The name by which the sentinels know the Redis. */

@@ -8,12 +8,12 @@ import { isIPv4 } from 'node:net';
 
 // The claims with a caller's role and teams.
 
-/** Each role may do what those before it may. */
+/** The roles. Each may do what those before it may. */
 export const roles = ['reader', 'editor', 'admin'] as const;
 
 export type Role = (typeof roles)[number];
 
-/** @param actual `undefined`: no role. */
+/** Whether a role is enough. @param actual `undefined` for no role. */
 export function isRoleEnough(actual: Role | undefined, needed: Role): boolean {
   return actual !== undefined && roles.indexOf(actual) >= roles.indexOf(needed);
 }
@@ -21,8 +21,8 @@ export function isRoleEnough(actual: Role | undefined, needed: Role): boolean {
 type RoleNames = Readonly<Record<Role, readonly string[]>>;
 
 /**
- * Names of members, from the payload on, separated by dots; `\\.` is a literal dot. A text with a colon or slash is one name, because
- * identity providers name custom claims by URLs.
+ * Reads the path of a claim: names of members, from the payload on, separated by dots; `\\.` is a literal dot. A text with a colon or slash
+ * is one name, because identity providers name custom claims by URLs.
  */
 export function parseClaimPath(text: string): readonly string[] {
   if (text.length > limits.claimPathCharsMax) {
@@ -36,7 +36,7 @@ export function parseClaimPath(text: string): readonly string[] {
   return steps;
 }
 
-/** Comma-separated `role=value`: values that stand for a role instead of its name. */
+/** Reads comma-separated `role=value`: values that stand for a role instead of its name. */
 export function parseRoleNames(text: string): RoleNames {
   const named = parseList(text, (item) => {
     const [, roleText = '', value = ''] = /^([^=]*?)\s*=\s*(.*)$/s.exec(item) ?? [];
@@ -54,7 +54,7 @@ export function parseRoleNames(text: string): RoleNames {
   return { reader: namesOf('reader'), editor: namesOf('editor'), admin: namesOf('admin') };
 }
 
-/** Without `--token-role-names`. */
+/** The values that stand for roles without `--token-role-names`. */
 export const DEFAULT_ROLE_NAMES: RoleNames = { reader: ['reader'], editor: ['editor'], admin: ['admin'] };
 
 const mode = upstreamMode('tls-only');
@@ -171,7 +171,7 @@ const teams = option(
   { text: 'nobody has a team' },
 );
 
-/** `undefined`: no claim is examined. Control plane only. */
+/** The claims with role and teams; `undefined` if no claim is examined. Control plane only. */
 export const roleClaimOptions = section(
   { role, roleNames, teams },
   {
@@ -207,13 +207,13 @@ export const protectedResourceOptions = {
 
 // `--token-jwks-url`: where each issuer's keys are.
 
-/** A JWK set; without a URL, the issuer is discovered at its well-known addresses. */
+/** Where an issuer's keys are: a JWK set. If no URL is given, it is discovered at the issuer's well-known addresses. */
 export interface IssuerKeySource {
   readonly issuer: string;
   readonly url: string | undefined;
 }
 
-/** Comma-separated `issuer=url`, or just an issuer's URL. */
+/** Reads comma-separated `issuer=url`, or just an issuer's URL. */
 export function parseIssuerKeySources(text: string): readonly IssuerKeySource[] {
   const sources = parseList(text, parseSource);
   sources.forEach(({ issuer }, index) => {
@@ -223,7 +223,7 @@ export function parseIssuerKeySources(text: string): readonly IssuerKeySource[] 
   return sources;
 }
 
-/** Over plain text, keys could be anybody's, except on this machine. */
+/** Whether keys may be fetched from the URL. Over plain text, they could be anybody's, except on this machine. */
 export function isKeyUrl(text: string, isPlainTextAllowed: boolean): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || url.username !== '' || url.password !== '') return false;

@@ -24,7 +24,7 @@ interface SealedSecret {
 type Unsealed =
   { readonly kind: 'found'; readonly secret: Secret } | { readonly kind: 'failed'; readonly reason: string };
 
-/** Sealed with the record. */
+/** The name of the record's format, which is sealed with it. */
 const FORMAT = 'switchyard secret 1';
 
 export function sealSecret({ id, bytes }: SecretKey, name: string, secret: Secret, updatedAt: string): Buffer {
@@ -40,7 +40,7 @@ export function sealSecret({ id, bytes }: SecretKey, name: string, secret: Secre
   return Buffer.from(JSON.stringify(record));
 }
 
-/** The reason of a failure names no secret. */
+/** Opens a stored secret. The reason of a failure names no secret. */
 export function unsealSecret(keys: SecretKeys, name: string, bytes: Buffer): Unsealed {
   const record = readSealed(bytes);
   if (record === undefined) return failed('its record in the store is not an encrypted secret');
@@ -57,7 +57,7 @@ export function unsealSecret(keys: SecretKeys, name: string, bytes: Buffer): Uns
   return { kind: 'found', secret: { value: opened.toString('latin1'), origins: record.origins } };
 }
 
-/** `undefined` for anything else. Nothing in the record can be trusted before it is unsealed. */
+/** The record in the bytes; `undefined` for anything else. Nothing in it can be trusted before it is unsealed. */
 export function readSealed(bytes: Buffer): SealedSecret | undefined {
   let value: unknown;
   try {

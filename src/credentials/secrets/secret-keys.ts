@@ -10,17 +10,17 @@ type OpenedText =
 const FORMAT = 'switchyard sealed 1';
 const KEY_ID_BYTES = 16;
 
-/** @param use what the text is for; it can be opened only for the same use. */
+/** Seals a text. @param use what the text is for; it can be opened only for the same use. */
 export function sealText({ id, bytes }: SecretKey, use: string, text: string): Buffer {
   return Buffer.concat([Buffer.from(id, 'latin1'), seal(bytes, associatedData(use, id), Buffer.from(text))]);
 }
 
-/** The reason of a failure reveals nothing of the text. */
+/** Opens a text. The reason of a failure reveals nothing of the text. */
 export function openText(keys: SecretKeys, use: string, bytes: Buffer): OpenedText {
   if (bytes.length < KEY_ID_BYTES + SEAL_BYTES) return { kind: 'failed', reason: 'it is nothing that was sealed' };
   const keyId = bytes.toString('latin1', 0, KEY_ID_BYTES);
   const key = keys.find(keyId);
-  // The id is not repeated: if the bytes were never sealed, it may be anything.
+  // The fault does not repeat the key's id: if the bytes were never sealed, it may be anything.
   if (key === undefined)
     return {
       kind: 'failed',
@@ -37,7 +37,7 @@ export function sealValue({ sealing }: SecretKeys, use: string, value: unknown):
   return sealText(sealing, use, JSON.stringify(value)).toString('base64url');
 }
 
-/** Not validated, because only the gateway can have sealed it. @returns `undefined` for any other text. */
+/** Opens a value, which is not validated, because only the gateway can have sealed it. @returns `undefined` for any other text. */
 export function openValue<Value>(keys: SecretKeys, use: string, text: string): Value | undefined {
   const opened = openText(keys, use, Buffer.from(text, 'base64url'));
   return opened.kind === 'opened' ? (JSON.parse(opened.text) as Value) : undefined;
@@ -48,7 +48,7 @@ function associatedData(use: string, keyId: string): Buffer {
 }
 
 export interface SecretKey {
-  /** Stored beside what the key has sealed; reveals nothing of the key. */
+  /** The key's id, which is stored beside what the key has sealed, and reveals nothing of the key. */
   readonly id: string;
   readonly bytes: Buffer;
 }
@@ -57,7 +57,7 @@ const ID_CHARS = 16;
 
 export class SecretKeys {
   readonly #byId: ReadonlyMap<string, SecretKey>;
-  /** The key that seals. */
+  /** The key that seals; `undefined` if there is none. */
   readonly first: SecretKey | undefined;
 
   /** @param keys 32 bytes each, in base64. */

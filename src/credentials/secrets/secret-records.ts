@@ -11,7 +11,7 @@ interface ListedSecret {
   readonly origins: SecretOrigins;
   readonly updatedAt: string;
   readonly keyId: string;
-  /** Whether a key opens it, and it is unchanged since it was sealed. */
+  /** Whether there is a key that opens the secret, and it is unchanged since it was sealed. */
   readonly isUsable: boolean;
 }
 
@@ -35,7 +35,7 @@ export class SecretRecords {
     });
   }
 
-  /** @returns false if there was none. */
+  /** Deletes the secret. @returns false if there was none. */
   async delete(name: string): Promise<boolean> {
     return retrySwap(async () => {
       const expected = await this.#records.read(recordKey(name));
@@ -92,8 +92,8 @@ function recordKey(name: string): RecordKey {
 const RESEAL_TRIES_MAX = 3;
 
 /**
- * Reseals users' grants and the gateway's clients, so that their old key can be removed. Consents in progress are left out,
- * because they expire soon. @returns numbers of records; those have `failed` that no key opens, or that kept changing.
+ * Reseals users' grants and the gateway's own clients, so that their old key can be removed. Consents in progress are left out, because
+ * they expire soon. @returns numbers of records; `failed` counts those that no key opens or that kept changing.
  */
 export async function resealGrants(records: RecordStore, keys: SecretKeys, key: SecretKey) {
   const counts = { resealed: 0, failed: 0 };

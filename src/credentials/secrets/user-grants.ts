@@ -12,38 +12,38 @@ export const GRANTS_KNOWN_MAX = 8_192;
 const GRANTS_KNOWN_BYTES_MAX = 32 * MIB;
 
 export const GRANT_PREFIX = 'grants/';
-/** For clients that the gateway has registered itself. */
+/** The prefix of the keys of clients that the gateway has registered itself. */
 export const CLIENT_PREFIX = 'clients/';
 
-/** `none`: the client has no secret. */
+/** How a client authenticates itself. `none`: the client has no secret. */
 export type ClientAuthentication = 'basic' | 'post' | 'none';
 
 export interface GrantClient {
   readonly id: string;
-  /** Only of a client that the gateway registered itself. */
+  /** The client's secret, if the gateway has registered the client itself. */
   readonly secret?: string | undefined;
-  /** Where another client's secret is; needed for a revocation. */
+  /** Where the secret of another client is; needed for a revocation. */
   readonly reference?: { readonly file: string } | { readonly secret: string } | undefined;
   readonly authentication: ClientAuthentication;
 }
 
 interface GrantLease {
-  /** The process. */
+  /** The process that holds the lease. */
   readonly by: string;
   readonly untilMs: number;
 }
 
-/** Times are wall clock, ms, because several machines share them. */
+/** A user's grant. Times are wall clock, ms, because several machines share them. */
 export interface UserGrant {
   readonly subject: string;
-  /** The backend's name at that time, for people. */
+  /** The backend's name when the grant was made, for people. */
   readonly backendName: string;
   readonly backendUrl: string;
   readonly issuer: string;
   readonly tokenEndpoint: string;
   readonly revocationEndpoint?: string | undefined;
   readonly client: GrantClient;
-  /** `''`: none was requested. */
+  /** The resource that was requested; `''` for none. */
   readonly resource: string;
   readonly scope: string;
   readonly accessToken: string;
@@ -57,19 +57,19 @@ export interface UserGrant {
 export interface FoundGrant {
   readonly kind: 'found';
   readonly grant: UserGrant;
-  /** As stored: what a swap expects to find. */
+  /** The record's bytes: what a swap expects to find. */
   readonly bytes: Buffer;
 }
 
 export type GrantRead =
   FoundGrant | { readonly kind: 'missing' } | { readonly kind: 'failed'; readonly reason: string };
 
-/** Contains no secret. */
+/** What distinguishes a grant from others. It contains no secret. */
 export interface GrantIdentity {
   readonly subject: string;
   readonly origin: string;
   readonly path: string;
-  /** Members of the backend's `auth`. */
+  /** The members of the backend's `auth` on which the grant depends. */
   readonly asked: readonly (string | false | undefined)[];
 }
 
@@ -77,12 +77,11 @@ export function grantKeyOf({ subject, origin, path, asked }: GrantIdentity): str
   return `${grantsOf(subject)}${keyHashOf(['backend', origin, path, ...asked.map((member) => member ?? null)])}`;
 }
 
-/** Prefix of the keys of a subject's grants. */
 export function grantsOf(subject: string): string {
   return `${GRANT_PREFIX}${keyHashOf(['subject', subject])}/`;
 }
 
-/** For use in a record's key. */
+/** A hash of the parts, for use in a record's key. */
 export function keyHashOf(parts: readonly (string | false | null)[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
 }
@@ -100,7 +99,7 @@ export class UserGrants {
     ({ bytes }) => 3 * bytes.length,
   );
 
-  /** `undefined` without a key. */
+  /** The grants in the store; `undefined` without a key. */
   static of(store: Pick<Store, 'readRecord' | 'swapRecord'>, keys: SecretKeys): UserGrants | undefined {
     return keys.first === undefined ? undefined : new UserGrants(store, keys, keys.first);
   }
@@ -111,13 +110,13 @@ export class UserGrants {
     this.#key = key;
   }
 
-  /** Returns the same object while the record is unchanged; a promise only if the store has to be queried. */
+  /** Reads a grant. Returns the same object while the record is unchanged; a promise only if the store has to be queried. */
   read(key: string): GrantRead | Promise<GrantRead> {
     const read = this.#store.readRecord(key);
     return read instanceof Promise ? read.then((late) => this.#open(key, late)) : this.#open(key, read);
   }
 
-  /** Rejects if the store fails. @returns what is stored now; `undefined`, and does nothing, if the record has changed. */
+  /** Replaces a grant, unless the record has changed: then it returns `undefined`. @returns what is stored. Rejects if the store fails. */
   async replace(key: string, seen: Buffer | undefined, grant: UserGrant): Promise<FoundGrant | undefined> {
     const bytes = sealText(this.#key, key, JSON.stringify(grant));
     if (!(await this.#store.swapRecord(key, seen, bytes))) return undefined;
@@ -126,7 +125,7 @@ export class UserGrants {
     return found;
   }
 
-  /** @returns false, and does nothing, if the record has changed. */
+  /** Removes a grant. @returns false, and does nothing, if the record has changed. */
   async remove(key: string, seen: Buffer): Promise<boolean> {
     return this.#store.swapRecord(key, seen, undefined);
   }
@@ -135,7 +134,7 @@ export class UserGrants {
     const known = this.#opened.get(key);
     if (known !== undefined && (known.bytes === bytes || known.bytes.equals(bytes))) return known;
     const opened = openText(this.#keys, key, bytes);
-    // Not validated, because only the gateway can have sealed it.
+    // The opened grant is not validated, because only the gateway can have sealed it.
     const read: GrantRead & { readonly bytes: Buffer } =
       opened.kind === 'failed'
         ? { ...opened, bytes }

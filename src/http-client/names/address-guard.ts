@@ -26,7 +26,7 @@ refused.addAddress('192.0.0.192', 'ipv4');
 refused.addAddress('100.100.100.200', 'ipv4');
 refused.addAddress('168.63.129.16', 'ipv4');
 
-/** `address-refused`: for every caller. `address-not-allowed`: outside the allowed networks. */
+/** Why an address is refused. `address-refused`: for every caller. `address-not-allowed`: it is outside the allowed networks. */
 type AddressObstacle = 'address-refused' | 'address-not-allowed';
 
 /** Allows addresses that are not refused and, if networks are given, are inside one. */
@@ -44,7 +44,7 @@ export class AddressGuard {
     }
   }
 
-  /** @param address as `net` writes it, with or without a zone. @returns `undefined` if allowed, or a host name. */
+  /** Why an address is refused; `undefined` if it is not, or for a name. @param address as `net` writes it, with or without a zone. */
   obstacleOf(address: string): AddressObstacle | undefined {
     const bare = address.split('%', 1)[0] ?? '';
     const version = isIP(bare);
@@ -59,7 +59,7 @@ export class AddressGuard {
   }
 }
 
-/** As `net` writes it; some other text for a host name. */
+/** The address in the form in which `net` writes it; for a host's name, some other text. */
 function addressIn(host: string): string {
   const bare = host.replace(/^\[(.*)\]$/, '$1');
   if (isIP(bare) !== 0) return bare;
@@ -68,7 +68,7 @@ function addressIn(host: string): string {
   return URL.canParse(url) ? new URL(url).hostname : '';
 }
 
-/** @param addresses of one name: a single forbidden one counts as an attack. */
+/** @param addresses of one name: one forbidden address is enough to refuse them all, because it counts as an attack. */
 export function firstObstacle(guard: AddressGuard, addresses: readonly string[]): AddressObstacle | undefined {
   for (const address of addresses) {
     const obstacle = guard.obstacleOf(address);

@@ -41,7 +41,7 @@ const NOT_FOUND: NameAnswer = { kind: 'not-found' };
 const FAILED: NameAnswer = { kind: 'failed' };
 const NOT_FOUND_CODES = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME']);
 
-/** @param candidates full names, in order. @param onAnswer called again with both address families if one is late. */
+/** Looks a name up. @param candidates full names, in order. @param onAnswer called again with both address families if one is late. */
 export function queryName(
   resolver: Resolver,
   candidates: readonly string[],

@@ -44,14 +44,14 @@ export type NameFault =
 export type NameOutcome = readonly string[] | NameFault;
 
 export interface NamesOptions {
-  /** As in `192.0.2.1`, `192.0.2.1:5353` or `[2001:db8::1]:53`; by default those of resolv.conf. */
+  /** Name servers, as in `192.0.2.1`, `192.0.2.1:5353` or `[2001:db8::1]:53`; by default those of resolv.conf. */
   readonly nameServers?: readonly string[] | undefined;
   readonly hostsPath?: string;
   readonly resolverSettingsPath?: string;
   readonly nowMs?: () => number;
   readonly lookUpsMax?: number;
   readonly lookUpsPerSubjectMax?: number;
-  /** The only networks to connect to; all when absent. */
+  /** The only networks to connect to; if absent, all are allowed. */
   readonly allowedNetworks?: readonly string[] | undefined;
   readonly proxy?: ProxyOptions | undefined;
 }
@@ -70,12 +70,12 @@ class Entry {
   readonly name: string;
   outcome: NameOutcome | undefined = undefined;
   freshUntilMs = 0;
-  /** The addresses may be used if name servers do not respond. */
+  /** The time until which the addresses may be used if name servers do not respond. */
   staleUntilMs = 0;
   readonly waits = new ListNode();
   readonly queuedFor = new Set<string>();
   isAsking = false;
-  /** A look-up has failed or takes long: until there is an answer, the old addresses are used at once. */
+  /** Whether a look-up has failed or takes long: until there is an answer, the old addresses are used at once. */
   isSilent = false;
 
   constructor(name: string) {
@@ -107,7 +107,7 @@ export class Names {
     this.#lookUpQuota = new Quota(lookUpsMax, lookUpsPerSubjectMax);
   }
 
-  /** The outcome without a query; `undefined` if the name has to be looked up. */
+  /** The outcome if no query is needed; `undefined` if the name has to be looked up. */
   known(name: string): NameOutcome | undefined {
     const own = this.#ownAddresses(name);
     if (own !== undefined) return own;
@@ -117,7 +117,7 @@ export class Names {
     return entry.isSilent ? this.#oldAddresses(entry) : undefined;
   }
 
-  /** @param onDone called once, never synchronously, unless the result is unlinked. */
+  /** Looks a name up. @param onDone called once, never synchronously, unless the result is unlinked. */
   lookUp(name: string, subject: string, onDone: (outcome: NameOutcome) => void): NameWait {
     const wait = new NameWait(onDone);
     const known = this.known(name);
@@ -145,17 +145,17 @@ export class Names {
     return typeof entry.outcome === 'object' ? entry.outcome : undefined;
   }
 
-  /** Whether a query was sent: false while the look-up waits for its turn. */
+  /** Whether a query for the name was sent: false while its look-up waits for its turn. */
   isAsking(name: string): boolean {
     return this.#entries.get(name)?.isAsking === true;
   }
 
-  /** A file that is missing, unreadable or too large counts as empty. */
+  /** Watches a file. One that is missing, unreadable or too large counts as empty. */
   #watch<Content>(path: string, parse: (text: string) => Content): WatchedFile<Content> {
     return new WatchedFile(path, NAME_FILE_BYTES_MAX, ({ text = '' }) => parse(text), this.#nowMs);
   }
 
-  /** Waiters of look-ups in progress get `not-answered`, those of look-ups that wait for a turn get nothing. */
+  /** Ends all look-ups. Waiters of those in progress get `not-answered`; those of look-ups that wait for a turn get nothing. */
   close(): void {
     this.#resolver?.queries.cancel();
     this.#resolver = undefined;
@@ -163,7 +163,7 @@ export class Names {
     this.#entries.clear();
   }
 
-  /** From the hosts file, and of `localhost` (RFC 6761). */
+  /** Addresses that need no name server: from the hosts file, and of `localhost` (RFC 6761). */
   #ownAddresses(name: string): readonly string[] | undefined {
     const bare = name.endsWith('.') ? name.slice(0, -1) : name;
     const listed = this.#hostsFile.content.get(bare);
@@ -205,7 +205,7 @@ export class Names {
     return undefined;
   }
 
-  /** @param subject in whose quota the look-up is counted already. */
+  /** Starts a look-up. @param subject in whose quota it is counted already. */
   #start(entry: Entry, subject: string): void {
     entry.isAsking = true;
     // Nobody waits long for name servers while there are usable addresses.
@@ -221,7 +221,7 @@ export class Names {
         this.#take(entry, answer);
         this.#release(subject);
       } else if (answer.kind === 'found' && !entry.isAsking) {
-        // The addresses of both families after one, or an answer after the time limit.
+        // The addresses of both families, after those of one were taken; or an answer after the time limit.
         this.#take(entry, answer);
       }
     };
@@ -281,7 +281,7 @@ export class Names {
     wait.onDone(outcome);
   }
 
-  /** The servers of a `Resolver` cannot be changed during a query. */
+  /** The resolver for the current name servers, which cannot be changed during a query. */
   #currentResolver(): Resolver {
     const servers = this.#nameServers ?? this.#resolverSettings.content.nameServers;
     const serversText = servers.join(' ');
@@ -295,7 +295,7 @@ export class Names {
 
 // Reads /etc/hosts and, of /etc/resolv.conf, what c-ares does not.
 
-/** Lower-case names, with addresses in the order in which to try them. */
+/** Addresses by the name in lower case, in the order in which to try them. */
 type HostsTable = ReadonlyMap<string, readonly string[]>;
 
 export function parseHostsFile(text: string): HostsTable {
@@ -317,7 +317,7 @@ export function parseHostsFile(text: string): HostsTable {
 interface ResolverSettings {
   readonly nameServers: readonly string[];
   readonly searchDomains: readonly string[];
-  /** A name with so many dots is first tried as it is. */
+  /** A name with at least so many dots is first tried as it is. */
   readonly dotsMin: number;
 }
 
@@ -352,7 +352,7 @@ export function parseResolverSettings(text: string): ResolverSettings {
   };
 }
 
-/** The full names to try, in order. */
+/** The full names to try for a name, in order. */
 export function candidatesOf(name: string, { searchDomains, dotsMin }: ResolverSettings): readonly string[] {
   if (name.endsWith('.')) return [name.slice(0, -1)];
   const completed = searchDomains.map((domain) => `${name}.${domain}`);

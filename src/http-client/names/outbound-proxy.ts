@@ -4,12 +4,12 @@ import { BlockList, isIP, type Socket } from 'node:net';
 import { KIB } from '../../shared/index.js';
 
 export interface ProxyOptions {
-  /** A name, or an address without brackets. */
+  /** The proxy's host: a name, or an address without brackets. */
   readonly host: string;
   readonly port: number;
   /** The value of `proxy-authorization`; `''` for none. */
   readonly authorization: string;
-  /** Reached without the proxy: `*`, `host`, `.domain`, `*.domain`, an address or a network; all but `*` may end with `:port`. */
+  /** What is reached without the proxy: `*`, `host`, `.domain`, `*.domain`, an address or a network; all but `*` may end with `:port`. */
   readonly exceptions: readonly string[];
 }
 
@@ -32,7 +32,7 @@ export class OutboundProxy {
     this.#exceptions = exceptions;
   }
 
-  /** @param host a name in lower case, or an address without brackets. */
+  /** Whether a connection goes through the proxy. @param host a name in lower case, or an address without brackets. */
   isFor(host: string, port: number): boolean {
     if (/(^|\.)localhost\.?$/.test(host) || isIn(loopback, host)) return false;
     return !this.#exceptions.some((exception) => matches(exception, host.replace(/\.$/, ''), port));
@@ -48,7 +48,7 @@ export class OutboundProxy {
 
 interface TunnelHandler {
   onOpen(): void;
-  /** The socket is closed. @param why for people: `HTTP 407`. */
+  /** Called when the proxy refuses the tunnel; the socket is closed. @param why a text for people, such as `HTTP 407`. */
   onFailed(why: string): void;
 }
 
@@ -102,7 +102,7 @@ function matches(exception: string, host: string, port: number): boolean {
     isIP(exception) === 0 ? (/^\[?(.*?)\]?(?::(\d{1,5}))?$/.exec(exception) ?? []) : [exception, exception];
   if (onlyPort !== undefined && Number(onlyPort) !== port) return false;
   if (bare === '*' || bare === host) return true;
-  // An address is a network of its own, in any notation.
+  // An address is a network of one, in any notation.
   const [, address = bare, length = isIP(bare) === 6 ? 128 : 32] = /^(.+)\/(\d{1,3})$/.exec(bare) ?? [];
   if (isIP(address) !== 0 || address !== bare) return isIn(networkOf(address, Number(length)), host);
   const domain = bare.replace(/^\*?\.?/, '');

@@ -5,7 +5,7 @@ export const FILE_CHECK_MS = 1_000;
 
 export interface FileRead {
   readonly text: string | undefined;
-  /** What is wrong; `''` for nothing. */
+  /** What is wrong with the file; `''` for nothing. */
   readonly fault: string;
   readonly isAbsent: boolean;
 }
@@ -39,7 +39,7 @@ export class WatchedFile<Content> {
       const status = statSync(this.#path, { throwIfNoEntry: false });
       if (status === undefined) return { version: '', fault: ABSENT };
       const version = `${status.ino} ${status.size} ${status.mtimeMs} ${status.ctimeMs}`;
-      // Reading anything else could block the process.
+      // Anything but a regular file is refused, because reading it could block the process.
       if (!status.isFile()) return { version, fault: 'is not a regular file' };
       return { version, fault: status.size > this.#bytesMax ? `is larger than ${this.#bytesMax} bytes` : '' };
     } catch (error) {
