@@ -174,6 +174,24 @@ t.test('the dataplane is not asked while nobody watches', async (t) => {
   t.ok(watched.asked() <= asked + 1, 'but for a look that was under way');
 });
 
+t.test('figures that come after the last watcher has left are not compared with those of the next', async (t) => {
+  const { ask } = dataplane();
+  let answer: () => void = () => {};
+  const answered = new Promise<void>((resolve) => (answer = resolve));
+  const gated: Ask = async (...asked) => {
+    await answered;
+    return ask(...asked);
+  };
+  const live = liveOf(t, gated, { intervalMs: 600_000 });
+  live.open('ann', true);
+  live.close();
+  answer();
+  await turn();
+  const { events, text } = eventsOf(live.open('ann', true)!);
+  await until(() => events.length > 0 || text().split(': \n\n').length > 2, 'a reading');
+  t.same(events, [], 'there are no rates yet');
+});
+
 t.test('the number of watchers is bounded, in all and per subject', async (t) => {
   const live = liveOf(t, dataplane().ask);
   const own = Array.from({ length: perSubject(limits.liveStreamsMax) }, () => live.open('ann', true));

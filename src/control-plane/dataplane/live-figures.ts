@@ -111,6 +111,8 @@ export class LiveFigures {
         this.#adminClient.ask('/workers', workersShape),
         this.#adminClient.ask('/ready', readyShape, undefined, 503),
       ]);
+      // Nobody watches any more. Rates for the next watcher must not be over the time until then.
+      if (this.#timer === undefined) return;
       if (metrics.answered.length * workers.answered.length * ready.answered.length === 0)
         throw new ControlPlaneFault('dataplane-refused', NO_FIGURES);
       const now = new Figures(metrics.answered.flatMap(figuresOf), performance.now());
