@@ -1,5 +1,7 @@
 // A worker with all its parts, in this process: the test is its primary, and sends it what a primary would.
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
@@ -15,7 +17,7 @@ import { startRawBackend } from '../support/raw-backend.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { mint } from '../support/tokens.js';
 import { until } from '../support/until.js';
-import { upstreamOptions } from '../support/upstream-options.js';
+import { connectionOptions, upstreamOptions } from '../support/upstream-options.js';
 
 const SECRET = Buffer.from('a secret of at least thirty-two bytes');
 const VIRTUAL_HOST = '0a1b2c3d4e5f60718293a4b5c6d7e8f9';
@@ -213,6 +215,36 @@ t.test('without the bootstrap feature there are no helper endpoints, and without
   t.equal(requestId, '');
   await tell({ kind: 'view', ticket: 1, question: { view: 'request', requestId } });
   t.same(JSON.parse((await answer('view')).answer), { list: [], count: 0 });
+});
+
+t.test('what keeps a worker from its store or its keys is told, and issuers are asked through the proxy', async (t) => {
+  const asked: string[] = [];
+  const proxy = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', (head) => {
+      asked.push(head.toString());
+      socket.destroy();
+    });
+  });
+  proxy.listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  t.teardown(() => proxy.close());
+  const { port } = proxy.address() as AddressInfo;
+  const host = '127.0.0.1';
+  const { answer } = await startWorker(t, {
+    store: {
+      ...{ kind: 'redis', place: { host, port: await findFreePort() }, username: undefined, password: undefined },
+      ...{ tls: { mode: 'plain-text' }, staleGraceMs: 0 },
+    },
+    connections: {
+      ...connectionOptions,
+      names: { ...connectionOptions.names, proxy: { host, port, authorization: '', exceptions: [] } },
+    },
+    token: tokenOptions({ issuerKeys: [{ issuer: 'https://idp.example', url: 'https://idp.example/jwks' }] }),
+  });
+  t.match(await answer('store'), { obstacle: /Redis/ });
+  t.match(await answer('keys'), { obstacle: /--token-jwks-url/, isInTheWay: true });
+  t.match(asked, [/^CONNECT idp\.example:443 HTTP/]);
 });
 
 t.test('a worker reports how late its event loop was', async (t) => {

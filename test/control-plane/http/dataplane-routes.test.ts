@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import t, { type Test } from 'tap';
@@ -11,6 +12,7 @@ import type { ListenAddress } from '../../../src/config/index.js';
 import { AdminClient } from '../../../src/control-plane/dataplane/admin-client.js';
 import { type HttpApp, type HttpAppParts } from '../../../src/control-plane/http/http-app.js';
 import { RecentRequests } from '../../../src/observation/recent-requests.js';
+import { PROGRAM_VERSION } from '../../../src/shared/program.js';
 import { subjectHash } from '../../../src/shared/logger.js';
 import { limits, perSubject } from '../../../src/shared/limits.js';
 import { tokenOptions } from '../../auth/token-options.js';
@@ -51,12 +53,13 @@ function json(value: unknown, status = 200): Answer {
   return (_request, response) => void response.writeHead(status).end(JSON.stringify(value));
 }
 
-type Views = Pick<HttpAppParts, 'adminClient' | 'recent'>;
+type Views = Partial<Pick<HttpAppParts, 'adminClient' | 'recent' | 'live'> & { readonly records: object }>;
 
 async function appOf(t: Test, views: Views = {}): Promise<HttpApp> {
-  const kept = { registry: {}, compositions: {}, records: { kind: 'embedded', ping: async () => true } };
+  const [registry, compositions] = [{ count: async () => 3 }, { countUnpublished: async () => 2 }];
+  const kept = { registry, compositions, records: { kind: 'embedded', ping: async () => true } };
   const tokens = new TokenVerifier({ ...tokenOptions({ secret: SECRET }), roleClaims });
-  return openApp(t, { ...(kept as unknown as Kept), ...views, tokens });
+  return openApp(t, { ...({ ...kept, ...views } as unknown as Kept), tokens });
 }
 
 interface Got {
@@ -124,9 +127,51 @@ t.test('a request is shown by its id, to its own subject and to admins alone', a
   });
   asked.length = 0;
   const own = await get(app, '/requests/own', 'bob', 'none');
-  t.match(own.body, [{ plane: 'control-plane', requestId: 'own', durationMs: 7.3, backendMs: 6.5 }]);
+  t.match(own.body, [{ plane: 'control-plane', requestId: 'own', durationMs: 7.3, backendMs: 6.5, detail: undefined }]);
+  recent.keep('bad', 'bob', 'vh', 'tools/call', 'b', 't', 'fault', 'answer-timeout', 200, 1, -1);
+  const bad = await get(app, '/requests/bad', 'ann', 'admin');
+  t.match(bad.body, [{ subject: subjectHash('bob'), detail: 'answer-timeout', backendMs: undefined }]);
   t.equal((await get(app, '/requests/own', 'eve', 'reader')).status, 404);
   t.same(asked, [], 'of what it knows itself nobody is asked');
+});
+
+t.test('live figures are a stream that no proxy holds back, and HEAD opens none', async (t) => {
+  const opened: unknown[][] = [];
+  let stream: Readable | undefined = Readable.from(['event: load\n\n']);
+  const app = await appOf(t, { live: { open: (...asked: unknown[]) => (opened.push(asked), stream) } });
+  const ask = async (method: 'GET' | 'HEAD', sub: string, role: string) => {
+    const authorization = `Bearer ${await mint({ sub, algorithm: 'HS256', key: SECRET, claims: { role } })}`;
+    return app.inject({ method, url: '/dataplane/live', headers: { authorization, host: 'localhost' } });
+  };
+  t.match(await ask('HEAD', 'ann', 'admin'), { statusCode: 200, payload: '' });
+  t.same(opened, []);
+  const { statusCode, headers, payload } = await ask('GET', 'ann', 'admin');
+  t.match({ statusCode, payload }, { statusCode: 200, payload: 'event: load\n\n' });
+  t.match(headers, { 'content-type': /^text\/event-stream/, 'x-accel-buffering': 'no' });
+  stream = undefined;
+  t.match(await ask('GET', 'bob', 'reader'), { statusCode: 503 });
+  t.same(opened, [
+    ['ann', true],
+    ['bob', false],
+  ]);
+  t.match(await get(await appOf(t), '/dataplane/live', 'ann', 'admin'), {
+    status: 404,
+    body: { detail: /--dataplane/ },
+  });
+});
+
+t.test('a caller is told who it is, with a role or without, and how the control plane is', async (t) => {
+  const app = await appOf(t);
+  t.strictSame((await get(app, '/whoami', 'ann', 'admin')).body, { subject: 'ann', role: 'admin', teams: [] });
+  t.strictSame((await get(app, '/whoami', 'bob', 'none')).body, { subject: 'bob', role: null, teams: [] });
+  const { body } = await get(app, '/version', 'bob', 'none');
+  t.match(body, { app: { name: 'switchyard', version: PROGRAM_VERSION }, status: 'healthy', uptimeSeconds: Number });
+  t.match(body, { store: { kind: 'embedded', reachable: true }, servers: 3, unpublishedChanges: 2 });
+  t.ok(Math.abs(Date.parse(String(body['timestamp'])) - Date.now()) < 600_000);
+  const lost = await appOf(t, { records: { kind: 'embedded', ping: async () => false } });
+  t.match((await get(lost, '/version', 'bob', 'none')).body, {
+    ...{ status: 'unhealthy', store: { reachable: false }, servers: null, unpublishedChanges: null },
+  });
 });
 
 t.test('pages follow each other', async (t) => {
