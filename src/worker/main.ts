@@ -1,7 +1,7 @@
 // Entry point of a worker process.
 import { completeOptions } from '../config/index.js';
 import { connectToPrimary, sendHeartbeats, type StartMessage, type ToWorker } from '../process/index.js';
-import { exitStatus, flushLog, PROGRAM_VERSION } from '../shared/index.js';
+import { flushLog, PROGRAM_VERSION } from '../shared/index.js';
 import { Worker } from './worker.js';
 
 const primary = connectToPrimary();
@@ -24,7 +24,6 @@ async function start(message: StartMessage): Promise<void> {
     sendHeartbeats(primary, message.options.workerHangTimeoutMs);
   } catch (error) {
     primary.send({ kind: 'start-failed', reason: error instanceof Error ? error.message : String(error) });
-    process.exitCode = exitStatus.unavailable;
     process.disconnect();
   }
 }

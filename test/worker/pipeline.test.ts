@@ -243,6 +243,8 @@ t.test('a page that asks first is told what it may send, and anyone where to get
     resource: 'http://localhost/servers/vh/mcp',
     authorization_servers: ['https://idp.example'],
   });
+  const [[, , ofAll] = []] = metadata({ virtualHostId: undefined }, false);
+  t.match(JSON.parse(String(ofAll)), { resource: /^http:\/\/localhost\/?$/ });
   t.match(metadata({ origin: 'https://elsewhere.example' }, false), [[200]], 'pages of every origin too');
   t.match(metadata({ host: 'elsewhere.example' }, false), [[403]]);
 });
