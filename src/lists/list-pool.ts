@@ -30,6 +30,8 @@ interface Job {
 
 /** Loaded with the first thread: most processes start none. */
 const packages = createRequire(import.meta.url);
+/** Looked for now: what Node.js does not find while no file descriptor is free, it does not look for again. */
+const PISCINA = packages.resolve('piscina');
 
 const THREAD_FILE = fileURLToPath(new URL('./list-thread.js', import.meta.url));
 
@@ -61,7 +63,7 @@ export class ListPool {
   /**
    * Runs a task in the thread. The caller must drop what an overdue task leaves there.
    * @param memory parts of the task that are transferred, not copied.
-   * @param done called once; synchronously when the pool is closed.
+   * @param done called once; synchronously when the pool is closed, or its thread cannot be started.
    */
   run<Name extends TaskName>(
     subject: string,
@@ -104,8 +106,7 @@ export class ListPool {
   }
 
   #start(): threads.Piscina {
-    this.#stuckDeadline = this.#deadlines.after(limits.listTaskMsMax, () => this.#onStuck());
-    const { Piscina } = packages('piscina') as typeof threads;
+    const { Piscina } = packages(PISCINA) as typeof threads;
     const piscina = new Piscina({
       filename: THREAD_FILE,
       // With a minimum of one, a thread that died is replaced even while tasks wait.
@@ -122,6 +123,7 @@ export class ListPool {
     piscina.on('workerDestroy', () => {
       if (!this.#isClosed) queueMicrotask(this.#onLost);
     });
+    this.#stuckDeadline = this.#deadlines.after(limits.listTaskMsMax, () => this.#onStuck());
     return piscina;
   }
 
@@ -139,7 +141,15 @@ export class ListPool {
   }
 
   #post(job: Job): void {
-    this.#piscina ??= this.#start();
+    let piscina: threads.Piscina;
+    try {
+      piscina = this.#piscina ??= this.#start();
+    } catch (error) {
+      // No file descriptor is free.
+      this.#logger.error({ err: error }, 'the list thread cannot be started');
+      job.finish('failed');
+      return;
+    }
     this.#inThreadCount += 1;
     if (this.#inThreadCount === 1) this.#stuckDeadline?.restart();
     const finish = (outcome: unknown): void => {
@@ -147,7 +157,7 @@ export class ListPool {
       job.finish(outcome);
     };
     const transferList = job.memory.map(({ buffer }) => buffer as ArrayBuffer);
-    void this.#piscina.run(job.task, { transferList }).then(finish, (error: unknown) => {
+    void piscina.run(job.task, { transferList }).then(finish, (error: unknown) => {
       if (!this.#isClosed) this.#logger.error({ err: error, task: job.task.name }, 'the list thread failed');
       finish('failed');
     });

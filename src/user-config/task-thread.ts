@@ -10,6 +10,8 @@ const CONFIG_THREAD_IDLE_MS = 10_000;
 
 /** Loads piscina with the first thread, because most processes start none. */
 const packages = createRequire(import.meta.url);
+/** Looked for now: what Node.js does not find while no file descriptor is free, it does not look for again. */
+const PISCINA = packages.resolve('piscina');
 
 type ThreadOptions = NonNullable<ConstructorParameters<typeof threads.Piscina>[0]>;
 
@@ -33,7 +35,7 @@ export class TaskThread<Task, Outcome> {
   }
 
   #start(): threads.Piscina {
-    const { Piscina } = packages('piscina') as typeof threads;
+    const { Piscina } = packages(PISCINA) as typeof threads;
     const piscina = new Piscina({
       ...{ minThreads: 0, maxThreads: 1, idleTimeout: CONFIG_THREAD_IDLE_MS, maxQueue: limits.waitingMax },
       ...this.#options,

@@ -1,4 +1,7 @@
 // The list thread seen from outside: order, deadlines, a thread that dies or is stuck, and the end.
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import type { Worker } from 'node:worker_threads';
 import t, { type Test } from 'tap';
 import { ListPool, type ThreadFailure, LIST_TASKS_IN_THREAD_MAX } from '../../src/lists/list-pool.js';
@@ -256,6 +259,17 @@ t.test('a thread that is stuck is replaced', async (t) => {
   t.equal((await readPage(pool)).kind, 'page');
   t.equal(threads.length, 2);
 });
+
+t.test(
+  'a thread that cannot be started for want of a file descriptor fails its task, and is started later',
+  async (t) => {
+    const program = fileURLToPath(new URL('../support/descriptors-program.js', import.meta.url));
+    const words = ['-c', 'ulimit -n 100; exec "$0" "$1"', process.execPath, program];
+    const { stdout } = await promisify(execFile)('sh', words, { env: { PATH: process.env['PATH'] } });
+    const [first, second] = JSON.parse(stdout) as [unknown, { readonly kind: string }];
+    t.same([first, second.kind], ['failed', 'page']);
+  },
+);
 
 t.test('at the end pending tasks fail, later ones fail at once, and no thread is left', async (t) => {
   const threads = watchThreads(t);
