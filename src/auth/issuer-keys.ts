@@ -13,9 +13,8 @@ export interface IssuerKeyBounds {
 
 interface IssuerKeysMeans {
   readonly fetchKeys: () => Promise<readonly VerificationKey[]>;
-  /** How long keys stay in use after a successful fetch. */
   readonly graceMs: number;
-  /** Receives the previous keys. */
+  /** Called with the previous keys when the keys have changed. */
   readonly onChange: (before: KeySet) => void;
   /** Called when keys become known, are found to be missing, or become too old. */
   readonly onAvailability: () => void;
@@ -46,7 +45,7 @@ export class IssuerKeys {
     return this.#keys;
   }
 
-  /** Whether the keys were never fetched, or not recently. If an issuer publishes no keys, that is known. */
+  /** Whether the keys were never fetched, or not recently. An issuer that publishes no keys is known to have none. */
   get areUnknown(): boolean {
     return this.#areUnknown;
   }
@@ -56,7 +55,7 @@ export class IssuerKeys {
     return this.#failureCount > 0 && this.#areUnknown;
   }
 
-  /** Resolves after the first try, successful or not. */
+  /** Starts to fetch the keys. Resolves after the first try, successful or not. */
   watch(logger: Logger): Promise<void> {
     this.#logger = logger;
     return this.#fetch();
@@ -67,7 +66,7 @@ export class IssuerKeys {
     clearTimeout(this.#timer);
   }
 
-  /** For a token that matches no key. Resolves after a fetch; at once if the last was just made, or too many wait. */
+  /** Fetches the keys again for a token that matches none. Resolves after that; at once if the last was just made, or too many wait. */
   async renew(): Promise<void> {
     const { nowMs, bounds } = this.#means;
     const isTooSoon = nowMs() - this.#triedAtMs < bounds.keyFetchCooldownMs;
@@ -78,7 +77,7 @@ export class IssuerKeys {
     this.#waiterCount -= 1;
   }
 
-  /** Never rejects. */
+  /** Fetches the keys. Never rejects. */
   #fetch(): Promise<void> {
     this.#fetching ??= this.#fetchNow().finally(() => (this.#fetching = undefined));
     return this.#fetching;
@@ -142,7 +141,7 @@ export class IssuerKeys {
     this.#means.onAvailability();
   }
 
-  /** Grows with failures, so that a recovering issuer is not overrun. */
+  /** The wait before the next fetch. It grows with failures, so that a recovering issuer is not overrun. */
   #waitMs(): number {
     const { keyRefreshMs, retryDelayMsMin, keyFetchCooldownMs } = this.#means.bounds;
     if (this.#failureCount === 0) return keyRefreshMs;

@@ -16,7 +16,7 @@ import {
 import type { Logger } from '../shared/index.js';
 import { KeySet } from './key-set.js';
 
-/** A file is read if it looks the same at two checks in a row. */
+/** Interval between checks of the files. A file is read if it looks the same at two checks in a row. */
 const KEY_FILE_CHECK_MS = 1_000;
 
 type KeyTexts = Pick<TokenOptions, 'publicKey' | 'secret' | 'jwks'>;
@@ -33,7 +33,7 @@ export class KeyFiles {
   #readVersion = '';
   /** The version of the files about which `fault` was logged. */
   #faultVersion = '';
-  /** Of the files at the last check. While they change, their writer may not be done. */
+  /** The version of the files at the last check. While it changes, their writer may not be done. */
   #lastVersion = '';
   #timer: NodeJS.Timeout | undefined = undefined;
 
@@ -110,7 +110,7 @@ export class KeyFiles {
 
   async #versionNow(): Promise<string> {
     const versions = Object.values(this.#paths).map(async (path: string | undefined) => {
-      // `stat` follows the symbolic links that Kubernetes swaps.
+      // Unlike `lstat`, `stat` follows the symbolic links that Kubernetes swaps.
       const status = path === undefined ? undefined : await stat(path).catch(() => undefined);
       return status === undefined ? '' : `${status.ino} ${status.size} ${status.mtimeMs} ${status.ctimeMs}`;
     });
@@ -118,7 +118,7 @@ export class KeyFiles {
   }
 }
 
-/** Throws an error whose message is for the operator. */
+/** Reads the files. Throws an error whose message is for the operator. */
 function read({ publicKey, secret, jwks }: KeyPaths): KeyTexts {
   return {
     publicKey:

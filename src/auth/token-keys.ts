@@ -16,7 +16,7 @@ import type { KeySet } from './key-set.js';
 /** Time to fetch an issuer's keys, including the discovery of their URL. */
 const KEY_FETCH_MS_MAX = 5_000;
 
-/** Must not follow redirects. */
+/** Fetches a URL. It must not follow redirects. */
 export type KeyFetch = (
   url: string,
   signal: AbortSignal,
@@ -29,7 +29,7 @@ export interface KeyMeans {
 
 const fetchDirectly: KeyFetch = (url, signal, headers) => fetch(url, { headers, redirect: 'error', signal });
 
-/** Finds the URL in the issuer's metadata if none is configured. Rejects with a message that does not contain the URL. */
+/** Fetches an issuer's keys; finds their URL in its metadata if none is configured. Rejects with a message that lacks the URL. */
 export async function fetchKeys(
   source: IssuerKeySource,
   isPlainTextAllowed: boolean,
@@ -45,7 +45,7 @@ export async function fetchKeys(
   }
 }
 
-/** OpenID Connect Discovery 1.0 section 4, then RFC 8414 section 3, which puts the issuer's path last. */
+/** The URL in the issuer's metadata: OpenID Connect Discovery 1.0 section 4, then RFC 8414 section 3, which puts the path last. */
 async function discoverKeyUrl(
   issuer: string,
   isPlainTextAllowed: boolean,
@@ -72,7 +72,7 @@ async function discoverKeyUrl(
 function keyUrlOf(text: string, issuer: string, isPlainTextAllowed: boolean): string {
   const document = JSON.parse(text) as Readonly<Record<string, unknown>> | null;
   const { issuer: namedIssuer, jwks_uri: url } = document ?? {};
-  // Otherwise the author of one issuer's metadata could impersonate another issuer.
+  // If this were allowed, the author of one issuer's metadata could impersonate another issuer.
   if (namedIssuer !== issuer) throw new Error('its metadata names another issuer');
   if (typeof url === 'string' && isKeyUrl(url, isPlainTextAllowed)) return url;
   throw new Error('its metadata has no https address of its keys');
@@ -102,22 +102,22 @@ function reasonOf(error: unknown): string {
 
 export interface KeySource {
   readonly keys: KeySet;
-  /** The keys were never fetched, or not recently: a token can be neither accepted nor rejected. */
+  /** Whether the keys were never fetched, or not recently: then a token can be neither accepted nor rejected. */
   readonly areUnknown?: boolean;
-  /** Resolves when the keys are the newest available. */
+  /** Fetches the keys again. Resolves when they are the newest available. */
   renew?(): Promise<void>;
 }
 
-/** @param obstacle why tokens cannot be verified, or a changed file cannot be used; `''` if nothing is wrong. */
+/** Told why tokens cannot be verified. @param obstacle that reason, or why a changed file cannot be used; `''` if nothing is wrong. */
 export type KeyObstacleListener = (obstacle: string, isInTheWay: boolean) => void;
 
 export class TokenKeys {
   readonly #files: KeyFiles;
   readonly #issuers = new Map<string, IssuerKeys>();
   readonly #sources = new Map<string, KeySource>();
-  /** A key is gone: tokens that it verified are no longer valid. */
+  /** Called when a key is gone: tokens that it verified are no longer valid. */
   onLoss: () => void = () => {};
-  /** What obstructs the verification of tokens may have changed. */
+  /** Called when what obstructs the verification of tokens may have changed. */
   onObstacle: KeyObstacleListener = () => {};
 
   constructor(
@@ -147,12 +147,12 @@ export class TokenKeys {
     return this.#files.keys.isEmpty && this.#issuers.size === 0;
   }
 
-  /** `undefined` if the issuer is not configured. */
+  /** The keys of an issuer; `undefined` if it is not configured. */
   of(issuer: string): KeySource | undefined {
     return this.#sources.get(issuer);
   }
 
-  /** Resolves when the keys match their files, which they follow from then on. Does not wait for issuers' keys. */
+  /** Watches the keys. Resolves when they match their files, which they follow from then on. Does not wait for issuers' keys. */
   async watch(logger: Logger): Promise<void> {
     for (const keys of this.#issuers.values()) void keys.watch(logger);
     await this.#files.watch(logger);

@@ -23,12 +23,12 @@ export class TokenMinter {
     this.#audience = options.audience;
   }
 
-  /** `undefined` if no private key is configured. */
+  /** The minter; `undefined` if no private key is configured. */
   static create(options: MintingOptions): TokenMinter | undefined {
     return options.privateKey === undefined ? undefined : new TokenMinter(mintingKey(options.privateKey), options);
   }
 
-  /** @param expiresInMs rounded down to whole seconds. */
+  /** Mints a token. @param expiresInMs rounded down to whole seconds. */
   async mint(subject: string, expiresInMs: number): Promise<string> {
     const nowSeconds = Math.floor(Date.now() / 1_000);
     return new SignJWT()

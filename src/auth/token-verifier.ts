@@ -9,7 +9,7 @@ import { type RoleClaims, type TokenOptions, roles, type Role } from '../config/
 import { bearerToken, limits, KIB, MIB, type Logger, RecentMap } from '../shared/index.js';
 import { TokenKeys, type KeyMeans, type KeyObstacleListener } from './token-keys.js';
 
-/** Beyond this, a claim of roles or teams is ignored. */
+/** The most values of a claim of roles or teams. A longer claim is ignored. */
 export const CLAIM_VALUES_MAX = 256;
 
 interface RoleAndTeams {
@@ -21,7 +21,7 @@ interface RoleAndTeams {
 /** Claims that are lists separated by spaces (RFC 8693 section 4.2, and the non-standard `scp`). */
 const SPACE_SEPARATED = new Set(['scope', 'scp']);
 
-/** A claim counts only if it is a string or a list of strings within bounds. */
+/** The role and teams in a token. A claim counts only if it is a string or a list of strings within bounds. */
 export function roleAndTeamsOf(payload: object, { role, teams, roleNames }: RoleClaims): RoleAndTeams {
   const named = new Set(textsAt(payload, role));
   return Object.freeze({
@@ -38,7 +38,7 @@ function textsAt(payload: object, path: readonly string[]): readonly string[] {
   return Array.isArray(value) ? boundedTexts(value) : [];
 }
 
-/** Inherited properties are not claims. */
+/** The value at the path in a token. Inherited properties are not claims. */
 function valueAt(payload: object, path: readonly string[]): unknown {
   let value: unknown = payload;
   for (const step of path) {
@@ -50,7 +50,7 @@ function valueAt(payload: object, path: readonly string[]): unknown {
   return value;
 }
 
-/** All values or none: a part of an invalid list would be a guess. */
+/** All values, or none if one is invalid: a part of an invalid list would be a guess. */
 function boundedTexts(values: readonly unknown[]): readonly string[] {
   if (values.length > CLAIM_VALUES_MAX) return [];
   const texts = values.filter((value) => typeof value === 'string');
@@ -65,10 +65,10 @@ interface Refused {
 }
 
 export type Verified =
-  /** `roleAndTeams` is present only where the options ask for it. */
+  /** The token is valid. `roleAndTeams` is present only if the options ask for it. */
   { readonly kind: 'subject'; readonly subject: string; readonly roleAndTeams?: RoleAndTeams } | Refused;
 
-/** `unavailable`: the issuer's keys could not be fetched, so the token can be neither accepted nor rejected. */
+/** Why a token is refused. `unavailable`: the issuer's keys could not be fetched, so it can be neither accepted nor rejected. */
 export type RefusalReason = 'missing' | 'invalid' | 'expired' | 'unavailable';
 
 /**
@@ -77,7 +77,7 @@ export type RefusalReason = 'missing' | 'invalid' | 'expired' | 'unavailable';
  */
 export type TokenFault = 'form' | 'key' | 'algorithm' | 'signature' | 'issuer' | 'audience' | 'not-yet' | 'claims';
 
-/** Beyond these, a token is verified for each request. */
+/** Bounds of what is remembered. Beyond them, a token is verified for each request. */
 export const tokenBounds = {
   entriesMax: limits.cacheEntriesMax as number,
   bytesMax: 64 * MIB,
@@ -89,7 +89,7 @@ export const tokenBounds = {
 
 interface Verification {
   readonly verified: Verified;
-  /** `0` for a refusal, which is not remembered. */
+  /** When the token expires; `0` for a refusal, which is not remembered. */
   readonly expiresAtMs: number;
 }
 
@@ -110,7 +110,7 @@ const MISSING: Refused = Object.freeze({ kind: 'refused', reason: 'missing' });
 const EXPIRED: Refused = Object.freeze({ kind: 'refused', reason: 'expired' });
 const UNAVAILABLE: Refused = Object.freeze({ kind: 'refused', reason: 'unavailable' });
 
-/** A fault found by the checks around jose. */
+/** What is wrong with a token, as found by the checks around jose. */
 class Unverified extends Error {
   readonly fault: TokenFault;
 
@@ -127,7 +127,7 @@ export class TokenVerifier {
   readonly counts = { remembered: 0, verified: 0, missing: 0, invalid: 0, expired: 0, unavailable: 0 };
   readonly #keys: TokenKeys;
   readonly #audience: string;
-  /** Seconds, as in tokens. */
+  /** The tolerance of clocks in seconds, as in tokens. */
   readonly #leeway: number;
   readonly #roleClaims: RoleClaims | undefined;
   readonly #nowMs: () => number;
@@ -137,7 +137,7 @@ export class TokenVerifier {
   /** Verifications in progress, by the whole header value in canonical spelling. */
   readonly #verifying = new Map<string, Promise<Verified>>();
 
-  /** Grows when a key is withdrawn, so that a verification from before is not remembered. */
+  /** A number that grows when a key is withdrawn, so that a verification from before is not remembered. */
   #generation = 0;
 
   constructor(
@@ -160,7 +160,7 @@ export class TokenVerifier {
     };
   }
 
-  /** Resolves when the keys match their files, which they follow from then on. */
+  /** Watches the keys. Resolves when they match their files, which they follow from then on. */
   watchKeys(logger: Logger, onObstacle: KeyObstacleListener = () => {}): Promise<void> {
     this.#keys.onObstacle = onObstacle;
     return this.#keys.watch(logger);
@@ -170,7 +170,7 @@ export class TokenVerifier {
     this.#keys.close();
   }
 
-  /** Never throws or rejects. A remembered token gives the same frozen object. @param authorization `''` if absent. */
+  /** Verifies a token. Never throws or rejects. A remembered token gives the same frozen object. @param authorization `''` if absent. */
   verify(authorization: string): Verified | Promise<Verified> {
     const known = this.#recall(authorization);
     if (known !== undefined) return known;
@@ -178,7 +178,7 @@ export class TokenVerifier {
     if (token === '') return this.#refused(MISSING);
     if (this.#keys.isEmpty) return this.#refused(invalid('key'));
     if (!isCanonical(token)) return this.#refused(invalid('form'));
-    // One token is remembered once, however its scheme is spelled and however many spaces follow it.
+    // The spelling under which a token is remembered, however its scheme is spelled and however many spaces follow that.
     const spelling = `Bearer ${token}`;
     return this.#recall(spelling) ?? this.#verifying.get(spelling) ?? this.#verifyAnew(spelling, token);
   }
@@ -253,7 +253,7 @@ export class TokenVerifier {
           if (!(error instanceof errors.JWSSignatureVerificationFailed)) throw error;
         }
       }
-      // The issuer may have a newer key. It would have a new id, so nothing is fetched if keys fit the token's `kid`.
+      // A newer key of the issuer would have a new id. So nothing is fetched if there are keys for the token's `kid`.
       if (candidates.length === 0 || kid === undefined) await source.renew?.();
       if (source.keys !== keys) continue;
       if (source.areUnknown === true) throw new Unavailable();

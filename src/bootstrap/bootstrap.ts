@@ -6,7 +6,7 @@ import type { Store } from '../store/index.js';
 import { TokenMinter } from '../auth/index.js';
 import { decodeUserConfig } from '../user-config/index.js';
 
-/** @param parameter percent-encoded. @returns the subject, or the answer that refuses it. */
+/** Decodes the subject in the path. @param parameter percent-encoded. @returns the subject, or the answer that refuses it. */
 function decodeSubject(parameter: string): string | EndpointAnswer {
   try {
     const subject = decodeURIComponent(parameter);
@@ -16,7 +16,7 @@ function decodeSubject(parameter: string): string | EndpointAnswer {
   }
 }
 
-/** A line of text for a person at a terminal. */
+/** An answer with a line of text for a person at a terminal. */
 function plainText(status: number, body: string): EndpointAnswer {
   return { status, contentType: 'text/plain', body };
 }
@@ -25,7 +25,7 @@ function plainText(status: number, body: string): EndpointAnswer {
 export interface BootstrapContext {
   readonly token: TokenOptions;
   readonly store: Store;
-  /** Resolves when every worker has dropped what it has of the subject. */
+  /** Announces a written user config. Resolves when every worker has dropped what it has of the subject. */
   announceWritten(subject: string): Promise<void>;
   readonly logger: Logger;
 }
@@ -76,7 +76,7 @@ function createUserConfigEndpoint(context: BootstrapContext): Endpoint {
   };
 }
 
-/** A subject that cannot be a key of the store gets 500, as when it is read. */
+/** Writes the config. A subject that cannot be a key of the store gets 500, as it does when its config is read. */
 async function writeUserConfig(context: BootstrapContext, subject: string, body: Buffer): Promise<EndpointAnswer> {
   const { store, logger } = context;
   try {
@@ -97,7 +97,7 @@ async function writeUserConfig(context: BootstrapContext, subject: string, body:
   return plainText(202, 'Added');
 }
 
-/** UTF-8 without a byte order mark (RFC 8259 section 8.1). */
+/** Whether a body is JSON in UTF-8 without a byte order mark (RFC 8259 section 8.1). */
 function isJson(body: Buffer): boolean {
   try {
     JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));

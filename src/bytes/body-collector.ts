@@ -3,12 +3,12 @@ import { Buffer } from 'node:buffer';
 import { largeMemory, LARGE_MEMORY_FROM_BYTES, shortMemory } from '../fair/index.js';
 import { MIB } from '../shared/index.js';
 
-// Each piece is an object of some hundred bytes, and a sender may send single bytes. So that a body does not take a hundred times its size,
-// small pieces are joined from time to time.
+// Pieces are joined from time to time if they are small: each is an object of some hundred bytes, a sender may send single bytes, and a
+// body must not take a hundred times its size.
 
-/** So many pieces are joined if they are small. */
+/** The number of pieces after which small ones are joined. */
 const PIECES_TO_JOIN = 1_024;
-/** If they have this size together, the overhead no longer matters. */
+/** Pieces that have this size together are not joined: the overhead no longer matters. */
 const JOIN_BELOW_BYTES = 64 * 1024;
 
 export function addPiece(pieces: Buffer[], piece: Uint8Array): void {
@@ -28,7 +28,7 @@ export const BODY_RESERVED_BYTES_MAX = 4 * MIB;
 /** From this size on, the rest is reserved at once: unwritten memory is not backed by pages, and copying costs more. */
 const RESERVED_FROM_BYTES = 4 * BODY_RESERVED_BYTES_MAX;
 
-/** At most 16 MiB are copied, in some milliseconds. @param bytesMax of the whole message. */
+/** The size to which memory grows: at most 16 MiB are copied for it, in some milliseconds. @param bytesMax of the whole message. */
 function grownBytes(presentBytes: number, neededBytes: number, bytesMax: number): number {
   if (neededBytes > RESERVED_FROM_BYTES) return Math.max(neededBytes, bytesMax);
   return Math.max(neededBytes, Math.min(presentBytes * 2, RESERVED_FROM_BYTES));
@@ -36,7 +36,7 @@ function grownBytes(presentBytes: number, neededBytes: number, bytesMax: number)
 
 const NO_BYTES = Buffer.alloc(0);
 
-/** Not for a request's body, which may be kept for an hour. */
+/** Memory for bytes that are soon forgotten, so not for a request's body, which may be kept for an hour. */
 export function shortLivedMemory(bytes: number): Buffer {
   return bytes < LARGE_MEMORY_FROM_BYTES ? shortMemory(bytes) : largeMemory.take(bytes);
 }
@@ -44,7 +44,7 @@ export function shortLivedMemory(bytes: number): Buffer {
 export class BodyCollector {
   readonly #bytesMax: number;
   readonly #allocate: (bytes: number) => Buffer;
-  /** Changed only here. */
+  /** The bytes so far. Changed only here. */
   length = 0;
   #memory: Buffer = NO_BYTES;
 
@@ -54,12 +54,12 @@ export class BodyCollector {
     this.#allocate = allocate;
   }
 
-  /** Valid until more are added; large memory, which its last owner may give back (large-memory.ts). */
+  /** The bytes, valid until more are added. Large memory may be given back by its last owner (large-memory.ts). */
   get bytes(): Buffer {
     return this.length === this.#memory.length ? this.#memory : this.#memory.subarray(0, this.length);
   }
 
-  /** Appends a copy. @param bodyBytes of the whole body, if known; otherwise any smaller number, or `NaN`. */
+  /** Appends a copy. @param bodyBytes the size of the whole body, if known; otherwise any smaller number, or `NaN`. */
   add(piece: Uint8Array, bodyBytes: number): void {
     const at = this.length;
     this.length += piece.length;
@@ -67,7 +67,7 @@ export class BodyCollector {
     this.#memory.set(piece, at);
   }
 
-  /** The caller owns the bytes, and the collector starts again. */
+  /** Gives the bytes to the caller, who owns them. The collector starts again. */
   take(): Buffer {
     const { bytes } = this;
     this.clear();
@@ -79,7 +79,7 @@ export class BodyCollector {
     this.#memory = NO_BYTES;
   }
 
-  /** Nobody reads the bytes any more. */
+  /** Drops the bytes, which nobody reads any more. */
   discard(): void {
     largeMemory.giveBack(this.#memory);
     this.clear();
@@ -92,7 +92,7 @@ export class BodyCollector {
     largeMemory.giveBack(before);
   }
 
-  /** The sender may never send what it has announced, and who owns the body may have no room for it. */
+  /** The bytes to reserve at first: the sender may never send what it has announced, and who owns the body may have no room for it. */
   #firstBytes(bodyBytes: number): number {
     return bodyBytes < LARGE_MEMORY_FROM_BYTES ? Math.max(this.length, bodyBytes) : this.length;
   }

@@ -1,6 +1,6 @@
 // Edits that replace bytes of a message, without copying the others.
 
-/** @param end after the last replaced byte. */
+/** A replacement of bytes. @param end after the last replaced byte. */
 export interface Edit {
   readonly start: number;
   readonly end: number;
@@ -27,7 +27,7 @@ export function insertion({ at, putIn }: Insertion): Edit {
   return { start: at, end: at, putIn };
 }
 
-/** @param edits in any order, not overlapping. @returns the parts of the resulting message. */
+/** The message with the edits. @param edits in any order, not overlapping. @returns its parts. */
 export function partsOf(bytes: Buffer, edits: readonly Edit[]): Buffer[] {
   const parts: Buffer[] = [];
   let at = 0;
@@ -39,7 +39,7 @@ export function partsOf(bytes: Buffer, edits: readonly Edit[]): Buffer[] {
   return parts;
 }
 
-/** Like `partsOf`, but one copy, for many edits. */
+/** The message with the edits, like `partsOf`, but in one copy, for many edits. */
 export function edited(bytes: Buffer, edits: readonly Edit[]): Buffer {
   const wholeBytes = edits.reduce((sum, { start, end, putIn }) => sum + putIn.length - (end - start), bytes.length);
   const whole = Buffer.allocUnsafe(wholeBytes);

@@ -15,10 +15,10 @@ const SPACE = 0x20;
 const COLON = 0x3a;
 const ZERO = 0x30;
 
-/** Of the longest known field names. Others are ignored, and may be long. */
+/** The length of the longest known field names. Other names are ignored, and may be long. */
 const FIELD_NAME_BYTES_MAX = 5;
 
-/** Stands for an id that is too long. No other id contains NUL. */
+/** What stands for an id that is too long. No other id contains NUL. */
 export const TOO_LONG_ID = '\0';
 
 const NO_BYTES = Buffer.alloc(0);
@@ -26,10 +26,10 @@ const LINE_FEED = Buffer.of(LF);
 
 /** Takes the data of large events in pieces; the parser does not assemble these. */
 export interface LargeEventHandler {
-  /** `takes` is called when so many bytes of an event's first data line have arrived without its end. */
+  /** The size of an unfinished first data line of an event at which `takes` is called. */
   readonly fromBytes: number;
   takes(beginning: Buffer): boolean;
-  /** @param piece valid until this returns. */
+  /** Takes a piece. @param piece valid until this returns. */
   onPiece(piece: Buffer): void;
   onEnd(): void;
 }
@@ -47,13 +47,12 @@ export class EventStreamParser {
   readonly #line: BodyCollector;
 
   #eventName = '';
-  /** Of the current event, or else the last one. Takes effect when the event is complete. */
+  /** The id of the current event, or else of the last one. Takes effect when the event is complete. */
   #eventId = '';
-  /** Of complete or too large events; `''` for none, `TOO_LONG_ID` if too long. Changed only here, like `retryMs`. */
+  /** The id of the last complete or too large event; `''` for none, `TOO_LONG_ID` if too long. Changed only here, like `retryMs`. */
   lastEventId = '';
-  /** The last `retry` (C13), if any. */
   retryMs: number | undefined = undefined;
-  /** Data lines of the event so far. The first is not copied while it is the only one, but kept as `#firstLine`. */
+  /** The number of the event's data lines so far. The first is not copied while it is the only one, but kept as `#firstLine`. */
   #dataLines = 0;
   #firstLine: Buffer = NO_BYTES;
   readonly #data: BodyCollector;
@@ -61,7 +60,7 @@ export class EventStreamParser {
   readonly #largeHandler: LargeEventHandler | undefined;
   #takenBytes = 0;
   #isInTakenLine = false;
-  /** `#largeHandler` has declined the event of this line. */
+  /** Whether `#largeHandler` has declined the event of this line. */
   #isDeclined = false;
 
   /**
@@ -85,7 +84,7 @@ export class EventStreamParser {
     return this.#firstLine.length + this.#data.length + this.#line.length;
   }
 
-  /** @returns false once an event was too large; then nothing is parsed any more. */
+  /** Parses a chunk. @returns false once an event was too large; then nothing is parsed any more. */
   push(chunk: Buffer): boolean {
     if (!this.#isSound || chunk.length === 0) return this.#isSound;
     let at = this.#endsWithCr && chunk[0] === LF ? 1 : 0;
@@ -120,7 +119,7 @@ export class EventStreamParser {
       this.#take(chunk.subarray(start, end));
       this.#isInTakenLine = !isLineEnd;
     } else if (!isLineEnd) {
-      // The event continues in the next chunk, but this one's memory must not be kept.
+      // The event continues in the next chunk, but the memory of this one must not be kept.
       this.#copyFirstLine();
       if (end > start) this.#line.add(chunk.subarray(start, end), 0);
       this.#offer();
@@ -230,12 +229,12 @@ export class EventStreamParser {
   }
 }
 
-/** The end of the part to decode: a value may be as long as an event. */
+/** Where the part to decode ends: a value may be as long as an event. */
 function shortEnd(start: number, end: number): number {
   return Math.min(end, start + EVENT_FIELD_BYTES_MAX);
 }
 
-/** Readers of JSON may ignore a byte order mark (RFC 8259, 8.1). */
+/** The bytes without a byte order mark, which readers of JSON may ignore (RFC 8259, 8.1). */
 export function withoutByteOrderMark(bytes: Buffer): Buffer {
   const start = afterByteOrderMark(bytes, 0, bytes.length);
   return start === 0 ? bytes : bytes.subarray(start);
@@ -263,7 +262,7 @@ export const eventEnd = Buffer.from('\n\n');
 /** A comment that only shows that the stream is alive. */
 export const keepAliveComment = Buffer.from(': keep-alive\n\n');
 
-/** Copies the data. The receiver gets line breaks of any kind as LF. Large data is sent in pieces instead (exchange/piece-source.ts). */
+/** The data as an event, in a copy. The receiver gets any line break as LF. Large data is sent in pieces (exchange/piece-source.ts). */
 export function encodeEvent(data: Buffer): Buffer {
   if (hasLineBreak(data)) return Buffer.concat([eventHead, encodeLineBreaks(data, 0), eventEnd]);
   const event = Buffer.allocUnsafe(eventHead.length + data.length + eventEnd.length);
@@ -279,7 +278,7 @@ export function encodeEventAfter(head: string, data: Buffer): Buffer {
   return Buffer.concat([Buffer.from(head), lines, eventEnd]);
 }
 
-/** Follows the first id of a stream: the delay before a client reconnects (S09), and no data. */
+/** What follows the first id of a stream: the delay before a client reconnects (S09), and no data. */
 export const primingEventText = `retry: ${STREAM_RETRY_MS}\ndata: \n\n`;
 const primingRest = Buffer.from(primingEventText);
 

@@ -3,7 +3,7 @@ import type { Buffer } from 'node:buffer';
 import { jsonKind, JsonScanner } from './json-scanner.js';
 import { limits } from '../shared/index.js';
 
-/** Bytes to remove. @param end after the last byte. */
+/** A span of bytes to remove. @param end after the last byte. */
 interface Cut {
   readonly start: number;
   readonly end: number;
@@ -35,7 +35,7 @@ export function cutsOf(tape: JsonScanner, node: number, isUnwanted: (child: numb
   return cuts;
 }
 
-/** A member begins with the quote of its key. */
+/** Where a member begins: at the quote of its key. */
 function beginningOf(tape: JsonScanner, child: number): number {
   const keyStart = tape.keyStart(child);
   return keyStart === -1 ? tape.start(child) : keyStart - 1;
@@ -51,7 +51,7 @@ export const ESCAPE_BYTES_MAX = 6;
 /** Removes the case bit of an ASCII letter. */
 const CASELESS = 0xdf;
 
-/** First bytes of the two non-ASCII letters that case folding maps to ASCII. */
+/** The first bytes of the two non-ASCII letters that case folding maps to ASCII. */
 const FOLDING_LEADS = [0xc5, 0xe2] as const;
 
 type Likeness = 'same' | 'similar' | 'different';
@@ -81,13 +81,13 @@ export function findMember(scanner: JsonScanner, bytes: Uint8Array, objectNode: 
 /** ASCII names to find in one pass over an object, which may have a quarter of a million members. */
 export class MemberNames {
   readonly all: readonly string[];
-  /** By the first byte of a key: the names that it may be, as bits. */
+  /** For each first byte of a key, the names that the key may be, as bits. */
   readonly candidates = new Uint8Array(256);
 
   constructor(...all: string[]) {
     this.all = all;
     const every = 2 ** all.length - 1;
-    // An escape, and the start of a folding letter, may stand for any letter.
+    // Bytes that may stand for any letter: the start of an escape, or of a letter that case folding maps to ASCII.
     for (const byte of [0x5c, ...FOLDING_LEADS]) this.candidates[byte] = every;
     for (const [index, name] of all.entries()) {
       const initial = name.charCodeAt(0);
@@ -98,8 +98,8 @@ export class MemberNames {
 }
 
 /**
- * `findMember` for several names.
- * @param node also `MEMBER_ABSENT`: only an object has members.
+ * Finds several names as `findMember` does.
+ * @param node may be `MEMBER_ABSENT`, too: only an object has members.
  * @param found gets the node of each name, or `MEMBER_ABSENT`.
  * @returns false if a name is ambiguous.
  */
@@ -128,7 +128,7 @@ export function findMembers(
   return true;
 }
 
-/** Mostly stops at the first character, so that no key is decoded. */
+/** Compares a key with a name. It mostly stops at the first character, so that no key is decoded. */
 function compareText(bytes: Uint8Array, start: number, end: number, name: string): Likeness {
   let isSame = true;
   let at = start;
@@ -152,11 +152,11 @@ function compareText(bytes: Uint8Array, start: number, end: number, name: string
   return isSame ? 'same' : 'similar';
 }
 
-// Equal to ASCII letters under Unicode case folding, as in Go's JSON decoder.
+// Letters that equal ASCII letters under Unicode case folding, as in Go's JSON decoder.
 const LONG_S = 0x17f;
 const KELVIN_SIGN = 0x212a;
 
-/** Which of the two begins at `at`; 0 for neither. */
+/** Which of the two letters begins at `at`; 0 for neither. */
 function foldingCode(bytes: Uint8Array, at: number): number {
   if (bytes[at] === 0xc5 && bytes[at + 1] === 0xbf) return LONG_S;
   return bytes[at] === 0xe2 && bytes[at + 1] === 0x84 && bytes[at + 2] === 0xaa ? KELVIN_SIGN : 0;
@@ -167,7 +167,7 @@ function foldCase(code: number): number {
   return code === LONG_S ? 0x73 : code === KELVIN_SIGN ? 0x6b : code;
 }
 
-/** @param at after the backslash. */
+/** The character of an escape. @param at after the backslash. */
 function escapedCode(bytes: Uint8Array, at: number): number {
   const letter = bytes[at]!;
   switch (letter) {
@@ -192,7 +192,7 @@ function hexValue(digit: number): number {
   return digit <= 0x39 ? digit - 0x30 : (digit | 0x20) - 0x57;
 }
 
-/** @param name ASCII. */
+/** Whether the key is this name. @param name ASCII. */
 export function isKey(bytes: Uint8Array, start: number, end: number, name: string): boolean {
   return compareText(bytes, start, end, name) === 'same';
 }
@@ -233,13 +233,13 @@ export function stringValue(bytes: Buffer, start: number, end: number): string {
 
 const scanner = new JsonScanner();
 
-/** A string includes its quotes. `end` is after the last byte. */
+/** A token with its span, to which the quotes of a string belong. `end` is after the last byte. */
 interface TokenSpan {
   readonly start: number;
   readonly end: number;
 }
 
-/** @returns `undefined` also if the member is ambiguous or no string, or the object too large to be read at once. */
+/** A member that is a string; `undefined` also if it is ambiguous or no string, or the object too large to be read at once. */
 export function findStringMember(object: Buffer, name: string): TokenSpan | undefined {
   if (object.length > limits.readAtOnceBytesMax || !scanner.scan(object, 1)) return undefined;
   const node = scanner.kind(0) === jsonKind.object ? findMember(scanner, object, 0, name) : -1;
@@ -252,7 +252,7 @@ export function readStringMember(object: Buffer, name: string): string | undefin
   return span && stringValue(object, span.start, span.end);
 }
 
-/** Byte by byte: for short ids faster than a call into Node.js. */
+/** Compares byte by byte: for short ids, that is faster than a call into Node.js. */
 export function isSameToken(a: Buffer, aStart: number, aEnd: number, b: Buffer, bStart: number, bEnd: number): boolean {
   if (aEnd - aStart !== bEnd - bStart) return false;
   for (let at = aStart; at < aEnd; at++) if (a[at] !== b[at - aStart + bStart]) return false;
@@ -263,7 +263,7 @@ export function isSameId(a: Buffer, aStart: number, aEnd: number, b: Buffer, bSt
   return isSameToken(a, aStart, aEnd, b, bStart, bEnd) || idKey(a, aStart, aEnd) === idKey(b, bStart, bEnd);
 }
 
-/** Whether `a` is the number `b` as a string. */
+/** Whether `a` is a string that contains the number `b`. */
 export function isNumberIdAsText(
   a: Buffer,
   aStart: number,
@@ -277,13 +277,13 @@ export function isNumberIdAsText(
 
 const QUOTE = 0x22;
 
-/** Equal exactly if `isSameId` is true: for `1` and `1.0`, but not for `1` and `"1"`. */
+/** A text for an id, equal for two ids exactly if `isSameId` is true: for `1` and `1.0`, but not for `1` and `"1"`. */
 export function idKey(bytes: Buffer, start: number, end: number): string {
   if (bytes[start] === QUOTE) return `"${stringValue(bytes, start, end)}`;
   return String(Number(bytes.toString('latin1', start, end)));
 }
 
-/** Equal for ids that some client may confuse: `7`, `"7"`, `"07"` and `" 7.0"`. */
+/** A text for an id, equal for ids that some client may confuse: `7`, `"7"`, `"07"` and `" 7.0"`. */
 export function ambiguousIdKey(bytes: Buffer, start: number, end: number): string {
   const text = bytes[start] === QUOTE ? stringValue(bytes, start, end) : bytes.toString('latin1', start, end);
   const number = Number(text);

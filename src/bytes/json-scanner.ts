@@ -6,20 +6,20 @@ import { limits } from '../shared/index.js';
 import { PlainText } from './plain-text.js';
 
 export interface NodeFilter {
-  /** Whether a container's contents are recorded. @param keyStart offset of its key; -1 for the root and array elements. */
+  /** Whether a container's contents are recorded. @param keyStart offset of the container's key; -1 for the root and array elements. */
   readonly wants: (keyStart: number, keyEnd: number) => boolean;
   readonly nodesMax: number;
 }
 
 export const jsonKind = { object: 0, array: 1, string: 2, number: 3, boolean: 4, null: 5 } as const;
 
-/** What may come next, as bits; `nothing` after the root. */
+/** What may come next, as bits; `nothing` comes after the root. */
 const expect = { nothing: 0, value: 1, key: 2, colon: 4, comma: 8, close: 16 } as const;
 
 /** The kind of token that the end of a chunk cut off. */
 const cut = { none: 0, key: 1, string: 2, number: 3, literal: 4 } as const;
 
-/** Where in a string. From `digits` it counts down over the digits of a `\u` escape to `text`. */
+/** Where in a string the scanner is. From `digits` it counts down over the digits of a `\u` escape to `text`. */
 const stringState = { text: 0, digits: 4, escape: 5 } as const;
 
 // A node is a row of six integers. The first row is that of no node, `MEMBER_ABSENT`, with -1 everywhere.
@@ -29,13 +29,13 @@ const END = ROW + 1;
 const KEY_START = ROW + 2;
 const KEY_END = ROW + 3;
 const NEXT = ROW + 4;
-/** Kind in the low three bits, depth above. */
+/** The column with the kind in its low three bits, and the depth above. */
 const KIND_AND_DEPTH = ROW + 5;
 
 const NODES_AT_FIRST = 256;
 const OFFSET_MAX = 0x7fffffff;
 
-/** 1 for bytes that may follow a backslash, except `u`. */
+/** For each byte, 1 if it may follow a backslash, except for `u`. */
 const escapable = new Uint8Array(256);
 for (const letter of '"\\/bfnrt') escapable[letter.charCodeAt(0)] = 1;
 
@@ -60,7 +60,7 @@ export class JsonScanner {
   #keyStart = -1;
   #keyEnd = -1;
 
-  /** The open containers: number, kinds, and nodes (not valid for those too deep to be recorded). */
+  /** The open containers: how many there are, their kinds, and their nodes (not valid for those too deep to be recorded). */
   #depth = 0;
   readonly #openKinds = new Uint8Array(limits.jsonDepthMax);
   readonly #openNodes = new Int32Array(limits.jsonDepthMax);
@@ -72,7 +72,7 @@ export class JsonScanner {
   #literal: Literal = 'null';
   #literalLength = 0;
 
-  /** Scans a document, and checks its UTF-8. @param depthMax of recorded values (the root is at 0); all are checked. */
+  /** Scans a document, and checks its UTF-8. @param depthMax the depth to which values are recorded (the root is at 0); all are checked. */
   scan(bytes: Uint8Array, depthMax: number, filter?: NodeFilter): boolean {
     this.begin(depthMax, filter);
     return this.push(bytes) && this.finish() && (this.#plainText.isAscii || isUtf8(bytes));
@@ -100,7 +100,7 @@ export class JsonScanner {
     return this.#isSound;
   }
 
-  /** Whether the last piece, if valid, is ASCII. May be false for ASCII. */
+  /** Whether the last piece, if valid, is surely ASCII. */
   get isChunkAscii(): boolean {
     return this.#plainText.isAscii;
   }
@@ -119,7 +119,7 @@ export class JsonScanner {
     if (this.#tape.length > START + NODES_AT_FIRST * ROW) this.#tape = tapeFor(NODES_AT_FIRST);
   }
 
-  /** One of `jsonKind`; another number for no node. */
+  /** The kind of a node: one of `jsonKind`; another number for no node. */
   kind(node: number): number {
     return this.#tape[node * ROW + KIND_AND_DEPTH]! & 7;
   }
@@ -128,7 +128,7 @@ export class JsonScanner {
     return this.#tape[node * ROW + KIND_AND_DEPTH]! >> 3;
   }
 
-  /** The offset of the first byte, counted over all chunks. */
+  /** The offset of the node's first byte, counted over all chunks. */
   start(node: number): number {
     return this.#tape[node * ROW + START]!;
   }
@@ -151,7 +151,7 @@ export class JsonScanner {
     return this.#tape[node * ROW + NEXT]!;
   }
 
-  /** @returns false at an error. */
+  /** Scans the tokens of a chunk. @returns false at an error. */
   #structure(bytes: Uint8Array, from: number): boolean {
     const length = bytes.length;
     let at = from;
@@ -217,7 +217,7 @@ export class JsonScanner {
     return this.#string(bytes, 0);
   }
 
-  /** @returns the offset after the closing quote, the chunk's length when the string continues, -1 at an error. */
+  /** Scans a string. @returns the offset after the closing quote, the chunk's length when the string continues, -1 at an error. */
   #string(bytes: Uint8Array, from: number): number {
     const length = bytes.length;
     let at = from;
@@ -247,7 +247,7 @@ export class JsonScanner {
     return at;
   }
 
-  /** What follows a backslash. @returns the offset after the escape, the chunk's length when cut, -1 at an error. */
+  /** Scans what follows a backslash. @returns the offset after the escape, the chunk's length when cut, -1 at an error. */
   #escape(bytes: Uint8Array, from: number): number {
     const length = bytes.length;
     let at = from;
@@ -283,7 +283,7 @@ export class JsonScanner {
     return this.#finishLiteral(bytes, at);
   }
 
-  /** @returns the offset after the number, the chunk's length when it may continue, -1 at an error. */
+  /** Scans a number. @returns the offset after it, the chunk's length when it may continue, -1 at an error. */
   #number(bytes: Uint8Array, from: number): number {
     const length = bytes.length;
     let state = this.#numberState;
@@ -303,7 +303,7 @@ export class JsonScanner {
     return at;
   }
 
-  /** @returns the offset after the literal, the chunk's length when cut, -1 at an error. */
+  /** Scans a literal. @returns the offset after it, the chunk's length when cut, -1 at an error. */
   #finishLiteral(bytes: Uint8Array, from: number): number {
     const literal = this.#literal;
     const end = Math.min(bytes.length, from + literal.length - this.#literalLength);
@@ -317,7 +317,7 @@ export class JsonScanner {
     return end;
   }
 
-  /** @returns false if no value may begin here, or no more can be recorded. */
+  /** Begins a value. @returns false if none may begin here, or no more can be recorded. */
   #beginValue(kind: number, at: number): boolean {
     if ((this.#expectedNext & expect.value) === 0) return false;
     const depth = this.#depth;
@@ -389,11 +389,11 @@ function tapeFor(nodesMax: number): Int32Array {
 // The grammar of a JSON number as a table, with one look-up per byte. The state is one integer, with which a number that was cut off
 // continues. Hot path.
 
-/** States are multiples of the row length. `none`: the byte does not belong to the number. */
+/** The states: multiples of the row length. `none`: the byte does not belong to the number. */
 const numberState = {
   none: 0,
   sign: 8,
-  /** After a leading `0`, which no digit may follow. */
+  /** The state after a leading `0`, which no digit may follow. */
   zero: 16,
   integer: 24,
   point: 32,
@@ -405,7 +405,7 @@ const numberState = {
 } as const;
 
 const byteClass = { other: 0, zero: 1, digit: 2, point: 3, exponent: 4, plus: 5, minus: 6 } as const;
-/** The column that tells with 1 that a number may end. */
+/** The column that tells whether a number may end here (1). */
 const COMPLETE = 7;
 
 const numberClass = new Uint8Array(256);

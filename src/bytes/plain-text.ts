@@ -39,7 +39,7 @@ const MASK = 1;
 const TWO = 2;
 const SPACE = 3;
 const BACKSLASH = 4;
-/** Never set, so it is zero. */
+/** The number of a local variable that is never set, so it is zero. */
 const ZERO = 5;
 const SEEN = 6;
 const PIECES = [7, 8, 9, 10, 11, 12, 13, 14] as const;
@@ -49,7 +49,7 @@ const STEP_BYTES = PIECES.length * PIECE_BYTES;
 const get = (local: number): number[] => [0x20, local];
 const set = (local: number): number[] => [0x21, local];
 const tee = (local: number): number[] => [0x22, local];
-/** A constant up to 8,191. */
+/** The instruction for a constant up to 8,191. */
 const i32 = (value: number): number[] => [0x41, 0x80 | (value & 0x7f), value >> 7];
 const branch = (depth: number): number[] => [0x0c, depth];
 const branchIf = (depth: number): number[] => [0x0d, depth];
@@ -64,7 +64,7 @@ const advance = (bytes: number): number[] => [...get(AT), ...i32(bytes), I32_ADD
 const least = (pieces: readonly number[], local: number): number[] =>
   pieces.flatMap((piece, index) => [...get(piece), ...get(local), ...XOR, ...(index === 0 ? [] : I8X16_MIN_U)]);
 
-/** All bits are set in bytes where a piece has a special byte. */
+/** A vector in which all bits of a byte are set where a piece has a special byte. */
 const special = (pieces: readonly number[]): number[] => [
   ...[...least(pieces, TWO), ...get(SPACE), ...AT_MOST],
   ...[...least(pieces, BACKSLASH), ...get(ZERO), ...EQUAL, ...OR],
@@ -76,7 +76,7 @@ const loadPieces = (pieces: readonly number[]): number[] =>
 const collectSeen = (pieces: readonly number[]): number[] =>
   pieces.flatMap((piece) => [...get(piece), ...get(SEEN), ...OR, ...set(SEEN)]);
 
-/** Memory argument of the last four bytes of the page: alignment, and address in seven bits per byte. */
+/** Where a flag is: in the last four bytes of the page; then its memory argument: alignment, and address in seven bits per byte. */
 const NON_ASCII_FLAG_AT = 64 * 1024 - 4;
 const NON_ASCII_FLAG_ADDRESS = [
   2,
@@ -88,14 +88,14 @@ const NON_ASCII_FLAG_ADDRESS = [
 const find = [
   ...[2, 1, TYPE.i32, 13, TYPE.v128],
   ...[...splat(2, TWO), ...splat(0x20, SPACE), ...splat(0x5c, BACKSLASH)],
-  // Eight pieces per step, until one has a special byte.
+  // Searches eight pieces per step, until one has a special byte.
   ...[BLOCK, TYPE.none, LOOP, TYPE.none],
   ...[...loadPieces(PIECES), ...collectSeen(PIECES), ...special(PIECES), ...ANY_TRUE, ...branchIf(1)],
   ...[...advance(STEP_BYTES), ...branch(0), END, END],
   ...[BLOCK, TYPE.none, LOOP, TYPE.none],
   ...[...loadPieces([PIECES[0]]), ...special([PIECES[0]]), ...I8X16_BITMASK, ...tee(MASK), ...branchIf(1)],
   ...[...advance(PIECE_BYTES), ...branch(0), END, END],
-  // Stores a bit for each byte of a piece that was not ASCII, together with earlier searches.
+  // Stores a bit for each byte of a piece that was not ASCII, and keeps the bits of earlier searches.
   ...[
     ...i32(0),
     ...i32(0),
@@ -111,7 +111,7 @@ const find = [
 ];
 
 const name = (text: string): number[] => [text.length, ...Buffer.from(text)];
-/** With the length before it, always in two bytes. */
+/** The bytes with their length before them, always in two bytes. */
 const sized = (bytes: readonly number[]): number[] => [0x80 | (bytes.length & 0x7f), bytes.length >> 7, ...bytes];
 const section = (id: number, bytes: readonly number[]): number[] => [id, ...sized(bytes)];
 
@@ -131,7 +131,7 @@ interface Exports {
 
 const { exports } = new WebAssembly.Instance(new WebAssembly.Module(bytes)) as { readonly exports: Exports };
 const memory = new Uint8Array(exports.memory.buffer);
-/** Not 0 if searches since it was cleared may have seen non-ASCII bytes: they also read behind what they find. */
+/** A flag that is not 0 if searches since it was cleared may have seen non-ASCII bytes: they also read behind what they find. */
 const nonAsciiFlag = new Int32Array(exports.memory.buffer, NON_ASCII_FLAG_AT, 1);
 
 /** The first special byte of the loaded text from `from` on, or its length. */
@@ -144,15 +144,15 @@ const classes = new Uint8Array(256).fill(IS_SPECIAL, 0, 0x20).fill(IS_NON_ASCII,
 classes[0x22] = IS_SPECIAL;
 classes[0x5c] = IS_SPECIAL;
 
-/** Bytes that are checked one by one first: loading a text costs as much. */
+/** How many bytes are checked one by one first: loading a text costs as much. */
 const NEAR_BYTES = 64;
 
 /** Finds the ends of plain text in chunks, each from start to end. */
 export class PlainText {
-  /** The part of the chunk that was loaded last. */
+  /** Which part of the chunk was loaded last. */
   #loadedStart = 0;
   #loadedEnd = 0;
-  /** Classes of all bytes that were checked one by one. */
+  /** The classes of all bytes that were checked one by one. */
   #seen = 0;
 
   /** Starts a new chunk. No other instance may search until the next call: the memory is shared. */
@@ -162,7 +162,7 @@ export class PlainText {
     nonAsciiFlag[0] = 0;
   }
 
-  /** Whether all text searched in this chunk is ASCII; may be false for ASCII. */
+  /** Whether all text searched in this chunk is surely ASCII. */
   get isAscii(): boolean {
     return (this.#seen & IS_NON_ASCII) === 0 && nonAsciiFlag[0] === 0;
   }

@@ -12,7 +12,7 @@ export const SCANS_STARTED_MAX = 8;
 const SCANS_STARTED_PER_SUBJECT_MAX = 2;
 
 export interface Scan {
-  /** The handler is not called after this. */
+  /** Cancels the scan: the handler is not called any more. */
   cancel(): void;
 }
 
@@ -21,7 +21,7 @@ export interface ScanOptions {
   readonly onSlice?: (start: number, end: number) => void;
 }
 
-/** @param tape valid until this returns; `undefined` if the text is not JSON. */
+/** Called with the result. @param tape valid until this returns; `undefined` if the text is not JSON. */
 export type ScanHandler = (tape: JsonScanner | undefined) => void;
 
 export class ScanQueue {
@@ -42,7 +42,7 @@ export class ScanQueue {
     return this.readPieces(subject, [bytes], depthMax, handler, extras);
   }
 
-  /** Offsets are counted over all pieces. @param pieces each must end with a whole character. */
+  /** Reads a text in pieces, with offsets counted over all of them. @param pieces each must end with a whole character. */
   readPieces(
     subject: string,
     pieces: readonly Uint8Array[],
@@ -70,7 +70,7 @@ export class ScanQueue {
     this.#isTurnDue = true;
     setImmediate(() => {
       this.#isTurnDue = false;
-      // At least one slice, whatever the previous turn took.
+      // This scans at least one slice, whatever the previous turn took.
       this.#turn();
       this.#leftMs = limits.turnMs;
       this.#plan();
@@ -87,7 +87,7 @@ export class ScanQueue {
       this.#start(line, scan);
       const outcome = scan.scanSlice();
       if (outcome !== 'unfinished') {
-        // After the handler, so that it starts no other scan synchronously.
+        // This comes after the handler, so that it starts no other scan synchronously.
         scan.handler(outcome === 'sound' ? scan.scanner : undefined);
         this.#remove(line, scan);
       }
@@ -146,7 +146,7 @@ class Line {
     this.subject = subject;
   }
 
-  /** @param mayStart whether one that has not started may be chosen. */
+  /** The scan to go on with. @param mayStart whether it may be one that has not started. */
   next(mayStart: boolean): SlicedScan | undefined {
     this.#isTurnOfOldest = !this.#isTurnOfOldest;
     let chosen: SlicedScan | undefined;
@@ -214,7 +214,7 @@ class SlicedScan implements Scan {
   }
 }
 
-/** The start of the character at the offset. Longer sequences than four bytes are invalid. */
+/** Where the character at the offset starts. Sequences of more than four bytes are invalid. */
 function characterStart(bytes: Uint8Array, offset: number): number {
   if (offset >= bytes.length) return bytes.length;
   let at = offset;

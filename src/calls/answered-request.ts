@@ -37,15 +37,15 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   protected exchange: Exchange;
   protected request: RpcRequest | undefined;
   protected isDone = false;
-  /** Received since the client was asked for input; `undefined` while a caller waits. */
+  /** Notifications received since the client was asked for input; `undefined` while a caller waits. */
   #bufferedNotifications: Buffer[] | undefined;
-  /** Progress reports come on the backend's own stream, beside the answer. */
+  /** Whether progress reports come on the backend's own stream, beside the answer. */
   protected hasSeparateProgress = false;
   #sendAnswer: (() => void) | undefined;
   #progressKey: { readonly sent: Buffer | undefined; readonly key: string } | undefined;
-  /** Opened for the first event, or while the answer is slow to come. */
+  /** The stream to the caller, opened for the first event, or while the answer is slow to come. */
   #stream: CallerStream | undefined;
-  /** Created once the caller, or its first connection, is gone. */
+  /** The call without its caller; created once the caller, or its first connection, is gone. */
   #detached: DetachedCall | undefined;
 
   constructor(plan: RelayedRequestPlan) {
@@ -78,7 +78,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     this.#detached?.onSent(request);
   }
 
-  /** As in `AskingStream`. */
+  /** Why the caller cannot be asked, as in `AskingStream`. */
   get askingObstacle(): RpcError | undefined {
     const exchange = this.exchange;
     const { rules } = this.plan;
@@ -98,7 +98,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     if (!this.isDone) this.#emit(joined(parts), onLost);
   }
 
-  /** Answers the caller with this message. @param meanwhile the exchange that receives what comes next. */
+  /** Answers the caller with this message, while the call goes on. @param meanwhile the exchange that receives what comes next. */
   pauseWith(message: Buffer, meanwhile: Exchange): void {
     const exchange = this.exchange;
     exchange.onAbort = undefined;
@@ -109,7 +109,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     this.#bufferedNotifications = [];
   }
 
-  /** @param exchange receives everything from now on, and first the notifications that came while no caller waited. */
+  /** @param exchange another caller's: it receives all from now on, and first the notifications that came while no caller waited. */
   continueWith(exchange: Exchange): void {
     this.exchange = exchange;
     exchange.onAbort = () => this.onCallerGone();
@@ -124,7 +124,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   /** Keeps a notification while no caller waits: the newest, up to 16 KiB. @returns false while a caller waits. */
   protected tryBuffer(bytes: Buffer, { method }: BackendMessage): boolean {
     const kept = this.#bufferedNotifications;
-    // A list that has changed must not be served for as long as a client takes to answer.
+    // The news that a list has changed is not kept: the client would use the old list for as long as it takes to answer.
     if (kept === undefined || method.endsWith('/list_changed')) return false;
     if (bytes.length < limits.countedFromBytes) kept.push(copied(bytes));
     let total = kept.reduce((sum, { length }) => sum + length, 0);
@@ -132,7 +132,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     return true;
   }
 
-  /** For `HeldCall`: why the config no longer allows the call, if it does not. */
+  /** Why the config no longer allows the call, for `HeldCall`; `undefined` if it does. */
   obstacleFor(
     virtualHost: CompiledVirtualHost,
     exchange: Exchange,
@@ -203,7 +203,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     return this.#detached?.isUnheard === true && this.plan.message.method === 'tasks/result' ? this.task : undefined;
   }
 
-  /** As the caller has written it. */
+  /** The task's id as the caller has written it. */
   protected get task(): string {
     const { exchange, message } = this.plan;
     return exchange.request.body.toString('utf8', message.nameStart, message.nameEnd);
@@ -222,7 +222,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     return this.#progressKey.key;
   }
 
-  /** A caller that gave no token wants no progress. */
+  /** Whether the progress is of this call. A caller that gave no token wants none. */
   protected isOwnProgress(bytes: Buffer, message: BackendMessage): boolean {
     const { message: call, exchange, rules } = this.plan;
     const { progressTokenStart: start, progressTokenEnd: end } = message;
@@ -232,7 +232,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     return isSameId(bytes, start, end, exchange.request.body, call.progressTokenStart, call.progressTokenEnd);
   }
 
-  /** Only for a client that accepts events. */
+  /** Opens the stream to the caller, which must accept events. */
   #openStream(): CallerStream {
     return (this.#stream = new CallerStream(this, this.exchange, this.plan.session.streamKeeper, this.callersId));
   }

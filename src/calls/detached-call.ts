@@ -22,7 +22,7 @@ export const DETACHED_READ_REST_MS_MAX = 1_000;
 export const detachedReadRules: TurnSchedulerRules = {
   untimedMax: 0,
   turnMs: 0,
-  // Limited already, as requests in flight.
+  // The queue needs no bounds, because requests in flight are limited already.
   waiting: [Infinity, Infinity],
   rest: { factor: DETACHED_READ_REST_FACTOR, msMax: DETACHED_READ_REST_MS_MAX },
 };
@@ -46,7 +46,7 @@ export class DetachedCall {
     this.#request?.resume();
   };
 
-  /** @param requestBytes still in memory, although their count ended with the connection that they came on. */
+  /** @param requestBytes those still in memory, although their count ended with the connection that they came on. */
   constructor(account: Account, requestBytes: number, deadlines: DeadlineWheel, onTimeUp: () => void) {
     this.#account = account;
     this.#deadlines = deadlines;
@@ -59,7 +59,7 @@ export class DetachedCall {
     return this.#deadline !== undefined;
   }
 
-  /** @param request the call at its backend, if it was sent. */
+  /** Begins to count the time. @param request the call at its backend, if it was sent. */
   begin(timeMs: number, request: RpcRequest | undefined): void {
     if (this.isUnheard) return;
     this.#deadline = this.#deadlines.after(timeMs, this.#onTimeUp);

@@ -23,7 +23,7 @@ export interface EraRules {
   /** The progress token that the backend was given instead of the caller's, as JSON; `undefined` if it has the caller's. */
   readonly sentProgressToken: Buffer | undefined;
 
-  /** What is added to the gateway's own results. @param ttlMs how long a merged list may be cached. */
+  /** The members added to the gateway's own results. @param ttlMs how long a merged list may be cached. */
   resultExtras(ttlMs?: number): ResultExtras | undefined;
   /**
    * The message in the form for this backend, whose session is open. If this member, or an optional one below, is absent, nothing changes.
@@ -37,27 +37,27 @@ export interface EraRules {
     bareName: string,
     read?: ReadArguments,
   ): OutgoingMessage | RpcError;
-  /** The id under which the request went to the backend. */
+  /** The id under which the request went to the backend. @param callers the caller's id for it. */
   sentId?(callers: IdSpan): IdSpan;
   /** Whether the caller gets a notification from its call's stream. */
   isForCaller(bytes: Buffer, message: BackendMessage): boolean;
-  /** The request's own progress, under the caller's token; `undefined` if the current caller wants none. */
+  /** The progress under the caller's token, if it is the request's own; `undefined` if the current caller wants none. */
   withCallersProgressToken(bytes: Buffer, message: BackendMessage): Buffer | undefined;
-  /** The id under which the caller waits now: it may have made the request more than once. */
+  /** The id under which the caller waits now: it may have made the request more than once. @param first the id of its first request. */
   callersId?(first: IdSpan): IdSpan;
   /**
-   * The backend asks a client without a session.
+   * Asks the client, which has no session, what the backend wants to know.
    * @param id the gateway's, as JSON; the message has it already.
    * @returns why the client is not asked.
    */
   ask(plan: RelayedRequestPlan, request: HoldableRequest, id: Buffer, message: Buffer): RpcError | undefined;
   withdraw(id: Buffer): void;
-  /** The backend has asked for something that the client has not declared. */
+  /** Called when the backend has asked for something that the client has not declared. */
   onUnoffered(method: string, mode: string): void;
   /**
    * Adapts an answer to the caller's era.
    * @param era in which the request was sent.
-   * @returns an error or a result, as JSON, in its place, or changes to make; `undefined` if it needs none.
+   * @returns what replaces the answer, an error or a result, as JSON; or changes to make in it; `undefined` if it needs none.
    */
   adaptedAnswer?(
     bytes: Buffer,
@@ -65,7 +65,7 @@ export interface EraRules {
     plan: RelayedRequestPlan,
     era: Era,
   ): RpcError | string | AnswerChanges | undefined;
-  /** An error of the gateway's in the form for the caller's era, and its HTTP status. */
+  /** One of the gateway's own errors in the form for the caller's era, and its HTTP status. */
   ownError(error: RpcError): { readonly error: RpcError; readonly status: number };
   onOver?(): void;
 }
@@ -84,7 +84,7 @@ export interface RelayedRequestPlan
   readonly id: IdSpan;
   readonly merger: ListMerger;
   readonly upstream: UpstreamSession;
-  /** Checked when the upstream session is open. */
+  /** The check to make when the upstream session is open; `undefined` for tools, which need none. */
   readonly gate: Gate | undefined;
   readonly metadata: RequestMetadata;
   /** Called with `true` when the backend has answered with a result, and in any case with `false` at the end. */
@@ -93,7 +93,7 @@ export interface RelayedRequestPlan
 
 /** How the caller's answer differs from its backend's, beside ids and URIs. */
 export interface AnswerChanges {
-  /** Bits of `taskLocation`: the places in the message that hold the backend's own task ids. */
+  /** Where the message holds the backend's own task ids: bits of `taskLocation`. */
   readonly taskLocations: number;
   readonly edits: readonly Edit[];
   readonly status: number;
@@ -101,7 +101,7 @@ export interface AnswerChanges {
 
 /** A request at its backend, as its held call sees it. */
 export interface HoldableRequest {
-  /** Answers the caller with this message. @param meanwhile the exchange that receives what comes next. */
+  /** Answers the caller with this message, while the request goes on. @param meanwhile the exchange that receives what comes next. */
   pauseWith(message: Buffer, meanwhile: Exchange): void;
   continueWith(exchange: Exchange): void;
   /**
@@ -133,7 +133,7 @@ export const LEGACY_RULES: EraRules = Object.freeze({
   ownError: (error: RpcError) => ({ error, status: 200 }),
 });
 
-/** A result of the gateway's own, as JSON. @param ownMembers as JSON. */
+/** One of the gateway's own results, as JSON. @param ownMembers as JSON. */
 export function ownResult(rules: EraRules, ownMembers: string): string {
   const { members = '', meta } = rules.resultExtras() ?? {};
   return `{${members}${ownMembers}${meta === undefined ? '' : `,"_meta":${JSON.stringify(meta)}`}}`;

@@ -20,12 +20,12 @@ interface ToolQuery {
   readonly count: number;
 }
 
-/** @param message its tape, if any, must be the latest scan. @returns what is wrong with the arguments, as a text for the model. */
+/** @param message its tape, if any, must be that of the latest scan. @returns the query, or what is wrong with it, for the model. */
 export function readToolQuery(body: Buffer, message: ClientMessage): ToolQuery | string {
   const args = argumentsIn(body, message);
   if (args.length > limits.findToolsArgumentsBytesMax)
     return `The arguments of ${FIND_TOOLS} must be smaller than ${limits.findToolsArgumentsBytesMax} bytes`;
-  // The message's scanner has checked that this is JSON.
+  // This is valid JSON: the message's scanner has checked that.
   const given = (args.length === 0 ? {} : JSON.parse(args.toString())) as unknown;
   if (typeof given !== 'object' || given === null || Array.isArray(given)) return WRONG_ARGUMENTS;
   const { query, limit = FOUND_TOOLS_DEFAULT, ...others } = given as Readonly<Record<string, unknown>>;
@@ -86,13 +86,13 @@ function findInLists(context: UpstreamContext, merger: ListMerger, plan: FindToo
       search(merger, plan, made.key, (isAnswered) => {
         if (!isAnswered) fail(plan);
       });
-      // Queued after the search, which comes first.
+      // The removal is queued behind the search, which is therefore made first.
       if (!isKept) merger.dropCatalogue(subject, made.key);
     });
   });
 }
 
-/** @param done called with whether the caller has its answer. */
+/** Searches a catalogue. @param done called with whether the caller has its answer. */
 function search(
   merger: ListMerger,
   { session, exchange, work, question }: FindToolsPlan,

@@ -11,16 +11,16 @@ import { upstreamFault, type UpstreamFault, type RequestMetadata } from '../http
 
 export interface GateRules {
   readonly method: string;
-  /** A bit of `capability`. */
+  /** The capability that the backend must have declared: a bit of `capability`. */
   readonly capability: number;
-  /** If the request is for a resource: the backend's URI, which must be granted. */
+  /** The backend's URI, which must be granted, if the request is for a resource. */
   readonly uri: string | undefined;
-  /** For what does not exist, or is not granted. */
+  /** The answer to requests for what does not exist, or is not granted. */
   readonly unknown: RpcError;
 }
 
 /**
- * Why a request that has passed the check may not continue when it is made again, perhaps under another config.
+ * Why a request that has passed the check may not continue when it is made again, perhaps under another config; `undefined` if it may.
  * @param passed hash of the allow-list of resources under which it passed.
  */
 export function obstacleToRetry(
@@ -51,12 +51,12 @@ export class Gate {
     this.#rules = rules;
   }
 
-  /** @param upstream must be open. @param done may be called synchronously. */
+  /** Checks a request. @param upstream must be open. @param done may be called synchronously. */
   check(upstream: UpstreamSession, metadata: RequestMetadata, done: GateHandler): void {
     const { capability, method, unknown } = this.#rules;
     if (((upstream.record?.capabilities ?? 0) & capability) === 0) {
       const isUndeclared = this.#session.upstreams.declares(capability) === 'no';
-      // Clients ask for completions wherever any backend has them, and stop asking in the whole session after an error.
+      // Not an error: clients ask for completions wherever any backend has them, and stop asking in the whole session after an error.
       const obstacle = method === 'completion/complete' ? 'nothing' : unknown;
       done(isUndeclared ? rpcErrors.methodNotFound(method) : obstacle);
       return;
@@ -75,7 +75,7 @@ export class Gate {
     }
   }
 
-  /** A subscription may always be ended, even if the resource has left the list. */
+  /** Whether the request ends a subscription, which is always allowed, even if the resource has left the list. */
   #isUnsubscribing({ backend }: UpstreamSession): boolean {
     const { method, uri } = this.#rules;
     return (

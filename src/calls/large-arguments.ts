@@ -37,7 +37,7 @@ export function argumentsToRead({
     : undefined;
 }
 
-/** @param done called once, never synchronously. */
+/** Reads the arguments. @param done called once, never synchronously. */
 export function readArguments(
   { outgoing, session }: RelayedRequestPlan,
   known: readonly MirroredParam[],
@@ -87,7 +87,7 @@ function valueOf(tape: JsonScanner, parts: readonly Buffer[], node: number): Mir
   return scalarText(token, 0, token.length, kind);
 }
 
-/** Whether the gateway has put the value in: in arguments, only those that the config fixes. */
+/** Whether the gateway has put the value in. In arguments, it puts in only those that the config fixes. */
 function isPutIn(
   tape: JsonScanner,
   node: number,

@@ -37,10 +37,10 @@ export class ListInFlight extends RequestInFlight {
   readonly readers: ListPages[] = [];
   readonly #exchange: Exchange;
   readonly #rules: EraRules;
-  /** An event stream is open: the answer must be sent as an event. Changed only here. */
+  /** Whether an event stream is open: then the answer must be sent as an event. Changed only here. */
   isStreaming = false;
   #isMerging = false;
-  /** The caller has been told that the session has ended. Changed only here. */
+  /** Whether the caller has been told that the session has ended. Changed only here. */
   isEnded = false;
 
   constructor(id: IdSpan, exchange: Exchange, rules: EraRules) {
@@ -52,7 +52,7 @@ export class ListInFlight extends RequestInFlight {
   }
 
   /**
-   * All backends have answered.
+   * Called when all backends have answered.
    * @param ttlMs how long the merged list may be cached; absent for the result of a search in it.
    * @returns the frame in which the result is sent.
    */
@@ -61,7 +61,7 @@ export class ListInFlight extends RequestInFlight {
     return answerFrame(this.#exchange, this.id, this.isStreaming, this.#rules.resultExtras(ttlMs));
   }
 
-  /** Without an event id, as the stream cannot be resumed: a client that loses the list requests it again. */
+  /** Opens a stream without event ids, because it cannot be resumed: a client that loses the list requests it again. */
   override onSlow(): void {
     const exchange = this.#exchange;
     if (this.isStreaming || this.#isMerging || exchange.request.acceptedTypes === 'json' || exchange.isAborted) return;
@@ -81,7 +81,7 @@ export class ListInFlight extends RequestInFlight {
   }
 
   cancel(): void {
-    // The list is answered soon anyway.
+    // A cancellation changes nothing, because the list is answered soon anyway.
   }
 
   override get mayEndLater(): true {
@@ -94,7 +94,7 @@ export class ListInFlight extends RequestInFlight {
     this.#abortReaders();
   }
 
-  /** Frees the connections: backends might never finish an answer that nobody reads. */
+  /** Aborts the reads, which frees the connections: backends might never finish an answer that nobody reads. */
   #abortReaders(): void {
     for (const reader of this.readers) reader.abort();
   }
@@ -108,8 +108,8 @@ interface ReadLists {
 }
 
 /**
- * @param done called once, when each backend has answered or failed and the list is merged. Nothing is merged for a caller that is gone by
- * then or whose session has ended (`unheard`), nor where no backend declares such lists (`undeclared`).
+ * Reads and merges lists. @param done called once, when each backend has answered or failed and the list is merged. Nothing is merged for a
+ * caller that is gone by then or whose session has ended (`unheard`), nor where no backend declares such lists (`undeclared`).
  */
 export function readAndMergeLists(
   context: UpstreamContext,
@@ -128,7 +128,7 @@ export function readAndMergeLists(
   });
 }
 
-/** Like `readAndMergeLists`, without merging: the receiver must merge the pages, or drop them. */
+/** Reads lists like `readAndMergeLists`, but does not merge them: the receiver must merge the pages, or drop them. */
 export function readLists(
   context: UpstreamContext,
   merger: ListMerger,
@@ -150,7 +150,7 @@ export function readLists(
       done('unheard');
       return;
     }
-    // An unavailable backend may have such a list, and the caller is told that it is unavailable.
+    // An unavailable backend may have such a list, which is therefore not `undeclared`; the caller is told that it is unavailable.
     if (unavailable.length === 0 && kind.name !== 'tools' && session.upstreams.declares(kind.capability) === 'no') {
       done('undeclared');
       return;

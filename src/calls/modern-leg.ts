@@ -39,14 +39,14 @@ const INPUT_PAUSE_MS = 250;
 export interface ModernLegOwner extends AskingStream {
   onFinalAnswer(bytes: Buffer, message: BackendMessage): void;
   onInputObtained(): void;
-  /** The request will not be sent again. @param error `undefined` if the backend's answer is invalid. */
+  /** Called when the request will not be sent again. @param error `undefined` if the backend's answer is invalid. */
   onNoInput(error: RpcError | undefined): void;
 }
 
 interface InputRound {
-  /** A new id (N07), as JSON. */
+  /** The new id of the request (N07), as JSON. */
   readonly id: Buffer;
-  /** To put into its params, as JSON. */
+  /** The members to put into the request's params, as JSON. */
   readonly members: Buffer;
 }
 
@@ -59,10 +59,10 @@ export class ModernLeg {
   #round: InputRound | undefined;
   #isAsking = false;
   #pause: Deadline | undefined;
-  /** Counted in the subject's share: the client's answers, until they are sent to the backend. */
+  /** Bytes counted in the subject's share: the client's answers, until they are sent to the backend. */
   #countedBytes = 0;
   #sentParams = NO_PARAMS;
-  /** For a large call: the parameters with headers, as known when it was sent. */
+  /** The parameters with headers, as known when a large call was sent. */
   #sentKnown: readonly MirroredParam[] | undefined;
   /** Reads the backend's tools again after it has refused the headers. */
   #refresh: ListPages | undefined;
@@ -74,7 +74,7 @@ export class ModernLeg {
     this.#owner = owner;
   }
 
-  /** The backend has begun with the request: it must not be begun again elsewhere. */
+  /** Whether the backend has begun with the request: then it must not be begun again elsewhere. */
   get isBegun(): boolean {
     return this.#round !== undefined;
   }
@@ -85,7 +85,7 @@ export class ModernLeg {
   }
 
   /**
-   * @param read the arguments of a large call that its headers repeat.
+   * The message in the form for the backend. @param read the arguments of a large call that its headers repeat.
    * @returns an error if the message is too large to be changed as needed, or its tool or arguments too large for the headers.
    */
   outgoing(message: OutgoingMessage, read?: ReadArguments): OutgoingMessage | RpcError {
@@ -102,7 +102,7 @@ export class ModernLeg {
     return withModernHead(changed, modernHead(call.method, bareName, params));
   }
 
-  /** For a modern client, only the headers of its call are made here: it answers the questions itself. */
+  /** Whether the client is modern: then only the headers of its call are made here, because it answers the questions itself. */
   get #hasEnvelope(): boolean {
     return this.#plan.message.envelope !== undefined;
   }
@@ -113,7 +113,7 @@ export class ModernLeg {
     return paramHeaders(upstream.mirroredBy(call.method, bareName), outgoing, read);
   }
 
-  /** Whether the headers would differ now that the list was read again; for a large call, which must be read first, whether they might. */
+  /** Whether the headers would differ now that the list was read again. For a large call, which must be read first: whether they might. */
   get #isRefreshUseful(): boolean {
     const { upstream, bareName } = this.#plan;
     const toRead = argumentsToRead(this.#plan);
@@ -138,7 +138,7 @@ export class ModernLeg {
     });
   }
 
-  /** A backend that has refused the headers has not begun with the request: it is sent once more, with new headers (N04). */
+  /** Sends the request again, with new headers (N04), if the backend has refused the headers: then it has not begun with it. */
   #tryRefresh(bytes: Buffer, message: BackendMessage): boolean {
     const { context, merger, upstream, bareName, metadata, message: call } = this.#plan;
     if (this.#isRefreshed || call.method !== 'tools/call') return false;
@@ -155,7 +155,7 @@ export class ModernLeg {
     return true;
   }
 
-  /** @param result of type `input_required`; it must stay valid. */
+  /** Puts the backend's questions to the client. @param result of type `input_required`; it must stay valid. */
   #beginRound(result: Buffer): void {
     this.#releaseBytes();
     if (this.#roundCount >= limits.inputRoundsMax) {
@@ -171,7 +171,7 @@ export class ModernLeg {
     });
   }
 
-  /** The backend asks nothing, but wants the request again. */
+  /** Sends the request again after a pause: the backend asks nothing, but wants it repeated. */
   #sendAgainLater({ requestState }: InputRequired): void {
     this.#pause = this.#plan.context.deadlines.after(INPUT_PAUSE_MS, () => this.#sendAgain([], requestState));
   }
@@ -183,7 +183,7 @@ export class ModernLeg {
     const answers: Buffer[] = [];
     let openCount = requests.length;
     for (const [index, request] of requests.entries()) {
-      // The previous question may have ended the call.
+      // The question before this one may have ended the call.
       if (this.#isOver) return;
       const error = session.backendRequests.askInput(
         this.#owner,
@@ -227,12 +227,12 @@ export class ModernLeg {
     this.#countedBytes = 0;
   }
 
-  /** The client's answers go to another process from now on. */
+  /** Called when the client's answers go to another process from now on. */
   onRetired(): void {
     if (this.#isAsking) this.#owner.onNoInput(rpcErrors.inputCutShort);
   }
 
-  /** Nobody waits for the request any more. The owner withdraws the open questions. */
+  /** Ends the leg: nobody waits for the request any more. The owner withdraws the open questions. */
   end(): void {
     this.#isOver = true;
     this.#refresh?.abort();
@@ -255,7 +255,7 @@ function paramsOf({ method, mode, params, hasElicitationId }: InputRequest): Buf
   return Buffer.concat([Buffer.from(`{"elicitationId":"${randomUUID()}",`), params.subarray(1)]);
 }
 
-/** With the log level that the client has set for its session. */
+/** The envelope, with the log level that the client has set for its session. */
 function envelopeIn({ logLevel }: Session, { envelope }: UpstreamSession): Buffer {
   const level = logLevel === undefined ? undefined : readStringMember(logLevel, 'level');
   if (level === undefined) return envelope;

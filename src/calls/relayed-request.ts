@@ -43,7 +43,7 @@ export const CANCELLED_ANSWER_MS_MAX = 5_000;
  */
 const TASK_RESULT_SILENCE_MS_MAX = 3_600_000;
 
-/** @param sentAtMs when the request went to the backend, on `performance`'s clock. */
+/** Reports the outcome to the watcher. @param sentAtMs when the request went to the backend, on `performance`'s clock. */
 function reportOutcome(
   watcher: ExchangeWatcher,
   method: string,
@@ -73,8 +73,8 @@ export function failureOf(fault: UpstreamFault, { session, upstream, rules }: Re
 }
 
 /**
- * The backend needs its user's consent first. If the URL for that is known, a client that supports it gets an elicitation in URL mode
- * (2025-11-25), any other client the URL in the error message.
+ * The error for a backend that needs its user's consent first. If the URL for that is known, a client that supports it gets an elicitation
+ * in URL mode (2025-11-25), any other client the URL in the error message.
  */
 function consentMissing(backendName: string, url: string | undefined, isElicited: boolean): RpcError {
   if (url === undefined) return rpcErrors.consentWithoutUrl(backendName);
@@ -89,22 +89,22 @@ const SESSION_ENDED = upstreamFault('session-ended');
 export class RelayedRequest extends AnsweredRequest implements RequestHandler, ModernLegOwner {
   readonly isCancellable = true;
   readonly readsInPlace = true;
-  /** The upstream session that the request was sent in: its loss must be told from the loss of its successor. */
+  /** The upstream session in which the request was sent: if it is lost, that is different from the loss of its successor. */
   #sentIn: UpstreamSessionRecord | undefined;
   #sentAtMs = 0;
   #isSecondTry = false;
-  /** The backend refused the first try in this era: the second must be of the other one. */
+  /** The era in which the backend refused the first try: the second must be of the other one. */
   #refusedEra: Era | undefined;
   #modern: ModernLeg | undefined;
-  /** The client has yet to answer something that the backend has asked. */
+  /** Whether the client has yet to answer something that the backend has asked. */
   #isAsking = false;
-  /** The client has yet to answer a question on the backend's own stream. It may belong to any call. */
+  /** Whether the client has yet to answer a question on the backend's own stream, which may belong to any call. */
   #isExcused = false;
   #argumentScan: Scan | undefined;
   #cancelDeadline: Deadline | undefined;
 
   start(): void {
-    // If two requests wait for one task, the backend may put its questions to either: one without a caller is given up.
+    // If two requests wait for one task, the backend may put its questions to either: so one that has no caller any more is given up.
     if (this.plan.message.method === 'tasks/result') this.plan.session.inFlight.giveUpAbandoned(this.task);
     this.plan.session.inFlight.begin(this);
     this.exchange.onAbort = () => this.onCallerGone();
@@ -137,7 +137,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
       this.#endCancelled();
       return;
     }
-    // A backend need not answer, and many never end the stream either.
+    // A deadline is needed, because a backend need not answer, and many never end the stream either.
     this.#cancelDeadline ??= this.plan.context.deadlines.after(CANCELLED_ANSWER_MS_MAX, () => this.#endCancelled());
   }
 
@@ -163,12 +163,12 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
       } else this.onFinalAnswer(bytes, message, isInPlace);
       return;
     }
-    // Copied, as they may be needed until the client has answered.
+    // The message is copied, because it may be needed until the client has answered.
     const kept = isInPlace ? Buffer.from(bytes) : bytes;
     this.#modern.onAnswer(kept, message, this.request?.status ?? 0);
   }
 
-  /** For `ModernLeg`, like the next two methods. */
+  /** Called by `ModernLeg`, like the next two methods. */
   onFinalAnswer(bytes: Buffer, message: BackendMessage, isInPlace = false): void {
     if (!message.isError) this.plan.onSettled?.(true);
     const { session, upstream, uriLocations, rules } = this.plan;
@@ -184,13 +184,13 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     const parts = callersParts(bytes, message, this.callersId, uriName, uriLocations, taskLocations, tasks, more);
     if (parts === 'task-unreachable') this.#fail(upstreamFault(parts));
     else {
-      // Without a watcher, nobody needs to know of tool errors.
+      // Tool errors are looked for only if there is a watcher: nobody else needs to know of them.
       const { watcher } = this.exchange;
       if (watcher !== undefined) reportOutcome(watcher, this.plan.message.method, bytes, message, this.#sentAtMs);
       // Joining parts copies them: only without parts is the message still in the memory that it was read into.
       this.#finish(bytes, parts, adapted?.status, isInPlace && parts === undefined);
     }
-    // The memory of a small body is not reused.
+    // Only large memory is used again, not that of a small body.
     if (this.id.bytes.length >= LARGE_MEMORY_FROM_BYTES && this.request?.isSent === true)
       this.plan.exchange.releaseBody();
   }
@@ -227,7 +227,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     }
   }
 
-  /** A backend may return a number token as a string: relays such progress with the number. Not where several calls share a stream. */
+  /** Relays progress whose token, a number, the backend returns as a string: with the number. Not where several calls share a stream. */
   #tryRepairProgress(bytes: Buffer, { progressTokenStart: start, progressTokenEnd: end }: BackendMessage): boolean {
     const { message: call, exchange, rules, upstream } = this.plan;
     if (start === -1 || call.progressTokenStart === -1 || upstream.backend.transport === 'SSE') return false;
@@ -243,12 +243,12 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     return true;
   }
 
-  /** The backend can be answered only in the legacy upstream session that the request was sent in, unless that is lost. */
+  /** Whether the backend can be answered: only in the legacy upstream session in which the request was sent, unless that is lost. */
   get #isAnswerable(): boolean {
     return this.#sentIn?.era === 'legacy' && this.plan.upstream.record?.sessionId === this.#sentIn.sessionId;
   }
 
-  /** As in `AskingStream`, like `onUnoffered` and `withdraw`. */
+  /** Asks the caller, as in `AskingStream`; so do `onUnoffered` and `withdraw`. */
   ask(id: Buffer, parts: readonly Buffer[], onLost: (error?: RpcError) => void): void {
     const { rules } = this.plan;
     if (rules.hasSession) return this.tell(parts, onLost);
@@ -313,7 +313,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     this.request?.excuseSilence(this.#isAsking || this.#isExcused);
   }
 
-  /** In turns of the subjects: hundreds of requests may fail at once when their backend goes away. */
+  /** Faults are handled in turns of the subjects: hundreds of requests may fail at once when their backend goes away. */
   onFault(fault: UpstreamFault): void {
     wakeScheduler.run(this.plan.session.identity.subject, () => this.#onFault(fault));
   }
@@ -361,7 +361,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   #send(read?: ReadArguments): void {
     const { session, upstream, metadata, message, context } = this.plan;
     const { record } = upstream;
-    // The upstream session may have been lost during the check.
+    // The upstream session may have been lost while the request was checked.
     if (record === undefined || (this.#modern?.isBegun === true && record.era === 'legacy')) {
       this.#fail(upstreamFault('session-lost'));
       return;
@@ -370,7 +370,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     if (record.era === this.#refusedEra) return this.#fail(upstreamFault('era-refused'));
     const toRead = upstream.mirrors && argumentsToRead(this.plan);
     if (toRead !== undefined && toRead !== read?.known) return this.#readFirst(toRead);
-    // Only subscriptions have `onSettled`.
+    // Subscriptions alone have `onSettled`.
     if (record.era === 'modern' && this.plan.onSettled !== undefined) return this.#subscribeHere(this.plan.onSettled);
     this.#sentIn = record;
     if (this.exchange.watcher !== undefined) this.#sentAtMs = performance.now();
@@ -411,7 +411,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     if (era === 'modern' && isNameTooLong(bareName)) return rpcErrors.nameTooLong;
     const { watcher } = exchange;
     const traced = watcher?.isTraced === true ? tracedMessage(watcher, this.plan, adapted, this.id) : adapted;
-    // A modern client's request has its envelope and headers already, except that a call from within `call_tool` lacks headers.
+    // A modern client's request has its envelope and headers already, but a call from within `call_tool` lacks headers.
     if (era === 'legacy' || (message.envelope !== undefined && exchange.request.isWrapped !== true)) {
       this.#modern?.end();
       this.#modern = undefined;
@@ -433,7 +433,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     this.#refuse(rpcErrors.cancelled);
   }
 
-  /** Ends with an error of the gateway's that is no fault of the backend. */
+  /** Ends the request with an error of the gateway's own that is no fault of the backend. */
   #refuse(error: RpcError): void {
     const { rules } = this.plan;
     const { error: own, status } = rules.ownError(error);

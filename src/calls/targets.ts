@@ -25,7 +25,6 @@ import type { NameKind } from '../exchange/index.js';
 import type { GateRules } from './gate.js';
 import type { OutgoingMessage } from '../http-client/index.js';
 
-/** The methods whose requests go to one backend. */
 export type TargetMethod =
   | 'tools/call'
   | 'prompts/get'
@@ -44,24 +43,22 @@ export interface Target {
   /** What the request is about, as the backend calls it, if a header repeats it; else `''`. */
   readonly bareName: string;
   readonly gate: GateRules | undefined;
-  /** Bits of `uriLocation`: where the answer has URIs of the backend. */
+  /** Where the answer has URIs of the backend: bits of `uriLocation`. */
   readonly uriLocations: number;
-  /** Bits of `taskLocation`: where the answer has the backend's task ids. */
+  /** Where the answer has the backend's task ids: bits of `taskLocation`. */
   readonly taskLocations: number;
 }
 
 export interface TargetError {
   readonly error: RpcError;
-  /** A bit of `capability`: if no backend declares it, the method itself does not exist. 0 for tools. */
+  /** The capability without which the method does not exist, if no backend declares it: a bit of `capability`; 0 for tools. */
   readonly capability: number;
   readonly isUnknownTool?: boolean;
 }
 
 export interface TargetOutcome {
   readonly target: Target | TargetError;
-  /**
-   * For logs and traces: the bare name of a tool or prompt, or the caller's name for it if nothing has that name; `''` for everything else.
-   */
+  /** The name for logs and traces: the bare name of a tool or prompt, or the caller's name for it if nothing has that name; else `''`. */
   readonly name: string;
   readonly nameKind: NameKind;
 }
@@ -69,23 +66,23 @@ export interface TargetOutcome {
 /** Everything the relay knows of a method, except where its params say what it is about (mcp/json-rpc.ts). */
 interface MethodRules {
   readonly eras: Era | 'both';
-  /** What a name in its params names, and which allow-list applies: URIs have one of their own. */
+  /** What kind of thing a name in the params names, and so which allow-list applies; there is another one for URIs. */
   readonly names: 'tools' | 'prompts' | 'tasks';
-  /** For a request without a name, URI or task id. */
+  /** The error for a request without a name, URI or task id. */
   readonly missing: string;
-  /** For a name, URI or task id that nothing has. */
+  /** The error for a name, URI or task id that nothing has. */
   readonly unknown: (text: string, isUri: boolean) => RpcError;
-  /** Without it, the method does not exist; 0: it always exists. */
+  /** The capability without which the method does not exist; 0 if it always exists. */
   readonly capability: number;
-  /** Where the answer has URIs and task ids of the backend. */
+  /** Where the answer has URIs of the backend, and where it has task ids. */
   readonly uriLocations: number;
   readonly taskLocations: number;
   /**
-   * Whether `mcp-name` of a modern request repeats what it is about (M12): `may` where not all clients send it, though backends always get
-   * it. Independent of `loggedAs`: a URI is in headers but not in logs.
+   * Whether a modern request repeats in `mcp-name` what it is about (M12). With `may`, not all clients send it, but backends always get it.
+   * Independent of `loggedAs`: a URI is in headers but not in logs.
    */
   readonly nameInHead: 'must' | 'may' | 'no';
-  /** The kind of the name in logs and traces; `''`: it is not logged. */
+  /** The kind of the name in logs and traces; `''` if it is not logged. */
   readonly loggedAs: NameKind;
   /** Whether a backend may answer that input is required (M22), and the request is made again with the input. */
   readonly mayAskForInput: boolean;
@@ -119,7 +116,7 @@ const RESOURCE: MethodRules = {
   uriLocations: uriLocation.contents | uriLocation.error,
   loggedAs: '',
 };
-/** Needs `resources` only: many servers take subscriptions without declaring it. Others answer for themselves. */
+/** A subscription needs only `resources`: many servers take subscriptions without declaring that, and others refuse them. */
 const SUBSCRIPTION: MethodRules = {
   ...RESOURCE,
   eras: 'legacy',
@@ -157,7 +154,7 @@ const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
     mayAskForInput: false,
   },
   'tasks/get': TASK,
-  // The result of the call that has become the task.
+  // The result is that of the call that has become the task.
   'tasks/result': { ...TASK, eras: 'legacy', uriLocations: uriLocation.content, taskLocations: taskLocation.related },
   'tasks/cancel': { ...TASK, capability: capability.tasksCancel },
   // Only for tasks of MCP 2026-07-28.
@@ -182,7 +179,6 @@ function rulesOf(method: TargetMethod, { envelope }: ClientMessage): MethodRules
 
 const RULES: ReadonlyMap<string, MethodRules> = new Map(Object.entries(METHODS));
 
-/** The methods that do not go to a single backend. */
 const OTHER_METHODS: ReadonlyMap<string, MethodRules['eras']> = new Map([
   ['initialize', 'legacy'],
   ['ping', 'legacy'],
@@ -196,10 +192,10 @@ const OTHER_METHODS: ReadonlyMap<string, MethodRules['eras']> = new Map([
   ['subscriptions/listen', 'modern'],
 ]);
 
-/** For tests that compare lists elsewhere with it. */
+/** All known methods, for tests that compare lists elsewhere with them. */
 export const knownMethods: readonly string[] = [...RULES.keys(), ...OTHER_METHODS.keys()];
 
-/** Any other method is unknown, unless a backend declares it. */
+/** Whether a method exists in an era. Any other method is unknown, unless a backend declares it. */
 export function isMethodOf(era: Era, method: string): boolean {
   const eras = RULES.get(method)?.eras ?? OTHER_METHODS.get(method);
   return eras === era || eras === 'both';
@@ -239,7 +235,7 @@ interface AppNames {
   backendsOfApp(virtualHost: CompiledVirtualHost, name: string): readonly CompiledBackend[];
 }
 
-/** @param apps asked for names and `ui:` URIs without a backend's prefix. */
+/** Finds the target. @param apps asked for names and `ui:` URIs without a backend's prefix. */
 export function readTarget(
   method: TargetMethod,
   virtualHost: CompiledVirtualHost,
@@ -267,7 +263,7 @@ export function readTarget(
     return noTarget(rules, rpcErrors.sharedByApps(text, owners), text, true);
   }
   const route = routed ?? byApps[0];
-  // The limit for URIs in lists, which have no prefix.
+  // The limit is that for URIs in lists, which have no prefix.
   if (route === undefined || ('bareUri' in route && route.bareUri.length > limits.uriBytesMax))
     return noTarget(rules, rules.unknown(text, isUri), text, true);
   const { backend } = route;
@@ -284,7 +280,7 @@ export function readTarget(
   return { target, name: nameKind === '' ? '' : bare, nameKind };
 }
 
-/** @param isUnknown whether nothing has the name. */
+/** A request without a target. @param isUnknown whether nothing has the name. */
 function noTarget(rules: MethodRules, error: RpcError, text: string, isUnknown = false): TargetOutcome {
   const { capability, loggedAs: nameKind, names } = rules;
   const isUnknownTool = isUnknown && names === 'tools';

@@ -1,4 +1,3 @@
-// The options and dependencies of a relay.
 import type { AnswerOptions, EraOptions, UpstreamOptions, ShareOptions } from '../config/index.js';
 import { type StoredSecrets, type UserGrants, Credentials, createCredentials } from '../credentials/index.js';
 import type { SessionDirectory, SessionContext } from '../session/index.js';
@@ -37,9 +36,9 @@ export function shareTable(options: ShareOptions): ShareTable {
 
 export interface RelayOptions {
   readonly http: HttpUpstream;
-  /** For the event streams of backends; `http` by default. */
+  /** The HTTP client for the event streams of backends; `http` by default. */
   readonly streams?: HttpUpstream;
-  /** For responses and notifications to backends during calls; `http` by default. */
+  /** The HTTP client for responses and notifications to backends during calls; `http` by default. */
   readonly replies?: HttpUpstream;
   readonly deadlines: DeadlineWheel;
   /** What is already known of backends' endpoints; nothing by default. */
@@ -47,31 +46,31 @@ export interface RelayOptions {
   readonly upstream: UpstreamOptions;
   readonly answers: AnswerOptions;
   readonly eras: EraOptions;
-  /** Without it, a backend whose secret is in the store cannot be used. */
+  /** The secrets in the store. Without them, a backend whose secret is in the store cannot be used. */
   readonly storedSecrets?: Pick<StoredSecrets, 'read'> | undefined;
-  /** Without them, a backend that needs a user's grant cannot be used. */
+  /** The users' grants. Without them, a backend that needs one cannot be used. */
   readonly userGrants?: UserGrants | undefined;
   readonly accounts: Accounts;
-  /** For large answers; made from the accounts by default. */
+  /** The memory for large answers; made from the accounts by default. */
   readonly answerMemory?: MessageMemory;
   readonly sessionIdleTimeoutMs: number;
-  /** Without it, sessions end with this process. */
+  /** The session directory. Without it, sessions end with this process. */
   readonly directory?: SessionDirectory | undefined;
   readonly forwardCancellation?: SessionContext['forwardCancellation'];
   mintSessionId(): string;
-  /** A request without a session gets one of its own, which ends with the request; otherwise it is refused. */
+  /** Whether a request without a session gets one of its own, which ends with the request; otherwise it is refused. */
   readonly isSessionOptional?: boolean;
   readonly onBackendFault?: BackendFaultHandler;
-  /** How a request finds the process that holds its call, or owns its lease; without it, there is no other process. */
+  /** How a request finds the process that holds its call, or owns its lease. Absent if there is no other process. */
   readonly siblings?: Omit<HeldCallsOptions, 'deadlines'> & LeaseOwners;
-  /** Without it, streams keep the config that they began with. */
+  /** Reads the current config. Without it, streams keep the config that they began with. */
   readonly readHost?: ReadHost;
   readonly logger: Logger;
 }
 
 // What all upstream sessions of a relay share: connections, credentials, and who hears of changes and failures.
 
-/** @param merger is told of list changes. */
+/** @param merger the list merger, which is told of list changes. */
 export function createUpstreamContext(options: RelayOptions, merger: ListMerger): UpstreamContext {
   const { http, deadlines, upstream } = options;
   const nowMs = (): number => deadlines.nowMs();

@@ -71,7 +71,7 @@ export class Relay {
   readonly #adoption: Adoption | undefined;
   readonly #isSessionOptional: boolean;
   readonly #eras: ServedEras;
-  /** `undefined` where the modern era is not served. */
+  /** The handler of modern messages; `undefined` if the modern era is not served. */
   readonly #modernHandler: ModernHandler | undefined;
   readonly #configPoll: ConfigPoll | undefined;
   #isDraining = false;
@@ -139,7 +139,7 @@ export class Relay {
     return this.#sessions.all();
   }
 
-  /** For the admin views, like `lastFaultOf`. */
+  /** The origins of backends, for the admin views; so is `lastFaultOf`. */
   get origins(): readonly OriginView[] {
     return this.#context.endpoints.origins;
   }
@@ -156,7 +156,7 @@ export class Relay {
   handle(caller: Caller, exchange: Exchange): void {
     const { sessionId, method, mirror } = exchange.request;
     const { protocolVersion } = mirror;
-    // No session can have this version.
+    // Whether the header names a version that no session can have.
     const isSessionless = protocolVersion !== '' && !PROTOCOL_VERSIONS.has(protocolVersion);
     const isPost = method === 'POST';
     if (isPost && (sessionId === '' || isSessionless || this.#eras === 'modern'))
@@ -179,7 +179,7 @@ export class Relay {
     } else this.#adopt(caller, session, exchange);
   }
 
-  /** @param stale this process's outdated copy of the session, if any: another process has changed it. */
+  /** Continues a session here. @param stale this process's outdated copy of it, if any: another process has changed it. */
   #adopt(caller: Caller, stale: Session | undefined, exchange: Exchange): void {
     const { sessionId } = exchange.request;
     if (this.#adoption === undefined || this.#isRetired) refuseMessage(exchange, refusals.sessionUnknown);
@@ -205,7 +205,7 @@ export class Relay {
     this.#sessions.endStreams();
   }
 
-  /** As `drain`, for a process with a successor, which owns the sessions that have a record from now on. */
+  /** Drains a process that has a successor, which owns the sessions that have a record from now on. */
   retire(): void {
     this.drain();
     this.#isRetired = true;
@@ -240,8 +240,8 @@ export class Relay {
   }
 
   /**
-   * Takes a message without a session, or whose header names a version that no session can have; every message where only the modern era is
-   * served.
+   * Takes a message without a session, or whose header names a version that no session can have. If only the modern era is served, it takes
+   * every message.
    */
   #onOutsideSession(caller: Caller, exchange: Exchange, message: ParsedClientMessage): void {
     if (this.#tryModern(caller, exchange, message)) return;
@@ -250,7 +250,7 @@ export class Relay {
     else refuseMessage(exchange, refusals.protocolVersionUnsupported, message);
   }
 
-  /** @returns whether the message has been dealt with: it was modern, or only the modern era is served here. */
+  /** Serves a modern message. @returns whether the message has been dealt with: it was modern, or only the modern era is served here. */
   #tryModern(caller: Caller, exchange: Exchange, message: ParsedClientMessage): boolean {
     const handler = this.#modernHandler;
     if (handler === undefined) return false;
@@ -278,7 +278,7 @@ export class Relay {
     else refuseMessage(exchange, refusals.sessionMissing, message);
   }
 
-  /** The error lists the supported versions, as the revision requires (M11). */
+  /** Refuses a modern message. The error lists the supported versions, as the revision requires (M11). */
   #refuseModern(exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
     exchange.watcher?.onIdentified(message.method, '', '');
     const error = rpcErrors.versionUnsupported(versionIn(exchange.request.body, envelope), [...PROTOCOL_VERSIONS]);
@@ -306,7 +306,7 @@ export class Relay {
     const end = (): void => void this.#sessions.end(session, exchange.request);
     exchange.onDone = end;
     this.#dispatcher.request(caller, session, exchange, message);
-    // Called if the caller goes away before the answer; during the answer, `onDone` is.
+    // `onAbort` is called if the caller goes away before the answer; during the answer, `onDone` is.
     const { onAbort } = exchange;
     exchange.onAbort = () => {
       onAbort?.();
@@ -317,7 +317,7 @@ export class Relay {
   #openStream(caller: Caller, session: Session, exchange: Exchange): void {
     exchange.watcher?.onIdentified('GET', '', '');
     if (this.#isDraining) {
-      // Ended at once, like open streams: a client that reconnects reaches another process.
+      // The stream is ended at once, like all open streams: a client that reconnects reaches another process.
       exchange.openStream();
       exchange.end();
       return;
@@ -330,7 +330,7 @@ export class Relay {
   #delete(session: Session, exchange: Exchange): void {
     exchange.watcher?.onIdentified('DELETE', '', '');
     const removed = this.#sessions.end(session, exchange.request);
-    // Not 202: SDKs would report that the session could not be ended.
+    // The status is not 202, because SDKs would report that the session could not be ended.
     if (removed === undefined) exchange.respond(200, '', '');
     else this.#answerWhen(removed, exchange);
   }

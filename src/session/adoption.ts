@@ -36,7 +36,7 @@ export class Adoption {
     if (refusal !== undefined) return onFound(refusal);
     account.requests.take(1);
     const goOn = (each: Found): void => {
-      // Another waiting request may have ended the session.
+      // Another request that waited for the session may have ended it meanwhile.
       account.requests.give(1);
       onFound(each instanceof Session && each.isEnded ? refusals.sessionUnknown : each);
     };

@@ -15,7 +15,7 @@ export interface NotifiedSession {
 }
 
 /**
- * @param isOwnProgress whether the client itself chose the token of a progress notification.
+ * The notification for the client. @param isOwnProgress whether the client itself chose the token of a progress notification.
  * @returns the message for the client, as consecutive parts; `undefined` when the client gets none.
  */
 export function clientsNotification(
@@ -40,7 +40,7 @@ export function clientsNotification(
   }
 }
 
-/** @returns `undefined` when the message is about a task that callers cannot name: its id would lead to another backend. */
+/** With the task id as callers write it. @returns `undefined` when they cannot name the task: its id would lead to another backend. */
 function withCallersTask(
   tasks: TaskOwnership | undefined,
   locations: number,

@@ -35,7 +35,7 @@ export class ConfigPoll {
     return this.#listening.size;
   }
 
-  /** @param exchange the client's open GET or `subscriptions/listen`. */
+  /** Adds a session to the poll. @param exchange the client's open GET or `subscriptions/listen`. */
   add(session: ListeningSession, exchange: Exchange): void {
     if (exchange.isAborted) return;
     this.#listening.set(exchange, session);

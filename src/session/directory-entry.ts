@@ -56,17 +56,17 @@ export class DirectoryEntry implements SessionWatcher {
   readonly #directory: SessionDirectory;
   readonly #session: RecordedSession;
   readonly #events: EntryEvents;
-  /** Of the record as last written or read; 0 before that. */
+  /** The version of the record as last written or read; 0 before that. */
   #version: number;
-  /** The upstream sessions in that record; empty where no other process can change them. */
+  /** The upstream sessions in the record as last written or read; empty where no other process can change them. */
   #base: readonly UpstreamRecord[] = [];
   #state: State = 'opening';
   #triesLeft = TRIES_MAX;
-  /** The session has changed since the current or latest write began. */
+  /** Whether the session has changed since the current or latest write began. */
   #isDirty = false;
-  /** Another process has changed the record since it was read. */
+  /** Whether another process has changed the record since it was read. */
   #isOutdated = false;
-  /** The next request must wait until changes by other processes have been read and the record lists this process. */
+  /** Whether the next request must wait until changes by other processes have been read and the record lists this process. */
   isStale = false;
   /**
    * Whether the session was used since it was last considered for renewal; `quiet`: neither since then nor in the round before. Changed
@@ -74,7 +74,7 @@ export class DirectoryEntry implements SessionWatcher {
    */
   use: 'used' | 'unused' | 'quiet' = 'used';
   #writeUnderWay: Promise<void> | undefined;
-  /** Called when the session is up to date and the record lists this process, or when that has failed. */
+  /** Callbacks for when the session is up to date and the record lists this process, or when that has failed. */
   #waiting: (() => void)[] = [];
   #listeners: readonly string[];
   /** Whether another process has, or had, the session too. */
@@ -100,7 +100,7 @@ export class DirectoryEntry implements SessionWatcher {
     this.isStale ||= adopted !== undefined && !this.isListed;
   }
 
-  /** True where processes cannot be listed. */
+  /** Whether the record lists this process. True where processes cannot be listed. */
   get isListed(): boolean {
     const { listener } = this.#directory;
     return listener === undefined || this.#listeners.includes(listener);
@@ -140,7 +140,7 @@ export class DirectoryEntry implements SessionWatcher {
   }
 
   onUsed(): void {
-    // Tells other machines at once that the session is in use again; regular renewals tell them as long as it is.
+    // Other machines are told at once that the session is in use again. As long as it is, regular renewals tell them.
     if (this.use === 'quiet') this.renew();
     this.use = 'used';
   }
@@ -177,7 +177,7 @@ export class DirectoryEntry implements SessionWatcher {
     this.#endWaiting();
   }
 
-  /** The session has ended. @returns a promise resolved when other machines know; `undefined` where there are none. */
+  /** Removes the record of an ended session. @returns a promise resolved when other machines know; `undefined` if there are none. */
   remove(): Promise<void> | undefined {
     const { identity } = this.#session;
     const isWritten = this.#state !== 'opening' && this.#state !== 'over';
@@ -193,7 +193,7 @@ export class DirectoryEntry implements SessionWatcher {
   }
 
   /**
-   * The session has been idle here for too long. Asks the directory whether other processes use it, if any can.
+   * Called when the session has been idle here for too long. Asks the directory whether other processes use it, if any can.
    * @returns `over`: the session ends everywhere; `elsewhere`: another process continues it.
    */
   onIdle(): 'over' | Promise<'over' | 'elsewhere'> {
@@ -214,7 +214,7 @@ export class DirectoryEntry implements SessionWatcher {
   onChangedElsewhere(): void {
     this.wasShared = true;
     this.#isOutdated = this.isStale = true;
-    // Also called when the store is reachable again: a failed write is repeated.
+    // This is also called when the store is reachable again: a failed write is repeated.
     if (this.#isDirty) this.#goOn();
   }
 
@@ -237,7 +237,7 @@ export class DirectoryEntry implements SessionWatcher {
     for (const onSettled of this.#waiting.splice(0)) onSettled();
   }
 
-  /** A renewal has found no record. Requests wait until it has been read or written again. */
+  /** Called when a renewal has found no record. Requests wait until it has been read or written again. */
   #onGone(): void {
     this.#isOutdated = this.isStale = true;
     void this.settle();
@@ -252,7 +252,7 @@ export class DirectoryEntry implements SessionWatcher {
     if (this.#state === 'resting' || (!this.#isOutdated && this.isListed)) this.#rest();
   }
 
-  /** Nothing is read or written before the next change, renewal or request, so waiting requests go on. */
+  /** Lets waiting requests go on: nothing is read or written before the next change, renewal or request. */
   #rest(): void {
     this.isStale = this.#isOutdated;
     this.#endWaiting();
@@ -309,7 +309,7 @@ export class DirectoryEntry implements SessionWatcher {
     if (found === 'ended') return this.#events.onEnded();
     if (found === 'unknown' && this.#hasSuccessor) return this.detach();
     const isRead = found !== 'failed' && found !== 'full';
-    // Still in state `reading`, so that the changes do not count as this process's own.
+    // The state is still `reading`, so that the changes do not count as this process's own.
     if (isRead) this.#takeOver(found);
     this.#transition(['reading'], 'resting');
     // If the read has failed, the session continues with the state known here.
@@ -320,7 +320,7 @@ export class DirectoryEntry implements SessionWatcher {
   #takeOver(found: Exclude<LookUp, 'ended' | 'failed' | 'full'>): void {
     this.#isOutdated = found !== 'unknown' && found.isStale;
     if (this.#isOutdated) this.#triesLeft -= 1;
-    // The store has lost the record although the session lives.
+    // The store has lost the record of a session that lives: it is written again.
     if (found === 'unknown') this.#isDirty = true;
     const version = found === 'unknown' ? 0 : found.version;
     if (version === this.#version) return;

@@ -73,7 +73,7 @@ export function readInitializeParams(body: Buffer, message: ClientMessage): Init
   const protocolVersion = stringValue(bytes, scanner.start(version), scanner.end(version));
   return {
     protocolVersion: PROTOCOL_VERSIONS.has(protocolVersion) ? protocolVersion : LATEST_PROTOCOL_VERSION,
-    // These refer to the request's body; the session keeps copies.
+    // These members refer to the request's body; the session keeps copies.
     introduction: {
       clientInfo: bytes.subarray(scanner.start(clientInfo), scanner.end(clientInfo)),
       capabilities: bytes.subarray(scanner.start(capabilities), scanner.end(capabilities)),
@@ -129,7 +129,7 @@ export function openUpstreams(
   if (pending.size === 0) finish();
   visitBackends(session.identity.subject, backends, {
     visit: (backend) => {
-      // The session has ended or has another config by now: the first request that needs the backend opens it.
+      // If the session has ended or has another config by now, the backend is opened by the first request that needs it.
       if (!session.hasConfig(virtualHost)) return settle(backend, NOT_READY);
       const upstream = session.upstreams.of(backend);
       upstream.whenOpen(metadataFor(backend, exchange.request), (fault) => settle(backend, fault));
@@ -140,7 +140,7 @@ export function openUpstreams(
 }
 
 interface MergedDeclarations {
-  /** Bits of `capability`. */
+  /** The union of what backends declare: bits of `capability`. */
   readonly capabilities: number;
   /** The extensions as JSON; `''` for none. */
   readonly extensions: string;
@@ -162,7 +162,7 @@ export function mergeDeclarations(
     else if (record.instructions !== undefined) instructions.push(`# ${backend.name}\n\n${record.instructions}`);
   }
   session.upstreams.announcedCapabilities |= capabilities;
-  // Most backends have no instructions: then this costs nothing.
+  // A backend without instructions, as most are, costs nothing here.
   const member = instructions.length === 0 ? '' : `,"instructions":${JSON.stringify(instructions.join('\n\n'))}`;
   const { json: extensions, differing } = mergeExtensions(session.upstreams, virtualHost);
   if (differing.length > 0) context.log.onExtensionsDiffering(virtualHost, differing);
@@ -178,7 +178,7 @@ export function initializeResult(
 ): string {
   const { capabilities, extensions, instructionsMember } = mergeDeclarations(context, session, virtualHost);
   const meta = unavailable.length === 0 ? '' : `,"_meta":${JSON.stringify(unavailableMeta(unavailable)._meta)}`;
-  // The union of what the backends declare, limited to what is relayed (specification 2.4).
+  // What backends declare together, limited to what is relayed (specification 2.4).
   const declared = capabilitiesJson(
     capabilities & ~capability.tasksExtension,
     extensions,
@@ -209,7 +209,7 @@ export function backendOfMethod(
   return found.length === 1 ? found[0] : undefined;
 }
 
-/** An experimental capability is a method. The methods of an extension `a.example/b` begin with this name, or with `b`. */
+/** An experimental capability has the methods of its name; those of an extension `a.example/b` begin with this name, or with `b`. */
 function hasMethod({ name, isExtension }: ExtraCapability, method: string, era: Era): boolean {
   if (!isExtension) return era === 'legacy' && name === method;
   return method.startsWith(`${name}/`) || method.startsWith(`${name.slice(name.lastIndexOf('/') + 1)}/`);
@@ -299,7 +299,7 @@ export function openSession(
       account.requests.give(1);
       // The caller never learns the id, so nobody could use or end the session.
       if (exchange.isAborted) void sessions.end(session, exchange.request);
-      // Even then: the answer completes the exchange, so that the access log has a line for it.
+      // The answer is given even then: it completes the exchange, so that the access log has a line for it.
       answer(exchange, resultMessage(id, result), session.identity.id);
     };
     if (session.entry === undefined || exchange.isAborted) end();

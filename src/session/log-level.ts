@@ -20,7 +20,7 @@ import type { Session } from './session.js';
 import { membersOf, needsLogLevel, sendOwnRequest } from './own-requests.js';
 import type { UpstreamContext } from '../upstream/index.js';
 
-/** @returns false, without an answer, when no backend has logging. */
+/** Serves the request. @returns false, without an answer, when no backend has logging. */
 export function trySetLogLevel(
   context: UpstreamContext,
   session: Session,
@@ -38,7 +38,7 @@ export function trySetLogLevel(
   }
   session.logLevel = Buffer.from(params);
   const work = new PendingRequest({ session, exchange, id, ending: rpcErrors.logLevelSessionEnded }, false);
-  // One more, for a config without backends.
+  // One more than there are backends, so that a config without any is answered, too.
   let pendingCount = virtualHost.backends.size + 1;
   const settle = (): void => {
     pendingCount -= 1;
@@ -52,8 +52,8 @@ export function trySetLogLevel(
 }
 
 /**
- * For a request in a lease: lowers the backends' level to the request's own, without waiting for their answers. Log messages below that
- * level are left out of the request's stream.
+ * Lowers the backends' level to that of a request in a lease, without waiting for their answers. Log messages below that level are left out
+ * of the request's stream.
  * @param level as valid JSON.
  */
 export function lowerLogLevel(
@@ -88,7 +88,7 @@ function setBackendLevels(
   });
 }
 
-/** -1 if the params name no valid level. */
+/** How severe the level in the params is; -1 if it is no valid level. */
 function severityIn(params: Buffer): number {
   return severityOf(readStringMember(params, 'level') ?? '');
 }

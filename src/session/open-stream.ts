@@ -8,7 +8,7 @@ import type { Session } from './session.js';
 import { UnsolicitedMessages } from './unsolicited-messages.js';
 import { FINAL_ID, isSessionStream, parseEventId, type EventId } from '../streams/index.js';
 
-/** @param session has applied the current config. */
+/** Answers the client's GET. @param session has applied the current config. */
 export function openStream(session: Session, exchange: Exchange): void {
   const id = parseEventId(exchange.request.lastEventId);
   const outcome = id === undefined ? 'other' : resumeStream(session, exchange, id);
@@ -39,7 +39,7 @@ function resumeStream(session: Session, exchange: Exchange, id: EventId): 'done'
     return 'done';
   }
   const { request } = id;
-  // The call is in flight on another stream, so its answer is not lost.
+  // If the call is in flight on another stream, its answer is not lost.
   if (request === undefined || session.inFlight.find(idKey(request.bytes, request.start, request.end))) return 'other';
   answerLost(exchange, request);
   return 'done';

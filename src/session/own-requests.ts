@@ -15,7 +15,7 @@ export function needsLogLevel(upstream: UpstreamSession): boolean {
   return upstream.declares(capability.logging) && !upstream.isModern;
 }
 
-/** The members of params in the form for `sendOwnRequest`. */
+/** The members of params in the form that `sendOwnRequest` takes. */
 export function membersOf(params: Buffer): string {
   return params.toString().slice(1, -1);
 }
@@ -41,7 +41,7 @@ export function sendOwnRequest(
     onAnswer: done,
     onMessage: (bytes, received) => upstream.answer(bytes, received, metadata),
     onFault: (fault) => {
-      // Not sent again here: a reopened upstream session gets it anyway.
+      // The request is not sent again: a reopened upstream session gets it anyway.
       upstream.tryMarkLost(fault, sentIn);
       done();
     },

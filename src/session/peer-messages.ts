@@ -16,7 +16,7 @@ export function cancelRequest(session: Session, exchange: Exchange, message: Cli
   sendToPeers(session, { kind: 'cancelled', body: body.toString('latin1'), headers: passthroughHeaders, requestId });
 }
 
-/** @returns whether the request is in flight here. If not, it may be among the messages that are still being parsed. */
+/** Cancels a request here. @returns whether it is in flight here. If not, it may be among the messages that are still being parsed. */
 function cancelHere(session: Session, exchange: Exchange, message: ClientMessage): boolean {
   const key = idKey(exchange.request.body, message.requestIdStart, message.requestIdEnd);
   const tryCancel = (): boolean => {
@@ -25,7 +25,7 @@ function cancelHere(session: Session, exchange: Exchange, message: ClientMessage
     return work !== undefined;
   };
   if (tryCancel()) return true;
-  // A larger body cannot be kept: its memory is reused.
+  // A larger body cannot be kept, because its memory is reused.
   if (exchange.request.body.length < limits.countedFromBytes) session.scansInProgress.wait(tryCancel);
   return false;
 }
@@ -35,13 +35,13 @@ const PEER_MESSAGE_BYTES_MAX = 32 * KIB;
 
 interface CancellationMessage {
   readonly kind: 'cancelled';
-  /** The client's own message as Latin-1: every byte survives JSON. */
+  /** The client's own message as Latin-1, in which every byte survives JSON. */
   readonly body: string;
   readonly headers: readonly string[];
   readonly requestId: string;
 }
 
-/** The client has answered here what another process asked it, and the backend has the answer. */
+/** Tells that the client has answered here what another process asked it, and that the backend has the answer. */
 interface AnsweredMessage {
   readonly kind: 'answered';
   /** The key of the id under which the client was asked. */
@@ -56,7 +56,7 @@ export function sendToPeers({ entry }: Session, peerMessage: PeerMessage): void 
   if (bytes.length <= PEER_MESSAGE_BYTES_MAX) entry.sendToPeers(bytes);
 }
 
-/** @param bytes a `PeerMessage` as JSON, from another process that has the session; its seal has been verified. */
+/** Takes a message of another process that has the session. @param bytes a `PeerMessage` as JSON; its seal has been verified. */
 export function onPeerMessage(session: Session, bytes: Buffer): void {
   const peerMessage = JSON.parse(bytes.toString()) as PeerMessage;
   if (peerMessage.kind === 'stream-opened') return session.endStream(false);

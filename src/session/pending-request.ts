@@ -13,7 +13,7 @@ interface PendingRequestPlan {
   readonly session: Session;
   readonly exchange: Exchange;
   readonly id: IdSpan;
-  /** The answer if the session ends meanwhile. */
+  /** The error with which the request is answered if the session ends first. */
   readonly ending: RpcError;
 }
 
@@ -43,13 +43,13 @@ export class PendingRequest extends RequestInFlight {
 
 interface OpeningPlan extends PendingRequestPlan {
   readonly virtualHost: CompiledVirtualHost;
-  /** Some of the virtual host's; all when absent. */
+  /** The backends to open, some of the virtual host's; all when absent. */
   readonly backends?: CompiledVirtualHost['backends'];
 }
 
 /**
  * Opens the backends for a request: `server/discover`, or one whose method any unopened backend may declare.
- * @param done called once, perhaps from within, when they are open or the patience is over; not if the caller has been answered here.
+ * @param done called once, perhaps synchronously, when they are open or the patience is over; not if the caller has been answered here.
  */
 export function whenOpened(
   context: UpstreamContext,

@@ -10,7 +10,7 @@ import { introductionBytes, type ClientIntroduction, type MessageBudget } from '
  */
 export const UPSTREAM_SESSION_BYTES_EACH = 1_664;
 
-/** V8 takes two bytes for each character as soon as one of them is outside Latin-1. */
+/** The bytes of a character: V8 takes two for each as soon as one of them is outside Latin-1. */
 const CHAR_BYTES = 2;
 
 export function estimatedSessionBytes(virtualHost: CompiledVirtualHost, introduction: ClientIntroduction): number {
@@ -28,7 +28,7 @@ export class SessionMemory implements MessageBudget {
     this.keep(SESSION_BYTES_EACH + introductionBytes(introduction));
   }
 
-  /** Counts bytes that must be kept, whatever the limits. */
+  /** Counts bytes that must be kept, even if that exceeds the limits. */
   keep(bytes: number): void {
     if (this.#isOver) return;
     this.#keptBytes += bytes;

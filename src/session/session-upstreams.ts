@@ -46,13 +46,13 @@ export function endUpstreamSession(
  * compared.
  */
 class ListChangeReporter {
-  /** By backend: the kinds of lists that the client has without the backend's items, as bits of `LIST_CHANGES`. */
+  /** For each backend, the kinds of lists that the client has without the backend's items, as bits of `LIST_CHANGES`. */
   #missing: Map<string, number> | undefined;
   /** Changes to report when the client opens its stream: bits of `LIST_CHANGES`. */
   #unreported = 0;
   #stream: Pick<SessionStream, 'isHeard' | 'tellChanged'> | undefined;
 
-  /** The client has opened its stream: earlier changes are reported now, later ones as they come. */
+  /** Called when the client has opened its stream: earlier changes are reported now, later ones as they come. */
   reportOn(stream: Pick<SessionStream, 'isHeard' | 'tellChanged'>): void {
     this.#stream = stream;
     const bits = this.#unreported;
@@ -60,7 +60,7 @@ class ListChangeReporter {
     this.#report(bits);
   }
 
-  /** The client gets lists of these kinds, or an `initialize` result, without the backend's items. @param bits of `LIST_CHANGES`. */
+  /** Called when the client gets such lists, or an `initialize` result, without the backend's items. @param bits of `LIST_CHANGES`. */
   onMissing(backendName: string, bits: number = LIST_CHANGES): void {
     this.#missing ??= new Map();
     this.#missing.set(backendName, (this.#missing.get(backendName) ?? 0) | bits);
@@ -72,7 +72,7 @@ class ListChangeReporter {
     this.#report(bits & declaredBy(upstream));
   }
 
-  /** The backend cannot be reached at its old address. @param mayBeBack false if it is no longer in the config. */
+  /** Called when the backend cannot be reached at its old address. @param mayBeBack false if it is no longer in the config. */
   onGone(upstream: UpstreamSession, mayBeBack: boolean): void {
     const { name } = upstream.backend;
     const bits = declaredBy(upstream) & ~(this.#missing?.get(name) ?? 0);
@@ -99,7 +99,7 @@ function declaredBy(upstream: UpstreamSession): number {
 
 const ruleHashes = new WeakMap<CompiledBackend, readonly string[]>();
 
-/** For each of `listChanges`, in order: a hash of the config that decides which items are listed, and how. */
+/** For each kind in `listChanges`, in order: a hash of the config that decides which items are listed, and how. */
 function rulesOf(backend: CompiledBackend): readonly string[] {
   const known = ruleHashes.get(backend);
   if (known !== undefined) return known;
@@ -118,7 +118,7 @@ function sorted(names: ReadonlySet<string> | undefined): readonly string[] | und
   return names && [...names].sort();
 }
 
-/** `undefined` if it is not open, or no other process could continue it: an HTTP+SSE session ends with its stream. */
+/** The session for the record; `undefined` if it is not open, or nobody could continue it: an HTTP+SSE session ends with its stream. */
 function upstreamRecordOf({ record, backend }: UpstreamSession): UpstreamRecord | undefined {
   const { name, target, transport } = backend;
   if (record === undefined || transport === 'SSE') return undefined;
@@ -128,7 +128,7 @@ function upstreamRecordOf({ record, backend }: UpstreamSession): UpstreamRecord 
   return { backendName: name, origin, path, sessionId, cookies, protocolVersion, capabilities, named };
 }
 
-/** Leaves out what only `initialize` needs: instructions, and the values of extensions and experimental capabilities. */
+/** The recorded session without what only `initialize` needs: instructions, and the values of extensions and experimental capabilities. */
 function restored({ sessionId, cookies, protocolVersion, capabilities, named }: UpstreamRecord): UpstreamSessionRecord {
   const era = eraOfVersion(protocolVersion);
   const valueless = named?.map((each) => ({ ...each, value: '{}' }));
@@ -275,7 +275,7 @@ export class SessionUpstreams {
       const upstream = this.of(backend);
       const sessionId = base?.find((known) => known.backendName === backendName)?.sessionId;
       if (sessionId === record.sessionId || upstream.record?.sessionId === record.sessionId) continue;
-      // Both have opened one, and the other process recorded its own first: the one opened here is ended.
+      // If both processes have opened one, and the other recorded its own first, the one opened here is ended.
       if (upstream.record !== undefined && upstream.record.sessionId !== sessionId) {
         endUpstreamSession(this.#context, subject, { origin, path }, upstream.record);
       }
@@ -298,7 +298,7 @@ function isSameTarget(one: CompiledBackend, other: CompiledBackend): boolean {
     one.target.path === other.target.path &&
     one.transport === other.transport &&
     one.obstacle === other.obstacle &&
-    // With other credentials it would be somebody else's session.
+    // Whether the credentials are the same: with others, it would be somebody else's session.
     JSON.stringify(one.auth) === JSON.stringify(other.auth)
   );
 }

@@ -57,7 +57,7 @@ export type ForwardRequest = (
 export interface SessionContext {
   readonly slow: SlowRequests;
   readonly answers: AnswerOptions;
-  /** Gets cancellations of requests that are not in flight here: the process that this one replaced may have them. */
+  /** Passes on cancellations of requests that are not in flight here: the process that this one replaced may have them. */
   readonly forwardCancellation?: ((identity: SessionIdentity, request: ExchangeRequest) => void) | undefined;
 }
 
@@ -71,25 +71,24 @@ export class Session {
   #streamKeeper: StreamKeeper | undefined;
   readonly #sessionContext: SessionContext;
   #unsolicited: UnsolicitedMessages | undefined;
-  /** For a lease: the streams of its clients that listen, each in a session of its own. Changed only by `setListeningStreams`. */
+  /** In a lease, the streams of the clients that listen, each in a session of its own. Changed only by `setListeningStreams`. */
   listeningStreams: ReadonlySet<SessionStream> | undefined = undefined;
   #backendRequests: BackendRequests | undefined;
   readonly upstreams: SessionUpstreams;
-  /** They keep the session from idling out, and end with it. Each that begins must come to `finish`. */
+  /** The requests in flight. They keep the session from idling out, and end with it. Each that begins must come to `finish`. */
   readonly inFlight: RequestsInFlight;
   #logLevel: Buffer | undefined;
-  /** Set by `Sessions`; `undefined` without a session directory. */
+  /** The session's entry in the directory, set by `Sessions`; `undefined` without a session directory. */
   entry: DirectoryEntry | undefined = undefined;
-  /** Bits of `capability`: the list changes that the client wants to be told of; all, unless it says which. */
+  /** The list changes that the client wants to be told of, as bits of `capability`; all, unless it says which. */
   wantedChanges: number = LIST_CHANGES;
   isRetired = false;
-  /** For operators: by the deadline wheel's clock, not exact to the millisecond. */
+  /** When the session began, for operators: by the deadline wheel's clock, not exact to the millisecond. */
   readonly beganAtMs: number;
   usedAtMs: number;
   forwardToOwner: ForwardRequest | undefined = undefined;
-  /** Called once, when the session ends in this process. */
   onEnd: (() => void) | undefined = undefined;
-  /** Set by `Sessions`; fires when the session has been idle for too long. */
+  /** The deadline that fires when the session has been idle for too long. Set by `Sessions`. */
   idleDeadline: Deadline | undefined = undefined;
   #isInitialized = false;
   isEnded = false;
@@ -132,14 +131,14 @@ export class Session {
       this.#sessionContext.forwardCancellation?.(this.identity, request);
   }
 
-  /** A request of either side, an open session stream, or the opening of an upstream session. */
+  /** Whether something is going on: a request of either side, an open session stream, or the opening of an upstream session. */
   get isBusy(): boolean {
     if (!this.inFlight.isEmpty || this.#scansInProgress?.isEmpty === false) return true;
     if (this.#unsolicited?.stream.isOpen === true || this.#backendRequests?.isEmpty === false) return true;
     return this.upstreams.isAnyOpening;
   }
 
-  /** For a lease: whether clients listen to its backends. Then it does not idle out, but may be ended to make room. */
+  /** Whether clients listen to the backends of this lease. Then it does not idle out, but may be ended to make room. */
   get isListenedTo(): boolean {
     return this.listeningStreams !== undefined;
   }
@@ -164,13 +163,13 @@ export class Session {
     }));
   }
 
-  /** `undefined` if the client has never subscribed. */
+  /** The client's subscriptions; `undefined` if it has never subscribed. */
   get madeSubscriptions(): Subscriptions | undefined {
     return this.#subscriptions;
   }
 
   /**
-   * For a `resources/subscribe` or `resources/unsubscribe` that is about to be sent; does nothing for other methods.
+   * Called before a `resources/subscribe` or `resources/unsubscribe` is sent; does nothing for other methods.
    * @returns a callback for the outcome, which may be called more than once; `full` when there is no room for another subscription.
    */
   onSubscribing(
@@ -188,7 +187,7 @@ export class Session {
     if (giveBack === undefined) return 'full';
     return (isDone) => {
       giveBack();
-      // Meanwhile, the backend may have moved, or its allow-list may have changed.
+      // The outcome counts only for the same upstream session: meanwhile, the backend may have moved, or its allow-list may have changed.
       if (!isDone || this.upstreams.used(name) !== upstream) return;
       this.subscriptions.add(name, uri);
       this.subscriptions.onReconfigured(this.#context, upstream, backend, metadata);
@@ -220,13 +219,13 @@ export class Session {
     return this.upstreams.virtualHost;
   }
 
-  /** Another process continues the session and gets the client's answers: requests here that wait for one fail. */
+  /** Leaves the session to another process, which gets the client's answers: requests here that wait for one fail. */
   retire(): void {
     this.isRetired = true;
     this.inFlight.retire();
   }
 
-  /** Other callers are answered as if there were no such session (X02, X03). */
+  /** Whether the caller owns the session. Others are answered as if there were no such session (X02, X03). */
   belongsTo(subject: string, virtualHostId: string): boolean {
     return this.identity.subject === subject && this.identity.virtualHostId === virtualHostId;
   }
@@ -265,7 +264,7 @@ export class Session {
     this.#takeOver(record, this.virtualHost, base, !isChanged);
   }
 
-  /** @param isComplete whether subscriptions that are not recorded are over. */
+  /** Takes over what is in the record. @param isComplete whether subscriptions that are not recorded are over. */
   #takeOver(
     { upstreams, subscriptions, allowLists }: SessionRecord,
     virtualHost: CompiledVirtualHost | undefined,
@@ -282,7 +281,7 @@ export class Session {
     if (isComplete || continued.length > 0) this.subscriptions.merge(Object.fromEntries(continued), isComplete);
     for (const [name] of continued) {
       const backend = virtualHost?.backends.get(name);
-      // The other process may have granted them under another allow-list.
+      // The other process may have granted the subscriptions under another allow-list.
       if (backend !== undefined && allowListHash(backend) !== allowLists[name])
         this.subscriptions.endUngranted(this.#context, this.upstreams.of(backend), NO_METADATA);
     }
@@ -310,7 +309,7 @@ export class Session {
     return virtualHost;
   }
 
-  /** For work that takes several turns of the event loop: whether the session lives and this is still the config applied last. */
+  /** Whether the session lives and this is still the config applied last; for work that takes several turns of the event loop. */
   hasConfig(virtualHost: CompiledVirtualHost): boolean {
     return !this.isEnded && this.upstreams.virtualHost === virtualHost;
   }
@@ -318,7 +317,7 @@ export class Session {
   /** Keeps streams for resumption; `undefined` when the client cannot resume any, for example by its protocol version (S42). */
   get streamKeeper(): StreamKeeper | undefined {
     if (this.#streamKeeper !== undefined) return this.#streamKeeper;
-    // A client that has not introduced itself never learns its session's id, and no client learns the id of a lease.
+    // No stream is kept if the client cannot know the session's id: it has not introduced itself, or the session is a lease.
     const { protocolVersion, introduction, era } = this.identity;
     if (introduction === OWN_INTRODUCTION || era === 'modern' || !canResume(protocolVersion)) return undefined;
     return (this.#streamKeeper = new StreamKeeper(this.account, this.#context.deadlines, this.#sessionContext.answers));
@@ -337,7 +336,7 @@ export class Session {
     return this.#isInitialized || this.entry?.wasShared === true;
   }
 
-  /** The client has said that it is ready, or already sends requests: its `notifications/initialized` may have been lost. */
+  /** Called when the client has said that it is ready, or already sends requests: its `notifications/initialized` may have been lost. */
   onReady(): void {
     if (this.#isInitialized) return;
     this.#isInitialized = true;
@@ -384,13 +383,13 @@ export class Session {
     return refusal === undefined;
   }
 
-  /** A busy lease always leaves its subject room for other leases. */
+  /** Whether a lease has too many requests: a busy one always leaves its subject room for other leases. */
   get #isLeaseFull(): boolean {
     return this.inFlight.isFull || this.inFlight.count >= LEASE_SHARE_OF_FREE * this.account.requests.room;
   }
 
   finish(work: RequestInFlight): void {
-    // The idle time begins now: the client still has to read its answer, and perhaps to reconnect for it.
+    // The idle time begins anew: the client still has to read its answer, and perhaps to reconnect for it.
     if (this.inFlight.finish(work) && !this.isEnded) this.idleDeadline?.restart();
   }
 
@@ -402,7 +401,7 @@ export class Session {
 
   /**
    * Ends the requests in flight and every upstream session.
-   * @param request the DELETE that asked for it, `undefined` when the gateway ends it by itself.
+   * @param request the DELETE that asked for it; `undefined` when the gateway ends the session by itself.
    */
   end(request: ExchangeRequest | undefined): void {
     for (const upstream of this.release())

@@ -89,7 +89,7 @@ export const SESSION_RENEWALS_PER_IDLE_TIMEOUT = 4;
 interface SessionsOptions {
   readonly idleTimeoutMs: number;
   readonly sessionContext: SessionContext;
-  /** `undefined`: sessions end with this process. */
+  /** The session directory; `undefined` if sessions end with this process. */
   readonly directory: SessionDirectory | undefined;
   /** A new id that this worker owns, unique for the life of the gateway (S19, S20). */
   mintId(): string;
@@ -101,9 +101,9 @@ interface SessionPlan {
   readonly protocolVersion: string;
   readonly introduction: ClientIntroduction;
   readonly adopted?: { readonly id: string } & FoundSession;
-  /** For a lease (modern/leases.ts), which has no record: how long it may be idle. */
+  /** How long a lease (modern/leases.ts), which has no record, may be idle; absent for other sessions. */
   readonly leasedForMs?: number;
-  /** By default modern for a lease, else legacy. */
+  /** The era; by default modern for a lease, else legacy. */
   readonly era?: Era;
 }
 
@@ -127,7 +127,7 @@ export class Sessions {
     return this.#sessions.size;
   }
 
-  /** @returns the refusal when the subject's share, or the total, is full. */
+  /** Creates a session. @returns the refusal when the subject's share, or the total, is full. */
   create({
     account,
     virtualHost,
@@ -160,7 +160,7 @@ export class Sessions {
     return session;
   }
 
-  /** Oldest first. */
+  /** All sessions, oldest first. */
   all(): Iterable<Session> {
     return this.#sessions.values();
   }
@@ -185,7 +185,7 @@ export class Sessions {
   }
 
   /**
-   * @param request the DELETE that asked for it, if any.
+   * Ends the session everywhere. @param request the DELETE that asked for it, if any.
    * @returns a promise resolved when other machines know, or had time to; `undefined` where there are none.
    */
   end(session: Session, request?: ExchangeRequest): Promise<void> | undefined {
@@ -208,12 +208,12 @@ export class Sessions {
   #onIdleChecked(session: Session, outcome: 'over' | 'elsewhere'): void {
     if (session.isEnded) return;
     if (outcome === 'over') void this.end(session);
-    // Used here meanwhile: both processes have the session.
+    // The session was used here meanwhile: both processes have it.
     else if (session.isBusy || session.isListenedTo || session.entry?.use === 'used') session.idleDeadline?.restart();
     else this.#drop(session);
   }
 
-  /** With a shared directory, one round of renewals longer, so that renewals by other processes are seen. */
+  /** How long a session may be idle: with a shared directory, one round of renewals more, so that those of others are seen. */
   get #idleMs(): number {
     const { directory, idleTimeoutMs } = this.#options;
     return directory?.isShared === true ? idleTimeoutMs + this.#renewalRoundMs : idleTimeoutMs;
@@ -239,7 +239,7 @@ export class Sessions {
     for (const session of this.#sessions.values()) session.endStream();
   }
 
-  /** Another process now owns the sessions that have a record; here they end without telling anyone. */
+  /** Ends the sessions that have a record, without telling anyone: another process owns them now. */
   retire(): void {
     this.#options.directory?.retire();
     this.#renewal?.stop();

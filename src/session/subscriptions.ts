@@ -31,7 +31,7 @@ export class Subscriptions {
     return Object.fromEntries([...this.#uris].map(([name, uris]) => [name, [...uris]]));
   }
 
-  /** Subscriptions are limited in number, and their bytes count in the subject's share. */
+  /** Whether there is room for a subscription: their number is limited, and their bytes count in the subject's share. */
   hasRoomFor(uri: string): boolean {
     return this.#count < limits.subscriptionsMax && this.#memory.hasRoomFor(bytesOf(uri));
   }
@@ -60,7 +60,7 @@ export class Subscriptions {
 
   /** Takes over what another process has recorded. @param isComplete whether all other subscriptions are to be deleted. */
   merge(theirs: Readonly<Record<string, readonly string[]>>, isComplete: boolean): void {
-    // A backend may be named like a member that every object has.
+    // `Object.entries`, because a backend may be named like a member that every object has.
     const byName = new Map(Object.entries(theirs));
     for (const [name, uris] of byName) for (const uri of uris) this.add(name, uri);
     if (!isComplete) return;
@@ -89,7 +89,7 @@ export class Subscriptions {
     this.#onChanged();
   }
 
-  /** The backend was removed, or has moved. */
+  /** Forgets the subscriptions to a backend that was removed, or has moved. */
   forget(backendName: string): void {
     for (const uri of this.#uris.get(backendName) ?? []) this.delete(backendName, uri);
     this.#uris.delete(backendName);
@@ -100,8 +100,8 @@ export class Subscriptions {
   }
 
   /**
-   * The config has changed. If the resource allow-list has too, subscriptions end unless its entries grant them by URI or template: which
-   * URI belongs to a name in the list is not known here. The client can subscribe again.
+   * Called when the config has changed. If the resource allow-list has too, subscriptions end unless its entries grant them by URI or
+   * template: which URI belongs to a name in the list is not known here. The client can subscribe again.
    */
   onReconfigured(
     context: UpstreamContext,
@@ -140,7 +140,7 @@ export class Subscriptions {
     );
   }
 
-  /** In several turns of the event loop, since each URI may be matched against hundreds of templates. */
+  /** Visits the URIs in several turns of the event loop, since each may be matched against hundreds of templates. */
   #eachInTurns({ subject, backend }: UpstreamSession, isWanted: () => boolean, visit: (uri: string) => void): void {
     const { name } = backend;
     const visitWanted = (uri: string): void => {
@@ -161,7 +161,7 @@ function sendSubscription(
   sendOwnRequest(context, upstream, method, members, metadata, undefined, limits.remoteAnswerMsMax);
 }
 
-/** V8 takes two bytes per character as soon as one is outside Latin-1. */
+/** The bytes of a URI: V8 takes two for each character as soon as one is outside Latin-1. */
 function bytesOf(uri: string): number {
   return SUBSCRIPTION_BYTES_EACH + 2 * uri.length;
 }
@@ -170,7 +170,7 @@ function bytesOf(uri: string): number {
 
 const hashes = new WeakMap<ReadonlySet<string>, string>();
 
-/** `undefined` when there is no list: everything is allowed. */
+/** A hash of the allow-list; `undefined` when there is no list: everything is allowed. */
 export function allowListHash({ allowedNames: { resources } }: CompiledBackend): string | undefined {
   if (resources === undefined) return undefined;
   let hash = hashes.get(resources);
@@ -181,12 +181,11 @@ export function allowListHash({ allowedNames: { resources } }: CompiledBackend):
   return hash;
 }
 
-/** SHA-256 of the JSON, in base64. */
+/** The SHA-256 of the rules as JSON, in base64. */
 export function hashOf(rules: unknown): string {
   return createHash('sha256').update(JSON.stringify(rules)).digest('base64');
 }
 
-/** The hashes of the named backends that have an allow-list, by backend name. */
 export function allowListHashes(
   backends: ReadonlyMap<string, CompiledBackend> | undefined,
   names: readonly string[],

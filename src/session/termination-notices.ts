@@ -41,7 +41,7 @@ export class TerminationNotices {
   #toldCount = 0;
   #onOver: (() => void) | undefined;
 
-  /** @param upstreams oldest first. */
+  /** @param upstreams the sessions to end, oldest first. */
   constructor(upstreams: Iterable<UpstreamSession>) {
     for (const upstream of upstreams) {
       if (upstream.hasToBeTold) this.#left.add(upstream.backend.target.origin, upstream);
@@ -64,7 +64,6 @@ export class TerminationNotices {
     return { told: this.#toldCount, untold: this.#totalCount - this.#toldCount };
   }
 
-  /** Sends as many notices as the limits allow; called again whenever one has ended. */
   #fill(): void {
     while (this.#onOver !== undefined && this.#underWayCount < TERMINATION_NOTICES_MAX) {
       const upstream = this.#left.take();

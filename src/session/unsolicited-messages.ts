@@ -22,7 +22,7 @@ import { type UpstreamCall, type UpstreamHandler, type RequestMetadata } from '.
 import { filterJson, listChanges, untaggedNotification } from '../messages/index.js';
 import { Backoff, limits } from '../shared/index.js';
 
-/** An upstream session open for so long counts as steady: after its loss, the delays before reopening begin anew. */
+/** Time after which an open upstream session counts as steady: after its loss, the delays before reopening begin anew. */
 const STEADY_MS = 30_000;
 /** Time for which a lost upstream session cannot be reopened before the client is told that the backend's lists are gone. */
 const GONE_AFTER_MS = 30_000;
@@ -46,7 +46,7 @@ const UNASKED = capability.logging | LIST_CHANGES | capability.resourcesSubscrib
 // while the client only listens.
 
 class BackendListener implements BackendStreamPlan, ModernListeningPlan {
-  /** `undefined` until the upstream session is open. */
+  /** The stream; `undefined` until the upstream session is open. */
   stream: BackendStream | ModernListening | undefined;
   metadata: RequestMetadata;
   readonly #owner: UnsolicitedMessages;
@@ -56,7 +56,7 @@ class BackendListener implements BackendStreamPlan, ModernListeningPlan {
   #openedAtMs = 0;
   #lostAtMs = 0;
   #delay: Deadline | undefined;
-  /** From the loss of the upstream session until it is open again, or nobody listens any more. */
+  /** Whether the upstream session was lost and is not open again yet, while somebody listens. */
   #isReopening = false;
 
   constructor(owner: UnsolicitedMessages, upstream: UpstreamSession, metadata: RequestMetadata) {
@@ -124,7 +124,7 @@ class BackendListener implements BackendStreamPlan, ModernListeningPlan {
     return this.#owner.filterFor(this.#upstream);
   }
 
-  /** @param from the id of the last event; for a backend without sessions, the filter. */
+  /** Opens the stream. @param from the id of the last event; for a backend without sessions, the filter. */
   ask(from: string, handler: UpstreamHandler): UpstreamCall {
     return this.#upstream.listen(from, this.metadata, handler);
   }
@@ -145,7 +145,7 @@ class BackendListener implements BackendStreamPlan, ModernListeningPlan {
     this.#upstream.markLost(this.#record);
   }
 
-  /** A backend that gave no session id has no session to lose: it merely has no such stream. */
+  /** Called when the session may be lost. A backend that gave no session id has none to lose: it merely has no such stream. */
   onSessionDoubtful(): void {
     if (this.#record?.sessionId !== '') this.#owner.probe(this.#upstream, this.metadata);
   }
@@ -169,10 +169,10 @@ export class UnsolicitedMessages {
     return this.#context.deadlines;
   }
 
-  /** Created for the first backend that may send something unasked, or cannot be opened. */
+  /** The listeners, created for the first backend that may send something unasked, or cannot be opened. */
   #listeners: Map<UpstreamSession, BackendListener> | undefined;
   readonly #isLease: boolean;
-  /** Runs while the client has no connection but may come back; then the backends' streams are closed. */
+  /** The deadline at which the backends' streams are closed. It runs while the client has no connection but may come back. */
   #lingerDeadline: Deadline | undefined;
   #isOver = false;
 
@@ -190,8 +190,8 @@ export class UnsolicitedMessages {
   }
 
   /**
-   * The client is about to open its stream. Backends are listened to from now on, because the first call may come before the GET and make a
-   * backend send a request.
+   * Called when the client is about to open its stream. Backends are listened to from now on, because the first call may come before the
+   * GET and make a backend send a request.
    */
   expect(request: ExchangeRequest, forMs: number = BACKEND_STREAMS_LINGER_MS): void {
     if (this.#isOver || this.stream.isHeard) return;
@@ -200,7 +200,7 @@ export class UnsolicitedMessages {
     this.#linger(forMs);
   }
 
-  /** The client's GET. @param position,first as for `SessionStream.open`. */
+  /** Serves the client's GET. @param position,first as for `SessionStream.open`. */
   open(exchange: Exchange, position?: number, first?: Buffer): void {
     if (exchange.isAborted) return exchange.reset();
     this.#lingerDeadline?.cancel();
@@ -215,7 +215,7 @@ export class UnsolicitedMessages {
       this.onOpened(upstream, metadataFor(upstream.backend, request));
   }
 
-  /** The session has applied another config: backends that are new in it are listened to, too. */
+  /** Called when the session has applied another config: backends that are new in it are listened to, too. */
   onReconfigured(request: ExchangeRequest): void {
     if (this.stream.isOpen) this.#listenToAll(request);
   }
@@ -254,7 +254,7 @@ export class UnsolicitedMessages {
     this.#listenerOf(upstream, metadata).listen();
   }
 
-  /** A backend without sessions asks in the response to a call, or not at all, and each client has its own stream from it. */
+  /** Whether a lease listens to it. A backend without sessions asks in responses to calls, if at all; each client has its own stream. */
   #isHeardInLease(upstream: UpstreamSession): boolean {
     return upstream.hasToBeTold && (this.#session.acceptsRequests || this.#session.listeningStreams !== undefined);
   }
@@ -268,7 +268,7 @@ export class UnsolicitedMessages {
     return listener;
   }
 
-  /** The backend could not be opened for so long that it counts as gone; perhaps called more than once. */
+  /** Called, perhaps more than once, when the backend could not be opened for so long that it counts as gone. */
   onGone(upstream: UpstreamSession): void {
     this.#session.upstreams.listChangeReporter.onGone(upstream, true);
   }
@@ -297,7 +297,7 @@ export class UnsolicitedMessages {
     return stream instanceof ModernListening ? stream.unhonoured : undefined;
   }
 
-  /** The backend has accepted a subscription. If it declares none, it may not have been listened to before. */
+  /** Called when the backend has accepted a subscription. If it declares none, it may not have been listened to before. */
   onSubscribed(upstream: UpstreamSession, metadata: RequestMetadata): void {
     if (upstream.state === 'open' && this.#listeners?.get(upstream)?.stream === undefined)
       this.onOpened(upstream, metadata);
@@ -311,7 +311,7 @@ export class UnsolicitedMessages {
     );
   }
 
-  /** Another process has opened the upstream session anew: the backend is listened to in the new session. */
+  /** Called when another process has opened the upstream session anew: the backend is listened to in the new session. */
   onReplaced(upstream: UpstreamSession, replace: () => void): void {
     const listener = this.#listeners?.get(upstream);
     const isListening = listener?.stream !== undefined;
@@ -334,7 +334,7 @@ export class UnsolicitedMessages {
     if (isPossible && this.stream.isOpenOrExpected && !this.#isOver) this.#listenerOf(upstream, metadata).reopen();
   }
 
-  /** @param isForGood false if the client may open its stream here again. */
+  /** Ends the stream. @param isForGood false if the client may open its stream here again. */
   end(isForGood = true): void {
     this.#isOver ||= isForGood;
     this.#lingerDeadline?.cancel();
@@ -370,7 +370,8 @@ export class UnsolicitedMessages {
       message.method !== 'notifications/progress' ||
       !this.#session.inFlight.takeProgress(upstream, bytes, message)
     ) {
-      // Progress after its call's answer goes on this stream, but not in a lease: its token there is the gateway's, not the client's.
+      // Progress that comes after its call's answer goes on this stream, but not in a lease: its token there is the gateway's, not the
+      // client's.
       const parts = clientsNotification(this.#session, upstream, bytes, message, !this.#isLease);
       if (parts !== undefined) this.stream.tell(parts);
     }

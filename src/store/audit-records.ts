@@ -11,9 +11,9 @@ import {
   retrySwap,
 } from './record-store.js';
 
-/** A larger entry names the changed members without their values. */
+/** The most bytes of an entry. A larger one names the changed members without their values. */
 export const AUDIT_ENTRY_BYTES_MAX = 16 * KIB;
-/** Entries, and bytes of entries, added in one write. */
+/** Entries that are added in one write, and their bytes. */
 const AUDIT_WRITTEN_AT_ONCE_MAX = 32;
 const AUDIT_WRITTEN_BYTES_MAX = 32 * KIB;
 /** Old entries removed in one write: always enough for those added in it. */
@@ -30,7 +30,7 @@ export interface AuditEntry {
   readonly requestId?: string;
   readonly id?: string;
   readonly name?: string;
-  /** The owner at the time of the change. */
+  /** The owner when the change was made. */
   readonly owner?: string;
   readonly team?: string;
   readonly before?: object;
@@ -41,7 +41,7 @@ export interface AuditEntry {
 }
 
 interface AuditQuery {
-  /** An id or a name; `''` matches anything. */
+  /** The id or name that entries must have; `''` matches any. */
   readonly record: string;
   readonly limit: number;
   readonly cursor: string | undefined;
@@ -49,12 +49,12 @@ interface AuditQuery {
 
 interface AuditPage {
   readonly items: readonly AuditEntry[];
-  /** `undefined` on the last page. */
+  /** A cursor that leads to the next page; `undefined` on the last page. */
   readonly cursor: string | undefined;
 }
 
 export interface AuditBounds {
-  /** Beyond these, the oldest entries are removed. */
+  /** The most entries, and bytes, that are kept. Beyond these, the oldest entries are removed. */
   readonly entriesKept: number;
   readonly bytesKept: number;
   /** Entries that wait for the store. Beyond that, the oldest is lost, and the log says how many were. */
@@ -106,7 +106,7 @@ export class AuditRecords {
     this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined));
   }
 
-  /** Throws a `RecordStoreFault`. */
+  /** A page of the entries. Throws a `RecordStoreFault`. */
   async list({ record, limit, cursor }: AuditQuery, maySee: (entry: AuditEntry) => boolean): Promise<AuditPage> {
     const { first, next } = headIn(await this.#records.read(HEAD));
     let at = Math.min(cursor === undefined ? Infinity : Number(cursor), next - 1);
@@ -139,7 +139,7 @@ export class AuditRecords {
         await this.#write(batch);
         batch = this.#nextBatch();
       } catch {
-        // An operator learns of a lost store from the code that depends on it.
+        // The loss is not logged here: an operator learns of a lost store from the code that depends on it.
         if (this.#isStopping) return this.#logLost(batch.values.length);
         await new Promise((resolve) => setTimeout(resolve, this.#bounds.retryMs));
       }
@@ -219,7 +219,7 @@ function changeOf(position: number, expected: Buffer | undefined, value: Buffer 
   return { space: 'records', key: keyOf(position), expected, value };
 }
 
-/** If the JSON is too long, `before` and `after` have only the names of their members. */
+/** The entry as JSON. If it is too long, `before` and `after` have only the names of their members. */
 function bytesOf(entry: AuditEntry): Buffer {
   const whole = Buffer.from(JSON.stringify(entry));
   if (whole.length <= AUDIT_ENTRY_BYTES_MAX) return whole;

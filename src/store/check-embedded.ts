@@ -20,7 +20,7 @@ import { makeDirectory } from '../shared/index.js';
 
 /** Time to read a whole store at start-up. After that, it is opened without the rest being checked. */
 const STORE_PROBE_MS_MAX = 20_000;
-/** Looks at an empty file, which another process may just be filling. After the last, the store counts as damaged. */
+/** How often an empty file is looked at, which another process may just be filling. After the last look, the store counts as damaged. */
 const EMPTY_STORE_LOOKS_MAX = 20;
 const EMPTY_STORE_LOOK_MS = 50;
 
@@ -101,7 +101,7 @@ function findDamageInMeta(file: string): string | undefined {
   }
 }
 
-/** @returns a text that says what is wrong with the page. */
+/** Reads a meta page. @returns a text that says what is wrong with it. */
 function readMeta(descriptor: number, offset: number): Meta | string {
   const page = Buffer.alloc(META.bytes);
   if (readSync(descriptor, page, 0, META.bytes, offset) < META.bytes) return 'data.mdb ends within its first pages';
@@ -130,7 +130,7 @@ async function findDamageInEntries(path: string, withinMs: number): Promise<stri
       readonly killed?: boolean;
       readonly stdout?: string;
     };
-    // It ran out of time or could not be started, which says nothing about the store.
+    // The other process ran out of time or could not be started, which says nothing about the store.
     if (killed === true || typeof code === 'string') return undefined;
     return stdout?.trim() || `reading it ends with ${signal ?? `status ${code}`}`;
   }
@@ -149,7 +149,7 @@ const KERNEL_FILE_SYSTEMS: ReadonlySet<number> = new Set([
   0x7363_6673, // securityfs
 ]);
 
-/** For `--check`: why a start would fail at this store, and what to do. Creates nothing. */
+/** Why a start would fail at this store, and what to do, for `--check`. Creates nothing. */
 export function embeddedObstacle(path: string): string | undefined {
   try {
     if (hasEmbeddedStore(path)) {

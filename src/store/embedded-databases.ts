@@ -33,7 +33,7 @@ export async function closeRoot(root: RootDatabase): Promise<void> {
   clearTimeout(timer);
 }
 
-/** Time to wait for lmdb's reason, which arrives within a turn or two of the event loop. */
+/** How long to wait for lmdb's reason, which arrives within a turn or two of the event loop. */
 const REASON_MS_MAX = 100;
 
 type DatabaseName = 'user-configs' | 'records' | 'publications' | 'changes';

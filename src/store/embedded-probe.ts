@@ -6,7 +6,7 @@ import { limits } from '../shared/index.js';
 const path = process.argv[2];
 if (path === undefined) throw new Error('the path of a store is missing');
 
-/** Tries for each database: another process may write between the reads of the count and of the entries. */
+/** Tries for each database. More than one, because another process may write between the reads of the count and of the entries. */
 const TRIES_MAX = 5;
 
 function findDamage(database: Database<Buffer, Buffer>): string | undefined {

@@ -15,7 +15,7 @@ const SESSION_WRITE_PAUSE_MS = 1_000;
 export const SESSION_COMMIT_MS = 10;
 /** Records that a sweep checks in one step, in about a millisecond. */
 const SESSION_RECORDS_PER_STEP = 256;
-/** Makes 5,000 records a second: a client that keeps opening sessions cannot fill the folder. */
+/** Pause between steps. It lets a sweep check 5,000 records a second: a client that keeps opening sessions cannot fill the folder. */
 const SWEEP_STEP_MS = 50;
 
 const EXPIRY_BYTES = 8;
@@ -25,7 +25,7 @@ const KEY_BYTES = 32;
 const NO_BYTES = Buffer.alloc(0);
 
 interface Change {
-  /** Runs within a transaction. @returns whether the change was made. */
+  /** Makes the change, within a transaction. @returns whether it was made. */
   readonly apply: () => boolean;
   readonly settle: (isMade: boolean) => void;
   readonly fail: (error: Error) => void;
@@ -33,7 +33,7 @@ interface Change {
 
 export class EmbeddedSessions implements SealedSessions {
   readonly isShared = false;
-  /** Never called: each read sees what all processes have written. */
+  /** Never called here: each read sees what all processes have written. */
   onChanged: SealedSessions['onChanged'];
   readonly #path: string;
   readonly #isFlushed: boolean;
@@ -116,7 +116,7 @@ export class EmbeddedSessions implements SealedSessions {
     });
   }
 
-  /** Pauses after a failure, because lmdb prints to standard error for each commit that a full disk rejects. */
+  /** Commits the changes. Pauses after a failure, because lmdb prints to standard error for each commit that a full disk rejects. */
   async #commit(): Promise<void> {
     const due = this.#due;
     if (due.length === 0) return;
@@ -149,7 +149,7 @@ export class EmbeddedSessions implements SealedSessions {
     }, delayMs).unref();
   }
 
-  /** @returns whether the sweep has ended. */
+  /** Makes one step of a sweep. @returns whether the sweep has ended. */
   #sweepStep(): boolean {
     try {
       // A cleanup of temporary files may have removed the folder.
@@ -164,12 +164,12 @@ export class EmbeddedSessions implements SealedSessions {
       if (expired.length > 0) this.#change(() => this.#removeExpired(expired)).catch(() => {});
       return isAtEnd;
     } catch {
-      // The next read or write reports the failure.
+      // The failure is reported by the next read or write.
       return true;
     }
   }
 
-  /** Checks each expiry again: the record may have been renewed since. */
+  /** Removes the records, if they are still expired: they may have been renewed since they were read. */
   #removeExpired(entries: readonly { readonly key: Buffer }[]): boolean {
     for (const { key } of entries) {
       const value = this.#sessions.get(key);
@@ -179,7 +179,7 @@ export class EmbeddedSessions implements SealedSessions {
   }
 }
 
-/** @returns the error if the change throws: the other changes of the transaction are still made. */
+/** Makes a change. @returns its error if it throws: the other changes of the transaction are still made. */
 function outcomeOf({ apply }: Change): boolean | Error {
   try {
     return apply();
@@ -193,7 +193,7 @@ function isExpired(value: Buffer): boolean {
   return value.length < EXPIRY_BYTES || value.readDoubleBE() <= Date.now();
 }
 
-/** The expiry is in wall-clock time, because a record may outlive processes. */
+/** The bytes with their expiry before them, in wall-clock time, because a record may outlive processes. */
 function valueOf(bytes: Buffer, lifeMs: number): Buffer {
   const value = Buffer.allocUnsafe(EXPIRY_BYTES + bytes.length);
   value.writeDoubleBE(Date.now() + lifeMs);

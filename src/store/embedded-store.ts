@@ -67,11 +67,11 @@ export class EmbeddedRecords implements RecordStore {
     }
   }
 
-  /** Keys in byte order. @param after empty to start at the first. */
+  /** Keys after the given one, in byte order. @param after empty to start at the first. */
   async #keysAfter(space: Space, after: Buffer, countMax: number, range: { start?: Buffer; end?: Buffer }) {
     return this.#attempt(() => {
       const start = after.length === 0 ? range.start : after;
-      // One more, because the range includes its start key.
+      // The limit is one more, because the range includes its start key.
       const bounds = { ...range, ...(start !== undefined && { start }), limit: countMax + 1 };
       const keys = Array.from(this.committed(space).getKeys(bounds), (key) => Buffer.from(key));
       return keys.filter((key) => !key.equals(after)).slice(0, countMax);
@@ -95,7 +95,7 @@ export class EmbeddedRecords implements RecordStore {
     });
   }
 
-  /** Durable when it resolves. */
+  /** Stores a value, which is durable when this resolves. */
   async put(key: RecordKey, value: Buffer): Promise<void> {
     const bytes = encodeRecordKey(key);
     await this.#commit(() => this.#databases[key.space].putSync(bytes, value));
@@ -106,7 +106,8 @@ export class EmbeddedRecords implements RecordStore {
       this.#changes.resetReadTxn();
       const last = this.#lastPosition();
       const known = position === '' ? -1 : Number(position);
-      // The log has one entry for each of the last `RECORD_CHANGES_KEPT` positions.
+      // Whether the changes since the known position are unknown: the log has one entry for each of the last `RECORD_CHANGES_KEPT`
+      // positions.
       const isUnknown = !(known >= 0 && known <= last) || last - known > RECORD_CHANGES_KEPT;
       if (isUnknown) return { position: String(last), keys: 'unknown' };
       const range = this.#changes.getRange({ start: positionKey(known + 1), end: positionKey(last + 1) });
@@ -135,7 +136,7 @@ export class EmbeddedRecords implements RecordStore {
     return database;
   }
 
-  /** Must run within a transaction. */
+  /** Adds the key to the log of changes. Must run within a transaction. */
   #log(key: Buffer): void {
     const position = this.#lastPosition() + 1;
     this.#changes.putSync(positionKey(position), key);
@@ -147,9 +148,9 @@ export class EmbeddedRecords implements RecordStore {
     return 0;
   }
 
-  /** Durable when it resolves: LMDB flushes before it commits (`OPEN_OPTIONS`). */
+  /** Commits a change, which is durable when this resolves: LMDB flushes before it commits (`OPEN_OPTIONS`). */
   async #commit<Answer>(change: () => Answer): Promise<Answer> {
-    // Only a child transaction is rolled back when its change throws.
+    // A child transaction, because no other is rolled back when its change throws.
     return this.#attempt(() => this.#root.childTransaction(change));
   }
 

@@ -35,7 +35,7 @@ async function tryOpenEmbedded(path: string, isFlushed: boolean, logger: Logger)
   try {
     const damage = findObviousDamage(path);
     if (damage !== undefined) {
-      // It would kill this worker, and every worker that replaces it.
+      // A damaged folder is removed, because it would kill this worker, and every worker that replaces it.
       logger.error({ path, damage }, 'the stored sessions are damaged: they are removed, and lost');
       rmSync(path, { recursive: true, force: true });
     }
@@ -48,8 +48,8 @@ async function tryOpenEmbedded(path: string, isFlushed: boolean, logger: Logger)
 }
 
 /**
- * Rejects when an embedded store cannot be used. Waits for the first attempt to connect to Redis; when that fails, the store opens, its
- * methods reject, and it keeps trying.
+ * Opens the record store. Rejects when an embedded store cannot be used. Waits for the first attempt to connect to Redis; when that fails,
+ * the store opens, its methods reject, and it keeps trying.
  */
 export async function openRecordStore(options: StoreOptions, logger: Logger): Promise<RecordStore> {
   if (options.kind === 'redis') return (await import('./redis-records.js')).RedisRecords.open(options, logger);
@@ -86,8 +86,8 @@ export function noStoreInWords(options: StoreOptions): string {
 }
 
 /**
- * Rejects when an embedded store cannot be used. Waits for the first attempt to connect to Redis; when that fails, the store opens, its
- * reads fail, and it keeps trying.
+ * Opens the store. Rejects when an embedded store cannot be used. Waits for the first attempt to connect to Redis; when that fails, the
+ * store opens, its reads fail, and it keeps trying.
  */
 export async function openStore(
   options: StoreOptions,
@@ -105,7 +105,7 @@ export async function openStore(
   }
 }
 
-/** LMDB's message names no path. */
+/** The fault of a store that cannot be opened. LMDB's own message names no path. */
 function openingFault(path: string, error: unknown): string {
   const reason = error instanceof Error ? error.message : String(error);
   return `the embedded store in ${path} cannot be opened: ${reason}; give --store-path a directory that this user may write`;

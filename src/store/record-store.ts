@@ -7,13 +7,13 @@ import { encodeStoreKey } from './store.js';
 /** Entries of the log of changes. A control plane that has missed more reads all records again. */
 export const RECORD_CHANGES_KEPT = 4_096;
 
-/** Records read at once; each may be large. */
+/** Records that are read at once; each may be large. */
 export const RECORDS_PER_READ_MAX = 32;
 
-/** Keys listed at once; other work gets its turn in between. */
+/** Keys that are listed at once; other work gets its turn in between. */
 export const RECORDS_AT_ONCE_MAX = 256;
 
-/** Yields all records with a prefix, in batches; those that are made or removed meanwhile, perhaps. */
+/** Yields all records with a prefix, in batches. Those that are made or removed meanwhile may be among them or not. */
 export async function* walkRecords(
   records: Pick<RecordStore, 'listKeys' | 'readMany'>,
   prefix: string,
@@ -29,8 +29,8 @@ export async function* walkRecords(
 }
 
 /**
- * A key in a name space: `records`, the gateway's own, which no subject can reach; `user-configs`, by subject; `publications`, by
- * subject: what the gateway knows about each user config.
+ * A key, and the name space that it is in: `records` has the gateway's own, which no subject can reach; `user-configs`, by subject, the
+ * user configs; `publications`, by subject, what the gateway knows about each user config.
  */
 export interface RecordKey {
   readonly space: 'records' | 'user-configs' | 'publications';
@@ -38,11 +38,11 @@ export interface RecordKey {
 }
 
 export interface RecordChange extends RecordKey {
-  /** The value that must be stored before, byte for byte; `undefined` for none. */
+  /** The value that must be stored before the change, byte for byte; `undefined` for none. */
   readonly expected: Buffer | undefined;
   /** The value to store; `undefined` removes the key. */
   readonly value: Buffer | undefined;
-  /** Only for records: whether `readChanges` reports the change. */
+  /** Whether `readChanges` reports the change; only for records. */
   readonly isLogged?: boolean;
 }
 
@@ -52,21 +52,21 @@ export interface StoredRecord {
 }
 
 export interface RecordChanges {
-  /** To be given to the next `readChanges`. */
+  /** The position to give to the next `readChanges`. */
   readonly position: string;
-  /** Possibly repeated; `unknown` where any record may have been changed. */
+  /** The keys that were changed, perhaps repeated; `unknown` where any record may have been changed. */
   readonly keys: readonly string[] | 'unknown';
 }
 
-/** Its methods reject with a `RecordStoreFault`. */
+/** The store as the gateway writes it. Its methods reject with a `RecordStoreFault`. */
 export interface RecordStore {
   readonly kind: 'embedded' | 'redis';
-  /** For messages: `the embedded store in /data`. */
+  /** Where the store is, for messages: `the embedded store in /data`. */
   readonly location: string;
   read(key: RecordKey): Promise<Buffer | undefined>;
   readMany(keys: readonly string[]): Promise<(Buffer | undefined)[]>;
   /**
-   * Keys of records that begin with the prefix, such as `servers/`, and come after the given key, in byte order.
+   * Lists keys of records that begin with the prefix, such as `servers/`, and come after the given key, in byte order.
    * @param after `''` to start at the first.
    */
   listKeys(prefix: string, after: string, countMax: number): Promise<string[]>;
@@ -78,14 +78,14 @@ export interface RecordStore {
    * since a Redis Cluster keeps only those together.
    */
   swap(changes: readonly RecordChange[]): Promise<boolean>;
-  /** @param position `''` when none is known. */
+  /** What was changed since a position. @param position `''` when none is known. */
   readChanges(position: string): Promise<RecordChanges>;
-  /** Never rejects. */
+  /** Whether the store responds. Never rejects. */
   ping(): Promise<boolean>;
   close(): Promise<void>;
 }
 
-/** The message is for an operator and contains no secret. */
+/** A failure of the store. The message is for an operator and contains no secret. */
 export class RecordStoreFault extends OutsideFault {
   override readonly name = 'RecordStoreFault';
   /** Whether the store has answered that its user lacks a right. */
@@ -97,7 +97,7 @@ export class RecordStoreFault extends OutsideFault {
   }
 }
 
-/** Sorts after every key that continues a prefix: the byte never occurs in UTF-8. */
+/** A key that sorts after every continuation of a prefix: its byte never occurs in UTF-8. */
 export const AFTER_UTF8 = Buffer.from([0xff]);
 
 /** Throws when the caller breaks the contract of `swap`. */
@@ -106,7 +106,7 @@ export function assertOneRedisSlot(changes: readonly RecordChange[]): void {
   if (slots.size > 1) throw new Error('changes of one swap must be all of records, or all of one subject');
 }
 
-/** Throws a `RecordStoreFault` for a text that cannot be a store key. */
+/** The key in bytes. Throws a `RecordStoreFault` for a text that cannot be a store key. */
 export function encodeRecordKey({ key }: RecordKey): Buffer {
   const bytes = encodeStoreKey(key);
   if (bytes === undefined)
@@ -116,7 +116,7 @@ export function encodeRecordKey({ key }: RecordKey): Buffer {
   return bytes;
 }
 
-/** Each failed attempt is another writer's success. */
+/** How often a swap is tried: each failed attempt is another writer's success. */
 export const RECORD_SWAP_TRIES_MAX = 64;
 
 /** Repeats an attempt (read, decide, swap) while it returns `undefined`: another writer was faster. */

@@ -12,7 +12,7 @@ import { findShards, redisSlotOf, SLOTS } from './redis-location.js';
 type State = 'opening' | 'live' | 'lost';
 
 const REDIRECTION = /^(MOVED|ASK) (\d+) (.*):(\d+)$/;
-/** A slot that is being moved may have left the node that a redirection names. */
+/** How often a key is looked for: a slot that is being moved may have left the node that a redirection names. */
 const TRIES_MAX = 3;
 
 interface Node {
@@ -119,7 +119,7 @@ export class RedisClusterLink implements StoreLink {
   }
 }
 
-/** Sends both back to back, with no other command in between. */
+/** Sends ASKING and the command back to back, with no other command in between. */
 async function afterAsking<Answer>(data: Redis, command: (data: Redis) => Promise<Answer>): Promise<Answer> {
   const [, answer] = await Promise.all([data.asking(), command(data)]);
   return answer;

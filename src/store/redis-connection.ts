@@ -6,7 +6,7 @@ import { connect } from 'node:net';
 import standalone from 'ioredis/built/connectors/StandaloneConnector.js';
 import dataHandler from 'ioredis/built/DataHandler.js';
 
-/** After that, a connection that is being closed is cut. */
+/** Time for a connection to close. After that, it is cut. */
 export const REDIS_DISCONNECT_MS_MAX = 200;
 
 export type RedisStoreOptions = Extract<StoreOptions, { kind: 'redis' }>;
@@ -26,16 +26,16 @@ function optionsOf({ username, password, tls }: RedisAccess) {
       tls.mode === 'plain-text'
         ? undefined
         : { ca: tls.trustBundle, cert: tls.clientCertificate, key: tls.clientPrivateKey },
-    // ioredis wants one that takes any options.
+    // The type is wrong: ioredis wants a connector that takes any options.
     Connector: RedisConnector as never,
-    // With RESP3, invalidations are push messages, which ioredis does not expose.
+    // RESP2, because RESP3 sends invalidations as push messages, which ioredis does not expose.
     protocol: 2 as const,
     lazyConnect: true,
     retryStrategy: null,
     enableOfflineQueue: false,
     autoResubscribe: false,
     autoResendUnfulfilledCommands: false,
-    // Both need ACL permissions that the gateway needs for nothing else.
+    // These two features need ACL permissions that the gateway needs for nothing else.
     enableReadyCheck: false,
     disableClientInfo: true,
     connectTimeout: limits.remoteAnswerMsMax,
@@ -46,22 +46,22 @@ function optionsOf({ username, password, tls }: RedisAccess) {
 
 /** Disconnects without an unhandled 'error' event. */
 export function disconnectQuietly(connection: Redis): void {
-  // ioredis handles only the first error of a socket; the second one of a TLS socket would end the process. There is no socket before the
-  // first attempt to connect, against the types.
+  // A listener is needed: ioredis handles only the first error of a socket, and the second one of a TLS socket would end the process. There
+  // is no socket before the first attempt to connect, although the types say so.
   const socket = connection.stream as Redis['stream'] | undefined;
   socket?.on('error', () => {});
   connection.disconnect();
 }
 
-/** The reason when a reply fits no command. Earlier replies may have belonged to other commands, too. */
+/** Why a link is given up when a reply fits no command. Earlier replies may have belonged to other commands, too. */
 export const UNEXPECTED_REPLY = 'Redis answered what it was not asked';
-/** How ioredis's messages about this begin. */
+/** How ioredis's messages about such replies begin. */
 const GARBLED_BEGINNINGS = /^(?:Command queue state error|Unknown RESP type)/;
 
-/** The message only: ioredis adds the arguments of a refused command to its errors, such as the password of AUTH. */
+/** Only the error's message: ioredis adds the arguments of a refused command to its errors, such as the password of AUTH. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  // Both quote data: ioredis the unexpected reply, Redis the arguments of an unknown command.
+  // These messages are replaced, because they quote data: ioredis the unexpected reply, Redis the arguments of an unknown command.
   if (GARBLED_BEGINNINGS.test(error.message)) return UNEXPECTED_REPLY;
   if ('code' in error && error.code === 'ERR_SSL_WRONG_VERSION_NUMBER') return TLS_MISSING_ADVICE;
   // When several addresses refuse the connection, the error has a code but no message.
@@ -69,22 +69,22 @@ export function messageOf(error: unknown): string {
   return message.replace(/,? with args beginning with:.*$/s, '');
 }
 
-/** After that, a second connection asks whether Redis speaks plain text; the TLS handshake continues. */
+/** Time for a TLS handshake. After that, a second connection asks whether Redis speaks plain text, while the handshake continues. */
 export const REDIS_HANDSHAKE_MS_MAX = 250;
 
 const TLS_MISSING_ADVICE = 'it answers, but not with TLS: give --redis-mode plain-text, or turn on TLS there';
 
-/** When Redis closes a connection at the first bytes. */
+/** The message when Redis closes a connection at the first bytes. */
 const NO_ANSWER = 'it closed the connection without an answer: if it expects TLS, give --redis-mode tls or mtls';
 
-/** First bytes of replies to PING: `+PONG`, `-NOAUTH …`. */
+/** The first bytes of replies to PING: `+PONG`, `-NOAUTH …`. */
 const ANSWER_BEGINNINGS = Buffer.from('+-');
 
 type Socket = Redis['stream'];
 
 const { default: StandaloneConnector } = standalone;
 
-/** Explains early when only one end speaks TLS: a Redis without TLS would wait silently for the end of a line. */
+/** Connects, and explains early when only one end speaks TLS: a Redis without TLS would wait silently for the end of a line. */
 class RedisConnector extends StandaloneConnector {
   override async connect(onError: Parameters<InstanceType<typeof StandaloneConnector>['connect']>[0]): Promise<Socket> {
     const socket = await super.connect(onError);
@@ -126,8 +126,8 @@ interface Handler {
 }
 
 /**
- * Patched: when a reply cannot be handled, ioredis throws on the next tick, which would end the process. With this, only the connection
- * fails.
+ * A patch: when a reply cannot be handled, ioredis throws on the next tick, which would end the process. With the patch, only the
+ * connection fails.
  */
 const { prototype } = dataHandler.default as unknown as { readonly prototype: Handler };
 prototype.dispatch = function (this: Handler, take) {

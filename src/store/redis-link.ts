@@ -15,20 +15,20 @@ import {
 } from './redis-connection.js';
 import { checkRole, findRedis } from './redis-location.js';
 
-/** A silent loss is noticed after this and one command timeout. */
+/** Interval between health checks. A silent loss is noticed after it and one command timeout. */
 export const REDIS_HEALTH_CHECK_MS = 3_000;
 
 export interface RedisLinkEvents {
-  /** From now on, every change of a key read over this link is reported. */
+  /** Called when the link is live: from now on, every change of a key read over it is reported. */
   onLive(): void;
-  /** These keys were written, deleted or evicted after they were read. */
+  /** Called when these keys were written, deleted or evicted after they were read. */
   onChanged(keys: readonly Buffer[]): void;
   onFlushed(): void;
-  /** A message published to the link's own channel. */
+  /** Called with a message that was published to the link's own channel. */
   onPublished?(message: string): void;
-  /** Called before `onLive`. */
+  /** Called before `onLive`, when Redis refuses the subscription to that channel. */
   onSubscriptionRefused?(reason: string): void;
-  /** The last event, unless the owner ended the link. */
+  /** Called when the link is lost, unless the owner ended it; the last event. */
   onLost(reason: string): void;
 }
 
@@ -41,14 +41,13 @@ export interface RedisLinkReports {
 
 /** A link to one Redis, or to all nodes of a cluster. */
 export interface StoreLink {
-  /** Resolves when the link is live, or lost. */
+  /** Opens the link. Resolves when it is live, or lost. */
   open(): Promise<void>;
   /**
    * Runs a command on one key. Rejects with a `ReplyError` when Redis refuses; after any other rejection the link is lost, and the command
    * may have been carried out.
    */
   run<Answer>(key: Buffer, command: (data: Redis) => Promise<Answer>): Promise<Answer>;
-  /** The connections to all nodes that have keys. */
   readonly masters: readonly Redis[];
   end(): void;
 }
@@ -62,11 +61,11 @@ export class RedisLink implements StoreLink {
   readonly #options: RedisStoreOptions;
   readonly #events: RedisLinkEvents;
   readonly #reports: RedisLinkReports | undefined;
-  /** `undefined` until the address is known. */
+  /** The connection for data; `undefined` until the address is known. */
   #data: Redis | undefined;
   #subscriber: Redis | undefined;
   #state: State = 'opening';
-  /** While opening, the deadline; while live, the next health check. */
+  /** The timer: of the deadline while opening, of the next health check while live. */
   #timer: NodeJS.Timeout | undefined;
 
   /** @param reports `undefined` when no change is to be reported. */
@@ -99,7 +98,7 @@ export class RedisLink implements StoreLink {
     await checkRole(data, this.#options);
     if (this.#subscriber !== undefined && this.#reports !== undefined)
       await this.#listen(data, this.#subscriber, this.#reports);
-    // A Redis that is still loading its data answers the commands above, but refuses this one.
+    // A ping is needed: a Redis that is still loading its data answers the commands above, but refuses this one.
     await data.ping();
   }
 
@@ -122,7 +121,7 @@ export class RedisLink implements StoreLink {
     else await data.client('TRACKING', 'ON', 'REDIRECT', id, 'NOLOOP');
   }
 
-  /** The link goes on without permission for its own channel. */
+  /** Subscribes to the link's own channel. Without permission for that, the link goes on. */
   async #subscribeOwn(subscriber: Redis, channel: string): Promise<void> {
     try {
       await subscriber.subscribe(channel);
@@ -199,7 +198,7 @@ function gatherWrites(stream: Redis['stream']): void {
   setImmediate(() => stream.uncork());
 }
 
-/** A reply of another type may belong to another command, so the connection fails before the replies behind it are used. */
+/** Reads a value. A reply of another type may belong to another command, so the connection fails before the replies behind it are used. */
 export async function readValue(link: StoreLink, key: Buffer): Promise<Buffer | null> {
   return link.run(key, async (data) => {
     const value: unknown = await data.getBuffer(key);

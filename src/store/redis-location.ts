@@ -16,7 +16,7 @@ export const SLOTS = 16_384;
 const OPENING_BRACE = 0x7b;
 const CLOSING_BRACE = 0x7d;
 
-/** By the CRC16 of the key, or of the text in its first pair of braces. */
+/** The slot of a key, by the CRC16 of the key, or of the text in its first pair of braces. */
 export function redisSlotOf(key: Buffer): number {
   return crc16(hashedPart(key)) % SLOTS;
 }
@@ -25,7 +25,7 @@ export function redisSlotOf(key: Buffer): number {
 export function slotTag(key: Buffer): Buffer {
   const part = hashedPart(key);
   if (part.length > 0 && !part.includes(CLOSING_BRACE)) return part;
-  // Braces cannot contain these bytes: one in 16,384 numbers has the same slot.
+  // These bytes cannot be in braces, but a number in the same slot can: one in 16,384 is.
   const slot = crc16(part) % SLOTS;
   for (let number = 0; ; number++) {
     const tag = Buffer.from(String(number));
@@ -49,12 +49,12 @@ function crc16(bytes: Buffer): number {
   return crc;
 }
 
-/** Rejects when no sentinel knows the address. */
+/** The address of the Redis. Rejects when no sentinel knows it. */
 export async function findRedis(options: RedisStoreOptions): Promise<ListenAddress> {
   const { place: location } = options;
   if ('nodes' in location) throw new Error('a cluster is no one Redis');
   if (!('sentinels' in location)) return location;
-  // All at once, because a failover often loses a machine with a sentinel.
+  // All sentinels are asked at once, because a failover often loses a machine with one.
   const { username, password, name } = location;
   const access = { username, password, tls: options.tls };
   const answers = location.sentinels.map((address) => askSentinel(access, address, name));
@@ -83,14 +83,14 @@ export function redisInWords(location: RedisLocation): string {
   return `the Redis ${location.name} of the Sentinels at ${location.sentinels.map(formatAddress).join(', ')}`;
 }
 
-/** Slots of one node, including `last`. */
+/** The slots of one node, including `last`. */
 interface Shard {
   readonly first: number;
   readonly last: number;
   readonly address: ListenAddress;
 }
 
-/** Rejects when no node can report the slots. */
+/** The nodes and their slots. Rejects when no node can report them. */
 export async function findShards(options: RedisStoreOptions): Promise<readonly Shard[]> {
   const { place: location } = options;
   if (!('nodes' in location)) throw new Error('the Redis is not a cluster');
@@ -101,9 +101,9 @@ export async function findShards(options: RedisStoreOptions): Promise<readonly S
 async function askNode(access: RedisAccess, address: ListenAddress): Promise<readonly Shard[]> {
   const answer = await askOnce(access, address, (node) => node.cluster('SLOTS'));
   return (answer as readonly SlotRange[]).map(([first, last, [host, port]]) => {
-    // The caller loops over the range.
+    // Checked, because the caller loops over the range.
     if (!isSlot(first) || !isSlot(last)) throw new Error(`${formatAddress(address)}: it names slots that do not exist`);
-    // Without a host, it is the node that was asked.
+    // If the host is absent, it is the node that was asked.
     return { first, last, address: { host: host === null || host === '' ? address.host : host, port } };
   });
 }

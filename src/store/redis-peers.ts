@@ -8,17 +8,17 @@ import { randomBytes } from 'node:crypto';
 import { limits, RecentMap } from '../shared/index.js';
 import type { SessionPeers } from './sealed-sessions.js';
 
-/** Every node of a cluster delivers a message: repetitions of this many recent messages are ignored. */
+/** Recent messages whose repetitions are ignored: every node of a cluster delivers a message. */
 const SESSION_NOTICES_KEPT = 1_024;
 
 const CHANNEL_PREFIX = 'switchyard/sessions/';
-/** Short, because each record contains several names. */
+/** Bytes of a process's name. It is short, because each record contains several. */
 const NAME_BYTES = 6;
 
 export class RedisPeers implements SessionPeers {
   onEnded: SessionPeers['onEnded'];
   onPassed: SessionPeers['onPassed'];
-  /** Redis refuses the subscription to this process's channel. */
+  /** Whether Redis refuses the subscription to this process's channel. */
   cannotReceive = false;
   readonly #name = randomBytes(NAME_BYTES).toString('base64url');
   readonly #publish: (channel: string, message: string) => Promise<number>;
@@ -28,7 +28,7 @@ export class RedisPeers implements SessionPeers {
   readonly #recent = new RecentMap<true>(SESSION_NOTICES_KEPT, Infinity, () => 0);
   #lastNumber = 0;
 
-  /** @param publish resolves to the number of the channel's subscribers. */
+  /** @param publish sends a message, and resolves to the number of the channel's subscribers. */
   constructor(publish: (channel: string, message: string) => Promise<number>) {
     this.#publish = publish;
   }
@@ -83,7 +83,7 @@ export class RedisPeers implements SessionPeers {
     const key = Buffer.from(first, 'base64url');
     if (kind === 'passed') return this.onPassed?.(key, Buffer.from(sealed, 'base64url'));
     this.onEnded?.(key);
-    // Without an acknowledgement, the sender waits for its timeout.
+    // If the acknowledgement is not sent, the peer waits for its timeout.
     this.#publish(CHANNEL_PREFIX + sender, `heard ${this.#name} ${number}`).catch(() => undefined);
   }
 }

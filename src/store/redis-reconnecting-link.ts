@@ -9,7 +9,7 @@ import { messageOf, type RedisStoreOptions } from './redis-connection.js';
 import { RedisLink, type RedisLinkEvents, type RedisLinkReports, type StoreLink } from './redis-link.js';
 import { redisInWords } from './redis-location.js';
 
-/** Short, so that a Redis that is back is found soon. */
+/** The longest delay of a retry. It is short, so that a Redis that is back is found soon. */
 export const RETRY_DELAY_MS_MAX = 2_000;
 
 export const RETRY_DELAY_MS_MIN = 50;
@@ -19,7 +19,7 @@ const REDIS_REASONS_LOGGED_MAX = 16;
 
 export interface ReconnectingLinkEvents extends Partial<Omit<RedisLinkEvents, 'onLive' | 'onLost'>> {
   onLive(): void;
-  /** @param isNew whether the reason is new in this outage, and to be logged: retries never end, and reasons may alternate. */
+  /** @param isNew whether the reason of the loss is new in this outage, and to be logged: retries never end, and reasons may alternate. */
   onLost(reason: string, isNew: boolean): void;
 }
 
@@ -37,7 +37,7 @@ export class ReconnectingLink {
   #lostReason = 'it is being connected to';
   #retryTimer: NodeJS.Timeout | undefined;
 
-  /** @param reports `undefined` for no reports of changes, without a second connection. */
+  /** @param reports `undefined` if changes are not to be reported; then there is no second connection. */
   constructor(options: RedisStoreOptions, events: ReconnectingLinkEvents, reports?: RedisLinkReports) {
     this.location = redisInWords(options.place);
     this.#options = options;
@@ -46,7 +46,7 @@ export class ReconnectingLink {
     this.#link = this.#createLink();
   }
 
-  /** Resolves after the first attempt, successful or not. */
+  /** Opens the first link. Resolves after the first attempt, successful or not. */
   async open(): Promise<void> {
     await this.#link.open();
   }
@@ -60,7 +60,7 @@ export class ReconnectingLink {
     return this.#link;
   }
 
-  /** Rejects with a `RecordStoreFault`; the command may have been carried out. */
+  /** Sends a command. Rejects with a `RecordStoreFault`; the command may have been carried out. */
   async send<Answer>(command: (link: StoreLink) => Promise<Answer>): Promise<Answer> {
     if (!this.isLive) throw this.#fault('cannot be reached', this.#lostReason);
     try {
@@ -110,7 +110,7 @@ export class ReconnectingLink {
     }, this.#backoff.nextSpread(Math.random())).unref();
   }
 
-  /** Without `cause`, because ioredis errors contain what was sent, and this error may be logged. */
+  /** The fault for the owner. It has no `cause`, because ioredis errors contain what was sent, and this one may be logged. */
   #fault(what: string, reason: string, isRefusal = false): RecordStoreFault {
     const isForbidden = FORBIDDEN.test(reason);
     return new RecordStoreFault(`${this.location} ${what}: ${reason}; ${remedyFor(reason, isRefusal)}`, {
@@ -123,10 +123,10 @@ export class ReconnectingLink {
   }
 }
 
-/** A command, or one in a script, is refused for lack of a right. */
+/** How Redis's refusal begins when its user lacks a right, for a command or for one in a script. */
 const FORBIDDEN = /^(?:NOPERM\b|ERR The user executing the script)/;
 
-/** What an operator can do, by Redis's answer. */
+/** What an operator can do, for each beginning of Redis's answer. */
 const REMEDIES: readonly (readonly [answer: RegExp, remedy: string])[] = [
   [/^(?:NOAUTH|WRONGPASS)\b/, 'correct --redis-username and --redis-password-file'],
   [

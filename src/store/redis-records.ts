@@ -31,16 +31,15 @@ function ownKey(text: string, rest: Buffer | string = ''): Buffer {
   return Buffer.concat([OWN_PREFIX, Buffer.from(text), Buffer.from(rest)]);
 }
 
-/** The last position in the log of changes. */
 const POSITION_KEY = ownKey('{switchyard}position');
-/** A random text: positions of another epoch mean nothing. */
+/** The key of a random text, the epoch: positions of another epoch mean nothing. */
 const EPOCH_KEY = ownKey('{switchyard}epoch');
 /** The log of changes, a stream: the ids are positions, the field `k` is the key of a changed record. */
 const LOG_KEY = ownKey('{switchyard}changes');
 
 const RECORD_PREFIX = ownKey('{switchyard}record/');
 
-/** `undefined` when the Redis key is not that of a record. */
+/** The key of the record; `undefined` when the Redis key is not that of a record. */
 export function recordKeyAt(bytes: Buffer): string | undefined {
   const isRecord = bytes.subarray(0, RECORD_PREFIX.length).equals(RECORD_PREFIX);
   return isRecord ? bytes.toString('utf8', RECORD_PREFIX.length) : undefined;
@@ -140,7 +139,7 @@ export class RedisRecords implements RecordStore {
 
   async readMany(keys: readonly string[]): Promise<(Buffer | undefined)[]> {
     const values: (Buffer | undefined)[] = [];
-    // In batches: values may be large, and Redis runs one command at a time.
+    // The records are read in batches: values may be large, and Redis runs one command at a time.
     for (let start = 0; start < keys.length; start += RECORDS_PER_READ_MAX) {
       const part = keys
         .slice(start, start + RECORDS_PER_READ_MAX)
@@ -158,7 +157,7 @@ export class RedisRecords implements RecordStore {
     return this.#run((redis) => redis.zrangebylex(list, start, end, 'LIMIT', 0, countMax));
   }
 
-  /** Redis keeps no list of user configs. */
+  /** Subjects are found by a scan, because Redis keeps no list of user configs. */
   async *subjects(): AsyncGenerator<readonly string[]> {
     for (const redis of await this.#link.send(async (link) => link.masters)) {
       let cursor = '0';
@@ -211,7 +210,7 @@ export class RedisRecords implements RecordStore {
     this.#link.close();
   }
 
-  /** @param key any key serves for records, which are all in one slot of a cluster. */
+  /** Runs a command. @param key any key serves for records, which are all in one slot of a cluster. */
   async #run<Answer>(command: (redis: Redis) => Promise<Answer>, key = POSITION_KEY): Promise<Answer> {
     return this.#link.send((link) => link.run(key, command));
   }
@@ -221,7 +220,7 @@ function encodeOptional(value: Buffer | undefined): Buffer | string {
   return value === undefined ? '' : Buffer.concat([Buffer.from('='), value]);
 }
 
-/** Adds the key if it is missing. @returns its position, from 1 on. */
+/** The position of a key in a list, to which it is added if it is missing; from 1 on. */
 function positionIn(keys: Buffer[], key: Buffer): number {
   const index = keys.findIndex((other) => other.equals(key));
   return index === -1 ? keys.push(key) : index + 1;

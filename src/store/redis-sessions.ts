@@ -109,7 +109,7 @@ export class RedisSessions implements SealedSessions {
     this.#link.close();
   }
 
-  /** A process subscribes at every node of a cluster, so it gets a message once per node. */
+  /** Publishes a message to one channel. A process subscribes at every node of a cluster, so it gets the message once per node. */
   async #publish(channel: string, message: string): Promise<number> {
     const key = Buffer.from(channel);
     return this.#link.send((link) => link.run(key, (redis) => redis.publish(channel, message)));

@@ -21,9 +21,9 @@ import {
 
 /** A period in which every change was reported. */
 interface ConnectedPeriod {
-  /** By `performance.now()`; `undefined` while it lasts. */
+  /** When the period ended, by `performance.now()`; `undefined` while it lasts. */
   endedAtMs: number | undefined;
-  /** In ISO 8601. In whole seconds, because readiness groups workers that report the same. */
+  /** The end of the grace in ISO 8601, in whole seconds, because readiness groups workers that report the same. */
   usedUntil: string;
 }
 
@@ -84,7 +84,7 @@ export class RedisStore implements Store {
   #lostReason = '';
   readonly #counts: StoreCounts;
   readonly #onObstacle: StoreObstacleListener;
-  /** Ends the grace after a lost link. */
+  /** The timer at which the grace after a lost link ends. */
   #graceTimer: NodeJS.Timeout | undefined;
 
   private constructor(
@@ -120,7 +120,7 @@ export class RedisStore implements Store {
     return this.#read(this.#ownRecords, key);
   }
 
-  /** @param name a subject, or the key of a record. */
+  /** Reads a value. @param name a subject, or the key of a record. */
   #read(cache: SpaceCache, name: string): StoreRead | Promise<StoreRead> {
     const known = cache.known.get(name);
     if (!this.#link.isLive) return this.#lastKnown(known);
@@ -149,7 +149,7 @@ export class RedisStore implements Store {
     return this.#change(this.#ownRecords, key, () => this.#records.swap([{ space: 'records', key, expected, value }]));
   }
 
-  /** Forgets the cached value even if the change fails: it may have been made, and its invalidation arrives later. */
+  /** Makes a change. The cached value is forgotten even if that fails: it may have been made, and its invalidation arrives later. */
   async #change<Answer>(cache: SpaceCache, name: string, change: () => Promise<Answer>): Promise<Answer> {
     const wasLive = this.#link.isLive;
     try {
@@ -169,7 +169,7 @@ export class RedisStore implements Store {
     for (const cache of this.#caches) cache.forgetAll();
   }
 
-  /** One GET answers all reads of the name. */
+  /** Requests a value. One GET answers all reads of the name. */
   #fetch({ space, known, pending }: SpaceCache, name: string): StoreRead | Promise<StoreRead> {
     const pendingRead = pending.get(name);
     if (pendingRead !== undefined) return pendingRead;
@@ -224,7 +224,7 @@ export class RedisStore implements Store {
     return new ReconnectingLink(this.#options, events, { ownChanges: true });
   }
 
-  /** A key that is no subject's does no harm here. */
+  /** Called for a key that has changed. One that is no subject's does no harm here. */
   #onChanged(key: Buffer): void {
     const recordKey = recordKeyAt(key);
     if (recordKey === undefined) this.#userConfigs.forget(key.toString());
@@ -241,7 +241,7 @@ export class RedisStore implements Store {
 
   #onLost(reason: string, isNew: boolean): void {
     this.#lostReason = reason;
-    // One user's config may be cached as another's.
+    // After such a reply, one user's config may be cached as another's.
     if (reason.endsWith(UNEXPECTED_REPLY)) for (const cache of this.#caches) cache.known.clear();
     if (this.#period !== undefined && this.#period.endedAtMs === undefined) this.#endPeriod(this.#period, reason);
     else if (isNew) this.#logger.warn({ reason }, 'Redis cannot be connected to');
@@ -253,7 +253,7 @@ export class RedisStore implements Store {
     this.#logger.warn({ reason, staleGraceMs }, 'Redis is lost: known user configs are used for --redis-stale-grace');
     period.endedAtMs = performance.now();
     period.usedUntil = inSeconds(Date.now() + staleGraceMs);
-    // Pending reads settle, but reads of the next period must not join them.
+    // Reads in progress settle, but reads of the next period must not join them.
     for (const { pending } of this.#caches) pending.clear();
     this.#graceTimer = setTimeout(() => {
       this.#graceTimer = undefined;
@@ -277,6 +277,6 @@ function readOf(value: Buffer | null, known: StoreRead | undefined): StoreRead {
   if (value === null) return missing;
   if (value.length > limits.redisValueBytesMax) return tooLarge;
   if (known?.kind === 'found' && known.value.equals(value)) return known;
-  // Copied, because ioredis returns a slice of a socket buffer.
+  // The value is copied, because ioredis returns a slice of a socket buffer.
   return { kind: 'found', value: Buffer.from(value) };
 }

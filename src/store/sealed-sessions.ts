@@ -2,17 +2,17 @@
 // sessions whose process is gone.
 
 export interface SealedSession {
-  /** Incremented by each write. */
+  /** The version, which each write increments. */
   readonly version: number;
   readonly bytes: Buffer;
 }
 
-/** `ended` when the record was removed not long ago. */
+/** The record as found; `ended` when it was removed not long ago. */
 export type SealedRead = SealedSession | 'ended' | undefined;
 
 /** Messages to processes on other machines that have the same session. `key` is that of its record. */
 export interface SessionPeers {
-  /** This process's name for the others; `undefined` while it cannot receive messages. */
+  /** The name by which others reach this process; `undefined` while it cannot receive messages. */
   readonly listener: string | undefined;
   /**
    * Tells these processes that the session has ended.
@@ -21,7 +21,7 @@ export interface SessionPeers {
   tellEnded(key: Buffer, listeners: readonly string[]): Promise<number>;
   /** Called when another process has ended a session; its return is the acknowledgement. */
   onEnded: ((key: Buffer) => void) | undefined;
-  /** Sends sealed data, without acknowledgement. Rejects as above. */
+  /** Sends sealed data, without acknowledgement. Rejects as `tellEnded` does. */
   pass(key: Buffer, listeners: readonly string[], sealed: Buffer): Promise<void>;
   onPassed: ((key: Buffer, sealed: Buffer) => void) | undefined;
 }
@@ -35,22 +35,22 @@ export interface KnownVersion {
 export interface SealedSessions {
   /** Whether other machines write to this store. */
   readonly isShared: boolean;
-  /** Present if `isShared`. */
+  /** The messages to other processes; present if `isShared`. */
   readonly peers?: SessionPeers;
-  /** Throws or rejects when the record cannot be read. */
+  /** Reads a record. Throws or rejects when it cannot be read. */
   read(key: Buffer): SealedRead | Promise<SealedRead>;
   /**
    * Writes version 1 where there is neither a record nor a mark, or a later version only over its predecessor.
    * @returns false when the predecessor was not found. Rejects when it could not be written.
    */
   write(key: Buffer, session: SealedSession, lifeMs: number): Promise<boolean>;
-  /** @returns false when there is no record. Rejects as above. */
+  /** Renews a record's life. @returns false when there is no record. Rejects as `write` does. */
   renew(key: Buffer, lifeMs: number): Promise<boolean>;
   /**
    * Removes the record, and leaves a mark for `markMs`, over which nothing is written.
    * @param leftMsMax unless `Infinity`, a record with more life left stays, because another process has renewed it.
    * @param known if given, a record of another version is returned, and its mark is kept for `laterMarkMs`.
-   * @returns false when the record stays, or had been removed before. Rejects as above.
+   * @returns false when the record stays, or had been removed before. Rejects as `write` does.
    */
   remove(key: Buffer, markMs: number, leftMsMax: number, known?: KnownVersion): Promise<boolean | SealedSession>;
   /** Called when others have changed a record that this process read or wrote; `undefined` for all records. */

@@ -3,14 +3,14 @@ import { limits } from '../shared/index.js';
 
 /** How often a store was read, and where the answers came from. Hot path. */
 export class StoreCounts {
-  /** Answered from the cache. */
+  /** Reads answered from the cache. */
   remembered = 0;
-  /** Read from the store, or answered by a read already in flight. */
+  /** Reads answered by the store, or by a read of it that was already in flight. */
   asked = 0;
-  /** Answered with the last known value, while the store is lost. */
+  /** Reads answered with the last known value, while the store is lost. */
   stale = 0;
   failed = 0;
-  /** Cached values that may have changed; a flush counts as one. */
+  /** Cached values that may have changed; a flush of all counts as one. */
   invalidations = 0;
 
   get reads(): Readonly<Record<string, number>> {
@@ -37,40 +37,43 @@ export function encodeStoreKey(subject: string): Buffer | undefined {
 }
 
 /**
- * If the store can tell cheaply that the value has not changed (Redis), it returns the same `Buffer`: callers compare by identity first.
+ * The result of a read. If the store can tell cheaply that the value has not changed (Redis), it is the same `Buffer`: callers compare by
+ * identity first.
  */
 export type StoreRead =
   | { readonly kind: 'found'; readonly value: Buffer }
   | { readonly kind: 'missing' }
-  /** `isForAll` when no key can be read. */
+  /** The read failed; `isForAll` when no key can be read. */
   | { readonly kind: 'failed'; readonly reason: string; readonly isForAll?: true };
 
-/** A value that may be out of date; both times in ISO 8601. */
+/** How current a value is that may be out of date; both times in ISO 8601. */
 export interface Kept {
   readonly readAt: string;
   readonly usedUntil: string;
 }
 
 /**
- * @param obstacle why nothing can be read; `''` when reads succeed.
+ * Told of obstacles. @param obstacle why nothing can be read; `''` when reads succeed.
  * @param staleness why what is read may be out of date, and until when it is served.
  */
 export type StoreObstacleListener = (obstacle: string, staleness?: string) => void;
 
 export interface Store {
   readonly kind: 'embedded' | 'redis';
-  /** Hot path: without a promise when possible (the embedded store always, Redis on a cache hit). Never throws or rejects. */
+  /**
+   * Reads a user config, without a promise if possible (embedded store always, Redis on a cache hit). Never throws or rejects. Hot path.
+   */
   read(subject: string): StoreRead | Promise<StoreRead>;
-  /** @returns `undefined` when what `read` returns is up to date. */
+  /** How current the user config is. @returns `undefined` when what `read` returns is up to date. */
   kept?(subject: string): Kept | undefined;
-  /** Like `read`, for one of the gateway's own records. */
+  /** Reads one of the gateway's own records, like `read`. */
   readRecord(key: string): StoreRead | Promise<StoreRead>;
   /**
    * Changes one of the gateway's own records if its value is the expected one, and resolves to whether it was. When it rejects, the
    * change may have been made.
    */
   swapRecord(key: string, expected: Buffer | undefined, value: Buffer | undefined): Promise<boolean>;
-  /** Durable when it resolves. */
+  /** Writes a user config, which is durable when this resolves. */
   write(subject: string, value: Buffer): Promise<void>;
   /** Makes the next `read` see everything written before this call, by any process. */
   forget(subject: string): void;

@@ -9,7 +9,7 @@ const secretSchema = z.union(
   'must name a secret, as {"secret": …} or {"file": …}',
 );
 const clientAuthentication = z.enum(['basic', 'post'], 'must be basic or post').optional();
-/** RFC 8707; `false`: none, for authorization servers that refuse the parameter. */
+/** The resource of RFC 8707; `false` for none, because some authorization servers refuse the parameter. */
 const resourceSchema = z.union([z.literal(false), text], 'must be a text, or false').optional();
 const oauthClient = {
   token_endpoint: text,
@@ -18,7 +18,7 @@ const oauthClient = {
   client_authentication: clientAuthentication,
   scope: text.optional(),
   resource: resourceSchema,
-  /** As in RFC 8693. */
+  /** The audience of RFC 8693. */
   audience: text.optional(),
 };
 
@@ -27,9 +27,9 @@ const headersSchema = z.strictObject({
   headers: z.record(z.string(), secretSchema, 'must be an object'),
 });
 const clientCredentialsSchema = z.strictObject({ type: z.literal('oauth2-client-credentials'), ...oauthClient });
-/** The caller's token is exchanged for one for the backend (RFC 8693). */
+/** Credentials for which the caller's token is exchanged for one for the backend (RFC 8693). */
 const tokenExchangeSchema = z.strictObject({ type: z.literal('token-exchange'), ...oauthClient });
-/** A grant of each user (authorization code with PKCE). Without `client_id`, the gateway registers itself (RFC 7591). */
+/** Credentials that each user grants (authorization code with PKCE). Without `client_id`, the gateway registers itself (RFC 7591). */
 const userSchema = z.strictObject({
   type: z.literal('oauth2-user'),
   issuer: text.optional(),
@@ -40,7 +40,7 @@ const userSchema = z.strictObject({
   resource: resourceSchema,
 });
 
-/** Reports everything wrong, and refuses unknown members, so that nothing can be misunderstood. */
+/** The schema of `auth`. It reports everything wrong, and refuses unknown members, so that nothing can be misunderstood. */
 export const authSchema = z
   .discriminatedUnion('type', [headersSchema, clientCredentialsSchema, tokenExchangeSchema, userSchema], {
     error: ({ code, input }) =>
@@ -62,16 +62,16 @@ export type OAuthAuth = Readonly<z.infer<typeof clientCredentialsSchema> | z.inf
 export type UserAuth = Readonly<z.infer<typeof userSchema>>;
 export type BackendAuth = HeadersAuth | OAuthAuth | UserAuth;
 
-/** In lower case. */
+/** The names of the headers that credentials set, in lower case. */
 export function headersSetBy(auth: BackendAuth | undefined): readonly string[] {
   if (auth === undefined) return [];
   return auth.type === 'headers' ? Object.keys(auth.headers).map((name) => name.toLowerCase()) : ['authorization'];
 }
 
-/** HTTP allows other characters first, but no server uses them. */
+/** What header names begin with: HTTP allows other characters first, but no server uses them. */
 const FIRST_LETTER = /^[A-Za-z]/;
 
-/** What is wrong, beginning with the member's name, as in `.headers must …`; `undefined` if nothing is. */
+/** What is wrong, as a text that begins with the member's name: `.headers must …`; `undefined` if nothing is. */
 export function authFault(auth: BackendAuth): string | undefined {
   if (auth.type === 'headers') return headersFault(auth);
   return auth.type === 'oauth2-user' ? userFault(auth) : clientFault(auth);

@@ -4,15 +4,15 @@ import type { ConfigIssue } from './known-members.js';
 import { oddNames } from './curation-schema.js';
 import { issuesOfBackends, readUserConfig, type BackendConfig } from './user-config-schema.js';
 
-/** Errors, and warnings, that are reported for one config. */
+/** The most errors, and the most warnings, that are reported for one config. */
 export const CONFIG_CHECK_ISSUES_MAX = 100;
 
 export interface UserConfigCheck {
   /** What the dataplane would refuse or ignore. */
   readonly errors: readonly ConfigIssue[];
-  /** Valid, but perhaps not what was meant. */
+  /** What is valid, but perhaps not what was meant. */
   readonly warnings: readonly ConfigIssue[];
-  /** Errors and warnings beyond the bounds. */
+  /** How many errors and warnings are left out, because there are too many. */
   readonly untoldCount: number;
 }
 

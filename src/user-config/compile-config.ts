@@ -36,7 +36,7 @@ function compileVirtualHost(
     const backend = compileBackend(name, namesInUris.get(name)!, config, upstreamMode);
     backends.set(name, backend);
     for (const header of backend.passthroughHeaders) passthroughHeaders.add(header);
-    // Sent only to the authorization server that exchanges the token.
+    // This header is sent only to the authorization server that exchanges the token.
     if (backend.auth?.type === 'token-exchange') passthroughHeaders.add('authorization');
   }
   const backendsByNameLength = byLength(backends.values(), 'name');
@@ -47,7 +47,7 @@ function compileVirtualHost(
   return { id, exposure, backends, ...lookUps, passthroughHeaders };
 }
 
-/** Stable: backends with equally long names or prefixes stay in the config's order. */
+/** Backends by the length of a member, the longest first. Those of equal length stay in the config's order. */
 function byLength(backends: Iterable<CompiledBackend>, member: 'name' | 'prefix'): CompiledBackend[] {
   return [...backends].sort((a, b) => Buffer.byteLength(b[member]) - Buffer.byteLength(a[member]));
 }
@@ -83,7 +83,7 @@ function curationOf({ tools, prompts }: BackendConfig): Curation {
   return { tools: curatedItems(curatedEntries(tools)), prompts: curatedItems(curatedEntries(prompts)) };
 }
 
-/** An empty list allows all, unless `exposes` lacks the kind. */
+/** What callers may use. An empty list allows all, unless `exposes` lacks the kind. */
 function allowList(
   { exposes }: BackendConfig,
   kind: keyof AllowedNames,
@@ -107,7 +107,7 @@ function toLowerCase(name: string): string {
   return name.toLowerCase();
 }
 
-/** @param auth its headers are never copied from the caller. */
+/** The headers to copy from the caller. @param auth its headers are never copied. */
 function copiedHeaders(names: readonly string[], auth: BackendAuth | undefined): ReadonlySet<string> {
   const own = new Set(headersSetBy(auth));
   const copied = names.filter(isHttpToken).map(toLowerCase);

@@ -4,7 +4,7 @@ import type { BackendAuth } from './auth.js';
 import type { Curation } from './curation.js';
 
 export interface UpstreamTarget {
-  /** Scheme, host and port, as in `http://127.0.0.1:3000`. Never shown to a caller. */
+  /** Scheme, host and port, as in `http://127.0.0.1:3000`. Callers are never shown this. */
   readonly origin: string;
   /** Path and query, as in `/mcp?tenant=7`. */
   readonly path: string;
@@ -13,10 +13,10 @@ export interface UpstreamTarget {
 /** Why a backend can never be reached as configured (specification 2.6, 2.7). */
 export type BackendObstacle = 'plain-text-refused' | 'transport-unsupported';
 
-/** What the gateway uses. An unsupported transport has an obstacle, and counts as `STREAMABLEHTTP`. */
+/** The transport that the gateway uses. An unsupported one has an obstacle, and counts as `STREAMABLEHTTP`. */
 export type BackendTransport = 'STREAMABLEHTTP' | 'SSE';
 
-/** Bare names; `undefined` allows all. Resources may also be named by URI, templates by their text. */
+/** The names that callers may use: bare names; `undefined` allows all. Resources may also be named by URI, templates by their text. */
 export interface AllowedNames {
   readonly tools: ReadonlySet<string> | undefined;
   readonly prompts: ReadonlySet<string> | undefined;
@@ -24,11 +24,11 @@ export interface AllowedNames {
 }
 
 export interface CompiledBackend {
-  /** The key in `backends`. Task ids begin with it and a `-`. */
+  /** The backend's key in `backends`. Task ids begin with it and a `-`. */
   readonly name: string;
-  /** Of its tool and prompt names, with the `-`; `''` for none. Unique in the virtual host. */
+  /** The prefix of the backend's tool and prompt names, with the `-`; `''` for none. Unique in the virtual host. */
   readonly prefix: string;
-  /** Its name in the URIs of its resources. */
+  /** The backend's name in the URIs of its resources. */
   readonly uriName: string;
   /** Whether another backend's name differs from this one only in case. */
   readonly hasCaseVariant: boolean;
@@ -50,9 +50,9 @@ export interface CompiledVirtualHost {
   readonly id: string;
   readonly exposure: Exposure;
   readonly backends: ReadonlyMap<string, CompiledBackend>;
-  /** Longest name first (otherwise in the config's order): the first that matches wins. */
+  /** The backends, longest name first (otherwise in the config's order): the first that matches wins. */
   readonly backendsByNameLength: readonly CompiledBackend[];
-  /** Longest prefix first; the same array as by name if every prefix is the backend's name. */
+  /** The backends, longest prefix first; the same array as by name if every prefix is the backend's name. */
   readonly backendsByPrefixLength: readonly CompiledBackend[];
   readonly backendsByUriName: ReadonlyMap<string, CompiledBackend>;
   /** The union of all backends' headers, and `authorization` if a backend uses token exchange. */
@@ -67,10 +67,10 @@ export type UserConfigRead =
   | {
       readonly kind: 'found';
       readonly config: CompiledUserConfig;
-      /** For the log: members that look misspelt, and names that not every client accepts. */
+      /** Members that look misspelt, and names that not every client accepts, for the log. */
       readonly oddities?: string;
     }
-  /** No value or an empty one: 400. */
+  /** There is no config, or it is empty: 400. */
   | { readonly kind: 'missing' }
   /** The config is invalid, or the store failed (`isForAll`: for all subjects): 500. The reason is for the log. */
   | { readonly kind: 'failed'; readonly reason: string; readonly isForAll?: true };

@@ -8,7 +8,7 @@ import { decodeUserConfig } from './user-config-schema.js';
 
 export interface EditableConfig {
   readonly bytes: Buffer;
-  /** Range of the value of `virtual_hosts`. */
+  /** Where the value of `virtual_hosts` starts; it ends at `end`. */
   readonly start: number;
   readonly end: number;
   readonly virtualHosts: readonly VirtualHostMember[];
@@ -16,17 +16,17 @@ export interface EditableConfig {
 
 interface VirtualHostMember {
   readonly id: string;
-  /** With key and colon. */
+  /** The bytes of the member, with key and colon. */
   readonly member: Buffer;
   readonly value: Buffer;
 }
 
-/** What a new config starts from. */
+/** The bytes that a new config starts from. */
 export const EMPTY_CONFIG = Buffer.from('{"virtual_hosts":{}}');
 
 const scanner = new JsonScanner();
 
-/** @returns why the config cannot be edited. Mostly the dataplane cannot read it either. */
+/** Reads a config to edit it. @returns why that is impossible. Mostly the dataplane cannot read it either. */
 export function readConfig(bytes: Buffer): EditableConfig | string {
   const decoding = decodeUserConfig(bytes);
   if (!decoding.ok) return decoding.issues;
@@ -45,7 +45,7 @@ export function readConfig(bytes: Buffer): EditableConfig | string {
   return { bytes, start: scanner.start(node), end: scanner.end(node), virtualHosts };
 }
 
-/** @param removed ids. @param added JSON by id; an id that exists must be among the removed. */
+/** The edited config. @param removed ids. @param added JSON by id; an id that exists must be among the removed. */
 export function editConfig(
   config: EditableConfig,
   removed: ReadonlySet<string>,
@@ -82,20 +82,20 @@ const CLOSE = Buffer.from('}');
 
 const publicationShape = z.object({
   subject: z.string(),
-  /** Ids. */
+  /** The ids of the published virtual hosts. */
   virtualHosts: z.array(z.string()),
   /** Whether the control plane created the config: then it deletes the config when nothing is left in it. */
   isConfigOurs: z.boolean(),
 });
 
-/** Changes in one swap with the user config. */
+/** What the control plane has published. The record changes in one swap with the user config. */
 export type PublicationRecord = Readonly<z.infer<typeof publicationShape>>;
 
 export function publicationKey(subject: string): RecordKey {
   return { space: 'publications', key: subject };
 }
 
-/** `undefined` if the control plane has not written this. */
+/** The record's contents; `undefined` if the control plane has not written it. */
 export function readPublication(record: Buffer): PublicationRecord | undefined {
   try {
     return publicationShape.parse(JSON.parse(record.toString()));

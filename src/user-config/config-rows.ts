@@ -12,7 +12,7 @@ import type {
 } from './compiled-config.js';
 import { addEntry, entriesOf, createItems, type CuratedEntry, type Curation, type MutableItems } from './curation.js';
 
-/** What follows a virtual host or a backend belongs to it. */
+/** A row. What follows the row of a virtual host or a backend belongs to it. */
 type ConfigRow =
   | readonly ['virtual host', id: string, exposure: Exposure]
   | readonly [
@@ -31,12 +31,12 @@ type ConfigRow =
   | readonly ['passthrough', ...string[]]
   | readonly ['allowed', keyof AllowedNames, ...string[]]
   | readonly ['curated', keyof Curation, CuratedEntry]
-  /** Indexes of the next backends by length of name, or of prefix if that order differs. */
+  /** Indexes of the next backends in the order by length of name, or of prefix if that order differs. */
   | readonly ['order' | 'prefix order', ...number[]];
 
 type BackendRow = Extract<ConfigRow, readonly ['backend', ...unknown[]]>;
 
-/** Bounds of one row. It ends with the value that reaches one of them. */
+/** Bounds of one row, which ends with the value that reaches one of them. */
 const VALUES_MAX = 256;
 const CHARS_MAX = 4_096;
 
@@ -110,7 +110,7 @@ export class ConfigReader {
     this.#rows = rows;
   }
 
-  /** @returns false if there are no more rows. */
+  /** Reads one row. @returns false if there are no more rows. */
   readRow(): boolean {
     if (this.#at >= this.#rows.length) return false;
     const next = this.#rows.indexOf(LINE_FEED, this.#at);
@@ -120,7 +120,7 @@ export class ConfigReader {
     return true;
   }
 
-  /** Complete once all rows were read. */
+  /** The config, which is complete once all rows were read. */
   get config(): CompiledUserConfig {
     return { virtualHosts: this.#virtualHosts };
   }
@@ -158,7 +158,7 @@ export class ConfigReader {
   #addToPrefixOrder(backend: CompiledBackend): void {
     const host = this.#virtualHost;
     if (host === undefined) return;
-    // Without rows of its own, this order is that by name.
+    // If the order by prefix has no rows of its own, it is that by name.
     if (host.backendsByPrefixLength === host.backendsByNameLength) host.backendsByPrefixLength = [];
     host.backendsByPrefixLength.push(backend);
   }

@@ -10,14 +10,14 @@ export interface ConfigTask {
   readonly upstreamMode: UpstreamOptions['mode'];
 }
 
-/** Rows for `ConfigReader`, with warnings (`oddities`); or why the config is invalid (`issues`). */
+/** The result of a compilation: rows for `ConfigReader`, with warnings (`oddities`); or why the config is invalid (`issues`). */
 export type ConfigOutcome = { readonly rows: Uint8Array; readonly oddities: string } | { readonly issues: string };
 
 export default function compile({ value, upstreamMode }: ConfigTask): unknown {
   const decoding = decodeUserConfig(Buffer.from(value.buffer, value.byteOffset, value.byteLength));
   if (!decoding.ok) return { issues: decoding.issues } satisfies ConfigOutcome;
   const { oddities = '' } = decoding;
-  // Copied, because a Node `Buffer` may share its memory with others.
+  // The rows are copied, because a Node `Buffer` may share its memory with others.
   const rows = Uint8Array.from(encodeConfig(compileUserConfig(decoding.config, upstreamMode)));
   return move({ [transferableSymbol]: [rows.buffer], [valueSymbol]: { rows, oddities } satisfies ConfigOutcome });
 }

@@ -30,7 +30,7 @@ function itemSchema<Value extends z.ZodType>(value: Value) {
 
 const toolsSchema = namedMembers(
   text,
-  // The JSON parser has already changed such a number.
+  // Refuses numbers that the JSON parser has already changed.
   itemSchema(
     z.unknown().refine((value) => !hasUnsafeNumber(value), 'has a number that is too large to be represented exactly'),
   ),
@@ -45,12 +45,12 @@ export const curationMembers = {
   prompts: promptsSchema.check(({ value, issues }) => void issues.push(...faultsOf(value))).optional(),
 };
 
-/** For a backend that is described elsewhere. */
+/** The schema of the curation of a backend that is described elsewhere. */
 export const curationSchema = z.strictObject(curationMembers, 'must be an object');
 
 export type CuratedBackend = z.infer<typeof curationSchema>;
 
-/** The prefix of a backend's tool and prompt names, with `-`. @param prefix in the config. */
+/** The prefix of a backend's tool and prompt names, with `-`. @param prefix the one in the config. */
 export function namePrefix(backendName: string, prefix: string | undefined): string {
   return prefix === '' ? '' : `${prefix ?? backendName}-`;
 }
@@ -68,7 +68,7 @@ export function samePrefixes(backends: ReadonlyMap<string, CuratedBackend>): z.c
     const other = owners.get(ownPrefix);
     if (other === undefined) owners.set(ownPrefix, backend);
     else {
-      // Reports the one whose prefix the config sets.
+      // The fault is reported at the backend whose prefix the config sets.
       const path = [prefix === undefined ? other : backend, 'prefix'];
       issues.push({
         code: 'custom',
@@ -81,7 +81,7 @@ export function samePrefixes(backends: ReadonlyMap<string, CuratedBackend>): z.c
   return issues;
 }
 
-/** Finds prefixes, and names within a backend, that are there twice. The path is that of the later one. */
+/** Finds prefixes, and names within a backend, that are there twice. The fault's path is that of the later one. */
 export function duplicateIssuesOf(backends: ReadonlyMap<string, CuratedBackend>): ConfigIssue[] {
   const issues = samePrefixes(backends);
   for (const [backend, curated] of backends) {
@@ -109,7 +109,7 @@ export function oddNames(backendName: string, { prefix, ...kinds }: CuratedBacke
   return issues;
 }
 
-/** The function names that most models accept. */
+/** What function names most models accept. */
 const CLIENTS_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const ODD_NAME =
   'makes a name that not every client accepts: with its prefix, a name should match [A-Za-z0-9_-]{1,64}, as OpenAI and others require';

@@ -1,26 +1,26 @@
 // How a backend's tools or prompts are shown under other names, with other descriptions and fewer arguments.
 
-/** A config's entry for one tool or prompt. JSON-ready. */
+/** A config's entry for one tool or prompt, in a form that JSON can express. */
 export interface CuratedEntry {
   /** The name that the backend uses. */
   readonly bareName: string;
-  /** What callers use, without the prefix. */
+  /** The name that callers use, without the prefix. */
   readonly name: string;
   readonly isHidden: boolean;
   readonly title?: string;
   readonly description?: string;
   readonly hiddenArguments: readonly string[];
-  /** Names, with values as JSON. */
+  /** Arguments that the config fixes: names, with values as JSON. */
   readonly fixedArguments: readonly (readonly [name: string, value: string])[];
 }
 
 export interface CuratedItem {
   readonly entry: CuratedEntry;
-  /** What callers neither see nor may give, normalized with `caseFolded`. */
+  /** Arguments that callers neither see nor may give; names normalized with `caseFolded`. */
   readonly withheldArguments: ReadonlySet<string>;
-  /** Length of the longest of these names. */
+  /** Length of the longest name of a withheld argument. */
   readonly withheldCharsMax: number;
-  /** To be added to the arguments, as in `"v":7,"w":8`. */
+  /** The fixed arguments as members to be added, as in `"v":7,"w":8`. */
   readonly fixedMembers: string;
 }
 
@@ -28,11 +28,11 @@ interface CuratedItems {
   readonly byBareName: ReadonlyMap<string, CuratedItem>;
   /** All items, by the name that callers use. */
   readonly byName: ReadonlyMap<string, CuratedItem>;
-  /** Bare names, normalized with `caseFolded`, of items that are hidden or have withheld arguments. */
+  /** Items that are hidden or have withheld arguments, by their bare names, normalized with `caseFolded`. */
   readonly guardedNames: ReadonlySet<string>;
 }
 
-/** `undefined`: nothing of that kind is curated. */
+/** How a backend is curated; `undefined` if nothing of that kind is. */
 export interface Curation {
   readonly tools: CuratedItems | undefined;
   readonly prompts: CuratedItems | undefined;
@@ -73,7 +73,7 @@ export function hidesAnything({ tools, prompts }: Curation): boolean {
   return (tools?.guardedNames.size ?? 0) + (prompts?.guardedNames.size ?? 0) > 0;
 }
 
-/** @param name as callers know it. @returns `undefined` if they know none of this name. */
+/** The bare name. @param name as callers know it. @returns `undefined` if they know none of this name. */
 export function bareNameOf(items: CuratedItems, name: string): string | undefined {
   const { byBareName, byName } = items;
   const item = byName.get(name);
@@ -81,7 +81,7 @@ export function bareNameOf(items: CuratedItems, name: string): string | undefine
   return byBareName.has(name) || isGuarded(items, name) ? undefined : name;
 }
 
-/** @returns `taken` if an entry gives the name to another item, or guards a similar name. */
+/** The name for callers. @returns `taken` if an entry gives the name to another item, or guards a similar name. */
 export function callersNameOf(items: CuratedItems, bareName: string): { readonly name: string } | 'hidden' | 'taken' {
   const { byBareName, byName } = items;
   const item = byBareName.get(bareName);

@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { closestName } from '../config/index.js';
 import { limits } from '../shared/index.js';
 
-/** A replacer for `JSON.stringify`. */
+/** A replacer for `JSON.stringify`, for values with maps. */
 export function mapsAsObjects(_key: string, value: unknown): unknown {
   return value instanceof Map ? Object.fromEntries(value) : value;
 }
@@ -23,13 +23,13 @@ const USER_CONFIG_ISSUES_MAX = 10;
 
 export interface ConfigIssue {
   readonly path: readonly PropertyKey[];
-  /** Follows the member's name: `must be a string`. Never has a value. */
+  /** What is wrong, as a text that follows the member's name: `must be a string`. It never has a value. */
   readonly message: string;
   /** What an unknown member was probably meant to be. */
   readonly meant?: string;
 }
 
-/** In one line, the first few; `''` for none. */
+/** The first few issues in one line; `''` for none. */
 export function describeIssues(issues: readonly ConfigIssue[]): string {
   const shown = issues.slice(0, USER_CONFIG_ISSUES_MAX).map(describeIssue);
   const omitted = issues.length - shown.length;
@@ -50,7 +50,6 @@ interface Level {
   readonly members: ReadonlyMap<string, Level | undefined>;
   /** The level inside each value of a list or map. */
   readonly each: Level | undefined;
-  /** Whether unknown members are allowed. */
   readonly isOpen: boolean;
 }
 
@@ -58,7 +57,7 @@ const NOTHING_KNOWN: Level['members'] = new Map();
 
 export class KnownMembers {
   readonly #root: Level | undefined;
-  /** Only these may be misspelt unnoticed: elsewhere, unknown members are faults. */
+  /** Members of objects that allow unknown ones: only these may be misspelt unnoticed; elsewhere, unknown members are faults. */
   readonly #openNames = new Set<string>();
   readonly #allNames = new Set<string>();
 
@@ -66,7 +65,7 @@ export class KnownMembers {
     this.#root = this.#levelOf(schema);
   }
 
-  /** @param value need not match the schema. */
+  /** Finds members that look misspelt. @param value need not match the schema. */
   findOddities(value: unknown): ConfigIssue[] {
     const issues: ConfigIssue[] = [];
     const meanings = new Map<string, string | undefined>();
@@ -97,7 +96,7 @@ export class KnownMembers {
     return unknownMember(closestName(name, this.#allNames));
   }
 
-  /** Where a required member is missing, names the unknown member beside it that was probably meant. @param faults of zod. */
+  /** Where a required member is missing, adds which unknown member beside it was probably meant to be that. @param faults of zod. */
   explainMissing(value: unknown, faults: readonly ConfigIssue[]): ConfigIssue[] {
     let judged = 0;
     return faults.map(({ path, message }) => {

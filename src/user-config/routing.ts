@@ -10,7 +10,7 @@ import { bareNameOf, callersNameOf, type CuratedItem, curatedItems, entriesOf, h
 const BYTE_AS_IS = /^[A-Za-z0-9-]$/;
 const LOWER_CASE_AS_IS = /^[a-z0-9-]$/;
 const FIRST_AS_IS = /^[A-Za-z]/;
-/** For names that do not begin with a letter. Unambiguous, because otherwise two hexadecimal digits follow each `.`. */
+/** Precedes an encoded name that does not begin with a letter. Unambiguous, because otherwise two hexadecimal digits follow each `.`. */
 const NO_LETTER = 'x.-';
 
 export interface UriName {
@@ -19,8 +19,8 @@ export interface UriName {
 }
 
 /**
- * Many clients convert schemes and hosts to lower case. So capitals are encoded as bytes in names that differ only in case
- * from another one.
+ * The names of backends in URIs. Many clients convert schemes and hosts to lower case. So capitals are encoded as bytes in names that
+ * differ only in case from another one.
  */
 export function uriNames(backendNames: Iterable<string>): ReadonlyMap<string, UriName> {
   const countByLowerCase = new Map<string, number>();
@@ -41,7 +41,7 @@ export function uriNames(backendNames: Iterable<string>): ReadonlyMap<string, Ur
   );
 }
 
-/** Letters, digits and `-` stay. Every other byte of UTF-8 becomes a `.` and two hexadecimal digits. */
+/** The encoded name: letters, digits and `-` stay; every other byte of UTF-8 becomes a `.` and two hexadecimal digits. */
 export function uriName(backendName: string, asIs = BYTE_AS_IS): string {
   const bytes = Array.from(Buffer.from(backendName), (byte) => {
     const character = String.fromCharCode(byte);
@@ -53,15 +53,15 @@ export function uriName(backendName: string, asIs = BYTE_AS_IS): string {
 
 export interface NameRoute {
   readonly backend: CompiledBackend;
-  /** As the backend knows it. */
+  /** The name as the backend knows it. */
   readonly bareName: string;
   /** What precedes the bare name in the caller's name; `undefined` if the rest is not the bare name. */
   readonly prefix: string | undefined;
-  /** Its entry in the config. */
+  /** The item's entry in the config. */
   readonly curated: CuratedItem | undefined;
 }
 
-/** @returns `undefined` if no prefix matches, or if the config excludes the name. */
+/** Finds the backend of a name. @returns `undefined` if no prefix matches, or if the config excludes the name. */
 export function routeName(
   virtualHost: CompiledVirtualHost,
   kind: 'tools' | 'prompts',
@@ -79,7 +79,7 @@ export function routeName(
   return { backend, bareName, prefix: bareName === name ? prefix : undefined, curated: items?.byName.get(name) };
 }
 
-/** @param bareName the backend's name for the tool. @returns `undefined` if callers cannot have it. */
+/** The route to a tool. @param bareName the backend's name for it. @returns `undefined` if callers cannot have it. */
 export function routeBareTool(backend: CompiledBackend, bareName: string): NameRoute | undefined {
   const { curation, allowedNames } = backend;
   const items = curation.tools;
@@ -88,7 +88,7 @@ export function routeBareTool(backend: CompiledBackend, bareName: string): NameR
   return { backend, bareName, prefix: '', curated: items?.byBareName.get(bareName) };
 }
 
-/** Ids of tasks begin with the backend's name. */
+/** Finds the backend of a task: the ids of tasks begin with its name. */
 export function routeTask(virtualHost: CompiledVirtualHost, fullId: string): NameRoute | undefined {
   const backend = backendNamedIn(virtualHost.backendsByNameLength, fullId);
   if (backend === undefined || !mayHaveTasks(backend)) return undefined;
@@ -113,7 +113,7 @@ export function rivalsOf(rules: ListRules, { prefix }: RuledBackend): readonly R
   return rivalsIn(rivalsByRules, rules, (backend) => backend.prefix).get(prefix) ?? NO_RIVALS;
 }
 
-/** `isReachable` for a task. */
+/** Whether a request for a task reaches this backend, like `isReachable`. */
 export function isTaskReachable(rules: ListRules, { name }: RuledBackend, taskId: string): boolean {
   const rivals = rivalsIn(taskRivalsByRules, rules, (backend) => `${backend.name}-`).get(`${name}-`) ?? NO_RIVALS;
   return rivals.length === 0 || backendNamedIn(rivals, `${name}-${taskId}`) === undefined;
@@ -143,7 +143,7 @@ function findRivals({ backendsByNameLength }: ListRules, prefixOf: (backend: Rul
   return rivals;
 }
 
-/** @param name `undefined` if the item has none beside its key. */
+/** Whether the config allows an item. @param name `undefined` if the item has none beside its key. */
 export function isAllowed(backend: RuledBackend, kind: ListKind, key: string, name: string | undefined): boolean {
   if (kind.allowedAs === undefined) return mayHaveTasks(backend);
   const allowed = backend.allowedNames[kind.allowedAs];
@@ -176,9 +176,9 @@ const HYPHEN = 0x2d;
 
 export type RuledBackend = Pick<CompiledBackend, 'name' | 'prefix' | 'uriName' | 'allowedNames' | 'curation'>;
 
-/** A compiled virtual host is one of these. */
+/** The rules for merged lists. A compiled virtual host is one of these. */
 export interface ListRules {
-  /** Longest name first: the first that matches wins. */
+  /** The backends, longest name first: the first that matches wins. */
   readonly backendsByNameLength: readonly RuledBackend[];
 }
 
@@ -195,7 +195,7 @@ export function isLimited({
   return tools !== undefined || prompts !== undefined || resources !== undefined || hidesAnything(curation);
 }
 
-/** A string is transferred to a thread in one step, but a set is cloned name by name. */
+/** The rules as a text, which is transferred to a thread in one step; a set would be cloned name by name. */
 export function encodeRules({ backendsByNameLength }: ListRules): string {
   return JSON.stringify(backendsByNameLength.map(encodableBackend));
 }

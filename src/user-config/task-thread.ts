@@ -8,7 +8,7 @@ import { limits } from '../shared/index.js';
 /** How long an idle thread is kept. */
 const CONFIG_THREAD_IDLE_MS = 10_000;
 
-/** Loads piscina with the first thread, because most processes start none. */
+/** Loads piscina, but only with the first thread, because most processes start none. */
 const packages = createRequire(import.meta.url);
 /** Looked for now: what Node.js does not find while no file descriptor is free, it does not look for again. */
 const PISCINA = packages.resolve('piscina');
@@ -19,7 +19,7 @@ export class TaskThread<Task, Outcome> {
   readonly #options: ThreadOptions;
   #piscina: threads.Piscina | undefined;
 
-  /** @param file its default export runs one task. */
+  /** @param file the module whose default export runs one task. */
   constructor(file: URL, options: ThreadOptions = {}) {
     this.#options = { filename: fileURLToPath(file), ...options };
   }
@@ -28,7 +28,7 @@ export class TaskThread<Task, Outcome> {
     return this.#piscina !== undefined;
   }
 
-  /** Rejects if too many tasks wait, and if the thread dies or is closed before the task is done. */
+  /** Runs a task. Rejects if too many wait, and if the thread dies or is closed before the task is done. */
   async run(task: Task): Promise<Outcome> {
     this.#piscina ??= this.#start();
     return (await this.#piscina.run(task)) as Outcome;
@@ -40,7 +40,7 @@ export class TaskThread<Task, Outcome> {
       ...{ minThreads: 0, maxThreads: 1, idleTimeout: CONFIG_THREAD_IDLE_MS, maxQueue: limits.waitingMax },
       ...this.#options,
     });
-    // A thread that dies between tasks is replaced. Without a listener, it would end the process.
+    // A listener is needed, or a thread that dies between tasks would end the process. The thread is replaced.
     piscina.on('error', () => undefined);
     return piscina;
   }

@@ -51,7 +51,7 @@ export type UserConfig = z.infer<typeof userConfigSchema>;
 const knownMembers = new KnownMembers(userConfigSchema);
 
 interface ParsedUserConfig {
-  /** `undefined` if the config has a fault. */
+  /** The config; `undefined` if it has a fault. */
   readonly config: UserConfig | undefined;
   readonly faults: readonly ConfigIssue[];
   /** Members that have no effect but look as if they should. */
@@ -59,9 +59,9 @@ interface ParsedUserConfig {
 }
 
 type UserConfigDecoding =
-  /** `oddities`: suspicious members, and names that not every client accepts, without values. */
+  /** The config is valid. `oddities` describes suspicious members, and names that not every client accepts, without values. */
   | { readonly ok: true; readonly config: UserConfig; readonly oddities?: string }
-  /** Names the members at fault, without values, because the text is shown and logged. */
+  /** The config is invalid. `issues` names the members at fault, without values, because the text is shown and logged. */
   | { readonly ok: false; readonly issues: string };
 
 export function decodeUserConfig(bytes: Buffer): UserConfigDecoding {
@@ -93,7 +93,7 @@ export function readUserConfig(bytes: Buffer): ParsedUserConfig {
   try {
     value = JSON.parse(bytes.toString('utf8'));
   } catch {
-    // The parser's message would quote the config.
+    // The reason is not the parser's message, which would quote the config.
     return refuse('not JSON');
   }
   try {
@@ -102,13 +102,13 @@ export function readUserConfig(bytes: Buffer): ParsedUserConfig {
     if (parsed.success) return { config: parsed.data, faults: [], oddities };
     return describeFaults(value, parsed.error.issues, oddities);
   } catch (error) {
-    // zod was given more faults than a call may have arguments.
+    // zod has more faults than a call may have arguments.
     if (error instanceof RangeError) return refuse('too many invalid members to list');
     throw error;
   }
 }
 
-/** Missing members come first. An unknown member that was probably meant to be one is not reported again. */
+/** The faults as a text, missing members first. An unknown member that was probably meant to be one of those is not reported again. */
 function describeFaults(
   value: unknown,
   issues: readonly z.core.$ZodIssue[],
@@ -132,7 +132,7 @@ function isAboutMissing(value: unknown, { code, path }: z.core.$ZodIssue): boole
   return path.length > 0 && /^invalid_(?:type|union)$/.test(code) && valueAt(value, path) === undefined;
 }
 
-/** zod reports all unknown members of an object in one issue: makes an issue for each. */
+/** The issues for one of zod, which reports all unknown members of an object in one: makes an issue for each. */
 function faultsOf(issue: z.core.$ZodIssue): readonly ConfigIssue[] {
   if (issue.code !== 'unrecognized_keys') return [{ path: issue.path, message: issue.message }];
   return issue.keys.map((name) => ({ path: [...issue.path, name], ...knownMembers.describeUnknown(name) }));

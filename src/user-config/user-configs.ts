@@ -10,10 +10,10 @@ import { TaskThread } from './task-thread.js';
 import { decodeUserConfig } from './user-config-schema.js';
 import type { Store } from '../store/index.js';
 
-/** `gone`: the subject may no longer use the virtual host. `unknown`: that cannot be found out now. */
+/** The virtual host as it is now. `gone`: the subject may no longer use it. `unknown`: that cannot be found out now. */
 export type CurrentHost = CompiledVirtualHost | 'gone' | 'unknown';
 
-/** For work that outlasts its request. Never throws or rejects. */
+/** Reads the current virtual host, for work that outlasts its request. Never throws or rejects. */
 export type ReadHost = (subject: string, virtualHostId: string) => CurrentHost | Promise<CurrentHost>;
 
 export function hostReader(configs: Pick<UserConfigs, 'read'>): ReadHost {
@@ -34,13 +34,13 @@ function hostIn(read: Awaited<ReturnType<UserConfigs['read']>>, virtualHostId: s
 const configNumbers = new WeakMap<CompiledVirtualHost, number>();
 let lastConfigNumber = 0;
 
-/** For a config whose bytes have just been read. */
+/** The number of a config whose bytes have just been read. */
 export function nextConfigNumber(): number {
   lastConfigNumber += 1;
   return lastConfigNumber;
 }
 
-/** @param number taken when the config's bytes were read. */
+/** Gives a config its number. @param number taken when the config's bytes were read. */
 export function numberConfig(config: CompiledUserConfig, number: number): void {
   for (const virtualHost of config.virtualHosts.values()) configNumbers.set(virtualHost, number);
 }
@@ -84,7 +84,7 @@ interface Compiled {
   readonly read: UserConfigRead;
 }
 
-/** Shared by all reads meanwhile. */
+/** A compilation in progress, shared by all reads meanwhile. */
 interface Compiling {
   readonly value: Buffer;
   readonly read: Promise<UserConfigRead>;
@@ -97,7 +97,7 @@ export class UserConfigs {
   readonly #upstreamMode: UpstreamOptions['mode'];
   readonly #thread = new TaskThread<ConfigTask, ConfigOutcome>(new URL('./config-thread.js', import.meta.url));
   readonly #onOddities: (subject: string, oddities: string) => void;
-  /** The latest of each subject. */
+  /** The latest compilation of each subject. */
   readonly #compiling = new Map<string, Compiling>();
   readonly #compiled = new RecentMap<Compiled>(
     USER_CONFIG_CACHE_ENTRIES_MAX,
@@ -105,7 +105,7 @@ export class UserConfigs {
     ({ value }) => value.length,
   );
 
-  /** @param onOddities told of members that look misspelt, and names that not every client accepts. */
+  /** @param onOddities called with members that look misspelt, and names that not every client accepts. */
   constructor(
     store: Pick<Store, 'read' | 'forget'>,
     upstreamMode: UpstreamOptions['mode'],
@@ -117,7 +117,7 @@ export class UserConfigs {
   }
 
   /**
-   * Synchronous if the store is, except for a large config that is not compiled yet. Never throws or rejects.
+   * Reads a compiled config, synchronously if the store is, except for a large config that is not compiled yet. Never throws or rejects.
    * @param stored set once the store has answered.
    */
   read(subject: string, stored = this.#store.read(subject)): UserConfigRead | Promise<UserConfigRead> {
@@ -131,7 +131,7 @@ export class UserConfigs {
     return known.read;
   }
 
-  /** The next read sees everything written before this call. Compiled configs stay, for use with the same bytes. */
+  /** Makes the next read see everything written before this call. Compiled configs stay, for use with the same bytes. */
   forget(subject: string): void {
     this.#store.forget(subject);
   }
@@ -159,7 +159,7 @@ export class UserConfigs {
     return read;
   }
 
-  /** Rejects if nothing was found out about the config, for example because the thread died. */
+  /** Compiles a config in the thread. Rejects if nothing was found out about it, for example because the thread died. */
   async #compileInThread(value: Buffer): Promise<UserConfigRead> {
     const outcome = await this.#thread.run({ value, upstreamMode: this.#upstreamMode });
     if ('issues' in outcome) return undecodable(outcome.issues);
@@ -189,7 +189,7 @@ export class UserConfigs {
     return read;
   }
 
-  /** False if a newer config is being compiled. */
+  /** Ends a compilation. @returns false if a newer config is being compiled. */
   #settle(subject: string, read: Promise<UserConfigRead>): boolean {
     return this.#compiling.get(subject)?.read === read && this.#compiling.delete(subject);
   }

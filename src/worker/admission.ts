@@ -11,7 +11,6 @@ export type AdmissionOutcome =
 /** The refusal that the caller gets, and for the log the subject and the cause, which the caller does not learn. */
 export interface RefusedToken {
   readonly refusal: Refusal;
-  /** The subject of a valid token. */
   readonly subject?: string | undefined;
   readonly cause?: TokenFault | undefined;
 }
@@ -28,20 +27,20 @@ export class Admission {
     this.#logger = logger;
   }
 
-  /** @param virtualHostId `undefined` when the path segment could not be decoded: no virtual host matches it. */
+  /** Admits a request. @param virtualHostId `undefined` when the path segment could not be decoded: no virtual host matches it. */
   admit(authorization: string, virtualHostId: string | undefined): AdmissionOutcome | Promise<AdmissionOutcome> {
     const verified = this.#tokens.verify(authorization);
     if (verified instanceof Promise) return verified.then((late) => this.#onVerified(late, virtualHostId));
     return this.#onVerified(verified, virtualHostId);
   }
 
-  /** Checks only the token, for a request that is refused anyway; `undefined` when the token is valid. */
+  /** Checks only the token of a request that is refused anyway; `undefined` when the token is valid. */
   refusalOfToken(authorization: string): RefusedToken | undefined | Promise<RefusedToken | undefined> {
     const verified = this.#tokens.verify(authorization);
     return verified instanceof Promise ? verified.then(refusalOf) : refusalOf(verified);
   }
 
-  /** For a request whose token another worker has verified: this worker reads the user config itself. */
+  /** Admits a request whose token another worker has verified: this worker reads the user config itself. */
   admitSubject(subject: string, virtualHostId: string | undefined): AdmissionOutcome | Promise<AdmissionOutcome> {
     const read = this.#configs.read(subject);
     if (read instanceof Promise) return read.then((late) => this.#onConfig(late, subject, virtualHostId));
@@ -64,7 +63,7 @@ export class Admission {
     return { kind: 'admitted', caller: { subject, virtualHost } };
   }
 
-  /** A failure that affects all subjects is logged once, not once per subject. */
+  /** Logs a failure. One that affects all subjects is logged once, not once per subject. */
   #report({ reason, isForAll }: Extract<UserConfigRead, { kind: 'failed' }>, subject: string): void {
     if (isForAll === true) {
       this.#repeated.error(this.#logger, reason, { reason }, 'user configs cannot be read');

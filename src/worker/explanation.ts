@@ -86,7 +86,7 @@ function backendView(backend: CompiledBackend, sessions: readonly Session[], rel
   };
 }
 
-/** @param used `undefined` when this worker has not used the origin. */
+/** The state of an origin's circuit. @param used `undefined` when this worker has not used the origin. */
 export function circuitView(origin: string, used: OriginView | undefined, relay: Pick<Relay, 'lastFaultOf'>): object {
   return {
     circuit: used?.state ?? 'unused',
@@ -109,7 +109,7 @@ function listed(names: ReadonlySet<string> | undefined): readonly string[] | 'al
 /** The outcome that a call of the tool would have, and whether `tools/list` lists the tool. */
 function verdictOf(virtualHost: CompiledVirtualHost, tool: string, relay: RelayView): string {
   const { backends, backendsByPrefixLength } = virtualHost;
-  // The first match, with the longest prefix, owns the name.
+  // The first backend that matches, which has the longest prefix, owns the name.
   const [backend, ...others] = backendsByPrefixLength.filter(({ prefix }) => tool.startsWith(prefix));
   if (backend === undefined) {
     const names = [...backends.keys()].slice(0, VIEW_BACKENDS_MAX).join(', ');

@@ -7,7 +7,7 @@ import { Worker } from './worker.js';
 const primary = connectToPrimary();
 let worker: Worker | undefined;
 
-// Ctrl-C and a terminal hangup reach the whole process group, but the primary decides when to drain.
+// These signals are ignored: Ctrl-C and a terminal hangup reach the whole process group, but the primary decides when to drain.
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => {});
 process.on('SIGHUP', () => {});
@@ -28,7 +28,7 @@ async function start(message: StartMessage): Promise<void> {
   }
 }
 
-/** There is nothing to stop or to forget yet. */
+/** Takes a message before the start, when there is nothing to stop or to forget yet. */
 async function beforeStart(message: ToWorker): Promise<void> {
   if (message.kind === 'forget') primary.send({ kind: 'forgotten', ticket: message.ticket });
   if (message.kind !== 'stop') return;

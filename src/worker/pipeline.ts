@@ -69,7 +69,7 @@ export function selectHeaders(headers: readonly string[], names: ReadonlySet<str
     const name = headers[i]!;
     const value = headers[i + 1]!;
     if (!names.has(name) || connectionNames?.has(name) === true) continue;
-    // Stands for bytes that are not UTF-8.
+    // The character stands for bytes that are not UTF-8.
     if (value.includes('\ufffd')) return name;
     selected.push(name, wireText(value));
   }
@@ -87,7 +87,7 @@ function namesForConnection(headers: readonly string[]): ReadonlySet<string> | u
   return names;
 }
 
-/** uWebSockets.js has read the header as UTF-8; on the wire each character is one byte. */
+/** The header as it was on the wire, where each character is one byte; uWebSockets.js has read it as UTF-8. */
 function wireText(value: string): string {
   return ASCII.test(value) ? value : Buffer.from(value).toString('latin1');
 }
@@ -105,17 +105,17 @@ export interface PipelineParts {
   readonly scheduler: RequestScheduler;
   readonly relay: Relay;
   readonly hops: Hops;
-  /** `undefined` when sessions end with their worker, so that waiting for the owner is useless. */
+  /** The requests that wait for their owner; `undefined` when sessions end with their worker, so that waiting is useless. */
   readonly ownerWaits: RequestsAwaitingOwner | undefined;
-  /** `undefined` when the outcomes of requests are neither logged, counted nor traced. */
+  /** The observer of requests; `undefined` when their outcomes are neither logged, counted nor traced. */
   readonly watch: RequestWatch | undefined;
-  /** `undefined` when no figures are kept. */
+  /** The worker's figures; `undefined` when none are kept. */
   readonly figures: WorkerFigures | undefined;
   readonly logger: Logger;
 }
 
 export class Pipeline implements EdgeHandler {
-  /** Set by the primary. */
+  /** Whether the gateway is ready. Set by the primary. */
   isGatewayReady = false;
   readonly #parts: PipelineParts;
   #isRetired = false;
@@ -128,7 +128,7 @@ export class Pipeline implements EdgeHandler {
     return this.#parts.overload.healthRefusal ?? (this.isGatewayReady ? undefined : refusals.notReady);
   }
 
-  /** A successor has this worker's slot and gets all new requests. */
+  /** Called when a successor has this worker's slot and gets all new requests. */
   retire(): void {
     this.#isRetired = true;
   }
@@ -145,7 +145,7 @@ export class Pipeline implements EdgeHandler {
     }
   }
 
-  /** A missing token is reported first: clients take a 405 without a token for a server that needs none. */
+  /** Refuses other methods. A missing token is reported first: clients take a 405 without a token for a server that needs none. */
   onOtherMethod(exchange: EdgeExchange): void {
     if (!this.#passesHost(exchange)) return;
     const { methodNotAllowed } = refusals;
@@ -191,12 +191,12 @@ export class Pipeline implements EdgeHandler {
     });
   }
 
-  /** A request of a session that this worker owns, forwarded by another worker. */
+  /** Serves a request of a session that this worker owns, forwarded by another worker. */
   onHop(identity: ForwardedIdentity, exchange: Exchange): void {
     this.#admitForwarded(identity, (outcome) => this.#onHopAdmission(identity, exchange, outcome));
   }
 
-  /** A message about a request in flight here, which arrived at the successor. */
+  /** Serves a message about a request in flight here, which arrived at the successor. */
   onPassedBack(identity: ForwardedIdentity, exchange: Exchange): void {
     this.#admitForwarded(identity, (outcome) => {
       if (outcome.kind === 'refused') refuse(exchange, outcome.refusal);
@@ -210,7 +210,7 @@ export class Pipeline implements EdgeHandler {
     else next(outcome);
   }
 
-  /** Guards against DNS rebinding, and sets the CORS headers of the answer. */
+  /** Checks Host and Origin, against DNS rebinding, and sets the CORS headers of the answer. */
   #passesHost(exchange: EdgeExchange): boolean {
     const { host, origin } = exchange.head;
     const hosts = this.#hostsOf(exchange);
@@ -223,7 +223,7 @@ export class Pipeline implements EdgeHandler {
     return true;
   }
 
-  /** @param refusal of the host or the origin. */
+  /** Refuses by the head alone. @param refusal of the host or the origin. */
   #refuseHead(exchange: EdgeExchange, refusal: Refusal): void {
     this.#refuseRequest(exchange, { refusal, host: refusedHost(refusal, exchange.head.host) });
   }
@@ -254,7 +254,7 @@ export class Pipeline implements EdgeHandler {
     );
   }
 
-  /** @param unreadable the refusal of a header that cannot be forwarded. */
+  /** Takes the body. @param unreadable the refusal of a header that cannot be forwarded. */
   #onReceived(exchange: EdgeExchange, caller: Caller, unreadable: Refusal | undefined, body: BodyOutcome): void {
     const { subject } = caller;
     if (body !== 'complete') this.#refuse(exchange, refusedBodies[body], subject);
@@ -271,7 +271,7 @@ export class Pipeline implements EdgeHandler {
     if (refusal !== undefined) {
       this.#refuseAdmitted(exchange, { subject, virtualHostId: virtualHost.id }, refusal);
     } else if (this.#ownerOf(exchange) === this.#parts.slot && !this.#isRetired) {
-      // The wait is part of the request's duration.
+      // The watch begins here, because the wait is part of the request's duration.
       watch?.watch(caller, exchange);
     }
   }
@@ -291,7 +291,7 @@ export class Pipeline implements EdgeHandler {
     });
   }
 
-  /** From here on, the owner watches the request. */
+  /** Forwards a request to its owner, which watches it from here on. */
   #forward(
     owner: number,
     { subject, virtualHost }: Caller,
@@ -302,18 +302,18 @@ export class Pipeline implements EdgeHandler {
     watch?.leave(exchange);
     if (figures !== undefined) figures.passedHops += 1;
     const identity = { subject, virtualHostId: virtualHost.id };
-    // Thousands of requests may fail at once when the owner is lost.
+    // The failures are handled in turns: thousands of requests may fail at once when the owner is lost.
     const fail = (failure: HopFailure): void => wakeScheduler.run(subject, () => onFailure(identity, failure));
     hops.forward(owner, identity, exchange, fail);
   }
 
-  /** A request without a session id is served here: `initialize` mints an id that this worker owns. */
+  /** The owner of a request's session. A request without a session id is served here: `initialize` mints an id that this worker owns. */
   #ownerOf({ request: { sessionId } }: Exchange): number {
     const { slot, slotCount } = this.#parts;
     return sessionId === '' || slotCount === 1 ? slot : ownerOf(sessionId, slotCount);
   }
 
-  /** @param sinceMs when the request was first forwarded. */
+  /** Called when a hop has failed. @param sinceMs when the request was first forwarded. */
   #onHopFailure(
     owner: number,
     exchange: Exchange,
@@ -351,7 +351,7 @@ export class Pipeline implements EdgeHandler {
   }
 
   #onHopTurn(caller: Caller, exchange: Exchange): void {
-    // The other worker did not know of the successor yet.
+    // The request is sent on: the other worker did not know of the successor yet.
     if (this.#isRetired) this.#toOwner(caller, exchange);
     else this.#toRelay(caller, exchange);
   }
@@ -406,7 +406,7 @@ function subjectOf(outcome: AdmissionOutcome): string {
 }
 
 const REFUSED_BY_FAILURE: Readonly<Record<HopFailure, Refusal>> = {
-  // The sessions of a slot end with its process.
+  // A slot whose process has ended has no sessions any more.
   'owner-absent': refusals.sessionUnknown,
   'owner-lost': refusals.ownerLost,
   'hop-failed': refusals.hopFailed,

@@ -22,7 +22,7 @@ export class RequestScheduler extends TurnScheduler {
    */
   queue(subject: string, exchange: Exchange, serve: () => void): Refusal | undefined {
     const account = this.#accounts.of(subject);
-    /** `undefined` when the limit of requests is reached. */
+    /** The account that counts the request; `undefined` when the limit of requests is reached. */
     const counted = account.refusalOfRequest() === undefined ? account : undefined;
     const entry = this.wait(subject, () => {
       this.#leave(exchange, counted);

@@ -8,7 +8,7 @@ const ALPHABET_CODES = Array.from(ALPHABET, (char) => char.charCodeAt(0));
 
 /** 192 random bits in 32 characters: the unguessable part of an id (X03). */
 const RANDOM_BYTES = 24;
-/** A suffix of three characters: 2^18 tries, each hitting the wanted slot with a probability of 1 in `slotCount`. */
+/** How many suffixes of three characters there are: 2^18 tries, each hitting the wanted slot with a probability of 1 in `slotCount`. */
 const SUFFIX_TRIES = ALPHABET.length ** 3;
 
 const MINTED_ID = new RegExp(`^[\\w-]{${(RANDOM_BYTES / 3) * 4 + 3}}$`);
@@ -20,7 +20,7 @@ export function isMintedSessionId(sessionId: string): boolean {
   return MINTED_ID.test(sessionId);
 }
 
-/** Any string has an owner; only the owner knows whether the session exists. */
+/** The slot that owns the id. Any string has an owner; only the owner knows whether the session exists. */
 export function ownerOf(sessionId: string, slotCount: number): number {
   return slotOf(hashOf(sessionId), slotCount);
 }
@@ -44,7 +44,7 @@ function suffixCode(sixBits: number): number {
   return ALPHABET_CODES[sixBits & 63] as number;
 }
 
-/** FNV-1a, 32 bits, over char codes. */
+/** The hash of a text: FNV-1a, 32 bits, over char codes. */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at++) hash = addChar(hash, text.charCodeAt(at));
@@ -55,7 +55,7 @@ function addChar(hash: number, code: number): number {
   return Math.imul(hash ^ code, 0x01000193);
 }
 
-/** MurmurHash3's finalizer, then the modulo: the low bits of plain FNV-1a follow those of the last characters. */
+/** The slot of a hash. MurmurHash3's finalizer precedes the modulo: the low bits of plain FNV-1a follow those of the last characters. */
 function slotOf(hash: number, slotCount: number): number {
   let mixed = hash ^ (hash >>> 16);
   mixed = Math.imul(mixed, 0x85ebca6b);

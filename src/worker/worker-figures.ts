@@ -21,11 +21,11 @@ export interface FigureSources {
     readonly sessionCount: number;
     readonly origins: readonly Pick<OriginView, 'origin' | 'forgiven'>[];
   };
-  /** Connections to backends by purpose. */
+  /** Connections to backends, counted by purpose. */
   readonly backends: Counts;
-  /** Reads by source of the answer. */
+  /** Reads of the store, counted by the source of the answer. */
   readonly storeCounts: { readonly reads: Counts['counts']; readonly invalidations: number };
-  /** Verifications by outcome. */
+  /** Verifications of tokens, counted by outcome. */
   readonly tokens: Counts;
   readonly tracer: { readonly counts: SpanCounts } | undefined;
 }

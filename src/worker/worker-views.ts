@@ -11,7 +11,7 @@ import type { UserConfigRead } from '../user-config/index.js';
 import { circuitView, explain, upstreamView, VIEW_BACKENDS_MAX } from './explanation.js';
 import type { WorkerFigures } from './worker-figures.js';
 
-/** A longer answer contains fewer entries, and says so. */
+/** The most bytes of an answer. If it would be longer, it contains fewer entries, and says so. */
 const ADMIN_VIEW_BYTES_MAX = 256 * KIB;
 
 interface WorkerViewSources {
@@ -19,7 +19,7 @@ interface WorkerViewSources {
   readonly slot: number;
   readonly readConfig: (subject: string) => UserConfigRead | Promise<UserConfigRead>;
   readonly keptConfig: (subject: string) => Kept | undefined;
-  /** `undefined` when requests have no ids or no figures are kept. */
+  /** The recent requests; `undefined` when requests have no ids or no figures are kept. */
   readonly recentRequests: RecentRequests | undefined;
   readonly figures: WorkerFigures | undefined;
   readonly logger: Logger;
@@ -38,7 +38,7 @@ export class WorkerViews {
     this.#sources = sources;
   }
 
-  /** @returns JSON. Never rejects. */
+  /** Answers a question. @returns JSON. Never rejects. */
   async answer(question: ViewQuestion): Promise<string> {
     try {
       const text = JSON.stringify(await this.#answer(question));

@@ -75,12 +75,12 @@ export class Worker {
     this.#parts = parts;
   }
 
-  /** Resolves when the worker listens. Rejects with a message for an operator. */
+  /** Starts a worker. Resolves when it listens. Rejects with a message for an operator. */
   static async start(start: StartMessage, primary: PrimaryChannel): Promise<Worker> {
     return new Worker(await assemble(start, primary));
   }
 
-  /** Resolves when the primary has been answered. */
+  /** Takes a message of the primary. Resolves when the primary has been answered. */
   async onMessage(message: Exclude<ToWorker, StartMessage>): Promise<void> {
     const { announcer, configs, edge, pipeline, primary, views } = this.#parts;
     switch (message.kind) {
@@ -120,14 +120,14 @@ export class Worker {
 
   /** Stops accepting connections; resolves when every request has its answer. Hops from other workers are still served. */
   #drain(): Promise<void> {
-    // Streams that answer no request would never end by themselves.
+    // Only streams that answer no request are ended, because they would not end by themselves.
     this.#parts.relay.drain();
     this.#drained = this.#parts.edge.drain();
     return this.#drained;
   }
 
   /**
-   * A successor has this worker's slot. Resolves when every request that came here is answered.
+   * Lets a successor take this worker's slot. Resolves when every request that came here is answered.
    * @param onLeft called when no more connections are accepted here.
    */
   async #retire(onLeft: () => void): Promise<void> {
@@ -148,7 +148,7 @@ export class Worker {
     overloadWatch.stop();
     this.#parts.tokens.close();
     const ended = relay.stop(farewellsMs);
-    // Their requests in flight are answered; such an answer may still have to cross a hop.
+    // The requests in flight of these sessions are answered; such an answer may still have to cross a hop.
     const answered = Promise.all([this.#drained, hopListener.leave()]);
     await Promise.race([answered, sleep(Math.min(farewellsMs, LAST_ANSWERS_MS_MAX))]);
     await ended;
@@ -227,7 +227,7 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
   const hops = new Hops(hopDirectory, hopSecret, logger);
   const announcer = new ForgetAnnouncer(primary);
   const overload = new Overload(logger);
-  // The issuers' keys, too, are outside.
+  // The issuers' keys are outside, too, so they are fetched through the proxy, if there is one.
   const tokens = new TokenVerifier({ ...options.token, fetch: names.proxy && fetchOver(backends.calls) });
   await tokens.watchKeys(logger, (obstacle, isInTheWay) => primary.send({ kind: 'keys', obstacle, isInTheWay }));
   const pipeline = new Pipeline({
@@ -262,8 +262,8 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
   const endpoints = await loadEndpoints(start, store, announcer, logger);
   const edge = new Edge(library, options, deadlines, memories, pipeline, endpoints, logger);
   await hopListener.prepare();
-  // In one turn of the event loop: the other workers find this one as soon as a caller can have a session id of it, and a worker that
-  // cannot listen replaces no predecessor.
+  // Both happen in one turn of the event loop: the other workers find this one as soon as a caller can have a session id of it, and a
+  // worker that cannot listen replaces no predecessor.
   await edge.listen();
   hopListener.take();
   const loopDelay = new Histogram(GATEWAY_TIME_BOUNDS_S);
@@ -304,7 +304,7 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
   };
 }
 
-/** `undefined` when no figures are kept, no spans are recorded, and the log takes no request lines. */
+/** The observer of requests; `undefined` when no figures are kept, no spans are recorded, and the log takes no request lines. */
 function createWatch(
   { accessLog }: DataplaneOptions,
   figures: WorkerFigures | undefined,

@@ -25,7 +25,7 @@ export class BatchPart extends Exchange {
   /** The HTTP status of the answer outside a batch; 0 before there is an answer. */
   #status = 0;
   #eventBytes = 0;
-  /** Kept for a message that is too large to be parsed again for it. */
+  /** The id of a message that is too large to be parsed again for it. */
   #id: IdSpan | undefined;
   /** The pieces of a message or an event that is not complete yet. */
   #pieces: Buffer[] = [];
@@ -77,7 +77,7 @@ export class BatchPart extends Exchange {
       this.#refuse();
       return true;
     }
-    // Copied, because the writer may reuse its memory.
+    // The bytes are copied, because the writer may reuse its memory.
     this.#pieces.push(Buffer.from(bytes));
     // Other members write to the same stream, so only whole events are passed on.
     if (this.#state === 'body' || !endsEvent(bytes)) return true;
@@ -95,14 +95,14 @@ export class BatchPart extends Exchange {
   reset(): void {
     if (this.isAborted) this.tellDone(0, 0, 'unheard');
     if (this.#state === 'over') return;
-    // Over before the batch notifies its members: this one caused the reset, and must not be notified.
+    // The state is set before the batch notifies its members: this one caused the reset, and must not be notified.
     this.#transition(this.#state, 'over');
     this.tellDone(this.#status, this.#eventBytes, 'cut');
     this.#batch.reset();
     this.#batch.onOver();
   }
 
-  /** The caller of the batch is gone, or the batch was cut. */
+  /** Called when the caller of the batch is gone, or the batch was cut. */
   tellAborted(): void {
     if (this.#state === 'over') return;
     if (this.#status !== 0) this.tellDone(this.#status, this.#eventBytes, 'cut');
@@ -132,7 +132,7 @@ export class BatchPart extends Exchange {
     this.onAbort?.();
   }
 
-  /** If the caller is gone, the exchange ends here. */
+  /** Begins the answer. If the caller is gone, the exchange ends here. */
   #begin(status: number): void {
     this.#status = status;
     if (this.isAborted) this.tellDone(status, 0, 'unheard');

@@ -22,7 +22,7 @@ const OPEN = Buffer.from('[');
 const COMMA = Buffer.from(',');
 const CLOSE = Buffer.from(']');
 
-/** @param virtualHost the session's current one. */
+/** Serves one member of a batch. @param virtualHost the session's current one. */
 type HandlePart = (part: Exchange, virtualHost: CompiledVirtualHost | undefined) => void;
 
 /**
@@ -57,7 +57,7 @@ type State = 'gathering' | 'streaming' | 'blocked' | 'cut';
 
 export class Batch {
   readonly #exchange: Exchange;
-  /** Kept because the exchange may be over before all parts have begun. */
+  /** The exchange's watcher, kept because the exchange may be over before all parts have begun. */
   readonly #watcher: ExchangeWatcher | undefined;
   readonly #session: BatchSession;
   readonly #reservation: MessageReservation;
@@ -89,7 +89,7 @@ export class Batch {
           ...request,
           lastEventId: '',
           acceptedTypes: request.acceptedTypes === 'json' ? 'json' : 'both',
-          // Copied: one member that is in flight for long must not keep the whole body in memory.
+          // The body is copied: one member that is in flight for long must not keep the whole batch in memory.
           body: Buffer.from(body.subarray(start, end)),
         }),
     );
@@ -128,7 +128,7 @@ export class Batch {
     this.onOver();
   }
 
-  /** A member is over, and its answer, if any, has been taken. */
+  /** Called when a member is over, and its answer, if any, has been taken. */
   onOver(): void {
     this.#unfinishedCount -= 1;
     if (this.#unfinishedCount === 0) this.#finish();
@@ -141,7 +141,7 @@ export class Batch {
       this.openStream();
     if (this.isAborted || this.#state === 'streaming') return true;
     const isTooMuch = this.#keptBytes + bytes > limits.batchAnswerBytesMax;
-    // Counted in `write` if it has to wait behind events.
+    // An answer on a stream is counted in `write`, if it has to wait behind events.
     if (this.#isStreaming) return !isTooMuch || this.#reservation.hasRoomFor(bytes);
     if (!isTooMuch) this.#keep(bytes);
     return !isTooMuch;
@@ -176,7 +176,7 @@ export class Batch {
     return false;
   }
 
-  /** A member's answer broke half-way, which cuts the whole batch. */
+  /** Cuts the whole batch, because a member's answer broke half-way. */
   reset(): void {
     if (this.#state === 'cut') return;
     this.#transition(this.#state, 'cut');
@@ -206,7 +206,7 @@ export class Batch {
     const messages = this.#answers.filter((message) => message !== undefined);
     if (messages.length > 0 && this.#exchange.request.acceptedTypes === 'event-stream') this.openStream();
     if (this.#isStreaming) {
-      // `onDrain` is not called once the caller is gone.
+      // A blocked stream is ended on `onDrain`, but that is not called once the caller is gone.
       if (this.#state !== 'blocked' || this.isAborted) this.#exchange.end();
     } else if (messages.length === 0) {
       accept(this.#exchange);

@@ -53,7 +53,7 @@ import { visitBackends } from '../../streams/index.js';
 
 const ROOTS_CHANGED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}');
 
-/** The caller still answers the exchange. @returns the refusal to answer with, if any. */
+/** Serves a notification. The caller still answers the exchange. @returns the refusal to answer with, if any. */
 function onClientNotification(session: Session, exchange: Exchange, message: ClientMessage): Refusal | undefined {
   if (message.kind === 'response') return onResponse(session, exchange, message);
   switch (message.method) {
@@ -69,12 +69,12 @@ function onClientNotification(session: Session, exchange: Exchange, message: Cli
     case 'notifications/roots/list_changed':
       onRootsChanged(session, exchange);
       break;
-    // Not forwarded: each backend gets its own `initialized` from the gateway.
+    // This notification is not forwarded: the gateway sends each backend an `initialized` of its own.
     case 'notifications/initialized':
       session.onInitialized(exchange.request);
       break;
     default:
-    // Other notifications have no receiver.
+    // Nobody receives other notifications.
   }
   return undefined;
 }
@@ -91,7 +91,7 @@ function onRootsChanged(session: Session, exchange: Exchange): void {
   const { virtualHost } = session;
   if (virtualHost === undefined || !session.backendRequests.offersRoots) return;
   const { length } = exchange.request.body;
-  // A large body is replaced, because its memory would not be counted while it waits to be sent.
+  // A large body is replaced by a short one, because its memory would not be counted while it waits to be sent.
   const body = length < limits.countedFromBytes ? exchange.request.body : ROOTS_CHANGED;
   visitBackends(session.identity.subject, virtualHost.backends, {
     visit: (backend) => {
@@ -108,7 +108,7 @@ export class Dispatcher {
   readonly #context: UpstreamContext;
   readonly #merger: ListMerger;
   readonly #logger: Logger;
-  /** Takes a modern message that arrived with a session id; without it, such a message is served as a legacy one. */
+  /** The handler of modern messages that arrive with a session id; without it, they are served as legacy ones. */
   onModern: ModernHandler | undefined = undefined;
   /** Virtual hosts whose unreachable tools have already been logged. */
   readonly #reported = new WeakSet<CompiledVirtualHost>();
@@ -129,7 +129,7 @@ export class Dispatcher {
     this.#onMessage(current, session, exchange, message);
   }
 
-  /** Meanwhile, other messages of the session are served, and may change its config or end it. */
+  /** Parses a large message. Meanwhile, other messages of the session are served, and may change its config or end it. */
   #postLarge({ subject, virtualHost }: Caller, session: Session, exchange: Exchange): void {
     session.applyConfig(virtualHost, exchange.request);
     const number = session.scansInProgress.begin(exchange.isPart);
@@ -181,7 +181,7 @@ export class Dispatcher {
     }
   }
 
-  /** For a call through `call_tool`. As in `#postLarge`, other messages are served while a large one is parsed again. */
+  /** Serves a call through `call_tool`. As in `#postLarge`, other messages are served while a large one is parsed again. */
   #unwrap(caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
     const number = session.scansInProgress.begin(exchange.isPart);
     unwrapCall(caller.subject, exchange, message, (call) => {
@@ -196,7 +196,8 @@ export class Dispatcher {
   }
 
   /**
-   * Relays a method that MCP does not define to the backend that declares it; unopened backends are opened first.
+   * Relays a method that MCP does not define to the backend that declares it. Unopened backends are opened first, to learn what they
+   * declare.
    * @param areOpened whether they have been opened for this request.
    */
   relayExtraMethod(incoming: ServedRequest, areOpened = false): void {
@@ -218,7 +219,7 @@ export class Dispatcher {
     } else if (session.tryAdmit(exchange, id)) {
       const ending = rpcErrors.methodSearchSessionEnded;
       whenOpened(this.#context, { session, virtualHost, exchange, id, ending, backends }, () =>
-        // The config may have changed meanwhile.
+        // The session's current config is used, because the config may have changed meanwhile.
         this.relayExtraMethod({ ...incoming, virtualHost: session.virtualHost ?? virtualHost }, true),
       );
     }
@@ -235,7 +236,7 @@ export class Dispatcher {
   #notification(session: Session, exchange: Exchange, message: ClientMessage): void {
     exchange.watcher?.onIdentified(message.method, '', '');
     const refusal = onClientNotification(session, exchange, message);
-    // Not refused in a batch: clients that reject an error without an id would lose the whole batch.
+    // In a batch, it is not refused: clients that reject an error without an id would lose the whole batch.
     if (refusal === undefined || exchange.isPart) accept(exchange);
     else refuse(exchange, refusal);
   }
@@ -245,7 +246,7 @@ export class Dispatcher {
     exchange.watcher?.onIdentified(kind.method, '', '');
     const id = idSpanOf(exchange, message);
     if (message.cursorStart !== -1) {
-      // Lists are complete, so no cursor was ever issued (S35).
+      // Merged lists are complete, so the gateway has never issued a cursor (S35).
       answerOwnError(exchange, id, rpcErrors.cursorInvalid, rules);
       return;
     }
@@ -273,7 +274,7 @@ export class Dispatcher {
     const outcome = readTarget(method, virtualHost, exchange.request.body, message, session.upstreams);
     const { target } = outcome;
     if ('error' in target) {
-      // A lease's owner may have read lists that name apps.
+      // The owner of a lease may have read the lists that name the apps' tools and resources.
       if (tryForward(incoming, virtualHost.backends.values(), () => this.relayRequest(method, incoming))) return;
       exchange.watcher?.onIdentified(method, '', outcome.name, outcome.nameKind);
       const isUndeclared = target.capability !== 0 && session.upstreams.declares(target.capability) === 'no';

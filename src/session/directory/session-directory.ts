@@ -35,7 +35,7 @@ interface SessionDirectoryOptions {
   readonly idleTimeoutMs: number;
   /** Whether records survive the end of the whole gateway; otherwise its sessions end with it. */
   readonly outlivesGateway: boolean;
-  /** Other ids are not looked up. */
+  /** Whether the id may be one of a session. Other ids are not looked up. */
   isPossibleId(sessionId: string): boolean;
   readonly logger: Logger;
 }
@@ -47,13 +47,13 @@ export interface FoundSession {
   readonly isStale: boolean;
 }
 
-/** `unknown`: this owner has no such session. `failed`: the directory cannot say. `full`: too many look-ups wait. */
+/** What a look-up found. `unknown`: this owner has no such session. `failed`: the directory cannot say. `full`: too many look-ups wait. */
 export type LookUp = FoundSession | 'unknown' | 'ended' | 'failed' | 'full';
 
-/** `overtaken`: another process has written since. */
+/** How a write ended. `overtaken`: another process has written since. */
 export type WriteOutcome = 'written' | 'overtaken' | 'failed';
 
-/** A record's lifetime after its last renewal, in idle timeouts: renewals may come late by part of one. */
+/** For how many idle timeouts a record is kept after its last renewal: renewals may come late by a part of one. */
 const LIFE_FACTOR = 1.5;
 
 interface ReadUnderWay {
@@ -62,11 +62,11 @@ interface ReadUnderWay {
   isEnded: boolean;
 }
 
-/** Told what other processes do to a session that this process has. */
+/** What is told what other processes do to a session that this process has. */
 export interface SessionWatcher {
   onChangedElsewhere(): void;
   onEndedElsewhere(): void;
-  /** Another process that has the session has sent a message; open it with `unsealPeerMessage`. */
+  /** Called when another process that has the session has sent a message; `unsealPeerMessage` opens it. */
   onPeerMessage(sealed: Buffer): void;
 }
 
@@ -136,7 +136,7 @@ export class SessionDirectory {
     for (const read of this.#reads) if (name === undefined || read.name === name) read.isStale = true;
     if (name !== undefined) return this.#watchers.get(name)?.onChangedElsewhere();
     for (const watcher of this.#watchers.values()) watcher.onChangedElsewhere();
-    // A change without a key also means that the store is reachable again.
+    // A change without a key also means that the store is reachable again: failed removals are tried again.
     void this.#removeAgain();
   }
 
@@ -145,7 +145,7 @@ export class SessionDirectory {
     this.#watchers.get(name)?.onEndedElsewhere();
   }
 
-  /** From now on the sessions of this process are its successor's. */
+  /** Leaves the sessions of this process to its successor. */
   retire(): void {
     this.#isRetired = true;
   }
@@ -174,7 +174,7 @@ export class SessionDirectory {
     });
   }
 
-  /** @param version of the record that is there now; 0 if there is none. */
+  /** Writes a record. @param version of the record that is there now; 0 if there is none. */
   async write(sessionId: string, owner: SessionOwner, record: SessionRecord, version: number): Promise<WriteOutcome> {
     if (!this.#writesUnderWay.tryTake(owner.subject)) return this.#failed('too many writes are in progress');
     try {
@@ -190,7 +190,7 @@ export class SessionDirectory {
     }
   }
 
-  /** The session was used recently. @returns whether its record exists, and true when that cannot be told. */
+  /** Renews a record, because the session was used recently. @returns whether it exists; true when that cannot be told. */
   async renew(sessionId: string): Promise<boolean> {
     try {
       return await this.#sessions.renew(sessionKeys(sessionId).record, this.#lifeMs);
@@ -201,7 +201,7 @@ export class SessionDirectory {
   }
 
   /**
-   * The session has ended: this process no longer finds it, and removes its record. Always resolves, once the processes that have the
+   * Removes the record of a session that has ended, which this process no longer finds. Always resolves, once the processes that have the
    * session know or were given time to.
    * @param known resolves when no write is in progress that would bring the record back.
    */
@@ -227,7 +227,7 @@ export class SessionDirectory {
     return true;
   }
 
-  /** The store did not accept the removal: it is retried later, and until then this process does not find the session. */
+  /** Keeps a removal that the store did not accept: it is retried later, and until then this process does not find the session. */
   #keepFailedRemoval(name: string, removal: Removal): void {
     this.#failedRemovals.set(name, removal);
     if (this.#failedRemovals.size <= SESSION_REMOVALS_KEPT) return;
@@ -289,7 +289,7 @@ export class SessionDirectory {
   }
 
   /**
-   * The session has been idle here for the idle timeout and a round of renewals.
+   * Removes a session that has been idle here for the idle timeout and a round of renewals.
    * @param isRenewedElsewhere whether another machine was seen to use it: then it stays if that was within the idle timeout.
    */
   async removeIdle(sessionId: string, isRenewedElsewhere: boolean): Promise<'removed' | 'kept' | 'failed'> {
@@ -304,7 +304,8 @@ export class SessionDirectory {
     leftMsMax: number,
     known?: KnownVersion,
   ): Promise<boolean | SealedSession | 'failed'> {
-    // Others that still have the session must learn of its end, however late; otherwise the mark only keeps out writes in progress.
+    // If the session was shared, others that still have it must learn of its end, however late. Otherwise the mark only keeps out writes in
+    // progress.
     const markMs = wasShared ? this.#lifeMs : Math.min(SESSION_MARK_MS, this.#lifeMs);
     try {
       return await this.#sessions.remove(key, markMs, leftMsMax, known);
@@ -347,7 +348,7 @@ export class SessionDirectory {
       });
   }
 
-  /** Several at once, because the look-up of a session that has ended meanwhile reads nothing, and so ends nothing. */
+  /** Begins as many look-ups as possible: that of a session which has ended meanwhile reads nothing, and so would begin no other. */
   #beginWaiting(): void {
     while (this.#lookUpsUnderWay < SESSION_LOOK_UPS_MAX) {
       const begin = this.#waiting.take();

@@ -14,7 +14,7 @@ export interface SessionOwner {
   readonly virtualHostId: string;
 }
 
-/** Names the format; records of another format cannot be opened. */
+/** The name of the record's format; records of another format cannot be opened. */
 const FORM = 'switchyard session record 2';
 
 const LENGTH_BYTES = 4;
@@ -40,12 +40,12 @@ export function sealRecord(keys: SessionKeys, owner: SessionOwner, bytes: Buffer
   return sealBytes(keys.seal, associatedData(owner), bytes);
 }
 
-/** @returns `undefined` for a record of another owner or format, or a record that was tampered with. */
+/** Opens a record. @returns `undefined` for a record of another owner or format, or one that was tampered with. */
 export function unsealRecord(keys: SessionKeys, owner: SessionOwner, sealed: Buffer): Buffer | undefined {
   return unsealBytes(keys.seal, associatedData(owner), sealed);
 }
 
-/** The subject's length comes first, so that no other subject and virtual host give the same bytes. */
+/** The bytes that tell owners apart. The subject's length comes first, so that no other subject and virtual host give the same bytes. */
 function associatedData({ subject, virtualHostId }: SessionOwner): Buffer {
   const subjectBytes = Buffer.byteLength(subject);
   const data = Buffer.allocUnsafe(LENGTH_BYTES + subjectBytes + Buffer.byteLength(virtualHostId));
@@ -65,11 +65,11 @@ export interface SessionRecord {
   readonly upstreams: readonly UpstreamRecord[];
   /** The backends' own URIs that the client has subscribed to, by backend name. */
   readonly subscriptions: Readonly<Record<string, readonly string[]>>;
-  /** Hashes of the resource allow-lists that granted the subscriptions, by backend name; none for a backend without a list. */
+  /** Hashes of the resource allow-lists that granted the subscriptions, by backend name; none for a backend without such a list. */
   readonly allowLists: Readonly<Record<string, string>>;
-  /** Seals the ids of requests from backends without sessions; absent if there can be none, or if an earlier version wrote the record. */
+  /** The secret that seals the ids of requests from backends without sessions; absent if there can be none, or in old records. */
   readonly askingSecret?: string | undefined;
-  /** The processes that have the session, if several machines share it, to be told of its end. Absent as above. */
+  /** The processes that have the session, to be told of its end, if several machines share it; absent in old records. */
   readonly listeners?: readonly string[] | undefined;
 }
 
@@ -77,29 +77,29 @@ export interface UpstreamRecord {
   readonly backendName: string;
   readonly origin: string;
   readonly path: string;
-  /** `''` when the backend gave none. */
+  /** The id that the backend gave its session; `''` if it gave none. */
   readonly sessionId: string;
-  /** As they are sent; absent if none, or if an earlier version wrote the record. */
+  /** The cookies as they are sent; absent if there are none, or in records of earlier versions. */
   readonly cookies?: string | undefined;
   readonly protocolVersion: string;
-  /** Bits of `capability`. */
+  /** What the backend has declared: bits of `capability`. */
   readonly capabilities: number;
-  /** Experimental capabilities and extensions that the backend declared; absent as above. */
+  /** Experimental capabilities and extensions that the backend declared; absent in records of earlier versions. */
   readonly named?: readonly { readonly name: string; readonly isExtension?: boolean | undefined }[] | undefined;
 }
 
-/** As Latin-1, every byte survives JSON. */
+/** The record as it is written. In texts of Latin-1, every byte survives JSON. */
 type Written = Omit<SessionRecord, 'clientInfo' | 'capabilities' | 'logLevel'> &
   Readonly<Record<'clientInfo' | 'capabilities', string>> & { readonly logLevel?: string | undefined };
 
-/** Omits the subscriptions if the record would be too long with them. */
+/** The record as bytes, without the subscriptions if it would be too long with them. */
 export function encodeSessionRecord(record: SessionRecord): Buffer {
   const bytes = encode(record);
   if (bytes.length <= limits.sessionRecordBytesMax) return bytes;
   return encode({ ...record, subscriptions: {} });
 }
 
-/** Copies member by member: an object spread would cost as much as all the copies together. */
+/** Copies the record member by member: an object spread would cost as much as all the copies together. */
 function encode(record: SessionRecord): Buffer {
   const written: Written = {
     protocolVersion: record.protocolVersion,
@@ -115,7 +115,7 @@ function encode(record: SessionRecord): Buffer {
   return Buffer.from(JSON.stringify(written));
 }
 
-/** @param bytes as they were encoded: the seal proves that. */
+/** Decodes a record. @param bytes as they were encoded: the seal proves that. */
 export function decodeSessionRecord(bytes: Buffer): SessionRecord {
   const { clientInfo, capabilities, logLevel, ...rest } = JSON.parse(bytes.toString()) as Written;
   return {

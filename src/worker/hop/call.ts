@@ -46,11 +46,11 @@ export class HopCall implements HopStream, MemoryWaiter {
   readonly #inflow: FlowReceiver;
   /** The remaining bytes of a body of known length; `undefined` in an event stream. */
   #bodyLeftBytes: number | undefined;
-  /** Stream data that arrived after a `write` returned false, until `onDrain`: at most one window. */
+  /** Stream data that arrived after a `write` returned false, kept until `onDrain`: at most one window. */
   #unwritten: Buffer[] = [];
   #isBlocked = false;
   #lastBytes: Buffer | undefined;
-  /** The size of the write that returned false: `onDrain` returns its credit. */
+  /** The size of the `write` that returned false, for which `onDrain` returns the credit. */
   #blockedBytes = 0;
 
   /** @param forget called once, when frames of the stream no longer matter. */
@@ -85,15 +85,15 @@ export class HopCall implements HopStream, MemoryWaiter {
     if (this.#exchange.isAborted) this.#onAbort();
   }
 
-  /** Once the whole body is in frames, nothing reads it again. A small body is kept, because a refusal takes the request id from it. */
+  /** Releases the body once all of it is in frames. A small body is kept, because a refusal takes the request id from it. */
   #releaseSent(): void {
     const isLarge = this.#exchange.request.body.length >= LARGE_MEMORY_FROM_BYTES;
     if (isLarge && this.#outflow.isEmpty) this.#exchange.releaseBody();
   }
 
   /**
-   * @throws {StreamFault} for a frame that is not valid in this state.
-   * @throws {HopFault} for a frame that an owner never sends.
+   * Takes a frame. @throws {StreamFault} for one that is not valid in this state.
+   * @throws {HopFault} for one that an owner never sends.
    */
   onFrame(kind: FrameKind, payload: Buffer): void {
     if (kind === 'reset') return this.fail();
@@ -163,7 +163,7 @@ export class HopCall implements HopStream, MemoryWaiter {
     if (this.#state === 'gathering') this.#answer?.body.resume();
   }
 
-  /** The caller is refused, and the owner drops the rest. */
+  /** Called when there is no memory for the answer: the caller is refused, and the owner drops the rest. */
   onNoRoom(): void {
     if (this.#state !== 'gathering') return;
     this.#socket.reserve('reset', this.stream, 0);
@@ -182,7 +182,7 @@ export class HopCall implements HopStream, MemoryWaiter {
       if (payload.length > this.#bodyLeftBytes) throw new StreamFault('body longer than its head says');
       this.#bodyLeftBytes -= payload.length;
     }
-    // Copied, so that a small event does not keep alive the whole piece that it arrived in.
+    // The data is copied, so that a small event does not keep alive the whole piece that it arrived in.
     if (this.#isBlocked) this.#unwritten.push(Buffer.from(payload));
     else this.#write(payload);
   }
@@ -227,7 +227,7 @@ export class HopCall implements HopStream, MemoryWaiter {
     this.#writeOn();
   }
 
-  /** Stops when the exchange takes no more; `#onDrain` continues. */
+  /** Writes what waits, until the exchange takes no more; `#onDrain` continues. */
   #writeOn(): void {
     while (!this.#isBlocked && (this.#state === 'streaming' || this.#state === 'ending')) {
       const bytes = this.#unwritten.shift();
@@ -245,7 +245,7 @@ export class HopCall implements HopStream, MemoryWaiter {
     else this.#release(bytes.length);
   }
 
-  /** Once the stream is ending, the owner needs no more credit. */
+  /** Returns credit, which the owner no longer needs once the stream is ending. */
   #release(bytes: number): void {
     if (this.#state === 'streaming') this.#inflow.release(bytes);
   }

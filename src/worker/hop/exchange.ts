@@ -46,23 +46,22 @@ type State = 'unanswered' | 'responding' | 'streaming' | 'ending' | 'complete' |
 export class HopExchange extends Exchange implements HopStream {
   readonly stream: number;
   readonly identity: ForwardedIdentity;
-  /** The caller went away while the body arrived. The request is still carried out: a disconnect is no cancellation (S12). */
+  /** Whether the caller went away while the body arrived. The request is still carried out: a disconnect is no cancellation (S12). */
   #isCallerGone = false;
   readonly #socket: HopSocket;
   readonly #owner: HopOwner;
   readonly #outflow: FlowSender;
   readonly request: ForwardedRequestHead['request'];
-  /** The request's body while it arrives. */
   #requestBody: HopBody | undefined;
   #state: State = 'unanswered';
   /** The body of an answer sent as a whole, without a copy. */
   #answer: Uint8Array = NO_BODY;
-  /** A `write` returned false, and `onDrain` has not been called since. */
+  /** Whether a `write` returned false, and `onDrain` has not been called since. */
   #isDrainDue = false;
-  /** The answer's status, 0 before there is one, and the bytes given of its body. */
+  /** The answer's status, 0 before there is one, and how many bytes of its body were given. */
   #status = 0;
   #answerBytes = 0;
-  /** Accounts for the bytes that wait. */
+  /** The account of the bytes that wait. */
   #memory: AnswerMemory | undefined;
 
   constructor(socket: HopSocket, stream: number, head: ForwardedRequestHead, owner: HopOwner) {
@@ -88,7 +87,7 @@ export class HopExchange extends Exchange implements HopStream {
         return this.#abort();
       case 'reset':
         return this.fail();
-      // Not a stream fault: later frames and answers could belong to either stream.
+      // This closes the link, not just the stream: later frames and answers could belong to either stream.
       case 'request':
         throw new HopFault('stream in use');
       default:
@@ -132,7 +131,7 @@ export class HopExchange extends Exchange implements HopStream {
     this.#tryComplete();
   }
 
-  /** Only for a request that this worker forwards to its successor: the relay accounts for its own answers. */
+  /** Takes memory for the answer to a request that this worker forwards to its successor: the relay accounts for its own answers. */
   override makeRoom(bytes: number, waiter: MemoryWaiter): 'room' | 'wait' | ShareBound {
     return this.#answerMemory().make(bytes, waiter);
   }
@@ -198,13 +197,13 @@ export class HopExchange extends Exchange implements HopStream {
     }
   }
 
-  /** No more frames come, and no answer is wanted. */
+  /** Called when no more frames come, and no answer is wanted. */
   fail(): void {
     if (this.#requestBody === undefined) this.#abort();
     else this.#socket.streams.delete(this.stream);
   }
 
-  /** The caller went away, or the peer worker did. */
+  /** Ends the hop, because the caller or the peer worker went away. */
   #abort(): void {
     this.#isCallerGone = true;
     if (this.#requestBody !== undefined) return;
@@ -232,7 +231,7 @@ export class HopExchange extends Exchange implements HopStream {
     this.tellDone(this.#status, 0, 'cut');
   }
 
-  /** Does nothing while bytes wait: `onCredit` calls it again. */
+  /** Completes the answer. Does nothing while bytes wait: `onCredit` calls it again. */
   #tryComplete(last: Uint8Array = NO_BODY): void {
     if (!this.#outflow.isEmpty) return;
     const isStream = this.#state === 'ending';
@@ -248,7 +247,7 @@ export class HopExchange extends Exchange implements HopStream {
     this.#socket.streams.delete(this.stream);
   }
 
-  /** @returns false if an answer has begun before, or the caller is gone. */
+  /** Begins the answer. @returns false if one has begun before, or the caller is gone. */
   #begin(to: State, status: number): boolean {
     if (this.#transition(['unanswered'], to)) {
       this.#status = status;

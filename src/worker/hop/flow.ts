@@ -7,7 +7,7 @@ import type { HopSocket, HopStream } from './socket.js';
 import { BodyCollector } from '../../bytes/index.js';
 import { bodyMemory, type FairQueueEntry } from '../../fair/index.js';
 
-/** Returned in quarters of the window, to keep the sender going without a frame for each piece. */
+/** How much credit is returned at once: a quarter of the window keeps the sender going without a frame for each piece. */
 const CREDIT_BYTES_MIN = hopBounds.hopWindowBytes / 4;
 
 export class FlowSender {
@@ -33,13 +33,13 @@ export class FlowSender {
     return this.#creditBytes > 0 && this.isEmpty;
   }
 
-  /** Accepts all bytes. Until `isEmpty`, they must not change: bytes that wait are not copied. */
+  /** Sends bytes, all of which are accepted. Until `isEmpty`, they must not change: bytes that wait are not copied. */
   write(bytes: Uint8Array): void {
     const sentBytes = this.isEmpty ? this.#send(bytes) : 0;
     if (sentBytes < bytes.length) this.#waiting.push(bytes.subarray(sentBytes));
   }
 
-  /** @param creditBytes 0 when the link has room. @throws {StreamFault} when more credit is returned than bytes were sent. */
+  /** Takes credit. @param creditBytes 0 when the link has room. @throws {StreamFault} when more credit is returned than bytes were sent. */
   grant(creditBytes: number): void {
     this.#creditBytes += creditBytes;
     if (this.#creditBytes > hopBounds.hopWindowBytes) throw new StreamFault('more credit than the window holds');
@@ -79,9 +79,9 @@ export class FlowSender {
 export class FlowReceiver {
   readonly #socket: HopSocket;
   readonly #stream: number;
-  /** Bytes that the sender may still send. */
+  /** How many bytes the sender may still send. */
   #openBytes: number = hopBounds.hopWindowBytes;
-  /** Bytes passed on or dropped, but not yet returned as credit. */
+  /** How many bytes were passed on or dropped, but not yet returned as credit. */
   #releasedBytes = 0;
 
   constructor(socket: HopSocket, stream: number) {
@@ -89,7 +89,7 @@ export class FlowReceiver {
     this.#stream = stream;
   }
 
-  /** @throws {StreamFault} when the sender had no credit for the bytes. */
+  /** Counts bytes that arrive. @throws {StreamFault} when the sender had no credit for them. */
   arrive(bytes: number): void {
     this.#openBytes -= bytes;
     if (this.#openBytes < 0) throw new StreamFault('data beyond the window');
@@ -111,7 +111,7 @@ export class HopBody {
   readonly #inflow: FlowReceiver;
   readonly #totalBytes: number;
   readonly #received: BodyCollector;
-  /** While there is no memory for the body, its bytes are not returned as credit: at most one window arrives. */
+  /** Whether there is no memory for the body: then its bytes are not returned as credit, so that at most one window arrives. */
   #isPaused = false;
   #pausedBytes = 0;
 
@@ -125,12 +125,12 @@ export class HopBody {
     return this.#received.length === this.#totalBytes;
   }
 
-  /** The body, once complete. Its last user may give its memory back (large-memory.ts). */
+  /** The body, once it is complete. Its last user may give its memory back (large-memory.ts). */
   get bytes(): Buffer {
     return this.#received.bytes;
   }
 
-  /** @throws {StreamFault} when the part exceeds the declared size. */
+  /** Adds a part. @throws {StreamFault} when it exceeds the declared size. */
   add(part: Buffer): void {
     if (part.length > this.#totalBytes - this.#received.length) throw new StreamFault('body longer than its head says');
     this.#inflow.arrive(part.length);

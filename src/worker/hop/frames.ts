@@ -62,12 +62,12 @@ const FRAME_KINDS = Object.keys(FRAME_CODES) as FrameKind[];
 
 export const FRAME_HEADER_BYTES = 9;
 
-/** The peer's frames cannot be understood, so the link is closed. */
+/** Thrown when the peer's frames cannot be understood, so that the link is closed. */
 export class HopFault extends Error {
   override readonly name = 'HopFault';
 }
 
-/** A frame is invalid for its stream, so only this stream ends. */
+/** Thrown when a frame is invalid for its stream, so that only this stream ends. */
 export class StreamFault extends Error {
   override readonly name = 'StreamFault';
 }
@@ -96,7 +96,7 @@ export class FrameDecoder {
     this.#onFrame = onFrame;
   }
 
-  /** @throws {HopFault} for an unknown kind, and for a payload above `hopFrameBytesMax` before it is gathered. */
+  /** Takes bytes. @throws {HopFault} for an unknown kind, and for a payload above `hopFrameBytesMax` before it is gathered. */
   push(piece: Buffer): void {
     let at = 0;
     while (at < piece.length) at = this.#filledBytes === 0 ? this.#readWhole(piece, at) : this.#collect(piece, at);

@@ -19,7 +19,7 @@ export interface ForwardedIdentity {
 export interface ForwardedRequestHead {
   readonly identity: ForwardedIdentity;
   readonly bodyBytes: number;
-  /** The body is empty until it has arrived. */
+  /** The request, whose body is empty until it has arrived. */
   readonly request: Omit<ExchangeRequest, 'body'> & { body: Buffer };
 }
 
@@ -72,7 +72,7 @@ export function trySendRequestHead(
 
 const NO_STRINGS: readonly string[] = [];
 
-/** No strings, only the version, or all: version, method, name, parameter name, value, … */
+/** The mirror's strings: none, only the version, or all: version, method, name, parameter name, value, … */
 function mirrorStrings(mirror: MirrorHeaders): readonly string[] {
   const { protocolVersion, method, name, params } = mirror;
   if (mirror === NO_MIRROR) return NO_STRINGS;
@@ -149,7 +149,7 @@ export function readRespondHead(payload: Buffer): RespondHead {
   };
 }
 
-/** @param text a stream's session id, if it has one, or a backend's URL; nothing is sent if it is too long for a frame. */
+/** Sends a text. @param text a stream's session id, if it has one, or a backend's URL; nothing is sent if it is too long for a frame. */
 export function sendText(
   socket: HopSocket,
   kind: 'open-stream' | 'sessionless',

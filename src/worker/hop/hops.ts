@@ -65,7 +65,7 @@ export class Hops {
     if (this.#isClosed) onFailure('owner-absent');
     else {
       const link = this.#linkTo(owner);
-      // The owner may be alive, and will create its socket again.
+      // The owner is not `owner-absent`: it may be alive, and will create its socket again.
       if (link === undefined) onFailure('owner-lost');
       else link.forward(identity, exchange, onFailure);
     }
@@ -81,7 +81,7 @@ export class Hops {
     for (const link of this.#links.values()) link.close();
   }
 
-  /** `undefined` while the private directory is missing. A directory of somebody else must not receive the secret. */
+  /** The link to an owner; `undefined` while the private directory is missing. A directory of somebody else must not receive the secret. */
   #linkTo(owner: number): HopLink | undefined {
     const known = this.#links.get(owner);
     if (known !== undefined && !known.isReplaced) return known;
@@ -100,7 +100,7 @@ export class Hops {
 /** Time that a new worker keeps cancellations until its predecessor listens for them. */
 const PREDECESSOR_WAIT_MS_MAX = 5_000;
 
-/** Where a replaced worker listens. The path is no longer than the slot's own. */
+/** The path where a replaced worker listens. It is no longer than the slot's own. */
 export function predecessorSocketPath(directory: string, slot: number): string {
   return join(directory, `past-${slot}.sock`);
 }
@@ -111,7 +111,7 @@ export class Predecessor {
   readonly #logger: Logger;
   readonly #startedAtMs = performance.now();
   #link: HopLink | undefined;
-  /** There was no predecessor, or it has ended. */
+  /** Whether there was no predecessor, or it has ended. */
   #isGone = false;
   readonly #waiting = new RequestsAwaitingOwner(
     new Quota(hopBounds.predecessorNoticesWaitingMax, hopBounds.predecessorNoticesWaitingMax),
@@ -133,7 +133,7 @@ export class Predecessor {
     });
   }
 
-  /** The predecessor may not listen yet. */
+  /** Called when nobody listens at the path: the predecessor may not listen yet. */
   #onAbsent(identity: ForwardedIdentity, request: ExchangeRequest): void {
     if (performance.now() - this.#startedAtMs >= PREDECESSOR_WAIT_MS_MAX) this.#isGone = true;
     if (!this.#isGone) this.#waiting.tryWait(identity.subject, this.#startedAtMs, () => this.pass(identity, request));

@@ -38,7 +38,7 @@ export class HopIntake implements HopSocketHandler {
     switch (kind) {
       case 'request':
         return this.#onRequest(stream, payload);
-      // These may cross the end of the answer, or follow a request that was refused.
+      // These frames may cross the end of the answer, or follow a request that was refused.
       case 'data':
       case 'credit':
       case 'abort':
@@ -80,7 +80,7 @@ export class HopIntake implements HopSocketHandler {
 // The private Unix socket on which other workers forward requests. Its directory (mode 0700), its mode, and a secret of each start
 // protect it. No byte of an HTTP caller can open a link or leave a frame's payload.
 
-/** Two for each other worker, because a restarted worker's old link may still be open. */
+/** The most links of other workers: two for each, because a restarted worker's old link may still be open. */
 export const HOP_LINKS_MAX = 2_048;
 
 export class HopListener extends RestoredSocket {

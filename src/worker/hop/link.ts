@@ -25,8 +25,8 @@ export class HopLink implements HopSocketHandler {
   #state: State = 'connecting';
 
   /**
-   * Starts of calls that wait for the connection. Not copied into the socket at once: each retry while an owner starts would copy the
-   * request.
+   * Starts of calls that wait for the connection. They are not copied into the socket at once: each retry while an owner starts would copy
+   * the request.
    */
   readonly #unsent: (() => void)[] = [];
   readonly #numbers = new StreamNumbers();
@@ -72,12 +72,12 @@ export class HopLink implements HopSocketHandler {
     else call.start();
   }
 
-  /** Its hops fail as if the owner were lost. */
+  /** Closes the link. Its hops fail as if the owner were lost. */
   close(): void {
     this.#socket.destroy();
   }
 
-  /** Other frames are ignored: their hop has ended, for example because the caller went away. */
+  /** Frames of the whole link. Others are ignored: their hop has ended, for example because the caller went away. */
   onFrame(kind: FrameKind): void {
     if (kind !== 'leave') return;
     this.#transition('open', 'leaving');

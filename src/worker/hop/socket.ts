@@ -30,7 +30,7 @@ export const STREAMS_MAX = INDEX_MASK + 1;
  * because a link keeps order.
  */
 export class StreamNumbers {
-  /** The last one freed is reused first, which keeps the tables at both ends short. */
+  /** Free indexes. The last one freed is used first, which keeps the tables at both ends short. */
   readonly #freeIndexes: number[] = [];
   #indexCount = 0;
   #lastUse = 0;
@@ -59,11 +59,11 @@ export class StreamTable<Member extends { readonly stream: number }> {
     return member?.stream === stream ? member : undefined;
   }
 
-  /** @returns false when the member's array index is taken. */
+  /** Adds a stream. @returns false when its array index is taken. */
   add(member: Member): boolean {
     const index = member.stream & INDEX_MASK;
     if (this.#members[index] !== undefined) return false;
-    // An array with holes would become a dictionary, as slow as a `Map`.
+    // The array is filled: one with holes would become a dictionary, as slow as a `Map`.
     while (this.#members.length < index) this.#members.push(undefined);
     this.#members[index] = member;
     this.#size += 1;
@@ -93,19 +93,19 @@ export const LINK_STREAM = 0;
 export interface HopStream {
   readonly stream: number;
   /**
-   * @throws {HopFault} when further frames of the peer cannot be read: the socket is closed.
+   * Takes a frame. @throws {HopFault} when further frames of the peer cannot be read: the socket is closed.
    * @throws {StreamFault} when only this stream is affected: it is reset at the peer, and `fail` is called.
    */
   onFrame(kind: FrameKind, payload: Buffer): void;
-  /** After `waitForLinkRoom`. */
+  /** Called once there is room, after `waitForLinkRoom`. */
   onLinkRoom(): void;
   fail(): void;
 }
 
 export interface HopSocketHandler {
-  /** A frame of a stream that is not open here. Throws as `HopStream.onFrame` does. */
+  /** Takes a frame of a stream that is not open here. Throws as `HopStream.onFrame` does. */
   onFrame(kind: FrameKind, stream: number, payload: Buffer): void;
-  /** Called once, whichever side closed. */
+  /** Called once, whichever side closed the socket. */
   onClose(): void;
 }
 
@@ -191,7 +191,7 @@ export class HopSocket<Stream extends HopStream = HopStream> {
     this.#socket.destroy();
   }
 
-  /** A full batch is sent together with this turn's last one. Its memory is never reused, because it may be in transit for long. */
+  /** Begins a batch. A full one is sent together with this turn's last; its memory is never reused: it may be in transit for long. */
   #startBatch(frameBytes: number): void {
     if (this.#batchFilled > this.#batchSent) {
       this.#socket.cork();
@@ -211,7 +211,7 @@ export class HopSocket<Stream extends HopStream = HopStream> {
     while (this.#socket.writableCorked > 0) this.#socket.uncork();
   }
 
-  /** @param piece the payloads are slices of it. */
+  /** Takes a piece. @param piece the payloads are slices of it. */
   onPiece(piece: Buffer): void {
     try {
       this.#decoder.push(piece);
