@@ -51,6 +51,17 @@ function isRefused(t: Test, outcome: AdmissionOutcome, refusal: Refusal, what: s
   t.match(outcome, { kind: 'refused', refusal }, what);
 }
 
+t.test('a request that is refused anyway is refused for its token first, and its config is not read', async (t) => {
+  const { admission, store } = start();
+  const authorization = await bearer();
+  t.equal(await admission.refusalOfToken(authorization), undefined);
+  t.equal(admission.refusalOfToken(authorization), undefined, 'at once when it is known');
+  t.match(admission.refusalOfToken(''), { refusal: refusals.tokenMissing });
+  const expired = await admission.refusalOfToken(await bearer({ expiresInSeconds: -10 }));
+  t.match(expired, { refusal: refusals.tokenExpired });
+  t.same(store.subjects, []);
+});
+
 t.test('a valid token, config and virtual host are admitted', async (t) => {
   const { admission, store, lines } = start();
   const outcome = await admission.admit(await bearer(), 'vh');
