@@ -14,7 +14,7 @@ export interface ListenerChoice {
   readonly warnings: readonly string[];
 }
 
-/** @throws {StartFault} when uWebSockets.js is wanted and does not load. */
+/** Chooses the library. @throws {StartFault} when uWebSockets.js is wanted and does not load. */
 export async function chooseListener(options: DataplaneOptions): Promise<ListenerChoice> {
   const obstacle = options.listener === 'node' ? undefined : await obstacleOfUws();
   if (options.listener !== 'node' && obstacle === undefined) {
@@ -75,8 +75,8 @@ export async function loadUws(): Promise<Uws> {
 }
 
 /**
- * Builds that support `require` must be loaded with it: `import` finds only some of their exports, and ends the process if one does not
- * load. The build that is shipped with the program supports only `import`.
+ * Loads uWebSockets.js. Builds that support `require` must be loaded with it: `import` finds only some of their exports, and ends the
+ * process if one does not load. The build that is shipped with the program supports only `import`.
  */
 async function findUws(): Promise<Uws> {
   try {
@@ -88,8 +88,8 @@ async function findUws(): Promise<Uws> {
 }
 
 /**
- * The informative line of a load error, such as `GLIBC_2.38 not found`: in its cause or, for this package, in the last paragraph of the
- * message.
+ * What a load error means, as one line such as `GLIBC_2.38 not found`: it is in the error's cause or, for this package, in the last
+ * paragraph of the message.
  */
 export function causeInWords(error: unknown): string {
   const lines: string[] = [];

@@ -26,7 +26,7 @@ import { forgetHeaders, NO_BODY, type RequestHead, NO_HEADERS } from './request-
 import { StreamWriter } from './stream-writer.js';
 import { IncomingRequest } from './incoming-request.js';
 
-/** uWebSockets.js closes a connection after 8 to 12 s without a write. */
+/** Interval between attempts to write to a slow reader: uWebSockets.js closes a connection after 8 to 12 s without a write. */
 export const SLOW_READER_TRY_MS = 3_000;
 
 /**
@@ -53,7 +53,7 @@ export class ReaderWatch {
     this.#checkDeadline = deadlines.after(Math.min(SLOW_READER_TRY_MS, timeoutMs), () => this.#check());
   }
 
-  /** The caller is slow again. */
+  /** Called when the caller is slow again. */
   start(): void {
     if (this.#isWatching) return;
     this.#isWatching = true;
@@ -65,7 +65,7 @@ export class ReaderWatch {
     this.#progressAtMs = performance.now();
   }
 
-  /** The caller has read everything, or the answer is over. */
+  /** Called when the caller has read everything, or the answer is over. */
   stop(): void {
     this.#isWatching = false;
     this.#checkDeadline.cancel();
@@ -95,31 +95,31 @@ export function statusLine(status: number): string {
 
 const STREAM_HEADERS: readonly string[] = ['cache-control', 'no-cache, no-transform', 'x-accel-buffering', 'no'];
 
-/** Call it within a `cork`. @param headers name, value, … */
+/** Writes headers, within a `cork`. @param headers name, value, … */
 function writeHeaders(res: HttpResponse, headers: readonly string[]): void {
   for (let i = 0; i + 1 < headers.length; i += 2) res.writeHeader(headers[i] ?? '', headers[i + 1] ?? '');
 }
 
 type State = 'open' | 'streaming' | 'body' | 'flushing' | 'done';
 
-/** A body that is written with one call: with its head, it fits into the 16 KiB that the library gathers. */
+/** The most bytes of a body that is written with one call: with its head, it fits into the 16 KiB that the library gathers. */
 const ONE_WRITE_BYTES_MAX = REUSED_BUFFER_BYTES;
 
 export class EdgeExchange extends Exchange {
   readonly head: RequestHead;
-  /** What is not known yet is empty. */
+  /** The request. What is not known yet is empty. */
   readonly request: ExchangeRequest;
   readonly incoming: IncomingRequest;
   readonly isTls: boolean;
   isAborted = false;
-  /** False for an ambiguous request, which is answered later. */
+  /** False for an ambiguous request, because it is answered later. */
   override readonly copiesSmallBodies: boolean;
   readonly #context: EdgeContext;
   readonly #res: HttpResponse;
   readonly #isHeadRequest: boolean;
   #corsHeaders: readonly string[] = NO_HEADERS;
   #state: State = 'open';
-  /** 0 before there is an answer. */
+  /** The answer's status; 0 before there is an answer. */
   #status = 0;
   #answerBytes = 0;
   #answerRoom: AnswerMemory | undefined;
@@ -128,7 +128,7 @@ export class EdgeExchange extends Exchange {
   #parts: PartWriter | undefined;
   #watch: ReaderWatch | undefined;
 
-  /** @param isHeadRequest for a HEAD request, the answer has no body (RFC 9110, 9.3.2). */
+  /** @param isHeadRequest whether it is a HEAD request, whose answer has no body (RFC 9110, 9.3.2). */
   constructor(context: EdgeContext, res: HttpResponse, isTls: boolean, head: RequestHead, isHeadRequest = false) {
     super();
     this.#context = context;
@@ -143,7 +143,7 @@ export class EdgeExchange extends Exchange {
     res.onAborted(() => this.#abort());
   }
 
-  /** @param corsHeaders name, value, … */
+  /** Sets the headers for pages of other origins. @param corsHeaders name, value, … */
   allowOrigin(corsHeaders: readonly string[]): void {
     this.#corsHeaders = corsHeaders;
   }
@@ -194,7 +194,7 @@ export class EdgeExchange extends Exchange {
       this.#writeOpenHead(status, contentType, sessionId, headers);
       // A 204 has no content length (RFC 9110, 8.6).
       if (status !== 204) this.#res.writeHeader('content-length', String(this.#answerBytes));
-      // Without arguments: with a length, the library would wait for a body.
+      // No arguments: with a length, the library would wait for a body.
       this.#res.endWithoutBody();
     });
   }
@@ -250,11 +250,11 @@ export class EdgeExchange extends Exchange {
     if (this.#stream === undefined || !this.#transition('streaming', 'flushing')) return;
     this.#keepAlive?.cancel();
     if (isJoined) this.#endStream(last);
-    // Only another write shows whether the library holds the last one back.
+    // If the library may hold the last write back, only another write shows whether it does.
     else if (this.#stream.isLeftToLibrary || this.#noteRoom(this.#stream.writeComment())) this.#endStream(NO_BODY);
   }
 
-  /** Ends a stream, so that the client opens it elsewhere. For its writer, the caller is gone. */
+  /** Ends a stream, so that the client opens it elsewhere. To its writer, the caller appears to be gone. */
   leaveStream(): void {
     if (this.#state !== 'streaming') return;
     this.end();
@@ -262,7 +262,7 @@ export class EdgeExchange extends Exchange {
   }
 
   reset(): void {
-    // Before `close`, which calls `onAborted`.
+    // The exchange is finished before `close`, which calls `onAborted`.
     const isReset = this.#finish(this.#state, 'cut');
     this.tellDone(0, 0, this.isAborted ? 'unheard' : 'cut');
     if (!isReset) return;
@@ -270,7 +270,7 @@ export class EdgeExchange extends Exchange {
     this.#res.close();
   }
 
-  /** Within a `cork`. @param contentType `''` without content. */
+  /** Writes the head, within a `cork`. @param contentType `''` without content. */
   #writeHead(status: number, contentType: string, sessionId: string | undefined, headers: readonly string[]): void {
     const res = this.#res;
     const { requestId } = this.request;
@@ -287,7 +287,7 @@ export class EdgeExchange extends Exchange {
     return this.#context.isDraining || this.head.isAmbiguous;
   }
 
-  /** The head of an answer after which the library itself does not close the connection. Within a `cork`. */
+  /** Writes the head of an answer after which the library itself does not close the connection, within a `cork`. */
   #writeOpenHead(status: number, contentType: string, sessionId: string | undefined, headers: readonly string[]): void {
     this.#writeHead(status, contentType, sessionId, headers);
     if (this.#isLast) this.#res.writeHeader('connection', 'close');
@@ -309,7 +309,7 @@ export class EdgeExchange extends Exchange {
     return this.#onProgress(this.#parts?.write(part) ?? 'room');
   }
 
-  /** @returns whether there is room for more. */
+  /** Goes on after some progress. @returns whether there is room for more. */
   #onProgress(progress: WriteProgress): boolean {
     if (progress === 'complete') this.#finish(this.#state, 'whole');
     else this.#noteRoom(progress === 'room');
@@ -321,7 +321,7 @@ export class EdgeExchange extends Exchange {
     this.#noteRoom(stream.writeComment());
   }
 
-  /** @returns whether the caller has taken all that was written. */
+  /** Tries to write more of a stream. @returns whether the caller has taken all that was written. */
   #tryMoreOfStream(stream: StreamWriter): boolean {
     const hasRoom = stream.tryMore();
     if (hasRoom) this.#answerRoom?.releaseUnread();
@@ -331,7 +331,7 @@ export class EdgeExchange extends Exchange {
     return !stream.isBlocked;
   }
 
-  /** While there is no room, watches the caller. @returns `hasRoom`. */
+  /** Watches the caller while there is no room. @returns `hasRoom`. */
   #noteRoom(hasRoom: boolean): boolean {
     if (hasRoom) this.#watch?.stop();
     else this.#watchReader();
@@ -349,7 +349,7 @@ export class EdgeExchange extends Exchange {
     this.#watch = new ReaderWatch(deadlines, slowReaderTimeoutMs, tryMore, () => this.#onStalled());
   }
 
-  /** @returns whether there is room for more. */
+  /** Tries to write more of a body. @returns whether there is room for more. */
   #tryMoreOfBody(offset: number): boolean {
     const hasRoom = this.#onProgress(this.#parts!.tryMore(offset));
     if (hasRoom && this.#state === 'body') this.onDrain?.();
@@ -369,7 +369,7 @@ export class EdgeExchange extends Exchange {
     if (!isAnswered) onAbort?.();
   }
 
-  /** @param last few enough to be sent with the end. */
+  /** Ends a stream. @param last few enough bytes to be sent with the end. */
   #endStream(last: Uint8Array): void {
     this.#stream?.end(last);
     this.#finish('flushing', 'whole');
@@ -384,14 +384,14 @@ export class EdgeExchange extends Exchange {
     if (!isAnswered) this.onAbort?.();
   }
 
-  /** If the caller is gone, reports `unheard`. @returns whether to write the answer. */
+  /** Begins the answer. If the caller is gone, reports `unheard`. @returns whether to write the answer. */
   #begin(status: number): boolean {
     if (this.#state === 'open') this.#status = status;
     else if (this.isAborted) this.tellDone(status, 0, 'unheard');
     return this.#state === 'open';
   }
 
-  /** The only way to `done`. The end of a request that goes on without its caller is reported when it is answered. */
+  /** Ends the exchange: nothing else leads to `done`. The end of a request without its caller is reported when it is answered. */
   #finish(from: State, ending: ExchangeEnding): boolean {
     if (from === 'done' || !this.#transition(from, 'done')) return false;
     this.#parts?.drop();

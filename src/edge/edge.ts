@@ -10,13 +10,13 @@ import type { HttpLibrary, HttpListener, HttpRequest, HttpResponse, HttpRouter }
 import type { EdgeContext } from './incoming-request.js';
 import { readHead, RequestIds } from './request-head.js';
 
-/** After so short a turn of the event loop, almost no connection waits for a listener. */
+/** How short a turn of the event loop is quiet: after it, almost no connection waits for a listener. */
 const QUIET_TURN_MICROSECONDS_MAX = 100;
 /** Turns among which a quiet one is searched for. */
 const QUIET_TURNS_TRIED_MAX = 200;
 
 async function untilQuietTurn(): Promise<void> {
-  // This turn has already polled.
+  // Waits first, because this turn has already polled.
   await endOfTurn();
   for (let turns = 0; turns < QUIET_TURNS_TRIED_MAX; turns++) {
     const beganAtMs = performance.now();
@@ -42,16 +42,16 @@ const DRAIN_CHECK_MS = 50;
 
 /** What the edge does with requests. */
 export interface EdgeHandler {
-  /** The head of an MCP request has arrived, and perhaps its body. */
+  /** Called when the head of an MCP request has arrived, and perhaps its body. */
   onRequest(exchange: EdgeExchange): void;
-  /** An MCP path, with a method that it does not have. */
+  /** Called for an MCP path with a method that it does not have. */
   onOtherMethod(exchange: EdgeExchange): void;
   onPreflight(exchange: EdgeExchange): void;
-  /** A client asks where to get a token. */
+  /** Called when a client asks where to get a token. */
   onMetadata(exchange: EdgeExchange, isPreflight: boolean): void;
-  /** Refused, whoever has sent it. */
+  /** Called for a request that is refused, whoever has sent it. */
   onRefused(exchange: EdgeExchange, refusal: Refusal): void;
-  /** The head of a request to an endpoint of an optional feature. */
+  /** Called when the head of a request to an endpoint of an optional feature has arrived. */
   onEndpoint(endpoint: Endpoint, exchange: EdgeExchange, parameter: string): void;
   /** What a health check gets instead of `healthy`. */
   readonly healthRefusal: Refusal | undefined;
@@ -65,7 +65,7 @@ export class Edge {
   readonly #context: EdgeContext;
   /** Functions that close the listeners. */
   #closers: (() => void)[] = [];
-  /** Counted only if a drain will wait for connections. */
+  /** The open connections, counted only if a drain will wait for them. */
   #connectionCount = 0;
   #isDrainAnnounced = false;
   #isRetired = false;
@@ -102,7 +102,7 @@ export class Edge {
     };
   }
 
-  /** Rejects with an error that names the address. */
+  /** Opens the listeners. Rejects with an error that names the address. */
   async listen(): Promise<void> {
     const { address, tls } = this.#options;
     await this.#listenOn(this.#library.createListener(), false, address);
@@ -111,7 +111,7 @@ export class Edge {
   }
 
   /**
-   * From now on, health checks fail, so that load balancers remove this process, and every answer closes its connection. Everything is
+   * Makes health checks fail, so that load balancers remove this process, and every answer close its connection. All requests are still
    * served.
    */
   announceDrain(): void {
@@ -152,12 +152,12 @@ export class Edge {
     }
   }
 
-  /** Streams that answer GETs would stay open until their clients disconnect. */
+  /** Ends streams that answer GETs, which would stay open until their clients disconnect. */
   #leaveStreams(): void {
     for (const exchange of this.#context.gets) exchange.leaveStream();
   }
 
-  /** After a quiet turn, because Linux resets connections that wait in a listener's accept queue. */
+  /** Closes the listeners after a quiet turn, because Linux resets connections that wait in a listener's accept queue. */
   async #closeListeners(): Promise<void> {
     this.#context.isDraining = true;
     await untilQuietTurn();
@@ -198,7 +198,7 @@ export class Edge {
     });
   }
 
-  /** With and without a slash at the end, because people paste both. */
+  /** The paths of MCP, with and without a slash at the end, because people paste both. */
   get #mcpPaths(): readonly string[] {
     const path = `${this.#options.pathPrefix}/servers/:virtualHostId/mcp`;
     return [path, `${path}/`];
@@ -231,7 +231,7 @@ export class Edge {
   }
 
   #onHealth(exchange: EdgeExchange): void {
-    // A retired worker has a successor: the gateway is healthy.
+    // A retired worker does not refuse: it has a successor, and so the gateway is healthy.
     const isRefusing = (this.#context.isDraining && !this.#isRetired) || this.#isDrainAnnounced;
     const refusal = isRefusing ? refusals.draining : this.#handler.healthRefusal;
     exchange.respond(refusal?.status ?? 200, 'application/json', refusal?.body ?? '{"status":"healthy"}');
@@ -255,20 +255,20 @@ const METHODS: ReadonlyMap<string, ExchangeRequest['method']> = new Map([
 export const METADATA_PATH = '/.well-known/oauth-protected-resource';
 
 interface ProtectedResourceOptions {
-  /** Scheme, host and port that callers use; `undefined`: those of the request, if its host is trusted. */
+  /** Scheme, host and port that callers use; `undefined` for those of the request, if its host is trusted. */
   readonly publicUrl: string | undefined;
-  /** Empty: no metadata is served. */
+  /** The authorization servers; if there are none, no metadata is served. */
   readonly authorizationServers: readonly string[];
 }
 
 export interface RequestOrigin {
   readonly isTls: boolean;
   readonly host: string;
-  /** Callers cannot choose the host. */
+  /** Whether callers cannot choose the host. */
   readonly isHostTrusted: boolean;
 }
 
-/** Pages of any origin may read the metadata: it is the same for everybody. */
+/** Headers that let pages of any origin read the metadata: it is the same for everybody. */
 export const metadataCorsHeaders: readonly string[] = [
   ...['access-control-allow-origin', '*', 'access-control-allow-methods', 'GET, HEAD, OPTIONS'],
   ...['access-control-allow-headers', 'accept, content-type, mcp-protocol-version', 'access-control-max-age', '86400'],
@@ -286,10 +286,7 @@ export class ProtectedResource {
     return this.#options.authorizationServers.length > 0;
   }
 
-  /**
-   * @param path of the resource, percent-encoded; `''` for the whole program.
-   * @returns JSON; `undefined` when there is no metadata.
-   */
+  /** The metadata as JSON; `undefined` when there is none. @param path of the resource, percent-encoded; `''` for the whole program. */
   metadata(path: string, origin: RequestOrigin): string | undefined {
     const resource = this.#resource(path, origin);
     if (resource === undefined) return undefined;
@@ -300,7 +297,7 @@ export class ProtectedResource {
     });
   }
 
-  /** Adds the metadata's address to the refusal of a missing, invalid or insufficient token. */
+  /** Adds the metadata's address to a refusal because of a missing, invalid or insufficient token. */
   challenge<Code extends string>(refusal: Refusal<Code>, path: string, origin: RequestOrigin): Refusal<Code> {
     const resource = refusal.status === 401 || refusal.status === 403 ? this.#resource(path, origin) : undefined;
     if (resource === undefined) return refusal;

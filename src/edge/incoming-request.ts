@@ -22,7 +22,7 @@ import { limits, type Logger, refusals } from '../shared/index.js';
 import type { HttpResponse } from './http-library.js';
 import { NO_BODY, type RequestHead, type RequestIds } from './request-head.js';
 
-/** Complete, over the size limit (413), or discarded because this bound left no memory. */
+/** How a body has ended: complete, over the size limit (413), or discarded because this bound left no memory. */
 export type BodyOutcome = 'complete' | 'too-large' | ShareBound;
 
 export const refusedBodies = {
@@ -39,19 +39,19 @@ export interface EdgeContext {
   readonly bodyBytesMax: number;
   /** Whether an answer's memory may change once the write returns. */
   readonly isCopiedAtOnce: boolean;
-  /** For large requests, and for large answers that callers read slowly. */
+  /** The memory for large requests, and for large answers that callers read slowly. */
   readonly requestMemory: MessageMemory;
   readonly answerMemory: MessageMemory;
   /** How long a caller may read nothing. */
   readonly slowReaderTimeoutMs: number;
-  /** Silence on a stream before a comment is sent. */
+  /** How long a stream may be silent before a comment is sent. */
   readonly streamKeepAliveMs: number;
   readonly logger: Logger;
-  /** Every answer closes its connection, from the announcement of a drain on. */
+  /** Whether every answer closes its connection, as it does after a drain was announced. */
   isDraining: boolean;
-  /** Open exchanges of GETs. */
+  /** The open exchanges of GETs. */
   readonly gets: Set<{ leaveStream(): void }>;
-  /** Exchanges without a complete answer. */
+  /** The number of exchanges without a complete answer. */
   openCount: number;
   /** Called when `openCount` is 0. */
   onIdle: (() => void) | undefined;
@@ -66,17 +66,17 @@ export class IncomingRequest implements MemoryWaiter {
   readonly #context: EdgeContext;
   readonly #res: HttpResponse;
   readonly #request: RequestHead['request'];
-  /** 0 or `NaN` without a valid content length. */
+  /** The content length; 0 or `NaN` without a valid one. */
   readonly #lengthBytes: number;
-  /** A body of one chunk, until it is handed over. */
+  /** The body, if it is one chunk, until it is handed over. */
   #whole: Buffer = NO_BODY;
-  /** A body of several chunks. */
+  /** The body, if it is several chunks. */
   #received: BodyCollector | undefined;
   #state: State = 'reading';
   #outcome: BodyOutcome | undefined;
   #onReceived: ((outcome: BodyOutcome) => void) | undefined;
   #isAwaitingAdmission = false;
-  /** `''` until the caller is admitted. */
+  /** The subject; `''` until the caller is admitted. */
   #subject = '';
   /** The memory of a large body, once the caller is admitted. */
   #room: MessageReservation | undefined;
@@ -92,23 +92,23 @@ export class IncomingRequest implements MemoryWaiter {
     else res.onData(this.#onData);
   }
 
-  /** `''` until the caller is admitted. */
+  /** The subject; `''` until the caller is admitted. */
   get subject(): string {
     return this.#subject;
   }
 
-  /** Body bytes that are kept; for tests. */
+  /** The number of body bytes that are kept; for tests. */
   get receivedBytes(): number {
     return this.#received?.length ?? this.#whole.length;
   }
 
-  /** Until `admit`, reads no more than has arrived with the head. */
+  /** Reads no more than has arrived with the head, until `admit`. */
   awaitAdmission(): void {
     this.#isAwaitingAdmission = true;
   }
 
   /**
-   * The body is read as far as there is memory.
+   * Reads the body, as far as there is memory.
    * @param subject in whose shares a large body counts, and a large answer that the caller does not read.
    * @param passthroughHeaders name, value, … as backends get them.
    */
@@ -117,7 +117,7 @@ export class IncomingRequest implements MemoryWaiter {
     this.#request.acceptedTypes = acceptedTypes;
     this.#request.passthroughHeaders = passthroughHeaders;
     if (this.#outcome === 'complete') this.#countWhole();
-    // A body that is declared too large is refused anyway.
+    // Not for a body that is declared too large, which is refused anyway.
     else if (
       this.#outcome === undefined &&
       this.#makeRoom(Math.max(this.#lengthBytes || 0, this.#received?.length ?? 0))
@@ -170,14 +170,14 @@ export class IncomingRequest implements MemoryWaiter {
     });
   }
 
-  /** Before an answer: the rest of the body is read and discarded. */
+  /** Discards the rest of the body before an answer. */
   discardBody(): void {
     if (this.#outcome !== undefined) return;
     const wasPaused = this.#transition('paused', 'unwanted');
     if (!this.#transition('pausing', 'unwanted')) this.#transition('reading', 'unwanted');
     this.#received?.discard();
     this.#room?.release();
-    // The next request may follow the body.
+    // The request is read on, because the next one may follow the body.
     if (wasPaused) this.#res.resume();
   }
 
@@ -195,7 +195,7 @@ export class IncomingRequest implements MemoryWaiter {
       this.#end('too-large');
       return;
     }
-    // The library reuses the chunk's memory.
+    // The chunk is copied, because the library reuses its memory.
     if (isLast && this.#received === undefined) this.#whole = copyOf(chunk);
     else if (chunk.byteLength > 0)
       (this.#received ??= new BodyCollector(bodyBytesMax, bodyMemory)).add(new Uint8Array(chunk), this.#lengthBytes);
@@ -209,11 +209,11 @@ export class IncomingRequest implements MemoryWaiter {
     }
   };
 
-  /** @returns false when there is none: reading stops until there is. */
+  /** Takes memory. @returns false when there is none: reading stops until there is. */
   #makeRoom(bytes: number): boolean {
     if (bytes < limits.countedFromBytes || this.#subject === '') return true;
     this.#room ??= this.#context.requestMemory.reservation(this.#subject, this);
-    // Without a content length, asks for twice what has arrived.
+    // If the content length is unknown, twice as much is asked for as has arrived.
     const outcome = this.#room.grow(
       bytes,
       this.#lengthBytes > 0 ? bytes : Math.min(2 * bytes, this.#context.bodyBytesMax),
@@ -224,7 +224,7 @@ export class IncomingRequest implements MemoryWaiter {
     return false;
   }
 
-  /** The whole body counts with its size, whether there is room or not. */
+  /** Counts the whole body with its size, whether there is room or not. */
   #countWhole(): void {
     const length = this.#received?.length ?? this.#whole.length;
     if (length < limits.countedFromBytes || this.#subject === '' || this.#room?.heldBytes === length) return;
@@ -239,7 +239,7 @@ export class IncomingRequest implements MemoryWaiter {
     this.#handOver();
   }
 
-  /** If the body has ended and `receive` was called. */
+  /** Hands the body over, if it has ended and `receive` was called. */
   #handOver(): void {
     const onReceived = this.#onReceived;
     if (this.#outcome === undefined || onReceived === undefined) return;

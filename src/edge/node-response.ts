@@ -12,7 +12,7 @@ export const NODE_SILENCE_MS_MAX = 10_000;
 /** Bytes of a body that must arrive in every ten seconds. If fewer do, the connection is closed. */
 const NODE_BODY_BYTES_LEAST = 160 * KIB;
 
-/** Given to Node at once. */
+/** How many bytes are given to Node at once. */
 const PIECE_BYTES = 16 * 1024;
 const ASCII = /^[\0-\x7F]*$/;
 
@@ -39,7 +39,7 @@ export class NodeRequest implements HttpRequest {
     const { rawHeaders } = this.#req;
     for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
       const value = rawHeaders[i + 1] ?? '';
-      // Node decodes headers as Latin-1, the edge expects UTF-8.
+      // Node decodes headers as Latin-1, but the edge expects UTF-8.
       const text = ASCII.test(value) ? value : Buffer.from(value, 'latin1').toString();
       callback((rawHeaders[i] ?? '').toLowerCase(), text);
     }
@@ -59,7 +59,7 @@ export class NodeResponse implements HttpResponse {
   #writeOffset = 0;
   #onWritable: ((offset: number) => boolean) | undefined;
   #onAborted: (() => void) | undefined;
-  /** Body bytes since the last check of their rate. */
+  /** How many body bytes have arrived since the last check of their rate. */
   #windowBytes = 0;
   #windowStartMs = 0;
 
@@ -68,13 +68,13 @@ export class NodeResponse implements HttpResponse {
     this.#req = req;
     this.#res = res;
     this.#onAnswered = onAnswered;
-    // `close` follows.
+    // An error is ignored, because `close` follows.
     req.on('error', () => {});
     res.on('error', () => {});
     res.on('close', () => this.#onClose());
   }
 
-  /** Incomplete, although it was not paused. */
+  /** Whether the body is incomplete, although it was not paused. */
   get isBodyLate(): boolean {
     return !this.#req.complete && !this.#isPaused;
   }
@@ -129,7 +129,7 @@ export class NodeResponse implements HttpResponse {
 
   onAborted(handler: () => void): void {
     this.#onAborted = handler;
-    // The caller may be gone already.
+    // The caller may be gone before the handlers are set.
     if (this.#res.destroyed) this.#onClose();
   }
 
@@ -157,7 +157,7 @@ export class NodeResponse implements HttpResponse {
   resume(): void {
     this.#isPaused = false;
     this.#beginWindow();
-    // It was silent because reading was paused.
+    // The time begins anew, because the request was silent only while reading was paused.
     const { socket } = this.#req;
     socket.setTimeout(socket.timeout ?? 0);
     this.#req.resume();
@@ -167,14 +167,14 @@ export class NodeResponse implements HttpResponse {
     this.#req.socket.destroy();
   }
 
-  /** The rest of the request is unreadable. @returns false if the answer has begun; otherwise nothing more is written. */
+  /** Called when the rest of the request is unreadable. @returns false if the answer has begun; otherwise nothing more is written. */
   leave(): boolean {
     if (this.#res.headersSent) return false;
     this.#onClose();
     return true;
   }
 
-  /** Unless it has been sent. @param headers added to those that were written. */
+  /** Sends the head, unless it has been sent. @param headers added to those that were written. */
   #sendHead(...headers: readonly string[]): void {
     if (this.#res.headersSent) return;
     const space = this.#status.indexOf(' ');
@@ -184,7 +184,7 @@ export class NodeResponse implements HttpResponse {
 
   #end(body: string | Uint8Array | undefined): void {
     if (!this.#transition('open', 'ended')) this.#transition('held-back', 'ended');
-    // Node discards the rest of the request, which may arrive as slowly.
+    // Node discards the rest of the request, which may arrive as slowly as before.
     if (!this.#req.complete && this.#req.listenerCount('data') === 0) {
       this.#beginWindow();
       this.#req.on('data', ({ length }: Buffer) => this.#measure(length));
@@ -216,7 +216,7 @@ export class NodeResponse implements HttpResponse {
     this.#onAborted?.();
   }
 
-  /** Closes the connection if the body is too slow. */
+  /** Measures the rate of the body, and closes the connection if it is too slow. */
   #measure(bytes: number): void {
     this.#windowBytes += bytes;
     if (performance.now() - this.#windowStartMs < NODE_SILENCE_MS_MAX) return;
@@ -236,7 +236,7 @@ export class NodeResponse implements HttpResponse {
   }
 }
 
-/** Node refers to the bytes until the kernel has them; the edge may reuse their memory at once. */
+/** A copy, because Node refers to the bytes until the kernel has them, and the edge may reuse their memory at once. */
 function copyOf(bytes: string | Uint8Array): string | Uint8Array {
   return typeof bytes === 'string' ? bytes : Buffer.from(bytes);
 }

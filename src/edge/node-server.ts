@@ -12,7 +12,7 @@ import type { EdgeContext } from './incoming-request.js';
 import { EdgeExchange, statusLine } from './edge-exchange.js';
 import { readHead } from './request-head.js';
 
-/** From a request's first byte to its last. After that, the connection is closed. */
+/** Time from a request's first byte to its last. After that, the connection is closed. */
 const NODE_REQUEST_MS_MAX = 300_000;
 
 const OPTIONS: ServerOptions = {
@@ -60,11 +60,11 @@ class NodeListener implements HttpListener, HttpRouter {
             },
             onRequest,
           );
-    // Before the handshake, nothing can be answered.
+    // An error before the handshake is ignored, because nothing can be answered.
     this.#server
       .removeAllListeners('tlsClientError')
       .on('tlsClientError', (_error, socket: Socket) => socket.destroy());
-    // Node's limit would drop headers silently; their total size is bounded.
+    // No limit on their number, because Node would drop headers silently; their total size is bounded.
     this.#server.maxHeadersCount = 0;
     this.#server.setTimeout(NODE_SILENCE_MS_MAX, (socket: Socket) => this.#onSilence(socket));
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
@@ -95,7 +95,7 @@ class NodeListener implements HttpListener, HttpRouter {
       server.once('error', () => resolve(undefined));
       const options = { host, port, exclusive: true, reusePort: canSharePort() };
       server.listen(options, () => {
-        // `http.Server.close` would end idle connections, on which a request may be on its way.
+        // The server of `net` is closed: `http.Server.close` would end idle connections, on which a request may be on its way.
         resolve(() => NetServer.prototype.close.call(server));
       });
     });
@@ -103,7 +103,7 @@ class NodeListener implements HttpListener, HttpRouter {
 
   #onRequest(req: IncomingMessage, res: ServerResponse): void {
     const { socket, url = '' } = req;
-    // Any number of pipelined requests could be queued behind an unanswered one.
+    // Pipelining is refused: any number of requests could be queued behind an unanswered one.
     if (this.#current.has(socket)) {
       socket.destroy();
       return;
@@ -125,7 +125,7 @@ class NodeListener implements HttpListener, HttpRouter {
     socket.destroy();
   }
 
-  /** The connection is closed, unless its caller waits for an answer. */
+  /** Called when a connection is silent, which closes it, unless its caller waits for an answer. */
   #onSilence(socket: Socket): void {
     const response = this.#current.get(socket);
     if (response === undefined || response.isBodyLate) socket.destroy();
@@ -155,13 +155,13 @@ class NodeListener implements HttpListener, HttpRouter {
   }
 }
 
-/** An HTTP/1.1 request with an unknown method. */
+/** Whether the bytes are an HTTP/1.1 request with an unknown method. */
 function isRequestLine({ rawPacket }: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }): boolean {
   const start = rawPacket?.toString('latin1', 0, limits.requestHeaderBytesMax) ?? '';
   return /^[!#$%&'*+\-.^_`|~\w]+ \S+ HTTP\/1\.1\r\n/.test(start);
 }
 
-/** For a request that does not reach the edge. Closes the connection. */
+/** Refuses a request that does not reach the edge, and closes the connection. */
 function refuse(socket: Socket, status: number, refusal?: Refusal): void {
   const { body = '', headers = [] } = refusal ?? {};
   const head = [
@@ -189,7 +189,7 @@ export class NodeExchanges {
       ...means,
       requestMemory: memories.requests,
       answerMemory: memories.answers,
-      // Made by the other server.
+      // Ids are made by the control plane's own server.
       requestIds: { of: (given) => given },
       isTraced: true,
       isCopiedAtOnce: false,
@@ -201,7 +201,7 @@ export class NodeExchanges {
     };
   }
 
-  /** Only for GET, DELETE and POST. */
+  /** Makes an exchange, only for GET, DELETE and POST. */
   open(message: IncomingMessage, response: ServerResponse, requestId: string): EdgeExchange {
     const { method = '' } = message;
     const relayMethod = method === 'GET' || method === 'DELETE' ? method : 'POST';

@@ -5,13 +5,13 @@ import type { HttpResponse } from './http-library.js';
 
 const NO_BYTES = new Uint8Array(0);
 
-/** `room`: another part may follow. `full`: some of the part has to wait. `complete`: the whole answer was taken. */
+/** What a write achieved. `room`: another part may follow. `full`: some of the part has to wait. `complete`: all was taken. */
 export type WriteProgress = 'room' | 'full' | 'complete';
 
 export class PartWriter {
   readonly #res: HttpResponse;
   readonly #answerBytes: number;
-  /** Writes the head, which goes out with the first part; then `undefined`. */
+  /** The function that writes the head, which goes out with the first part; then `undefined`. */
   #writeHead: (() => void) | undefined;
   #part: Uint8Array = NO_BYTES;
   #partStart = 0;
@@ -24,7 +24,7 @@ export class PartWriter {
     this.#writeHead = writeHead;
   }
 
-  /** What the library had taken when it last reported. */
+  /** How much the library had taken when it last reported. */
   get takenBytes(): number {
     return this.#takenBytes;
   }
@@ -39,7 +39,7 @@ export class PartWriter {
     return this.tryMore(this.#partStart);
   }
 
-  /** @param offset bytes of the answer that the library has taken. */
+  /** Writes more. @param offset bytes of the answer that the library has taken. */
   tryMore(offset: number): WriteProgress {
     let progress: WriteProgress = 'room';
     this.#res.cork(() => {
@@ -60,7 +60,7 @@ export class PartWriter {
       return 'complete';
     }
     if (!hasRoom) return 'full';
-    // The library has copied the part, so the part's memory may be reused.
+    // The library has copied the part, whose memory may therefore be reused.
     this.#partStart += this.#part.length;
     this.#takenBytes = this.#partStart;
     this.#part = NO_BYTES;

@@ -8,9 +8,9 @@ export const NO_BODY = Buffer.alloc(0);
 export const NO_HEADERS: readonly string[] = Object.freeze([]);
 
 export interface RequestHead {
-  /** Decoded from the path; `undefined` when it cannot be. */
+  /** The id in the path, decoded; `undefined` when it cannot be. */
   readonly virtualHostId: string | undefined;
-  /** What the relay gets. Other members are set once the caller is admitted and the body has ended. */
+  /** The request that the relay gets. Other members are set once the caller is admitted and the body has ended. */
   readonly request: { -readonly [Member in keyof ExchangeRequest]: ExchangeRequest[Member] };
   /** `''` when absent. */
   host: string;
@@ -19,11 +19,11 @@ export interface RequestHead {
   contentType: string;
   contentLength: string;
   accept: string;
-  /** A header that may occur only once occurs twice (specification 2.2), or the body's end is unclear. */
+  /** Whether a header occurs twice that may occur only once (specification 2.2), or it is unclear where the body ends. */
   isAmbiguous: boolean;
-  /** The `mcp-param-*` headers are too many or too long; the mirror has none of them. */
+  /** Whether the `mcp-param-*` headers are too many or too long; then the mirror has none of them. */
   isMirrorTooLarge: boolean;
-  /** All, as received: lower-case name, value, …; emptied once a stream has begun. */
+  /** All headers as received: lower-case name, value, …; emptied once a stream has begun. */
   headers: readonly string[];
 }
 
@@ -31,7 +31,7 @@ export function readHead(req: HttpRequest, method: ExchangeRequest['method']): R
   const headers: string[] = [];
   const head: RequestHead = {
     virtualHostId: decodeSegment(req.getParameter(0) ?? ''),
-    // One literal: composed objects are slow to create, and to use.
+    // The request is one literal, because composed objects are slow to create, and to use.
     request: {
       method,
       sessionId: '',
@@ -74,7 +74,7 @@ export function forgetHeaders(head: RequestHead): void {
   head.host = '';
 }
 
-/** `forEach` is synchronous, so `takeHeader` can serve all requests. */
+/** The head that is being read. `forEach` is synchronous, so one `takeHeader` can serve all requests. */
 let current: RequestHead;
 let currentHeaders: string[];
 
@@ -89,7 +89,7 @@ const SESSION_ID = 4;
 const CONTENT_LENGTH = 8;
 const ORIGIN = 16;
 
-/** @returns the first non-empty value: a caller without a valid token gets 401 and not 400. */
+/** Notes a header that may occur only once. @returns the first non-empty value: a caller without a valid token gets 401 and not 400. */
 function singleValue(header: number, present: string, value: string): string {
   if ((seenHeaders & header) !== 0) current.isAmbiguous = true;
   seenHeaders |= header;
@@ -117,7 +117,7 @@ function takeHeader(name: string, value: string): void {
       if (value.toLowerCase() !== 'chunked') current.isAmbiguous = true;
       break;
     case 'origin':
-      // No allow-list matches two values.
+      // Two origins become one text, which no allow-list matches.
       current.origin = (seenHeaders & ORIGIN) === 0 ? value : `${current.origin}, ${value}`;
       seenHeaders |= ORIGIN;
       break;
@@ -125,7 +125,7 @@ function takeHeader(name: string, value: string): void {
       current.contentType = value;
       break;
     case 'accept':
-      // One list (RFC 9110, 5.3).
+      // Several `accept` headers are one list (RFC 9110, 5.3).
       current.accept = current.accept === '' ? value : `${current.accept},${value}`;
       break;
     case 'mcp-protocol-version':
@@ -135,7 +135,7 @@ function takeHeader(name: string, value: string): void {
       request.lastEventId = value;
       break;
     case 'traceparent':
-      // Two headers count as none.
+      // Two `traceparent` headers count as none.
       request.traceparent = request.traceparent === '' ? value : 'ambiguous';
       break;
     case 'tracestate':
@@ -158,10 +158,10 @@ function decodeSegment(segment: string): string | undefined {
   }
 }
 
-/** `make`: a new id; `trust`: the request's own if it is well-formed; `off`: none. */
+/** Where request ids come from. `make`: each is new; `trust`: the request's own if it is well-formed; `off`: there are none. */
 type RequestIdMode = 'make' | 'trust' | 'off';
 
-/** What may be put into headers and logs. */
+/** What an id that is put into headers and logs may look like. */
 const FIT = /^[\w.:@/+=-]{1,128}$/;
 
 /**
@@ -177,7 +177,7 @@ export class RequestIds {
     this.#mode = mode;
   }
 
-  /** @param given the `x-request-id`, or `''`. @returns `''` when ids are off. */
+  /** The request's id. @param given the `x-request-id`, or `''`. @returns `''` when ids are off. */
   of(given: string): string {
     if (this.#mode === 'off') return '';
     if (this.#mode === 'trust' && FIT.test(given)) return given;

@@ -4,18 +4,18 @@ import { keepAliveComment } from '../bytes/index.js';
 import { JOINED_EVENT_BYTES_MAX } from '../exchange/index.js';
 import type { HttpResponse } from './http-library.js';
 
-/** Given to the library at once. With heads, they fit into the 16 KiB that it gathers: it loses more if the kernel accepts none of them. */
+/** Bytes given to the library at once. With heads, they fit into the 16 KiB that it gathers: it loses more if the kernel takes none. */
 const SLICE_BYTES = 14 * 1024;
-/** Given to the library to find out whether it still holds something back. */
+/** How much the library is given to find out whether it still holds something back. */
 const TRIED_BYTES = 1024;
 const NO_BYTES = new Uint8Array(0);
 const LINE_FEED = 10;
 
 export class StreamWriter {
   readonly #res: HttpResponse;
-  /** Writes the head, which goes out with the first bytes; then `undefined`. */
+  /** The function that writes the head, which goes out with the first bytes; then `undefined`. */
   #writeHead: (() => void) | undefined;
-  /** Waits until the library takes more. */
+  /** The bytes that wait until the library takes more. */
   #rest: Uint8Array = NO_BYTES;
   #isBlocked = false;
   /** Whether the last event is whole: over a hop, an event may arrive in parts. */
@@ -28,7 +28,7 @@ export class StreamWriter {
     this.#writeHead = writeHead;
   }
 
-  /** Given to the library in total. */
+  /** How many bytes the library was given in total. */
   get writtenBytes(): number {
     return this.#writtenBytes;
   }
@@ -38,12 +38,12 @@ export class StreamWriter {
     return this.#isBlocked;
   }
 
-  /** Whether the response may be ended while the library holds something back: it has everything, and so little. */
+  /** Whether the response may be ended while the library holds something back: it has all bytes, and holds back few. */
   get isLeftToLibrary(): boolean {
     return this.#rest.length === 0 && this.#writtenBytes <= SLICE_BYTES;
   }
 
-  /** Accepts all bytes. @returns false if they must not change until `tryMore` returns true. */
+  /** Writes bytes, all of which are accepted. @returns false if they must not change until `tryMore` returns true. */
   write(bytes: Uint8Array): boolean {
     this.#isBetweenEvents = bytes.at(-1) === LINE_FEED && bytes.at(-2) === LINE_FEED;
     if (this.#rest.length === 0) return this.#give(bytes);
@@ -56,23 +56,23 @@ export class StreamWriter {
     return bytes <= JOINED_EVENT_BYTES_MAX && !this.#isBlocked && this.#writtenBytes + bytes <= SLICE_BYTES;
   }
 
-  /** @param last sent together with the end. */
+  /** Ends the stream. @param last sent together with the end. */
   end(last: Uint8Array): void {
     this.#writtenBytes += last.length;
     this.#res.cork(() => {
       this.#sendHead();
       if (last.length > 0) this.#res.write(last);
-      // `closeConnection` would write a header, perhaps in the middle of the body.
+      // Not `closeConnection`, which would write a header, perhaps in the middle of the body.
       this.#res.end();
     });
   }
 
-  /** Unless it would be in the middle of an event. @returns whether nothing is held back. */
+  /** Writes a comment, unless it would be in the middle of an event. @returns whether nothing is held back. */
   writeComment(): boolean {
     return this.#rest.length > 0 || !this.#isBetweenEvents ? !this.#isBlocked : this.#give(keepAliveComment);
   }
 
-  /** @returns whether more may be written. */
+  /** Writes more of what waits. @returns whether more may be written. */
   tryMore(): boolean {
     const rest = this.#rest;
     this.#rest = NO_BYTES;

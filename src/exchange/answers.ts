@@ -10,17 +10,17 @@ import type { IdSpan } from '../upstream/index.js';
 
 /** What is written around a merged list to make it an answer. */
 export interface AnswerFrame {
-  /** Up to the value of `result`. */
+  /** The beginning of the answer, up to the value of `result`. */
   readonly head: string;
-  /** `event`: the message is an event of a stream. */
+  /** Whether the answer is a plain message, or one in an event of a stream. */
   readonly form: 'message' | 'event';
-  /** Beside the list. */
+  /** The members of the result beside the list. */
   readonly extras?: ResultExtras | undefined;
 }
 
-/** In the modern era: the server's name, and how long and for whom the result may be cached. */
+/** What the modern era adds to results: the server's name, and how long and for whom a result may be cached. */
 export interface ResultExtras {
-  /** JSON, each followed by a comma. */
+  /** The members as JSON, each followed by a comma. */
   readonly members: string;
   readonly meta: Readonly<Record<string, unknown>>;
 }
@@ -32,7 +32,7 @@ export function idSpanOf(exchange: Exchange, message: ClientMessage): IdSpan {
   return { bytes: exchange.request.body, start: message.idStart, end: message.idEnd };
 }
 
-/** @param result JSON. The id is copied byte for byte. */
+/** The message with a result. @param result as JSON. The id is copied byte for byte. */
 export function resultMessage(id: IdSpan, result: Uint8Array | string): Buffer {
   const resultBytes = typeof result === 'string' ? Buffer.from(result) : result;
   return Buffer.concat([HEAD, idBytes(id), RESULT, resultBytes, TAIL]);
@@ -42,7 +42,7 @@ export function errorMessage(id: IdSpan, error: RpcError): Buffer {
   return Buffer.concat([HEAD, idBytes(id), ERROR, Buffer.from(JSON.stringify(error)), TAIL]);
 }
 
-/** @param isStreaming whether the exchange's event stream is open. */
+/** What surrounds a merged list. @param isStreaming whether the exchange's event stream is open. */
 export function answerFrame(exchange: Exchange, id: IdSpan, isStreaming: boolean, extras?: ResultExtras): AnswerFrame {
   const head = `${HEAD.toString()}${idBytes(id).toString()}${RESULT.toString()}`;
   return { head, form: isStreaming || acceptsOnlyEvents(exchange) ? 'event' : 'message', extras };
@@ -92,7 +92,7 @@ export function answerEncoded(exchange: Exchange, bytes: Buffer, sessionId?: str
   }
 }
 
-/** @param status with any but 200, the error is one JSON object. */
+/** Answers with an error. @param status with any but 200, the error is one JSON object. */
 export function answerError(exchange: Exchange, id: IdSpan, error: RpcError, status = 200): void {
   exchange.watcher?.onOutcome('rpc-error', error.code, -1);
   answerWithStatus(exchange, errorMessage(id, error), status);
@@ -109,7 +109,7 @@ export function refuse(exchange: Exchange, refusal: Refusal): void {
   exchange.respond(refusal.status, refusal.contentType, refusal.body, undefined, refusal.headers);
 }
 
-/** A notification or a response from the caller (S05). */
+/** Answers a notification or a response from the caller (S05). */
 export function accept(exchange: Exchange): void {
   exchange.respond(202, '', '');
 }
@@ -131,19 +131,19 @@ const TAIL = Buffer.from('}');
 
 const RPC_HEAD = '{"jsonrpc":"2.0",';
 
-/** @param message the parsed body, if it was parsed. */
+/** Refuses a message. @param message the parsed body, if it was parsed. */
 export function refuseMessage(exchange: Exchange, refusal: Refusal, message?: ParsedClientMessage): void {
   refuse(exchange, withRequestId(refusal, exchange.request.body, message));
 }
 
-/** A body that is no message, or a batch where none is allowed. */
+/** Refuses a body that is no message, or a batch where none is allowed. */
 export function refuseUnread(exchange: Exchange, reading: ClientBatch | 'not-json' | 'not-json-rpc'): void {
   if (typeof reading !== 'string') refuse(exchange, refusals.batchRefused);
   else if (reading === 'not-json') refuse(exchange, refusals.notJson);
   else refuseMessage(exchange, refusals.notJsonRpc, reading);
 }
 
-/** Whether the body of a request that is refused for its head is still received, for its id. Not if its length is unknown. */
+/** Whether the body of a request that is refused because of its head is still received, to read its id. Not if its length is unknown. */
 export function hasReadableId(
   method: ExchangeRequest['method'],
   { isAmbiguous, contentLength }: { readonly isAmbiguous: boolean; readonly contentLength: string },
@@ -152,7 +152,7 @@ export function hasReadableId(
   return Number(contentLength) <= limits.readAtOnceBytesMax;
 }
 
-/** @returns the same refusal if it is no JSON-RPC error, or the body has no readable id. */
+/** The refusal with the request's id; the same refusal if it is no JSON-RPC error, or the body has no readable id. */
 export function withRequestId(refusal: Refusal, body: Buffer, message?: ParsedClientMessage): Refusal {
   if (!refusal.body.startsWith(RPC_HEAD)) return refusal;
   const id = idOf(body, message);

@@ -7,7 +7,7 @@ import { NO_METADATA, type RequestMetadata, type TraceHeaders } from '../http-cl
 import type { IdSpan } from '../upstream/index.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/index.js';
 
-/** An event of this size is written together with the head of its stream, or with the end. */
+/** The most bytes of an event that is written together with the head of its stream, or with the end. */
 export const JOINED_EVENT_BYTES_MAX = 8 * KIB;
 
 /** A subject and its virtual host, as admission found them in the config of that moment. */
@@ -16,21 +16,21 @@ export interface Caller {
   readonly virtualHost: CompiledVirtualHost;
 }
 
-/** By the caller's `Accept` header (specification 2.2). */
+/** What the caller accepts, by its `Accept` header (specification 2.2). */
 export type AcceptedTypes = 'json' | 'event-stream' | 'both';
 
-/** A body in parts: one message, or one event with a message. */
+/** The content type of a body in parts: one message, or one event with a message. */
 export type BodyType = 'application/json' | 'text/event-stream';
 
 /**
- * `whole`: all of the answer was handed over. `cut`: at most a part. `unheard`: the caller went away before there was an answer, and the
- * request has ended since. A disconnect cancels a request only in the modern era (S12, M08).
+ * How an exchange ended. `whole`: all of the answer was handed over. `cut`: at most a part. `unheard`: the caller went away before there
+ * was an answer, and the request has ended since. A disconnect cancels a request only in the modern era (S12, M08).
  */
 export type ExchangeEnding = 'whole' | 'cut' | 'unheard';
 
 /**
- * `tool-error`: a result with `isError`; `rpc-error`: a JSON-RPC error, the backend's or ours; `fault`: the backend failed; `refused`:
- * the request could not be answered.
+ * How a request ended. `tool-error`: a result with `isError`; `rpc-error`: a JSON-RPC error, the backend's or ours; `fault`: the backend
+ * failed; `refused`: the request could not be answered.
  */
 export type RequestOutcome = 'ok' | 'tool-error' | 'rpc-error' | 'fault' | 'refused';
 
@@ -41,11 +41,11 @@ export type NameKind = 'tool' | 'prompt' | '';
 export interface MirrorHeaders {
   /** `mcp-protocol-version`; legacy callers send it, too. */
   readonly protocolVersion: string;
-  /** `mcp-method`. */
+  /** The value of `mcp-method`. */
   readonly method: string;
-  /** `mcp-name`. */
+  /** The value of `mcp-name`. */
   readonly name: string;
-  /** `mcp-param-*`: lower-case name, value, name, value, … each name once, in the order received. */
+  /** The `mcp-param-*` headers: lower-case name, value, name, value, … each name once, in the order received. */
   readonly params: readonly string[];
 }
 
@@ -58,23 +58,23 @@ export const NO_MIRROR: MirrorHeaders = Object.freeze({
 
 /** What the relay needs to know about a request. Values stay valid after the handler has returned. */
 export interface ExchangeRequest {
-  /** `other` does not reach the relay. */
+  /** The HTTP method. Requests with `other` do not reach the relay. */
   readonly method: 'POST' | 'DELETE' | 'GET' | 'other';
-  /** `mcp-session-id`, or `''`. */
+  /** The value of `mcp-session-id`, or `''`. */
   readonly sessionId: string;
-  /** `last-event-id` of a GET, or `''`. */
+  /** The value of `last-event-id` of a GET, or `''`. */
   readonly lastEventId: string;
-  /** For logs, and for backends as `x-request-id`; `''` where requests have no ids. */
+  /** The request's id for logs, and for backends as `x-request-id`; `''` where requests have no ids. */
   readonly requestId: string;
   /** The W3C trace context; `''` when it is absent or tracing is off. */
   readonly traceparent: string;
   readonly tracestate: string;
   readonly acceptedTypes: AcceptedTypes;
-  /** Headers that some backend lists in `passthrough_headers`: lower-case name, value, … in the order received. */
+  /** The headers that some backend lists in `passthrough_headers`: lower-case name, value, … in the order received. */
   readonly passthroughHeaders: readonly string[];
-  /** Changes with the body when a wrapped call is replaced by the call in it (wrapped-call.ts). */
+  /** The headers that repeat the body. They change with it when a wrapped call is replaced by the call in it (wrapped-call.ts). */
   mirror: MirrorHeaders;
-  /** Whether that has happened: its headers do not repeat its arguments, so the gateway makes the `mcp-param-*` headers. */
+  /** Whether a wrapped call was replaced: its headers do not repeat its arguments, so the gateway makes the `mcp-param-*` headers. */
   isWrapped?: boolean;
   /** The whole body; empty for none. Only `wrapped-call.ts` changes its bytes. */
   readonly body: Buffer;
@@ -97,7 +97,7 @@ export function metadataFor(backend: CompiledBackend, request: ExchangeRequest):
   return { headers, requestId: hasOwnId ? '' : requestId, callerToken };
 }
 
-/** @returns name, value, name, value, … */
+/** The headers for a backend that lists these. @returns name, value, name, value, … */
 function headersFor(listed: ReadonlySet<string>, { passthroughHeaders: offered }: ExchangeRequest): readonly string[] {
   if (offered.length === 0) return NO_METADATA.headers;
   const copied: string[] = [];
@@ -116,7 +116,7 @@ function headersFor(listed: ReadonlySet<string>, { passthroughHeaders: offered }
  */
 export abstract class Exchange {
   abstract readonly request: ExchangeRequest;
-  /** Nothing reaches the caller: it is gone, or the answer was reset. Whether that cancels the call depends on its era (S12, M08). */
+  /** Whether nothing reaches the caller: it is gone, or the answer was reset. Its era decides whether that cancels the call (S12, M08). */
   abstract readonly isAborted: boolean;
 
   /**
@@ -136,9 +136,9 @@ export abstract class Exchange {
   /** Whether a body of up to `REUSED_BUFFER_BYTES` may change as soon as `respond` returns. */
   readonly copiesSmallBodies: boolean = false;
 
-  /** With status 200. The exchange sends keep-alive comments. */
+  /** Opens an event stream with status 200. The exchange sends keep-alive comments. */
   abstract openStream(sessionId?: string): void;
-  /** For an answer of known length in parts, split at any byte, with status 200. */
+  /** Opens a body with status 200: an answer of known length in parts, split at any byte. */
   abstract openBody(contentType: BodyType, bodyBytes: number): void;
   /**
    * Writes bytes of an open body, or whole events of an open stream.
@@ -158,10 +158,10 @@ export abstract class Exchange {
     return false;
   }
 
-  /** Only parts of a batch use it: their message was parsed in several turns of the event loop. */
+  /** Called when the request's message was parsed. Only parts of a batch use it: theirs was parsed in several turns of the event loop. */
   onRead(_message: ParsedClientMessage): void {}
 
-  /** For a large answer that is assembled in memory. @param _waiter called later if `wait` is returned. */
+  /** Takes memory for a large answer that is assembled in memory. @param _waiter called later if `wait` is returned. */
   makeRoom(_bytes: number, _waiter: MemoryWaiter): 'room' | 'wait' | ShareBound {
     return 'room';
   }
@@ -172,7 +172,7 @@ export abstract class Exchange {
    */
   countSentInPieces(_bytes: number): void {}
 
-  /** Nothing reads the request's body any more. */
+  /** Called when nothing reads the request's body any more. */
   releaseBody(): void {}
 
   /** Called when there is room after a `write` that returned false, and perhaps at other times. Set by the relay. */
@@ -180,14 +180,14 @@ export abstract class Exchange {
   /** Called once when the caller goes away before the answer is complete. Set by the relay. */
   onAbort: (() => void) | undefined = undefined;
 
-  /** `undefined` if neither logs nor metrics need it. */
+  /** What logs and metrics follow the exchange with; `undefined` if neither needs it. */
   watcher: ExchangeWatcher | undefined = undefined;
   /** Called once at the end, after the watcher. @see ExchangeWatcher.onDone */
   onDone: ((status: number, bytes: number, ending: ExchangeEnding) => void) | undefined = undefined;
-  /** For a request in a lease: the backend at the URL keeps no session, so any process may ask it. */
+  /** Called for a request in a lease: the backend at the URL keeps no session, so any process may ask it. */
   onSessionless: ((url: string) => void) | undefined = undefined;
 
-  /** Later calls do nothing. */
+  /** Reports the end. Later calls do nothing. */
   protected tellDone(status: number, bytes: number, ending: ExchangeEnding): void {
     const { watcher, onDone } = this;
     if (watcher === undefined && onDone === undefined) return;
@@ -201,7 +201,7 @@ export abstract class Exchange {
 export interface ExchangeWatcher {
   /** Whether results have to be searched for `isError`. */
   readonly wantsToolErrors: boolean;
-  /** @param backend `''` for a method that has none. @param name of a tool or prompt (`nameKind`), or `''`. */
+  /** Called once it is known. @param backend `''` if the method has none. @param name of a tool or prompt (`nameKind`), or `''`. */
   onIdentified(method: string, backend: string, name: string, nameKind?: NameKind): void;
   /**
    * Called before the answer is given; not for trivial answers, such as an empty list.
@@ -227,7 +227,7 @@ export interface ExchangeWatcher {
   onDone(status: number, bytes: number, ending: ExchangeEnding): void;
 }
 
-/** For a notification that another process has answered: answers are discarded. Cold path. */
+/** The exchange of a notification that another process has answered: answers are discarded. Cold path. */
 export class CallerlessExchange extends Exchange {
   readonly request: ExchangeRequest;
   readonly isAborted: boolean = false;

@@ -5,7 +5,7 @@ import type { Exchange } from './exchange.js';
 import type { PieceSource } from './piece-source.js';
 import { MIB } from '../shared/index.js';
 
-/** Bytes of one large answer in one turn of the event loop. Then other answers have their turn. */
+/** Bytes of one large answer in one turn of the event loop. After that, other answers have their turn. */
 export const SENT_PER_TURN_BYTES = MIB;
 
 type State = 'ready' | 'waiting' | 'resting';
@@ -18,7 +18,7 @@ export class PieceSender {
   #isCancelled = false;
 
   /**
-   * @param exchange its stream or body is open.
+   * @param exchange one whose stream or body is open.
    * @param onSent called when everything was handed over and there is room for more, or the caller is gone.
    */
   constructor(exchange: Exchange, source: PieceSource, onSent: () => void) {
@@ -36,7 +36,7 @@ export class PieceSender {
     this.#send();
   }
 
-  /** Drops the rest. `onSent` is not called any more. */
+  /** Drops the rest of the answer. `onSent` is not called any more. */
   cancel(): void {
     this.#isCancelled = true;
     this.#exchange.countSentInPieces(0);

@@ -2,13 +2,13 @@
 import { encodeLineBreaks, eventEnd, eventHeadText, hasLineBreak } from '../bytes/index.js';
 import { KIB } from '../shared/index.js';
 
-/** Prepared for writing at once. */
+/** How many bytes are prepared for writing at once. */
 export const SENT_PIECE_BYTES = 64 * KIB;
 
 export interface PieceSource {
   /** The size of all parts. */
   readonly bytes: number;
-  /** `undefined` when there are no more. A piece is not changed afterwards. */
+  /** The next piece, which is not changed afterwards; `undefined` when there are no more. */
   next(): Buffer | undefined;
 }
 
@@ -60,7 +60,7 @@ export class EventPieces implements PieceSource {
   readonly #parts: PartPieces;
   readonly #head: string;
   #state: 'head' | 'data' | 'over' = 'head';
-  /** The last piece ended with a CR: an LF at the start of the next belongs to the same line break. */
+  /** Whether the last piece ended with a CR: an LF at the start of the next belongs to the same line break. */
   #endsWithCr = false;
 
   constructor(parts: readonly Buffer[], head = eventHeadText) {

@@ -14,7 +14,7 @@ export interface TransportHead {
   readonly isMirrorTooLarge: boolean;
 }
 
-/** @returns what the caller accepts, or why the request is refused. */
+/** Checks the headers. @returns what the caller accepts, or why the request is refused. */
 export function checkTransport(
   { method, sessionId, mirror: { protocolVersion } }: Pick<ExchangeRequest, 'method' | 'sessionId' | 'mirror'>,
   head: TransportHead,
@@ -37,7 +37,7 @@ export function checkTransport(
 
 const formsByAccept = new Map<string, AcceptedTypes | undefined>();
 
-/** Cached, because most callers send one of a few short values. */
+/** What an `accept` header accepts. The results are cached, because most callers send one of a few short values. */
 function acceptedTypesOf(accept: string): AcceptedTypes | undefined {
   if (accept.length > REMEMBERED_HEADER_CHARS_MAX) return readAccept(accept);
   if (formsByAccept.has(accept)) return formsByAccept.get(accept);
@@ -89,7 +89,7 @@ export type ServedEras = 'both' | Era;
 export function eraOfMessage(message: ParsedClientMessage, version: string, method = ''): Era | 'unclaimed' {
   if (typeof message === 'object' && message.kind !== 'batch') {
     if (message.envelope !== undefined) return 'modern';
-    // On `initialize` the header is what the client hopes for (S26), unless `mcp-method` names another method: then it was admitted as
+    // On `initialize`, the header is what the client hopes for (S26), unless `mcp-method` names another method: then it was admitted as
     // modern. A response claims no era.
     if (message.method === 'initialize') return isModernHead(version, method) ? 'unclaimed' : 'legacy';
     if (message.kind === 'response') return 'legacy';
@@ -98,7 +98,7 @@ export function eraOfMessage(message: ParsedClientMessage, version: string, meth
 }
 
 /**
- * What a request may need, before its body is read. Without a session id and modern headers it can only be an `initialize`. An
+ * What a request may need, as far as its head tells. Without a session id and modern headers it can only be an `initialize`. An
  * `initialize` with modern headers is `unclaimed`.
  */
 export function newSessionOrRequest({
@@ -117,10 +117,10 @@ function isModernHead(version: string, method: string): boolean {
 const PARAMETER = 'mcp-param-';
 const NO_PARAMS: readonly string[] = Object.freeze([]);
 
-/** Nearly all legacy callers send the same version. */
+/** The mirror of the last version that was asked for: nearly all legacy callers send the same one. */
 let lastOfVersion = NO_MIRROR;
 
-/** @param protocolVersion `''` for none; there is no other mirror header. */
+/** The mirror of a request that has no other mirror header. @param protocolVersion `''` for none. */
 export function mirrorOfVersion(protocolVersion: string): MirrorHeaders {
   if (protocolVersion === '') return NO_MIRROR;
   if (lastOfVersion.protocolVersion !== protocolVersion)
@@ -129,7 +129,7 @@ export function mirrorOfVersion(protocolVersion: string): MirrorHeaders {
 }
 
 /**
- * @param headers lower-case name, value, …
+ * The mirror of a request. @param headers lower-case name, value, …
  * @returns `undefined` when the `mcp-param-*` headers are too many or too long.
  */
 export function mirrorIn(headers: readonly string[], protocolVersion: string): MirrorHeaders | undefined {
@@ -155,7 +155,7 @@ export function mirrorIn(headers: readonly string[], protocolVersion: string): M
   return { protocolVersion, method, name, params: params ?? NO_PARAMS };
 }
 
-/** Different values become `a, b`, as in HTTP, which agrees with no body. */
+/** Both values of a header. Different ones become `a, b`, as in HTTP, which agrees with no body. */
 export function combinedHeader(present: string, value: string): string {
   return present === '' || present === value ? value : `${present}, ${value}`;
 }
@@ -169,7 +169,7 @@ function addParam(params: string[], header: string, value: string): void {
   params.push(header, value);
 }
 
-/** Without spaces and tabs around it (RFC 9110, 5.6.3). */
+/** The text without spaces and tabs around it (RFC 9110, 5.6.3). */
 function withoutSpace(value: string): string {
   let start = 0;
   let end = value.length;

@@ -3,7 +3,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** A new connection is closed only if all others have a request in progress. */
+/** Limits a server's connections. A new one is closed only if all others have a request in progress. */
 export function closeIdleForNew(server: Server, connectionsMax: number): void {
   const requests = new Map<Socket, number>();
   const silent = new Set<Socket>();
@@ -25,7 +25,7 @@ export function closeIdleForNew(server: Server, connectionsMax: number): void {
     if (count === undefined) return;
     requests.set(socket, count + 1);
     silent.delete(socket);
-    // Emitted once for every response, complete or not.
+    // This event comes once for every response, complete or not.
     response.once('close', () => {
       const left = (requests.get(socket) ?? 0) - 1;
       if (left < 0) return;

@@ -3,15 +3,15 @@
 import { limits } from '../shared/index.js';
 import { ListNode } from './list-node.js';
 
-/** A deadline further away than a whole turn of the wheel waits in the last slot, and is moved when that comes up. */
+/** Slots of the wheel. A deadline further away than a whole turn waits in the last slot, and is moved when that comes up. */
 const SLOT_COUNT = 512;
 
-/** Every method is O(1), allocates nothing and may be called at any time. */
+/** A deadline. Every method is O(1), allocates nothing and may be called at any time. */
 export interface Deadline {
-  /** Fires after the same delay from now, even if it has fired or was cancelled. */
+  /** Makes it fire after the same delay from now, even if it has fired or was cancelled. */
   restart(): void;
   restartAfter(delayMs: number): void;
-  /** It does not fire until it is restarted. */
+  /** Keeps it from firing until it is restarted. */
   cancel(): void;
 }
 
@@ -28,7 +28,7 @@ export class DeadlineWheel {
   readonly #candidates = new ListNode();
   /** The last tick whose slot came up. It comes up once more, for deadlines later in the same tick. */
   #lastTick = 0;
-  /** Changed only here. */
+  /** The number of armed deadlines. Changed only here. */
   armedCount = 0;
   #interval: NodeJS.Timeout | undefined;
   #isStopped = false;
@@ -59,11 +59,11 @@ export class DeadlineWheel {
     clearInterval(this.#interval);
   }
 
-  /** Called by the interval; public for tests with their own clock. */
+  /** Makes one tick. Called by the interval; public for tests with their own clock. */
   tick(): void {
     if (this.#isStopped) return;
     if (this.armedCount === 0) {
-      // Not in `cancel`, where every request would start and stop a timer.
+      // The timer is stopped here, not in `cancel`: otherwise every request would start and stop it.
       clearInterval(this.#interval);
       this.#interval = undefined;
       return;
@@ -134,7 +134,7 @@ class Entry extends ListNode implements Deadline {
   }
 
   restartAfter(delayMs: number): void {
-    // It may now be due before its present slot comes up.
+    // The deadline may now be due before its present slot comes up.
     this.cancel();
     this.delayMs = Math.max(0, delayMs);
     this.restart();

@@ -52,7 +52,7 @@ export class FairCache<Value> {
     return Array.from(this.#entries.values(), ({ value }) => value);
   }
 
-  /** @returns false if the value is larger than one subject may have, or others would lose too much. */
+  /** Adds an entry. @returns false if the value is larger than one subject may have, or others would lose too much. */
   set(subject: string, key: string, value: Value, bytes: number): boolean {
     if (bytes > this.#bounds.bytesPerSubjectMax) return false;
     this.delete(key);

@@ -25,7 +25,7 @@ export class FairQueueEntry<Item> extends ListNode {
   }
 }
 
-/** The items of one key. Linked in the round while the key has turns. */
+/** The items of one key. A line is linked in the round while its key has turns. */
 class Line extends ListNode {
   readonly key: string;
   readonly entries = new ListNode();
@@ -42,7 +42,7 @@ export class FairQueue<Item> {
   readonly #bounds: ShareBounds;
   readonly #lines = new Map<string, Line>();
   readonly #round = new ListNode();
-  /** All items, also of paused keys. Changed only here. */
+  /** The number of items, also of paused keys. Changed only here. */
   count = 0;
 
   constructor(...[itemsMax = limits.waitingMax, itemsPerKeyMax = perSubject(itemsMax)]: QueueBounds) {
@@ -57,7 +57,7 @@ export class FairQueue<Item> {
     return this.#lines.get(key)?.count ?? 0;
   }
 
-  /** @returns the bound of one key, or of all, if the queue is full. */
+  /** Adds an item. @returns the bound of one key, or of all, if the queue is full. */
   add(key: string, item: Item): FairQueueEntry<Item> | ShareBound {
     const known = this.#lines.get(key);
     const ownCount = (known?.count ?? 0) + 1;
@@ -105,14 +105,14 @@ export class FairQueue<Item> {
     return items;
   }
 
-  /** `take` skips this key from now on, whether or not it has items. */
+  /** Pauses a key: `take` skips it from now on, whether or not it has items. */
   pause(key: string): void {
     const line = this.#lines.get(key) ?? this.#openLine(key);
     line.isPaused = true;
     line.unlink();
   }
 
-  /** The key has turns again, beginning at the end of the round. */
+  /** Resumes a key: it has turns again, beginning at the end of the round. */
   resume(key: string): void {
     const line = this.#lines.get(key);
     if (line?.isPaused !== true) return;

@@ -23,14 +23,14 @@ export class LargeMemory {
   /** Buffers to reuse, by size; the size that was returned last comes last. */
   readonly #spares = new Map<number, Buffer[]>();
   #spareBytes = 0;
-  /** If nobody gives it back, it is garbage collected like any other. */
+  /** The lent buffers. One that nobody gives back is garbage collected like any other. */
   readonly #lent = new WeakSet<ArrayBufferLike>();
 
   constructor(spareBytesMax: number = SPARE_MEMORY_BYTES_MAX) {
     this.#spareBytesMax = spareBytesMax;
   }
 
-  /** @returns at least this many bytes, with arbitrary content, in an `ArrayBuffer` of their own. */
+  /** Lends memory. @returns at least this many bytes, with arbitrary content, in an `ArrayBuffer` of their own. */
   take(bytes: number): Buffer {
     const size = sizeFor(bytes);
     const spare = this.#spares.get(size)?.pop();
@@ -46,7 +46,7 @@ export class LargeMemory {
     if (!this.#lent.delete(buffer) && !isFromThread) return;
     const memory = Buffer.from(buffer);
     noteReturned(memory);
-    // One very large body must not displace many smaller ones.
+    // Very large memory is not kept: it must not displace many smaller ones.
     if (size > this.#spareBytesMax / 4) return;
     const spares = this.#spares.get(size) ?? [];
     this.#spares.delete(size);
@@ -71,7 +71,7 @@ export function bodyMemory(bytes: number): Buffer {
   return bytes < LARGE_MEMORY_FROM_BYTES ? Buffer.allocUnsafe(bytes) : largeMemory.take(bytes);
 }
 
-/** Four sizes per power of two, so that similar bodies have the same. */
+/** The size of the buffer for so many bytes: there are four sizes per power of two, so that similar bodies have the same. */
 function sizeFor(bytes: number): number {
   const step = 2 ** Math.max(0, Math.floor(Math.log2(bytes)) - 2);
   return Math.ceil(bytes / step) * step;

@@ -12,12 +12,12 @@ export class ListNode {
     this.previous = this;
   }
 
-  /** Of a head: whether there are members. Of a member: whether it is in a list. */
+  /** For a head, whether there are members; for a member, whether it is in a list. */
   get isLinked(): boolean {
     return this.next !== this;
   }
 
-  /** Called on the head of a list. */
+  /** Adds a member at the end. Called on the head of a list. */
   append(link: ListNode): void {
     link.previous = this.previous;
     link.next = this;
@@ -25,7 +25,7 @@ export class ListNode {
     this.previous = link;
   }
 
-  /** Called on a head: moves all members of the other list to the end of this one. */
+  /** Moves all members of the other list to the end of this one. Called on a head. */
   takeAll(head: ListNode): void {
     if (!head.isLinked) return;
     head.next.previous = this.previous;

@@ -13,7 +13,7 @@ import { type Overload, overloadBounds } from './overload.js';
 /** Estimated bytes of a session, beside what client and backends declare. Measured with one backend: 5.3 KiB. */
 export const SESSION_BYTES_EACH = 3 * KIB;
 
-/** Allows a few each second, per key and in total. */
+/** Allows a few things each second, per key and in total. */
 export class PerSecondQuota {
   readonly #taken: Quota;
   readonly #nowMs: () => number;
@@ -51,7 +51,7 @@ export class LoadShedder {
     this.#requests = new PerSecondQuota(overloadBounds.pressedRequestsPerSubjectPerSecond, nowMs);
   }
 
-  /** A DELETE is never refused, because it makes room. @param wanted `session` for what can only be an `initialize`. */
+  /** Why a request is refused. A DELETE never is, because it makes room. @param wanted `session` for what can only be an `initialize`. */
   refusalOf(method: string, wanted: 'session' | 'request', subject: string): Refusal | undefined {
     if (this.#overload.state === 'serving' || method === 'DELETE') return undefined;
     return wanted === 'session' ? this.#sessionRefusal(subject) : this.#requestRefusal(subject);
@@ -76,7 +76,7 @@ export class LoadShedder {
     return this.#requests.tryTake(subject, overloadBounds.pressedRequestsPerSecond) ? undefined : refusals.overloaded;
   }
 
-  /** Compared with the average of others; never true without others. */
+  /** Whether an account holds much more than the average of others; never true without others. */
   #holdsMuchMore(account: Account, names: readonly ShareName[]): boolean {
     return names.some((name) => {
       const { held, roomWhenEmpty } = account[name];
@@ -87,12 +87,12 @@ export class LoadShedder {
   }
 }
 
-/** Only a refusal for the subject's own share. Where all subjects together have filled one, `overloaded` says more. */
+/** The refusal, if it is because of the subject's own share. Where all subjects together have filled one, `overloaded` says more. */
 function ownRefusal(refusal: Refusal | undefined): Refusal | undefined {
   return refusal?.status === 429 ? refusal : undefined;
 }
 
-/** The size of the next session is unknown until it is read. */
+/** An estimate of the next session's size, which is unknown until it is read. */
 function averageSessionBytes({ sessions, sessionBytes }: Account): number {
   return Math.max(SESSION_BYTES_EACH, sessions.held === 0 ? 0 : Math.ceil(sessionBytes.held / sessions.held));
 }

@@ -10,22 +10,22 @@ import { FairQueue, type FairQueueEntry } from './fair-queue.js';
 import { limits } from '../shared/index.js';
 import type { Holding, ShareBound } from './share.js';
 
-/** One of the two is called, once, when a wait ends. */
+/** Told how a wait ends: one of the two is called, once. */
 export interface MemoryWaiter {
   onRoom(): void;
   onNoRoom(bound: ShareBound): void;
 }
 
-/** For bytes that are in memory already, and never wait. */
+/** The waiter for bytes that are in memory already, and never wait. */
 export const noWaiter: MemoryWaiter = { onRoom: () => undefined, onNoRoom: () => undefined };
 
 export class MessageMemory {
   readonly deadlines: DeadlineWheel;
   readonly #accounts: Accounts;
   readonly #shareName: 'requestBytes' | 'answerBytes';
-  /** While a subject's share is full, its reservations are paused. */
+  /** The reservations that wait. Those of a subject whose share is full are paused. */
   readonly #queue = new FairQueue<MessageReservation>();
-  /** The next one, while there is no room for it in total. */
+  /** The reservation whose turn it is, while there is no room for it in total. */
   #next: MessageReservation | undefined;
 
   constructor(accounts: Accounts, deadlines: DeadlineWheel, shareName: 'requestBytes' | 'answerBytes') {
@@ -52,7 +52,7 @@ export class MessageMemory {
     return this.#next !== undefined || this.#queue.isReady ? 'totalMax' : undefined;
   }
 
-  /** @param isShareFull whether all of the subject has to wait. @returns the bound if too many wait. */
+  /** Lets a reservation wait. @param isShareFull whether all of the subject has to wait. @returns the bound if too many wait. */
   wait(reservation: MessageReservation, isShareFull: boolean): FairQueueEntry<MessageReservation> | ShareBound {
     const { subject } = reservation;
     const entry = this.#queue.add(subject, reservation);
@@ -64,7 +64,7 @@ export class MessageMemory {
     return this.#queue.countOf(subject) > 0;
   }
 
-  /** The reservation no longer waits: if it was next, the one behind it is. */
+  /** Called when a reservation no longer waits: if it was next, the one behind it is. */
   leave(reservation: MessageReservation): void {
     if (this.#next !== reservation) return;
     this.#next = undefined;
@@ -111,9 +111,9 @@ export class MessageReservation {
   readonly subject: string;
   readonly #memory: MessageMemory;
   readonly #waiter: MemoryWaiter;
-  /** Changed only here. */
+  /** The bytes that are counted. Changed only here. */
   heldBytes = 0;
-  /** The bytes that it waits for; 0 when it does not wait. */
+  /** The bytes that the reservation waits for; 0 when it does not wait. */
   wantedBytes = 0;
   #queueEntry: FairQueueEntry<MessageReservation> | undefined;
   #bound: ShareBound = 'subjectMax';
@@ -130,7 +130,7 @@ export class MessageReservation {
   }
 
   /**
-   * The message has, or will have, this many bytes in total.
+   * Grows to so many bytes, which the message has, or will have, in total.
    * @param wishedBytes more than `bytes` where the length is unknown, so that `grow` is needed less often.
    * @returns `wait` if the message must not be read until the waiter is called; or the bound that will leave no room.
    */
@@ -171,7 +171,7 @@ export class MessageReservation {
     this.#memory.holding(this.subject).take(bytes);
   }
 
-  /** The message is gone. Safe to call at any time. */
+  /** Releases the memory, because the message is gone. Safe to call at any time. */
   release(): void {
     this.#stopWaiting();
     const bytes = this.heldBytes;
@@ -186,7 +186,7 @@ export class MessageReservation {
     this.#waiter.onRoom();
   }
 
-  /** Called by `MessageMemory`: the subject's share has no room any more. */
+  /** Waits again, because the subject's share has no room any more. Called by `MessageMemory`. */
   waitAgain(): void {
     const outcome = this.#memory.wait(this, true);
     this.#queueEntry = typeof outcome === 'string' ? undefined : outcome;
@@ -228,7 +228,7 @@ export class AnswerMemory {
   /** Counts bytes that are in memory, and were counted by the relay until now. */
   countUnread(bytes: number): void {
     if (bytes < limits.countedFromBytes) return;
-    // They are counted already, or belong to a message that is counted as a whole.
+    // These bytes are counted already, or belong to a message that is counted as a whole.
     if (this.#unread?.heldBytes === bytes || (this.#sentInPieces?.heldBytes ?? 0) > 0) return;
     this.#unread ??= this.#memory.reservation(this.#subject, noWaiter);
     this.#unread.take(bytes);
@@ -238,7 +238,7 @@ export class AnswerMemory {
     this.#unread?.release();
   }
 
-  /** @param bytes of the whole answer; 0 when its last piece was handed over. */
+  /** Counts an answer that is sent in pieces. @param bytes of the whole answer; 0 when its last piece was handed over. */
   countSentInPieces(bytes: number): void {
     if (bytes >= limits.countedFromBytes) {
       this.#sentInPieces ??= this.#memory.reservation(this.#subject, noWaiter);

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { type Overload, type OverloadSample, overloadBounds } from './overload.js';
 import { heapMemory, residentBytes } from './process-memory.js';
 
-/** Of this thread: nanoseconds on a processor, nanoseconds of waiting for one, number of time slices. */
+/** The file with this thread's times: nanoseconds on a processor, nanoseconds of waiting for one, number of time slices. */
 const SCHEDSTAT = '/proc/thread-self/schedstat';
 
 const SCHEDSTAT_FORMAT = /^\d+ (\d+) \d+\s*$/;
@@ -25,7 +25,7 @@ export class RunQueueWait {
       const waitNs = SCHEDSTAT_FORMAT.exec(readFileSync(this.#path, 'latin1'))?.[1];
       if (waitNs !== undefined) this.#totalMs = Number(waitNs) / 1_000_000;
     } catch {
-      // Not Linux, or there is no free file descriptor for now.
+      // There is no such file except on Linux, or no free file descriptor for now.
     }
     return this.#totalMs;
   }
@@ -35,10 +35,10 @@ export const OVERLOAD_SAMPLE_MS = 100;
 /** Interval between collections when memory is short; each blocks the event loop. */
 export const OVERLOAD_COLLECTION_MS = 10_000;
 
-/** So many samples in a row must all be late for the event loop to count as late: one long task is no overload. */
+/** How many samples in a row must be late for the event loop to count as late: one long task is no overload. */
 const DELAYS_KEPT = 5;
 
-/** Replaced in tests. */
+/** What is measured. Replaced in tests. */
 export interface OverloadGauges {
   nowMs(): number;
   runQueueWaitMs(): number;
@@ -60,7 +60,7 @@ export class OverloadWatch {
   #collectedAtMs = -Infinity;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param memoryBytes that the process may use. @param onDelay gets the whole delay of each sample, whatever caused it. */
+  /** @param memoryBytes what the process may use. @param onDelay gets the whole delay of each sample, whatever caused it. */
   constructor(
     overload: Overload,
     memoryBytes: number,
@@ -102,7 +102,7 @@ export class OverloadWatch {
       this.#collectedAtMs = nowMs;
       this.#gauges.collectGarbage();
       sample = this.#sample();
-      // The pause for the collection must not count as a delay.
+      // The next sample is due later, because the pause for the collection must not count as a delay.
       this.#dueMs = this.#gauges.nowMs() + OVERLOAD_SAMPLE_MS;
       this.#waitedMs = this.#gauges.runQueueWaitMs();
     }
@@ -135,13 +135,13 @@ export class ProcessGauges implements OverloadGauges {
   #collectedHeapBytes = 0;
   readonly #runQueueWait = new RunQueueWait();
   readonly #collect = globalThis.gc ?? exposeCollector();
-  /** Called back after each full collection: only that frees the registered object. */
+  /** Reports each full collection: only that frees the registered object. */
   readonly #witness = new FinalizationRegistry<undefined>(() => this.#onCollected());
 
-  /** Memory that V8 does not manage: at the start, the program's code. */
+  /** Memory that V8 does not manage: at the start, that of the program's code. */
   readonly #nativeBytes: number | undefined;
 
-  /** @param counted `managed` ignores freed memory that the C library keeps, and, in a worker, its HTTP server's. */
+  /** @param counted with `managed`, freed memory that the C library keeps is ignored, and, in a worker, its HTTP server's. */
   constructor(counted: 'resident' | 'managed' = 'resident') {
     if (counted === 'managed') this.#nativeBytes = Math.max(0, residentBytes() - managedBytes());
     this.#witness.register({}, undefined);
@@ -161,7 +161,7 @@ export class ProcessGauges implements OverloadGauges {
   }
 
   liveHeapBytes(): number {
-    // What has become garbage since the last collection does not count, but may have been freed.
+    // What has become garbage since the last collection does not count, but it may have been freed.
     return Math.min(this.#collectedHeapBytes, getHeapStatistics().used_heap_size);
   }
 
@@ -185,7 +185,9 @@ function managedBytes(): number {
   return heapTotal + external;
 }
 
-/** For processes without `--expose-gc`. V8 adds `gc` to contexts that are created while the flag is set. */
+/**
+ * A function that collects garbage, for processes without `--expose-gc`. V8 adds `gc` to contexts that are created while the flag is set.
+ */
 function exposeCollector(): () => void {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;

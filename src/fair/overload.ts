@@ -32,9 +32,9 @@ export const overloadBounds = {
   pressedTimesOthersMax: 2,
 } as const;
 
-/** So many samples in a row below a mark end its state. */
+/** How many samples in a row must be below a mark before its state ends. */
 export const OVERLOAD_CALM_SAMPLES = 150;
-/** Below these, new sessions are accepted again at once. */
+/** The marks below which new sessions are accepted again at once. */
 export const CALM_BELOW_RESIDENT_PERCENT = 70;
 export const CALM_BELOW_HEAP_PERCENT = 60;
 export const CALM_BELOW_LOOP_DELAY_MS = 100;
@@ -85,7 +85,7 @@ const LOG_TEXTS: Readonly<Record<OverloadState, string>> = {
 
 export class Overload {
   readonly #logger: Logger;
-  /** Changed only here, like `isShortOfMemory` and `headroom`. */
+  /** How overloaded the process is. Changed only here, like `isShortOfMemory` and `headroom`. */
   state: OverloadState = 'serving';
   isShortOfMemory = false;
   /** How far the nearest gauge is from its second mark: 1 up to the first mark, 0 from the second on. */
@@ -96,7 +96,7 @@ export class Overload {
     this.#logger = logger;
   }
 
-  /** A DELETE is never refused, because it makes room. */
+  /** Why a request is refused. A DELETE never is, because it makes room. */
   requestRefusalOf(method: string): Refusal | undefined {
     return method === 'DELETE' ? undefined : this.healthRefusal;
   }

@@ -9,12 +9,12 @@ export class Quota {
   readonly #taken = new Map<string, number>();
   #total = 0;
 
-  /** @param perKeyMax by default a quarter of all. */
+  /** @param perKeyMax what one key may have; by default a quarter of all. */
   constructor(totalMax: number = limits.waitingMax, perKeyMax: number = perSubject(totalMax)) {
     this.#bounds = withReserve({ totalMax, subjectMax: perKeyMax });
   }
 
-  /** Whether there is room for one more, of a key that has not used up its own. */
+  /** Whether there is room for one more, for a key that has not used up its own part. */
   get hasRoom(): boolean {
     const { totalMax, reserved = 0 } = this.#bounds;
     return this.#total < totalMax - reserved;
@@ -24,7 +24,7 @@ export class Quota {
     return (this.#taken.get(key) ?? 0) >= this.#bounds.subjectMax;
   }
 
-  /** @param totalMax for this call. @returns false without room for one more. */
+  /** Takes one. @param totalMax for this call. @returns false without room for one more. */
   tryTake(key: string, totalMax = this.#bounds.totalMax): boolean {
     if (this.#total >= totalMax || this.isUsedUpBy(key)) return false;
     const own = (this.#taken.get(key) ?? 0) + 1;

@@ -11,10 +11,10 @@ export interface ShareBounds {
   readonly reserved?: number;
 }
 
-/** One eighth is reserved. Beyond the rest, subjects that hold more are refused, or wait. */
+/** One part in so many is reserved. Beyond the rest, subjects that hold more are refused, or wait. */
 const RESERVE_DIVISOR = 8;
 
-/** Adds the reserved part, unless one subject may have the whole, or the part is too small to be useful. */
+/** The bounds with the reserved part, unless one subject may have the whole, or the part is too small to be useful. */
 export function withReserve({ subjectMax, totalMax }: ShareBounds): ShareBounds {
   const reserved = Math.floor(totalMax / RESERVE_DIVISOR);
   const isUseful = subjectMax < totalMax && reserved >= RESERVE_DIVISOR && reserved < Infinity;
@@ -41,7 +41,7 @@ export type ShareBound = 'subjectMax' | 'totalMax';
 export class Share {
   readonly bounds: ShareBounds;
   onGiven: ((subject: string) => void) | undefined = undefined;
-  /** What all hold together. Changed only by the holdings, like `holderCount`. */
+  /** What all subjects hold together. Changed only by the holdings, like `holderCount`. */
   held = 0;
   holderCount = 0;
 
@@ -49,7 +49,7 @@ export class Share {
     this.bounds = bounds;
   }
 
-  /** @param own what the subject holds. @param amount to be taken. @param returning what any subject will give back first. */
+  /** Whether it has room. @param own what the subject holds. @param amount to be taken. @param returning what any will give back first. */
   hasRoomFor(own: number, amount: number, returning = 0): boolean {
     return isWithinBounds(this.bounds, this.held + amount - returning, own + amount, this.holderCount);
   }
@@ -62,7 +62,7 @@ export class Share {
 export class Holding {
   readonly share: Share;
   readonly #account: Account;
-  /** Changed only here. */
+  /** What the subject holds. Changed only here. */
   held = 0;
 
   constructor(share: Share, account: Account) {
@@ -75,13 +75,13 @@ export class Holding {
     return Math.min(subjectMax, totalMax - reserved);
   }
 
-  /** The room under both bounds, including the reserved part. */
+  /** How much the subject may still take under both bounds, including the reserved part. */
   get room(): number {
     const { subjectMax, totalMax } = this.share.bounds;
     return Math.min(subjectMax - this.held, totalMax - this.share.held);
   }
 
-  /** The bound without room for this amount more. Of both, the subject's own, because the subject can lower what it holds. */
+  /** The bound that leaves no room for this amount more. Of both, it is the subject's own, because the subject can lower what it holds. */
   boundAgainst(amount: number): ShareBound | undefined {
     if (this.held + amount > this.share.bounds.subjectMax) return 'subjectMax';
     return this.share.hasRoomFor(this.held, amount) ? undefined : 'totalMax';
@@ -92,7 +92,7 @@ export class Holding {
     return this.share.isLittle(this.held + amount);
   }
 
-  /** @param own what this holding will have given back. @param all what all will, including `own`. */
+  /** Whether there will be room. @param own what this holding will have given back. @param all what all will, including `own`. */
   willHaveRoomFor(amount: number, own: number, all: number): boolean {
     const kept = this.held - own;
     return kept + amount <= this.share.bounds.subjectMax && this.share.hasRoomFor(kept, amount, all);
@@ -104,7 +104,7 @@ export class Holding {
     return this.held + amount <= bounds.subjectMax * fraction && held + amount <= bounds.totalMax * fraction;
   }
 
-  /** @returns the bound if nothing was taken. */
+  /** Takes the amount, if there is room. @returns the bound if nothing was taken. */
   tryTake(amount: number): ShareBound | undefined {
     const bound = this.boundAgainst(amount);
     if (bound === undefined) this.take(amount);
@@ -164,7 +164,7 @@ export class Accounts {
     return this.#shares[name].held;
   }
 
-  /** An account that holds nothing is temporary, and must not be kept until something is taken. */
+  /** The account of a subject. One that holds nothing is temporary, and must not be kept until something is taken. */
   of(subject: string): Account {
     return this.#accounts.get(subject) ?? new Account(subject, this.#shares, this.#accounts);
   }
@@ -196,7 +196,7 @@ export class Account {
     this.listBytes = new Holding(shares.listBytes, this);
   }
 
-  // Refusals without room: 429 when the subject holds too much, 503 when all together do.
+  // Refusals because there is no room: 429 when the subject holds too much, 503 when all together do.
 
   refusalOfSession(bytes: number): Refusal | undefined {
     const bound = this.sessions.boundAgainst(1);
@@ -208,7 +208,7 @@ export class Account {
     return bound && SESSION_BYTES[bound];
   }
 
-  /** Hot path: once per request. */
+  /** Why another request is refused. Hot path: once per request. */
   refusalOfRequest(): Refusal | undefined {
     const bound = this.requests.boundAgainst(1);
     return bound && REQUESTS[bound];

@@ -3,7 +3,7 @@
 import { Buffer } from 'node:buffer';
 import { KIB } from '../shared/index.js';
 
-/** A larger body has memory of its own. */
+/** The most bytes of a body in such a block. A larger body has memory of its own. */
 export const SHORT_MEMORY_BYTES_MAX = 16 * KIB;
 export const SHORT_MEMORY_BLOCK_BYTES = 64 * KIB;
 
@@ -18,7 +18,7 @@ const reusedBuffer = Buffer.alloc(REUSED_BUFFER_BYTES);
 let block = Buffer.alloc(0);
 let usedBytes = 0;
 
-/** @returns this many bytes, with arbitrary content. Whoever keeps them keeps a whole block in memory. */
+/** Memory for bytes that are passed on at once, with arbitrary content. Whoever keeps them keeps a whole block in memory. */
 export function shortMemory(bytes: number): Buffer {
   if (bytes < SHARED_BY_NODE_BYTES || bytes > SHORT_MEMORY_BYTES_MAX) return Buffer.allocUnsafe(bytes);
   if (usedBytes + bytes > block.length) {
@@ -44,7 +44,7 @@ export function joined(parts: readonly Buffer[]): Buffer {
   return whole;
 }
 
-/** @returns the message, in a buffer that the next call overwrites; `undefined` if longer than `REUSED_BUFFER_BYTES`. */
+/** The parts as one message, in a buffer that the next call overwrites; `undefined` if longer than `REUSED_BUFFER_BYTES`. */
 export function joinedForNow(parts: readonly Buffer[]): Buffer | undefined {
   let at = 0;
   for (const part of parts) {

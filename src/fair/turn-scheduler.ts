@@ -10,10 +10,10 @@ import { limits } from '../shared/index.js';
 import { FairQueueEntry, FairQueue, type QueueBounds } from './fair-queue.js';
 import type { ShareBound } from './share.js';
 
-/** Requests that waited for the same event: so many are resumed before the clock is read again. */
+/** How many requests that waited for the same event are resumed before the clock is read again. */
 const WOKEN_UNTIMED_MAX = 64;
 
-/** The time for tasks that pass late is so many times `turnMs`. */
+/** The time for tasks that pass late, as a multiple of `turnMs`. */
 const LATE_TURNS = 4;
 
 export interface TurnSchedulerRules {
@@ -22,11 +22,11 @@ export interface TurnSchedulerRules {
   /** Time in a turn for tasks that pass, and for those that waited, of which at least one is run. */
   readonly turnMs: number;
   readonly waiting?: QueueBounds;
-  /** For tasks that are not urgent: a pause before each turn, `factor` times as long as the last turn, up to `msMax`. */
+  /** A pause before each turn, for tasks that are not urgent: `factor` times as long as the last turn, up to `msMax`. */
   readonly rest?: { readonly factor: number; readonly msMax: number };
 }
 
-/** Must not throw. */
+/** What runs at a turn. It must not throw. */
 type Task = () => void;
 
 export class TurnScheduler {
@@ -131,7 +131,7 @@ export class TurnScheduler {
   }
 }
 
-/** Resumes requests that waited for the same event. Unbounded: the numbers of requests and connections are bounded. */
+/** Resumes requests that waited for the same event. Its queue is unbounded, because the numbers of requests and connections are bounded. */
 export const wakeScheduler = new TurnScheduler({
   untimedMax: WOKEN_UNTIMED_MAX,
   turnMs: limits.turnMs,

@@ -29,7 +29,7 @@ export class AnswerReader {
   #key: number | undefined;
   #bytes = 0;
   #failure: ReadFailure | undefined;
-  /** In order: each waits until those before it are counted. */
+  /** Pieces in order: each waits until those before it are counted. */
   readonly #waiting: WaitingPieces[] = [];
   #leaveWait: () => void = () => {};
 
@@ -48,7 +48,7 @@ export class AnswerReader {
   push(pieces: readonly Buffer[], onTaken: () => void): void {
     this.#takeRoom(pieces, (owned) => {
       if (owned === undefined) {
-        // Not at once: the rest of a long response would come in this turn of the event loop.
+        // Not called at once: the rest of a long response would come in this turn of the event loop.
         setImmediate(onTaken);
         return;
       }
@@ -90,7 +90,7 @@ export class AnswerReader {
     });
   }
 
-  /** Safe to call again. */
+  /** Drops the response. Safe to call again. */
   drop(): void {
     this.#leaveWait();
     this.#waiting.length = 0;
@@ -117,8 +117,8 @@ export class AnswerReader {
   }
 
   /**
-   * @param done called once, unless the response is dropped before: with memory that can be transferred, or with `undefined` once reading
-   * has failed.
+   * Takes memory for pieces. @param done called once, unless the response is dropped before: with memory that can be transferred, or with
+   * `undefined` once reading has failed.
    */
   #takeRoom(pieces: readonly Buffer[], done: (owned: Uint8Array[] | undefined) => void): void {
     this.#waiting.push({ pieces, done });
@@ -135,7 +135,7 @@ export class AnswerReader {
         this.#bytes += bytes;
         next.done(next.pieces.map(transferable));
       } else {
-        // Frees the pieces that are already there, however long the rest takes to arrive.
+        // The pieces that are already there are freed, however long the rest takes to arrive.
         this.#dropKept();
         next.done(undefined);
       }

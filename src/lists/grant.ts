@@ -11,7 +11,7 @@ import { isTemplate, MatchedUri } from '../messages/index.js';
  */
 export const TEMPLATES_TRIED_MAX = 500;
 
-/** @returns `unknown` when an entry may be the name of a resource or template with this URI. */
+/** Whether the entries grant the URI. @returns `unknown` when an entry may be the name of a resource or template with this URI. */
 export function grantByEntries(
   { allowedNames: { resources } }: RuledBackend,
   uri: string,
@@ -33,7 +33,7 @@ export interface GrantJob<Page = ListPage> {
   readonly kind: ListKind;
   readonly backend: RuledBackend;
   readonly pages: readonly Page[];
-  /** As the backend writes it. */
+  /** The URI as the backend writes it. */
   readonly uri: string;
 }
 

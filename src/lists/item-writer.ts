@@ -4,7 +4,7 @@ import type { Insertion } from '../bytes/index.js';
 import { bodyMemory } from '../fair/index.js';
 
 const COMMA = Buffer.from(',');
-/** Up to this length, copying byte by byte is faster than a call. */
+/** The length up to which copying byte by byte is faster than a call. */
 const SHORT_BYTES = 32;
 
 export interface MergedItem {
@@ -13,7 +13,7 @@ export interface MergedItem {
   readonly bytes: Buffer;
   readonly start: number;
   readonly end: number;
-  /** In order of their offsets. */
+  /** The insertions, in order of their offsets. */
   readonly insertions: Insertion | readonly Insertion[];
 }
 
@@ -21,7 +21,7 @@ export interface MergedItem {
 export function writeItems(head: string, items: readonly MergedItem[], tail: string): Buffer {
   let length = Buffer.byteLength(head) + Math.max(0, items.length - 1) + Buffer.byteLength(tail);
   for (const item of items) length += itemBytes(item);
-  // Large memory is reused: the exchange that sends it returns it.
+  // The memory is reused: the exchange that sends it returns it.
   const message = bodyMemory(length).subarray(0, length);
   const writer = new ItemWriter(message, message.write(head));
   for (const [index, item] of items.entries()) {
@@ -36,7 +36,7 @@ export function itemBytes({ start, end, insertions }: MergedItem): number {
   return end - start + bytesOf(insertions);
 }
 
-/** @returns where the item ends in the message. */
+/** Writes an item. @returns where it ends in the message. */
 export function writeItem(message: Buffer, from: number, item: MergedItem): number {
   const writer = new ItemWriter(message, from);
   writer.write(item);
@@ -77,7 +77,7 @@ class ItemWriter {
     else this.#add(COMMA, 0, 1);
   }
 
-  /** @returns where the written bytes end. */
+  /** Ends the writing. @returns where the written bytes end. */
   end(): number {
     this.#copy();
     return this.#at;

@@ -17,7 +17,7 @@ export class ListsRead<Value> {
   readonly subject: string;
   readonly kind: ListKindName;
   readonly urls: ReadonlySet<string>;
-  /** A backend has reported a change since the read began. */
+  /** Whether a backend has reported a change since the read began. */
   isStale = false;
   kept: { readonly key: string; readonly value: Value; readonly expiresAtMs: number } | undefined = undefined;
   protected readonly lists: KeptLists<Value>;
@@ -68,13 +68,13 @@ export class KeptLists<Value> {
     this.#kept.delete(key);
   }
 
-  /** @param kinds of lists that have changed; all if omitted. */
+  /** Called when lists have changed. @param kinds of these lists; all if omitted. */
   onChanged(backend: CompiledBackend, kinds?: readonly ListKindName[]): void {
     for (const read of this.#byUrl.get(urlOf(backend)) ?? [])
       if (kinds?.includes(read.kind) !== false) this.#markStale(read);
   }
 
-  /** Any list may have changed. */
+  /** Drops everything, because any list may have changed. */
   clear(): void {
     for (const reads of this.#byUrl.values()) for (const read of reads) this.#markStale(read);
   }
@@ -94,7 +94,7 @@ export class KeptLists<Value> {
     return read;
   }
 
-  /** @param ageMs if it is to expire sooner than others. @returns false when it is stale or too large. */
+  /** Keeps what was made. @param ageMs if it is to expire sooner than others. @returns false when it is stale or too large. */
   keep(read: ListsRead<Value>, key: string, value: Value, bytes: number, ageMs = Infinity): boolean {
     if (read.isStale || !this.#kept.set(read.subject, key, read, bytes)) {
       read.giveUp();
@@ -105,7 +105,7 @@ export class KeptLists<Value> {
     return true;
   }
 
-  /** For `ListsRead`: changes of its lists do not matter any more. */
+  /** Forgets a read, for `ListsRead`: changes of its lists do not matter any more. */
   forget(read: ListsRead<Value>): void {
     for (const url of read.urls) {
       const reads = this.#byUrl.get(url);

@@ -15,7 +15,7 @@ export const CACHED_LIST_BYTES = 1_024;
 /** The limits of each of the two caches. */
 const BYTES = { bytesMax: limits.cacheBytesMax, bytesPerSubjectMax: perSubject(limits.cacheBytesMax) };
 
-/** Stand for objects in keys. */
+/** Numbers that stand for objects in keys. */
 const numbers = new WeakMap<object, number>();
 let lastNumber = 0;
 
@@ -27,14 +27,14 @@ function numberOf(thing: object): number {
 
 export interface ListIdentity {
   readonly subject: string;
-  /** Another config has other objects. */
+  /** The backend as configured: another config has other objects. */
   readonly backend: CompiledBackend;
   readonly kind: ListKindName;
   /** What the backend sees of the caller (`UpstreamSession.shown`): it may give others another list. */
   readonly shown: string;
 }
 
-/** Exactly one of `keep` and `giveUp` is called, once. */
+/** A read of a list. Exactly one of `keep` and `giveUp` is called, once. */
 export class ListRead extends ListsRead<readonly CachedPage[]> {
   readonly #key: string;
 
@@ -44,7 +44,7 @@ export class ListRead extends ListsRead<readonly CachedPage[]> {
   }
 
   /**
-   * @param lend called only when the list is cached, for pages in the list thread.
+   * Keeps the pages. @param lend called only when the list is cached, for pages in the list thread.
    * @returns the pages with which the request continues.
    */
   keep(pages: readonly ReadPage[], lend: (page: KeptPage) => LentPage): readonly ReadPage[] {
@@ -61,7 +61,7 @@ export class ListRead extends ListsRead<readonly CachedPage[]> {
   }
 }
 
-/** Small pages are copies that are never transferred to the list thread. */
+/** A page in the cache. Small ones are copies that are never transferred to the list thread. */
 type CachedPage = ListPage | LentPage;
 
 function onDropped(pages: readonly CachedPage[]): void {
@@ -69,12 +69,12 @@ function onDropped(pages: readonly CachedPage[]): void {
 }
 
 export class ListCache extends KeptLists<readonly CachedPage[]> {
-  /** @param ageMs after which a list is read again even if no change was reported. */
+  /** @param ageMs the age at which a list is read again even if no change was reported. */
   constructor(ageMs: number, deadlines: DeadlineWheel, nowMs: () => number) {
     super({ ageMs, ...BYTES, onDropped: (_subject, pages) => onDropped(pages) }, deadlines, nowMs);
   }
 
-  /** @returns pages that belong to the cache: they must not be changed, and lent ones must be given back. */
+  /** Finds a list. @returns pages that belong to the cache: they must not be changed, and lent ones must be given back. */
   find(identity: ListIdentity): readonly CachedPage[] | undefined {
     const pages = this.get(keyOf(identity));
     for (const page of pages ?? []) if (page instanceof LentPage) page.borrow();
@@ -94,7 +94,7 @@ function isOnLoop(page: ReadPage): page is ListPage {
   return 'spans' in page;
 }
 
-/** Copies into memory of its own: the original's may be larger, and is transferred when lists are merged in the list thread. */
+/** A copy in memory of its own: the original's may be larger, and is transferred when lists are merged in the list thread. */
 function ownPage(page: ListPage): ListPage {
   const bytes = Buffer.allocUnsafeSlow(page.bytes.length);
   page.bytes.copy(bytes);
@@ -132,7 +132,7 @@ export class Catalogues extends KeptLists<number> {
     return this.register(new ListsRead(this, subject, 'tools', backends.values()));
   }
 
-  /** @returns whether the catalogue is cached. */
+  /** Keeps a catalogue. @returns whether it is cached. */
   keepFor(
     identity: CatalogueIdentity,
     read: ListsRead<number>,

@@ -45,7 +45,7 @@ function isLent(page: number | LentPageRef | TransferredPage): page is LentPageR
   return typeof page === 'object' && 'lentKey' in page;
 }
 
-/** Each method is a task, and throws when what it needs was lost: a thread that replaces another has none of its data. */
+/** The thread's tasks, which are its methods. They throw when what they need was lost: a thread that replaces another has none of it. */
 export class ListKeeper {
   readonly #collectGarbage: () => void;
   readonly #answers = new Map<number, Uint8Array[]>();
@@ -54,7 +54,6 @@ export class ListKeeper {
   readonly #lists = new Map<number, Buffer[]>();
   readonly #catalogues = new Map<number, ToolCatalogue>();
   readonly #known = new KnownLists();
-  /** Bytes of garbage since the last collection. */
   #garbageBytes = 0;
 
   constructor(collectGarbage: () => void) {
@@ -119,7 +118,7 @@ export class ListKeeper {
     return { memory: transferable(catalogue.answer(query, count, frame)) };
   }
 
-  /** @returns what was made, and how many bytes of pages are now garbage, unless what was made still refers to them. */
+  /** @returns what was made of the pages, and how many bytes of them are now garbage, unless it still refers to them. */
   #withPages<Made>(
     { rules: rulesText, parts: sentParts }: PagesTask,
     make: (rules: ListRules, parts: readonly BackendPages[]) => Made,
@@ -197,7 +196,7 @@ export class ListKeeper {
 // The latest answers and lists: most backends give everybody the same list again and again, and what was made of the same bytes need not be
 // made again. All bytes but the request's id are compared, so nobody gets what was not sent to them.
 
-/** Bytes and number of the answers that are known, and of the lists. Beyond that, those that were not needed for longest are forgotten. */
+/** Bytes and number of the remembered answers, and of the lists. Beyond that, those not needed for longest are forgotten. */
 const KNOWN_BYTES_MAX = 16 * MIB;
 const KNOWN_MAX = 1_024;
 
@@ -213,20 +212,20 @@ export class KnownLists {
   readonly #answers = new RecentMap<PageAnswer>(KNOWN_MAX, KNOWN_BYTES_MAX, ({ page }) => sizeOf(page));
   readonly #merges = new RecentMap<KnownMerge>(KNOWN_MAX, KNOWN_BYTES_MAX, sizeOfMerge);
 
-  /** Like `readListAnswer`, for an answer in pieces; the page may be shared. */
+  /** Reads an answer in pieces like `readListAnswer`; the page may be shared. */
   read(pieces: readonly Uint8Array[], id: Buffer, kind: ListKind, era: ListEra): ListAnswer {
     const length = bytesOf(pieces);
     const key = `${kind.name} ${era} ${length}`;
     const known = this.#answers.get(key);
     if (known !== undefined && isSame(known, pieces, id)) return known;
     const answer = readListAnswer(joinedPieces(pieces), id, kind, era);
-    // The bytes of a repaired page would match no answer.
+    // A repaired page is not remembered, because its bytes would match no answer.
     const isKept = answer.kind === 'page' && answer.mirrors?.isRepaired !== true;
     if (isKept && sizeOf(answer.page) <= KNOWN_BYTES_MAX) this.#answers.set(key, answer);
     return answer;
   }
 
-  /** Like `mergeLists`, without the frame's head, which has the request's id. @param rulesText the rules, encoded. */
+  /** Merges lists like `mergeLists`, without the frame's head, which has the request's id. @param rulesText the rules, encoded. */
   merge(job: MergeJob, rulesText: string): MergeResult {
     const { kind, rules, parts, unavailable, frame, searchTools } = job;
     const pages = parts.flatMap((part) => part.pages);
@@ -245,12 +244,12 @@ function sizeOf({ bytes, spans }: ListPage): number {
   return bytes.length + spans.byteLength;
 }
 
-/** Counts the pages and rules too: perhaps nothing else refers to them any more. */
+/** The size of a remembered list, with its pages and rules: perhaps nothing else refers to them any more. */
 function sizeOfMerge({ bytes, key, pages }: KnownMerge): number {
   return pages.reduce((sum, page) => sum + sizeOf(page), bytes.length + 2 * key.length);
 }
 
-/** Whether the pieces, of the same length, are this answer to the request of this id. */
+/** Whether the pieces are this answer to the request of this id. They have its length. */
 function isSame({ page: { bytes }, idStart, idEnd }: PageAnswer, pieces: readonly Uint8Array[], id: Buffer): boolean {
   if (idEnd - idStart !== id.length) return false;
   // Each request has another id: with this one put into the known page, only a change of the list makes the bytes differ.

@@ -19,15 +19,14 @@ export const TOOL_BYTES_EACH = 256;
 
 // A page in the list cache (`--list-cache`) is lent to each merge. Once the cache has dropped it, it is freed when nobody uses it any more.
 
-/** A page in the list thread. */
 export interface KeptPage {
   readonly key: number;
   readonly bytes: number;
 }
 
-/** Told what becomes of a page that the cache has dropped. */
+/** What is told what becomes of a page that the cache has dropped. */
 interface PageOwner {
-  /** Until the page is freed, it counts in its subject's share instead of the cache. */
+  /** Called for a page that is still in use: until it is freed, it counts in its subject's share instead of the cache. */
   onStillUsed(bytes: number): void;
   onFree(key: number, givenBytes: number): void;
 }
@@ -37,7 +36,7 @@ export class LentPage implements KeptPage {
   readonly bytes: number;
   readonly #owner: PageOwner;
   #isInMemory = true;
-  /** The request that has read the page is its first user. */
+  /** The number of users. The first one is the request that has read the page. */
   #userCount = 1;
 
   constructor({ key, bytes }: KeptPage, owner: PageOwner) {
@@ -55,7 +54,7 @@ export class LentPage implements KeptPage {
     if (this.#userCount === 0 && !this.#isInMemory) this.#owner.onFree(this.key, this.bytes);
   }
 
-  /** The cache has dropped the page. */
+  /** Called when the cache has dropped the page. */
   onDropped(): void {
     this.#isInMemory = false;
     if (this.#userCount === 0) this.#owner.onFree(this.key, 0);
@@ -68,7 +67,7 @@ interface Waiting {
   readonly done: (bound: ShareBound | undefined) => void;
 }
 
-/** Waiting requests are in order of arrival. */
+/** A subject's waiting requests, in order of arrival. */
 interface SubjectQueue {
   returningBytes: number;
   readonly waiting: Waiting[];
@@ -76,11 +75,11 @@ interface SubjectQueue {
 
 export class ListMemory {
   readonly #accounts: Accounts;
-  /** Of subjects that have anything returning or waiting, in the order of their turns. */
+  /** The queues of subjects that have anything returning or waiting, in the order of their turns. */
   readonly #queues = new Map<string, SubjectQueue>();
   #returningBytes = 0;
 
-  /** An account is looked up each time, since a list may outlive everything else of its subject. */
+  /** @param accounts an account is looked up each time, since a list may outlive everything else of its subject. */
   constructor(accounts: Accounts) {
     this.#accounts = accounts;
   }
@@ -113,7 +112,7 @@ export class ListMemory {
     this.#giveTurns();
   }
 
-  /** These bytes will soon be free. @returns a function that frees them, to be called once. */
+  /** Notes bytes that will soon be free. @returns a function that frees them, to be called once. */
   noteReturning(subject: string, bytes: number): () => void {
     const queue = this.#queueOf(subject);
     queue.returningBytes += bytes;

@@ -28,41 +28,41 @@ export interface KeptCatalogue extends KeptOutcome {
 export class ListMerger {
   readonly #pool: ListPool;
   readonly #memory: ListMemory;
-  /** Encoded once per virtual host: an allow-list may have thousands of names. */
+  /** Rules as text, encoded once per virtual host: an allow-list may have thousands of names. */
   readonly #rulesTexts = new WeakMap<ListRules, string>();
 
   #isPrepared = false;
 
-  /** `undefined` when lists are not cached. */
+  /** The list cache; `undefined` when lists are not cached. */
   readonly cache: ListCache | undefined;
   readonly catalogues: Catalogues;
 
   constructor(deadlines: DeadlineWheel, accounts: Accounts, logger: Logger, cache?: ListCache) {
     this.cache = cache;
     this.catalogues = new Catalogues(deadlines, (subject, key) => this.dropCatalogue(subject, key));
-    // A thread that has died has lost the pages that the cache refers to.
+    // The cache is cleared when a thread dies, which loses the pages that the cache refers to.
     this.#pool = new ListPool(deadlines, logger, () => cache?.clear());
     this.#memory = new ListMemory(accounts);
   }
 
-  /** @param kinds of lists that have changed; all if `undefined`. */
+  /** Called when lists have changed. @param kinds of these lists; all if `undefined`. */
   onChanged(backend: CompiledBackend, kinds: readonly ListKindName[] | undefined): void {
     this.cache?.onChanged(backend, kinds);
     this.catalogues.onChanged(backend, kinds);
   }
 
-  /** Any list may have changed. */
+  /** Forgets all lists, because any of them may have changed. */
   forgetLists(): void {
     this.cache?.clear();
     this.catalogues.clear();
   }
 
-  /** Every page that is read must go to `merge`, `catalogue`, `grant` or `dropPages`. */
+  /** Begins to read a list. Every page that is read must go to `merge`, `catalogue`, `grant` or `dropPages`. */
   startReading(subject: string, kind: ListKind, era: ListEra = 'legacy'): AnswerReader {
     return new AnswerReader(this.#pool, this.#memory, subject, kind, era);
   }
 
-  /** @param done called once; synchronously when the list is small. */
+  /** Merges pages. @param done called once; synchronously when the list is small. */
   merge(subject: string, job: MergeJob<ReadPage>, done: (list: MergedList | ThreadFailure) => void): void {
     if (isSmall(job)) {
       const { bytes, unreachable } = mergeLists(job);
@@ -77,7 +77,7 @@ export class ListMerger {
     this.#pool.run(subject, 'merge', task, views, (outcome) => {
       if (typeof outcome === 'string') {
         this.dropPages(subject, keptPages);
-        // An overdue task may still leave a list there.
+        // The list is dropped, because an overdue task may still leave one there.
         this.#pool.drop(subject, [key], () => {});
         done(outcome);
         return;
@@ -110,14 +110,14 @@ export class ListMerger {
     });
   }
 
-  /** Before the first catalogue: while its lists are being read, the thread warms up the code that searches it. */
+  /** Warms up the code that searches catalogues in the thread, while the lists of the first one are being read. */
   warmUpCatalogues(subject: string): void {
     if (this.#isPrepared) return;
     this.#isPrepared = true;
     this.#pool.run(subject, 'warmUp', undefined, [], () => {});
   }
 
-  /** @param done gets the whole answer. */
+  /** Searches a catalogue. @param done gets the whole answer. */
   find(subject: string, task: FindTask, done: (answer: Buffer | ThreadFailure) => void): void {
     this.#pool.run(subject, 'find', task, [], (outcome) =>
       done(typeof outcome === 'string' ? outcome : joinedPieces([outcome.memory])),
@@ -136,7 +136,7 @@ export class ListMerger {
       return;
     }
     const views: ArrayBufferView[] = [];
-    // Resources are never curated.
+    // No curation, because resources are never curated.
     const rules = encodeRules({ backendsByNameLength: [{ ...backend, curation: NO_CURATION }] });
     const task = { kind: kind.name, rules, pages: pages.map((page) => pageInTask(page, views)), uri };
     this.#pool.run(subject, 'grant', task, views, (outcome) => {
@@ -171,7 +171,7 @@ export class ListMerger {
     });
   }
 
-  /** Once a task has used the page: a lent page is given back; any other has left the thread, and its bytes return to the share. */
+  /** Called when a task has used the page: a lent page is given back; of any other, which has left the thread, the bytes return. */
   #giveBack(subject: string, page: KeptPage): void {
     if (page instanceof LentPage) page.giveBack();
     else this.#memory.give(subject, page.bytes);
@@ -188,7 +188,7 @@ export class ListMerger {
       backend: rules.backendsByNameLength.indexOf(backend),
       pages: pages.map((page) => pageInTask(page, views)),
     }));
-    // Sorted, so that a list is recognized when it is made again, in whatever order its parts came.
+    // The parts are sorted, so that a list is recognized when it is made again, in whatever order they came.
     sentParts.sort((one, other) => one.backend - other.backend);
     return { key, kind: kind.name, rules: this.#rulesText(rules), parts: sentParts, unavailable };
   }

@@ -24,8 +24,8 @@ import type {
 import { listRefusedFault, upstreamFault, type UpstreamFault, type RequestMetadata } from '../http-client/index.js';
 
 /**
- * Called once.
- * @param fault why there are no pages; with pages, why there are not all.
+ * Called once with the pages.
+ * @param fault why there are none; with pages, why there are not all.
  * @param ttlMs how long the caller may keep the pages, as their backend says; 0 if it says nothing, or is legacy. Unused if there is a
  * fault.
  */
@@ -49,16 +49,16 @@ export class ListPages implements RequestHandler {
   #answerReader: AnswerReader | undefined;
   #cursor: string | undefined;
   readonly #requestedCursors = new Set<string>();
-  /** Of the current page's request: each has its own (S32), since a server may still be working on another list. */
+  /** The id of the current page's request: each has its own (S32), since a server may still be working on another list. */
   #id: Buffer = Buffer.alloc(0);
   #sentIn: UpstreamSessionRecord | undefined;
   #isSecondTry = false;
-  /** The shortest of the pages so far. */
+  /** The shortest time that any of the pages so far may be cached. */
   #ttlMs = Infinity;
-  /** Set if the list may be cached. */
+  /** The list cache, if the list may be cached. */
   readonly #cache: ListCache | undefined;
   #cacheRead: ListRead | undefined;
-  /** Runs while the upstream session is being opened. */
+  /** The deadline that runs while the upstream session is being opened. */
   #patience: Deadline | undefined;
   #isOver = false;
 
@@ -71,7 +71,7 @@ export class ListPages implements RequestHandler {
     done: ListPagesHandler,
     cache?: ListCache,
   ) {
-    // Not for tasks: no notification reports that one has changed its state.
+    // Lists of tasks are not cached: no notification reports that a task has changed its state.
     this.#cache = kind.name === 'tasks' ? undefined : cache;
     this.#context = context;
     this.#merger = merger;
@@ -91,7 +91,7 @@ export class ListPages implements RequestHandler {
       if (this.#isOver) return;
       if (fault !== undefined) this.#fail(fault);
       else if (this.#mayHaveList) this.#begin();
-      // The backend has no such list, and an empty list cannot be out of date.
+      // If the backend has no such list, it is empty, and an empty list cannot be out of date.
       else this.#finish([], undefined, this.#upstream.isModern ? Infinity : 0);
     });
     if (!isWaiting) return;
@@ -113,7 +113,7 @@ export class ListPages implements RequestHandler {
     this.#readPage();
   }
 
-  /** The pages are not wanted any more. `done` is called, as at every end. */
+  /** Ends the read, because the pages are not wanted any more. `done` is called, as at every end. */
   abort(): void {
     if (this.#isOver) return;
     this.#request?.abort();
@@ -139,7 +139,7 @@ export class ListPages implements RequestHandler {
   onUnparsed(pieces: readonly Buffer[], isLast: boolean): void {
     const reader = (this.#answerReader ??= this.#merger.startReading(this.#upstream.subject, this.#kind, this.#era));
     if (!isLast) {
-      // The pause lets the event loop serve others in between.
+      // The request is paused, so that the event loop serves others in between.
       const request = this.#request;
       request?.pause();
       reader.push(pieces, () => request?.resume());
@@ -149,7 +149,7 @@ export class ListPages implements RequestHandler {
     reader.end(pieces, this.#id, this.#inlineBytesLeft, this.#remainingMs, (answer) => this.#onRead(answer));
   }
 
-  /** In turns of the subjects: hundreds may fail at once when their backend goes away. */
+  /** Faults are handled in turns of the subjects: hundreds may come at once when their backend goes away. */
   onFault(fault: UpstreamFault): void {
     wakeScheduler.run(this.#upstream.subject, () => this.#onFault(fault));
   }
@@ -164,7 +164,7 @@ export class ListPages implements RequestHandler {
       this.#fail(fault);
       return;
     }
-    // Starts at the first page again: cursors belonged to the lost session. The backend may be shown something else now.
+    // The read begins at the first page again: cursors belonged to the lost session. The backend may be shown something else now.
     this.#isSecondTry = true;
     this.#cacheRead?.giveUp();
     this.#cacheRead = undefined;
@@ -188,7 +188,7 @@ export class ListPages implements RequestHandler {
     else if (answer.kind === 'error' && this.#cursor === '') this.#end();
     else if (answer.kind === 'error') this.#onError(answer.code);
     else if (!answer.isComplete && this.#sentIn?.era === 'modern') {
-      // According to `resultType`, which means nothing in a legacy backend's response.
+      // The answer is incomplete by its `resultType`, which means nothing in a legacy backend's response.
       this.#dropRead(answer);
       this.#fail(upstreamFault('answer-invalid'));
     } else {
@@ -200,7 +200,7 @@ export class ListPages implements RequestHandler {
 
   #takeMirrors({ tools, invalid, apps = [], isRepaired = false }: PageMirrors): void {
     if (isRepaired) this.#upstream.endpoint.onForgiven('list-item');
-    // Not spread into a call: there may be more than a call takes arguments.
+    // `concat`, because there may be more tools than a call takes arguments.
     this.#mirrors = this.#mirrors.concat(tools);
     this.#apps = this.#apps.concat(apps);
     if (invalid.length > 0) this.#context.log.onToolsLeftOut(this.#upstream.backend, invalid);
@@ -229,14 +229,14 @@ export class ListPages implements RequestHandler {
     }
   }
 
-  /** @param cut why the list may have more pages. */
+  /** Ends the list. @param cut why it may have more pages. */
   #end(cut?: UpstreamFault): void {
     if (this.#kind.name === 'tools') this.#upstream.learnMirrors(this.#mirrors, this.#apps);
     if (cut !== undefined) this.#upstream.reportFailure(cut);
     this.#finish(this.#pages, cut, this.#ttlMs);
   }
 
-  /** Some servers have tools without declaring them. */
+  /** Whether the backend may have such a list. Some servers have tools without declaring them. */
   get #mayHaveList(): boolean {
     return this.#kind.name === 'tools' || this.#isDeclared;
   }
@@ -261,7 +261,7 @@ export class ListPages implements RequestHandler {
     this.#finish([], fault);
   }
 
-  /** @param ttlMs 0 for a list from the cache: it is not cached twice. */
+  /** Ends the read. @param ttlMs 0 for a list from the cache: it is not cached twice. */
   #finish(pages: readonly ReadPage[], fault: UpstreamFault | undefined, ttlMs = 0): void {
     this.#isOver = true;
     this.#patience?.cancel();

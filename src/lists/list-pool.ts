@@ -11,10 +11,10 @@ import type { ListKeeper } from './list-keeper.js';
 /** Tasks in the list thread: one running, one ready. Beyond that, further ones wait, subjects in turn. */
 export const LIST_TASKS_IN_THREAD_MAX = 2;
 
-/** `overdue`: not done in time. `failed`: the thread died, or an earlier thread has lost what the task needs. */
+/** Why a task failed. `overdue`: not done in time. `failed`: the thread died, or an earlier one has lost what the task needs. */
 export type ThreadFailure = 'overdue' | 'failed';
 
-/** Each is a method of `ListKeeper`. */
+/** The name of a task: that of a method of `ListKeeper`. */
 export type TaskName = keyof ListKeeper;
 
 export type TaskOf<Name extends TaskName> = Parameters<ListKeeper[Name]>[0];
@@ -23,12 +23,12 @@ export type OutcomeOf<Name extends TaskName> = ReturnType<ListKeeper[Name]>;
 
 interface Job {
   readonly task: { readonly name: TaskName; readonly task: unknown };
-  /** Transferred with the task. */
+  /** The memory that is transferred with the task. */
   readonly memory: readonly ArrayBufferView[];
   finish(outcome: unknown): void;
 }
 
-/** Loaded with the first thread: most processes start none. */
+/** Loads piscina, but only with the first thread, because most processes start none. */
 const packages = createRequire(import.meta.url);
 /** Looked for now: what Node.js does not find while no file descriptor is free, it does not look for again. */
 const PISCINA = packages.resolve('piscina');
@@ -40,7 +40,7 @@ export class ListPool {
   readonly #logger: Logger;
   readonly #onLost: () => void;
   #piscina: threads.Piscina | undefined;
-  /** Needs no limit of its own: each list that a task is about counts in its subject's share. */
+  /** The waiting tasks. They need no limit of their own: each list that a task is about counts in its subject's share. */
   readonly #waiting = new FairQueue<Job>(Infinity, Infinity);
   #inThreadCount = 0;
   #stuckDeadline: Deadline | undefined;
@@ -109,17 +109,17 @@ export class ListPool {
     const { Piscina } = packages(PISCINA) as typeof threads;
     const piscina = new Piscina({
       filename: THREAD_FILE,
-      // With a minimum of one, a thread that died is replaced even while tasks wait.
+      // A minimum of one, so that a thread that died is replaced even while tasks wait.
       minThreads: 1,
       maxThreads: 1,
       // Every task goes to the thread at once, so that it never waits for the event loop.
       concurrentTasksPerWorker: Number.MAX_SAFE_INTEGER,
     });
     piscina.on('error', (error) => {
-      // Nobody waits for the tasks of a closed pool.
+      // Nobody waits for the tasks of a closed pool, so the error is not logged then.
       if (!this.#isClosed) this.#logger.error({ err: error as unknown }, 'the idle list thread died');
     });
-    // Deferred: nothing can be posted from within this event.
+    // This is deferred, because nothing can be posted from within the event.
     piscina.on('workerDestroy', () => {
       if (!this.#isClosed) queueMicrotask(this.#onLost);
     });
@@ -127,7 +127,7 @@ export class ListPool {
     return piscina;
   }
 
-  /** @returns a function that takes the job back, unless the thread has it already. */
+  /** Gives a job to the thread, or lets it wait. @returns a function that takes the job back, unless the thread has it already. */
   #submit(subject: string, job: Job): () => void {
     if (this.#isClosed) {
       job.finish('failed');
@@ -171,7 +171,7 @@ export class ListPool {
     if (next !== undefined) this.#post(next);
   }
 
-  /** No task has ended for too long: the thread is replaced, as if it had died. */
+  /** Replaces the thread, as if it had died, because no task has ended for too long. */
   #onStuck(): void {
     for (const thread of this.#piscina?.threads ?? []) void thread.terminate();
   }

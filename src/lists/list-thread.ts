@@ -18,6 +18,6 @@ const keeper = new ListKeeper(() => globalThis.gc?.());
 export default function runTask({ name, task }: { readonly name: TaskName; readonly task: unknown }): unknown {
   const outcome: unknown = keeper[name](task as never);
   if (typeof outcome !== 'object' || outcome === null || !('memory' in outcome)) return outcome;
-  // Its memory is transferred, not copied.
+  // The memory of the outcome is transferred, not copied.
   return move({ [transferableSymbol]: [(outcome.memory as Uint8Array).buffer], [valueSymbol]: outcome });
 }

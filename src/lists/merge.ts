@@ -32,13 +32,13 @@ import { writeItems, type MergedItem } from './item-writer.js';
 // Shows a tool or prompt as the config wants: with another name, title or description, and without closed arguments. All other bytes of the
 // item stay. Warm path: only curated items.
 
-/** Reaches property names in a tool's schema and argument names of a prompt: `{"inputSchema":{"properties":{"v":…}}}`. */
+/** The depth of property names in a tool's schema, and of argument names of a prompt: `{"inputSchema":{"properties":{"v":…}}}`. */
 const ITEM_DEPTH = 3;
 
 const tape = new JsonScanner();
 
 /**
- * All edits but that of the name.
+ * The edits of an item, except that of its name.
  * @returns `undefined` for an item that has too many JSON values to be scanned.
  */
 function curatedEdits(item: Buffer, { entry, withheldArguments }: CuratedItem): Edit[] | undefined {
@@ -52,7 +52,7 @@ function curatedEdits(item: Buffer, { entry, withheldArguments }: CuratedItem): 
   const cut = (node: number, isUnwanted: (child: number) => boolean): void => {
     for (const { start, end } of cutsOf(tape, node, isUnwanted)) edits.push({ start, end, putIn: NOTHING });
   };
-  // A tool's arguments. Parsers differ in which of two duplicate members they take, so both are cut.
+  // Closed arguments are cut out of every `inputSchema`: parsers differ in which of two duplicate members they take.
   for (const schema of membersNamed(item, 0, 'inputSchema', jsonKind.object)) {
     for (const properties of membersNamed(item, schema, 'properties', jsonKind.object))
       cut(properties, (child) => isClosed(tape.keyStart(child) - 1, tape.keyEnd(child) + 1));
@@ -66,14 +66,14 @@ function curatedEdits(item: Buffer, { entry, withheldArguments }: CuratedItem): 
   return edits;
 }
 
-/** Replaces the text, or adds it before the other members. */
+/** Replaces a text of the item, or adds it before the other members. */
 function setText(edits: Edit[], item: Buffer, name: string, text: string | undefined): void {
   if (text === undefined) return;
   const value = JSON.stringify(text);
   const members = membersNamed(item, 0, name);
   for (const node of members) edits.push({ start: tape.start(node), end: tape.end(node), putIn: Buffer.from(value) });
   if (members.length > 0) return;
-  // An item has a name, so another member follows the comma.
+  // Another member follows the comma, because an item has a name.
   const at = tape.start(0) + 1;
   const putIn = Buffer.from(`${JSON.stringify(name)}:${value},`);
   const same = edits.findIndex(({ start, end }) => start === at && end === at);
@@ -82,7 +82,7 @@ function setText(edits: Edit[], item: Buffer, name: string, text: string | undef
   else edits[same] = { start: at, end: at, putIn: Buffer.concat([edits[same]!.putIn, putIn]) };
 }
 
-/** @param name ASCII. @param kind of the values; any kind if absent. */
+/** The members with this name. @param name ASCII. @param kind of the values; any kind if absent. */
 function membersNamed(item: Buffer, object: number, name: string, kind?: number): number[] {
   const nodes: number[] = [];
   if (tape.kind(object) !== jsonKind.object) return nodes;
@@ -114,11 +114,11 @@ export interface MergeJob<Page = ListPage> {
   readonly parts: readonly BackendPages<Page>[];
   readonly unavailable: readonly UnavailableBackend[];
   readonly frame: AnswerFrame;
-  /** With exposure `search`: the two search tools, as JSON. Of the others, only tools with a page (MCP Apps) are listed. */
+  /** The two search tools as JSON, with exposure `search`. Of the other tools, only those with a page (MCP Apps) are listed. */
   readonly searchTools?: string | undefined;
 }
 
-/** `searched`: all but tools with the name of a search tool; `with-page`: of these, only tools with a page (MCP Apps). */
+/** The merged items. `searched`: all but tools named like a search tool; `with-page`: of these, only tools with a page (MCP Apps). */
 type ItemChoice = 'all' | 'searched' | 'with-page';
 
 export interface MergeResult {
@@ -128,7 +128,7 @@ export interface MergeResult {
    * of them, for the log.
    */
   readonly unreachable: readonly string[];
-  /** The result was made before, and is kept for later. */
+  /** Whether the result was made before, and is kept for later. */
   readonly isKnown?: boolean;
 }
 
@@ -223,7 +223,7 @@ function curatedItem(
   if (edits === undefined) return undefined;
   const { name, bareName } = curated.entry;
   for (const { at, putIn } of 'putIn' in insertions ? [insertions] : insertions) {
-    // An item that keeps the backend's own name keeps its bytes.
+    // The name is inserted only if it differs: otherwise the item keeps the backend's own bytes.
     if (at === nameStart + 1 && name !== bareName)
       edits.push({ start: nameStart - start, end: nameEnd - start, putIn: Buffer.from(JSON.stringify(key)) });
     else edits.push(insertion({ at: at - start, putIn }));
@@ -234,7 +234,7 @@ function curatedItem(
 
 const NO_INSERTIONS: readonly Insertion[] = [];
 
-/** The URIs of a tool's user interface are resources of its backend, and get the prefix, too. */
+/** The item with the prefix in the URIs of its user interface, which are resources of the tool's backend. */
 function withLinks(
   name: Insertion,
   bytes: Buffer,

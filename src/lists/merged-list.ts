@@ -8,7 +8,7 @@ import type { ListPool } from './list-pool.js';
 import { type KeptOutcome, type NextPartOutcome } from './thread-tasks.js';
 
 export interface MergedList {
-  /** As in `MergeResult`. */
+  /** The merged names that no request could reach, as in `MergeResult`. */
   readonly unreachable: readonly string[];
   /** Answers the exchange that the list was made for. @param isStreaming whether its event stream is open already. */
   respondTo(exchange: Exchange, isStreaming?: boolean): void;
@@ -37,7 +37,7 @@ export class SmallList implements MergedList {
   }
 
   drop(): void {
-    // Nothing to release but memory.
+    // Only memory is released.
   }
 }
 
@@ -60,7 +60,7 @@ export class LargeList implements MergedList {
   #sentBytes = 0;
   #state: State = 'asking';
 
-  /** @param list its bytes already count in the share. */
+  /** @param list one whose bytes already count in the share. */
   constructor(pool: ListPool, shares: ListMemory, list: ListInThread) {
     this.#pool = pool;
     this.#shares = shares;

@@ -4,13 +4,13 @@ import type { ListAnswer, ListEra, ListKindName, ListPage } from '../mcp/index.j
 import type { UnavailableBackend } from '../http-client/index.js';
 import type { AnswerFrame } from '../exchange/index.js';
 
-/** Append pieces of a response to a list request. */
+/** The task to append pieces of a response to a list request. */
 export interface AppendTask {
   readonly key: number;
   readonly pieces: readonly Uint8Array[];
 }
 
-/** Parse the response; a page is kept in its place. */
+/** The task to parse the response; a page is kept in its place. */
 export interface ReadTask extends AppendTask {
   /** The size of the whole response, to detect lost pieces. */
   readonly bytes: number;
@@ -25,13 +25,13 @@ export type PageDetails = Omit<Extract<ListAnswer, { kind: 'page' }>, 'page' | '
 
 export type ReadOutcome = Exclude<ListAnswer, { kind: 'page' }> | (PageDetails & { readonly itemCount: number });
 
-/** Make a list or catalogue of all backends' pages. Only lent pages are kept any longer. */
+/** The task to make a list or catalogue of all backends' pages. Only lent pages are kept any longer. */
 export interface PagesTask {
   readonly key: number;
   readonly kind: ListKindName;
-  /** Encoded rules. */
+  /** The rules, encoded. */
   readonly rules: string;
-  /** `backend` is an index into the rules; a page is the key of a kept page, or lent, or sent with the task. */
+  /** The pages by backend. `backend` is an index into the rules; a page is the key of a kept page, or lent, or sent with the task. */
   readonly parts: readonly {
     readonly backend: number;
     readonly pages: readonly (number | LentPageRef | TransferredPage)[];
@@ -47,7 +47,7 @@ export interface KeptOutcome {
 
 export interface MergeTask extends PagesTask {
   readonly frame: AnswerFrame;
-  /** As in `MergeJob`. */
+  /** The search tools as JSON, as in `MergeJob`. */
   readonly searchTools?: string | undefined;
 }
 
@@ -59,17 +59,16 @@ export interface FindTask {
   readonly frame: AnswerFrame;
 }
 
-/** Decide whether pages grant a URI; they stay as they are. */
+/** The task to decide whether pages grant a URI; they stay as they are. */
 export interface GrantTask {
   readonly kind: ListKindName;
-  /** Encoded rules of the one backend. */
+  /** The rules of the one backend, encoded. */
   readonly rules: string;
-  /** As in `PagesTask`. */
+  /** The pages, as in `PagesTask`. */
   readonly pages: readonly (number | LentPageRef | TransferredPage)[];
   readonly uri: string;
 }
 
-/** A page that stays in the thread. */
 export interface LentPageRef {
   readonly lentKey: number;
 }
@@ -79,7 +78,7 @@ export interface TransferredPage {
   readonly spans: Int32Array;
 }
 
-/** Fill the memory with the next part of a list; after the last part the list is dropped. */
+/** The task to fill the memory with the next part of a list; after the last part the list is dropped. */
 export interface NextPartTask {
   readonly key: number;
   readonly memory: Uint8Array;
@@ -90,7 +89,7 @@ export interface NextPartOutcome {
   readonly bytes: number;
 }
 
-/** In memory that can be transferred. */
+/** The page in memory that can be transferred. */
 export function transferredPage({ bytes, spans }: ListPage): TransferredPage {
   return { bytes: transferable(bytes), spans };
 }
@@ -99,7 +98,7 @@ export function receivedPage({ bytes, spans }: TransferredPage): ListPage {
   return { bytes: asBuffer(bytes), spans };
 }
 
-/** Only memory that holds nothing else can be transferred. Small buffers share memory, so they are copied. */
+/** The bytes in memory that can be transferred, which must hold nothing else. Small buffers share memory, so they are copied. */
 export function transferable(bytes: Uint8Array): Uint8Array {
   return bytes.length === bytes.buffer.byteLength ? bytes : Uint8Array.from(bytes);
 }

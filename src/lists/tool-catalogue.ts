@@ -11,7 +11,7 @@ import type { AnswerFrame } from '../exchange/index.js';
 
 // Texts joined into one string, so that a word is found by one native search, which is faster than thousands of small ones.
 
-/** Never part of a word that is searched for. */
+/** The character between two texts. It is never part of a word that is searched for. */
 const SEPARATOR = '\n';
 const CHAR_BYTES_MAX = 2;
 
@@ -59,13 +59,13 @@ export class JoinedTexts {
 /** Characters of a tool's title, and of its description, that `find_tools` searches. Beyond that, the rest is not searched. */
 export const TOOL_TEXT_CHARS_MAX = 2_000;
 
-/** Reaches the members of a tool, and nothing nested in them. */
+/** The depth of the members of a tool, without anything nested in them. */
 const ITEM_DEPTH = 1;
 const BEGINNING_BYTES = 512;
 
 const tape = new JsonScanner();
 
-/** In lower case. @param start where the tool, which is valid JSON, begins in the bytes. */
+/** The text of a tool that is searched, in lower case. @param start where the tool, which is valid JSON, begins in the bytes. */
 export function textOf(bytes: Buffer, start: number, end: number): string {
   const tool = bytes.subarray(start, end);
   tape.begin(ITEM_DEPTH);
@@ -107,17 +107,17 @@ const TOOL_SEARCHED_CHARS_MAX = 64 * MIB;
 const TOOL_RANKED_CHARS_MAX = 128 * KIB;
 /** Tools that are ranked for one query: those with the most of its words. Beyond that, the others are not found. */
 export const TOOL_CANDIDATES_MAX = 200;
-/** Bytes of the tools that one `find_tools` returns. Those beyond it, and any tool that alone is larger, are left out. */
+/** Bytes of the tools that one `find_tools` returns. Tools beyond it, and any tool that alone is larger, are left out. */
 const FOUND_TOOLS_BYTES_MAX = 256 * KIB;
 
-/** A match in a name counts for more than one in a description. */
+/** How much more a match in a name counts than one in a description. */
 const NAME_WEIGHT = 3;
-/** Shorter words begin too many others. */
+/** The shortest word whose beginnings are searched for: shorter ones begin too many others. */
 const PREFIX_CHARS_MIN = 3;
 const STEMMED_CHARS_MIN = 5;
 /** The part of a word that must match: forms of a word differ at its end (`issues` finds `issue`). */
 const STEM_SHARE = 0.75;
-/** Words that agree in so many characters count as the same word. */
+/** In how many characters words must agree at most to count as the same. */
 const STEM_CHARS_MAX = 24;
 
 interface FoundText {
@@ -128,7 +128,7 @@ interface FoundText {
 
 export class ToolCatalogue {
   readonly #items: readonly MergedItem[];
-  /** For each tool, in lower case: the words of its name, and its title and description (`#texts`). */
+  /** The texts of each tool, in lower case: the words of its name; and in `#texts` its title and description. */
   readonly #names: JoinedTexts;
   readonly #texts: JoinedTexts;
   readonly #unavailable: readonly UnavailableBackend[];
@@ -137,7 +137,7 @@ export class ToolCatalogue {
   /** Size in memory, in bytes. */
   readonly size: number;
 
-  /** @param unavailable their tools are missing. */
+  /** @param unavailable backends whose tools are missing. */
   constructor(items: readonly MergedItem[], unavailable: readonly UnavailableBackend[]) {
     this.#unavailable = unavailable;
     this.#names = new JoinedTexts(items.map(({ key }) => wordsOfName(key)));
@@ -148,7 +148,7 @@ export class ToolCatalogue {
     this.size = kept.bytes + this.#names.size + this.#texts.size + TOOL_BYTES_EACH * items.length;
   }
 
-  /** @param count the most tools to find. */
+  /** The answer to a query. @param count the most tools to find. */
   answer(query: string, count: number, { head, form, extras }: AnswerFrame): Buffer {
     const found: string[] = [];
     let bytesLeft: number = FOUND_TOOLS_BYTES_MAX;
@@ -169,13 +169,13 @@ export class ToolCatalogue {
     return form === 'event' ? encodeEvent(message) : message;
   }
 
-  /** Indexes of tools, the best match first. */
+  /** The indexes of the tools found, the best match first. */
   find(query: string, count: number): number[] {
     const words = [...new Set(wordsOf(query))].slice(0, this.#wordsMax);
     if (words.length === 0) return [];
     const ranking = new MiniSearch<FoundText>({ fields: ['name', 'text'], autoVacuum: false });
     ranking.addAll(this.#candidates(words).map((id) => ({ id, name: this.#names.at(id), text: this.#texts.at(id) })));
-    // Beginnings and whole words, not words that are merely alike. No two beginnings match the same word of a tool.
+    // Beginnings and whole words are ranked, not words that are merely alike. No two beginnings match the same word of a tool.
     const beginnings = beginningsOf(words);
     const ranked = ranking.search([...new Set([...words, ...beginnings])].join(' '), {
       boost: { name: NAME_WEIGHT },
@@ -184,7 +184,7 @@ export class ToolCatalogue {
     return ranked.slice(0, count).map(({ id }) => id as number);
   }
 
-  /** Each word is searched for in all texts, whatever their size. */
+  /** How many words are searched for: each is searched for in all texts, whatever their size. */
   get #wordsMax(): number {
     const chars = this.#names.length + this.#texts.length;
     return Math.max(1, Math.min(TOOL_QUERY_WORDS_MAX, Math.floor(TOOL_SEARCHED_CHARS_MAX / chars)));
@@ -227,7 +227,7 @@ export class ToolCatalogue {
   }
 }
 
-/** `github-createIssue` is three words. */
+/** The name as separate words: `github-createIssue` is three. */
 function wordsOfName(name: string): string {
   return (CAPITAL.test(name) ? name.replace(/(\p{Ll}|\p{N})(\p{Lu})/gu, '$1 $2') : name).toLowerCase();
 }
@@ -236,7 +236,7 @@ function stemOf(word: string): string {
   return word.slice(0, Math.min(STEM_CHARS_MAX, Math.max(PREFIX_CHARS_MIN, Math.ceil(word.length * STEM_SHARE))));
 }
 
-/** Without those that begin with another of them. */
+/** The beginnings of the words, without those that begin with another of them. */
 function beginningsOf(words: readonly string[]): ReadonlySet<string> {
   const kept = new Set<string>();
   const long = words.filter((word) => word.length >= PREFIX_CHARS_MIN);
@@ -254,7 +254,7 @@ function wordsOf(text: string): string[] {
     .filter((word) => word !== '');
 }
 
-/** With a few queries on made-up tools: in a new thread, the first query would otherwise take five times as long as the next. */
+/** Makes a few queries on made-up tools: in a new thread, the first query would otherwise take five times as long as the next. */
 export function warmUpCatalogues(): void {
   const words = ['create', 'list', 'delete', 'update', 'search', 'archive', 'merge', 'export', 'review', 'assign'];
   const items = Array.from({ length: TOOL_CANDIDATES_MAX }, (_, number): MergedItem => {

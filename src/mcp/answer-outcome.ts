@@ -9,12 +9,12 @@ const TOOL_ERROR_GAP_BYTES_MAX = 24;
 /** First and last bytes of a result above `readAtOnceBytesMax` that are searched for `isError`. An error in between is not noticed. */
 const TOOL_ERROR_EDGE_BYTES = 4 * KIB;
 
-/** With quotes, which would be escaped inside a string of the result. */
+/** The word with its quotes, which would be escaped inside a string of the result. */
 const IS_ERROR = Buffer.from('"isError"');
 
-/** False where it would take too long to find out. */
+/** Whether a result is that of a failed tool; false where it would take too long to find out. */
 export function isToolError(bytes: Buffer, start: number, end: number): boolean {
-  // Parsed, because the member that was found may be nested.
+  // The result is parsed, because the member that was found may be nested.
   if (bytes.length <= limits.readAtOnceBytesMax)
     return hasTrueMember(bytes, start, end) && memberOf(bytes.toString('utf8', start, end), 'isError') === true;
   const result = bytes.subarray(start, end);
@@ -53,7 +53,7 @@ const TAB = 0x09;
 const LINE_FEED = 0x0a;
 const RETURN = 0x0d;
 
-/** Of a JSON-RPC error, as JSON; 0 when there is none that can be read. */
+/** The code of a JSON-RPC error, as JSON; 0 when there is none that can be read. */
 export function errorCodeIn(bytes: Buffer, start: number, end: number): number {
   if (end - start > limits.readAtOnceBytesMax) return 0;
   const code = memberOf(bytes.toString('utf8', start, end), 'code');

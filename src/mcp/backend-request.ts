@@ -24,13 +24,13 @@ const NO_DETAIL: RequestDetail = { progressKey: undefined, mode: '', asksForTask
 const TOO_LARGE: RequestDetail = { ...NO_DETAIL, asksForTask: true };
 
 const PARAMS_DEPTH = 2;
-/** More than any real mode has, with quotes and escapes. */
+/** The most bytes of a mode, with quotes and escapes: more than any real one has. */
 const MODE_BYTES_MAX = 128;
 const ANSWER_DEPTH = 3;
 
 const scanner = new JsonScanner();
 
-/** A request that is too large to be read at once counts as one without a progress token and without a mode that asks to become a task. */
+/** The details. A request that is too large to be read at once counts as one without a progress token and a mode, but with a task. */
 export function readRequestDetail(bytes: Buffer, message: ParamsSpan): RequestDetail {
   const params = scanParams(bytes, message);
   if (params === undefined) return message.paramsStart === -1 ? NO_DETAIL : TOO_LARGE;
@@ -44,7 +44,7 @@ export function readRequestDetail(bytes: Buffer, message: ParamsSpan): RequestDe
   };
 }
 
-/** Of the task that a request has become, by its response; `undefined` when it names none. */
+/** The id of the task that a request has become, by its response; `undefined` when it names none. */
 export function readCreatedTask(answer: Buffer): string | undefined {
   if (answer.length > limits.readAtOnceBytesMax || !scanner.scan(answer, ANSWER_DEPTH)) return undefined;
   return taskIdIn(answer, memberOf(answer, memberOf(answer, 0, 'result'), 'task'));
@@ -57,7 +57,7 @@ function taskIdIn(bytes: Buffer, node: number): string | undefined {
   return end - start - 2 <= limits.toolNameBytesMax ? stringValue(bytes, start, end) : undefined;
 }
 
-/** Of a notification's `params.requestId`; `undefined` when it is neither string nor number, or too long. */
+/** The span of a notification's `params.requestId`; `undefined` when it is neither string nor number, or too long. */
 export function readRequestId(bytes: Buffer, message: ParamsSpan): { start: number; end: number } | undefined {
   const params = scanParams(bytes, message);
   if (params === undefined) return undefined;
@@ -66,7 +66,7 @@ export function readRequestId(bytes: Buffer, message: ParamsSpan): { start: numb
   return { start: message.paramsStart + scanner.start(id), end: message.paramsStart + scanner.end(id) };
 }
 
-/** Of a client's notification, as a key of `idKey`; `undefined` as for `readRequestId`. */
+/** The progress token of a client's notification, as a key of `idKey`; `undefined` as for `readRequestId`. */
 export function readProgressKey(bytes: Buffer, message: ParamsSpan): string | undefined {
   const params = scanParams(bytes, message);
   if (params === undefined) return undefined;

@@ -3,7 +3,7 @@
 import type { Buffer } from 'node:buffer';
 import { MEMBER_ABSENT, findMember, JsonScanner, jsonKind } from '../bytes/index.js';
 
-/** Read once per session, when a backend first asks its client. */
+/** What a client can be asked for. Read once per session, when a backend first asks its client. */
 export interface RequestableOfClient {
   readonly sampling: boolean;
   readonly roots: boolean;
@@ -19,7 +19,7 @@ const CAPABILITIES_DEPTH = 2;
 
 const scanner = new JsonScanner();
 
-/** @param capabilities an object, as JSON. A capability named twice counts as absent. */
+/** Reads a client's capabilities. @param capabilities an object, as JSON. A capability named twice counts as absent. */
 export function readClientOffers(capabilities: Buffer): RequestableOfClient {
   scanner.scan(capabilities, CAPABILITIES_DEPTH);
   const has = (node: number, name: string): boolean => objectIn(capabilities, node, name) !== MEMBER_ABSENT;
@@ -55,13 +55,13 @@ export const capability = {
   tasksList: 1024,
   tasksCancel: 2048,
   tasksOfToolCalls: 4096,
-  /** The extension of MCP 2026-07-28, different from the tasks of 2025-11-25. */
+  /** The tasks extension of MCP 2026-07-28, different from the tasks of 2025-11-25. */
   tasksExtension: 8192,
 } as const;
 
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
 
-/** As in MCP 2025-11-25. */
+/** The capabilities of tasks as in MCP 2025-11-25. */
 export const TASK_CAPABILITIES =
   capability.tasks | capability.tasksList | capability.tasksCancel | capability.tasksOfToolCalls;
 
@@ -80,10 +80,10 @@ export const PRESUMED_CAPABILITIES =
   capability.logging |
   LIST_CHANGES;
 
-/** Tasks of either revision; both have ids. */
+/** The capabilities of tasks of either revision; both have ids. */
 export const ANY_TASK_CAPABILITY = TASK_CAPABILITIES | capability.tasksExtension;
 
-/** `flags`: its members that count when they are true. Tasks are described separately. */
+/** One member of the capabilities. `flags` are its own members that count when they are true. Tasks are described separately. */
 interface CapabilityMember {
   readonly name: string;
   readonly bit: number;
@@ -105,7 +105,7 @@ export const capabilityMembers: readonly CapabilityMember[] = [
   { name: 'logging', bit: capability.logging, flags: [] },
 ];
 
-/** Not relayed: they are about how the gateway's clients or backends are authorized; and tasks, which have a bit. */
+/** Extensions that are not relayed: they are about how the gateway's clients or backends are authorized; and tasks, which have a bit. */
 export const EXTENSIONS_NOT_FORWARDED: ReadonlySet<string> = new Set([
   TASKS_EXTENSION,
   'io.modelcontextprotocol/oauth-client-credentials',
@@ -116,11 +116,11 @@ export const EXTENSIONS_NOT_FORWARDED: ReadonlySet<string> = new Set([
 export interface ExtraCapability {
   readonly name: string;
   readonly isExtension?: boolean | undefined;
-  /** As the backend wrote it: a JSON object. */
+  /** The value as the backend wrote it: a JSON object. */
   readonly value: string;
 }
 
-/** Callers get no others. */
+/** The capabilities that are relayed: callers are told of no others. */
 const RELAYED =
   capability.tools |
   capability.prompts |
@@ -134,7 +134,7 @@ const RELAYED =
 const jsonByBits = new Map<number, string>();
 
 /**
- * For the result of `initialize`; serialized once for each combination of bits that occurs.
+ * The capabilities in the result of `initialize`; serialized once for each combination of bits that occurs.
  * @param extensions JSON, like `experimental`; `''` for none.
  */
 export function capabilitiesJson(bits: number, extensions: string, experimental = ''): string {
@@ -171,7 +171,7 @@ function describe(relayed: number): Record<string, object> {
   return members;
 }
 
-/** Each part that is offered is an empty object. */
+/** The capabilities of tasks: each part that is offered is an empty object. */
 function describeTasks(relayed: number): object {
   return {
     ...((relayed & capability.tasksList) !== 0 && { list: {} }),

@@ -31,11 +31,11 @@ export const EXTRA_CAPABILITY_BYTES_MAX = KIB;
 export const INSTRUCTIONS_CHARS_MAX = 32 * KIB;
 
 interface ServerDescription {
-  /** Bits of `capability`. */
+  /** The declared capabilities, as bits of `capability`. */
   readonly capabilities: number;
   /** Experimental capabilities and extensions; `undefined` for none. */
   readonly named: readonly ExtraCapability[] | undefined;
-  /** `undefined` for none, and if they are too long: a part of them could say the opposite. */
+  /** The backend's instructions; `undefined` for none, and if they are too long: a part of them could say the opposite. */
   readonly instructions: string | undefined;
 }
 
@@ -44,12 +44,12 @@ interface InitializeResult extends ServerDescription {
 }
 
 interface DiscoverResult extends ServerDescription {
-  /** At most `VERSIONS_READ_MAX`, more than any real server names. */
+  /** The versions that the server names: at most `VERSIONS_READ_MAX`, more than any real server does. */
   readonly supportedVersions: readonly string[];
 }
 
 const RESULT_DEPTH = 5;
-/** More than any version has, with quotes and escapes. */
+/** The most bytes of a version, with quotes and escapes: more than any real one has. */
 const VERSION_BYTES_MAX = 128;
 const VERSIONS_READ_MAX = 64;
 
@@ -59,7 +59,7 @@ const found = new Int32Array(names.all.length);
 const discoverNames = new MemberNames('supportedVersions', 'capabilities', 'instructions', 'resultType');
 const discoverFound = new Int32Array(discoverNames.all.length);
 
-/** @returns `undefined` for anything but a result of `initialize`, and if one of the members read is ambiguous. */
+/** Reads a result. @returns `undefined` for anything but a result of `initialize`, and if one of the members read is ambiguous. */
 export function readInitializeResult(bytes: Buffer): InitializeResult | undefined {
   if (!scanner.scan(bytes, RESULT_DEPTH) || scanner.kind(0) !== jsonKind.object) return undefined;
   if (!findMembers(scanner, bytes, 0, names, found)) return undefined;
@@ -93,7 +93,7 @@ function readVersions(bytes: Buffer, array: number): readonly string[] {
   return versions;
 }
 
-/** `''` for a text that is too long to be a known version. */
+/** A version; `''` for a text that is too long to be a known one. */
 function versionOf(bytes: Buffer, node: number): string {
   return scanner.end(node) - scanner.start(node) > VERSION_BYTES_MAX ? '' : textOf(bytes, node);
 }
@@ -163,7 +163,7 @@ function readExtraCapabilities(bytes: Buffer, capabilities: number): readonly Ex
   return named.length === 0 ? undefined : named;
 }
 
-/** MCP's schema has objects for the parts of tasks, its text speaks of booleans. */
+/** Whether a part of tasks is offered: MCP's schema has objects for them, its text speaks of booleans. */
 function isOffered(bytes: Buffer, node: number): boolean {
   return isObjectNode(node) || isTrue(bytes, node);
 }

@@ -16,18 +16,18 @@ import { METHOD_NAME_BYTES_MAX } from './json-rpc.js';
 
 const scanner = new JsonScanner();
 
-/** `other`: an unknown type, which makes the result invalid (N06). */
+/** The type of a result. `other`: an unknown type, which makes the result invalid (N06). */
 type ResultType = 'complete' | 'input_required' | 'other';
 
 const KEYS_CHECKED_MAX = 16;
 
-/** With quotes, which would be escaped inside a string of the result. */
+/** The key with its quotes, which would be escaped inside a string of the result. */
 const TYPE_KEY = Buffer.from('"resultType"');
 const COMPLETE = '"complete"';
 
 /**
- * The result is searched natively for the key, and parsed only if it may have another value than `complete`. Warm path: only for modern
- * backends.
+ * Reads the type of a result, which is searched natively for the key, and parsed only if it may have another value than `complete`. Warm
+ * path: only for modern backends.
  * @param result a JSON value of any size; it must not change until `done` is called.
  * @param done called once, synchronously if there is time.
  * @returns the scan in progress of a large result.
@@ -50,7 +50,7 @@ function mayBeOther(result: Buffer): boolean {
   return false;
 }
 
-/** With at most one space before it, as nearly all servers write it. */
+/** Whether `"complete"` follows, with at most one space before it, as nearly all servers write it. */
 function isCompleteBehind(result: Buffer, at: number): boolean {
   const text = result.toString('latin1', at, at + COMPLETE.length + 2);
   return text.startsWith(`:${COMPLETE}`) || text === `: ${COMPLETE}`;
@@ -66,26 +66,26 @@ function typeIn(tape: JsonScanner | undefined, result: Buffer): ResultType {
 }
 
 export interface InputRequest {
-  /** The name for the answer, as JSON. */
+  /** The name under which the answer is expected, as JSON. */
   readonly key: Buffer;
   readonly method: string;
-  /** As JSON; empty for none. */
+  /** The params as JSON; empty for none. */
   readonly params: Buffer;
-  /** `params.mode`; `''` for none. */
+  /** The value of `params.mode`; `''` for none. */
   readonly mode: string;
   readonly hasElicitationId: boolean;
 }
 
 export interface InputRequired {
   readonly requests: readonly InputRequest[];
-  /** As JSON, to be returned unchanged with the answers; `undefined` for none. */
+  /** The backend's state as JSON, to be returned unchanged with the answers; `undefined` for none. */
   readonly requestState: Buffer | undefined;
 }
 
 const DEPTH = 4;
 
 /**
- * @param result JSON of any size; it must not change until `done` is called. What `done` gets are views of it.
+ * Reads what a backend asks. @param result JSON of any size; it must not change until `done` is called. What `done` gets are views of it.
  * @param done called once, with `undefined` when the result is not of this type, or asks for nothing.
  */
 export function readInputRequired(

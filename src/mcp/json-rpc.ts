@@ -22,10 +22,10 @@ import { filterOf, NO_SPANS, uris as uriFinder, type LocatedSpans, RELATED_TASK 
 export interface ClientMessage {
   readonly kind: 'request' | 'notification' | 'response';
   readonly method: string;
-  /** A string or a number. */
+  /** The span of the id, a string or a number. */
   readonly idStart: number;
   readonly idEnd: number;
-  /** An object. */
+  /** The span of the params, an object. */
   readonly paramsStart: number;
   readonly paramsEnd: number;
   /**
@@ -34,7 +34,7 @@ export interface ClientMessage {
    */
   readonly nameStart: number;
   readonly nameEnd: number;
-  /** Whether it is a resource's URI. */
+  /** Whether the name is a resource's URI. */
   readonly isUri: boolean;
   /** `params._meta.progressToken`; also absent when it is neither string nor number, or too long. */
   readonly progressTokenStart: number;
@@ -53,16 +53,16 @@ export interface ClientMessage {
   /** `params._meta`, of any type. */
   readonly metaStart: number;
   readonly metaEnd: number;
-  /** Only a message of MCP 2026-07-28 has one. */
+  /** The envelope, which only a message of MCP 2026-07-28 has. */
   readonly envelope: ModernEnvelope | undefined;
-  /** Of a large message, for further reading; valid until the callback that got the message returns. */
+  /** The tape of a large message, for further reading; valid until the callback that got the message returns. */
   readonly tape: JsonScanner | undefined;
 }
 
 /** Several messages in one POST, as an array, which only MCP 2025-03-26 and earlier allow. */
 export interface ClientBatch {
   readonly kind: 'batch';
-  /** At most `batchMembersMax` and one more, which shows that there are too many. */
+  /** The messages: at most `batchMembersMax` and one more, which shows that there are too many. */
   readonly members: readonly { readonly start: number; readonly end: number }[];
 }
 
@@ -70,14 +70,14 @@ export interface ClientBatch {
 export interface BackendMessage {
   readonly kind: 'response' | 'request' | 'notification';
   readonly method: string;
-  /** A string or a number; absent in a notification and in an error that belongs to no request. */
+  /** The span of the id, a string or a number; absent in a notification and in an error that belongs to no request. */
   readonly idStart: number;
   readonly idEnd: number;
   readonly isError: boolean;
-  /** `result` or `error`. */
+  /** The span of `result` or `error`. */
   readonly bodyStart: number;
   readonly bodyEnd: number;
-  /** An object. */
+  /** The span of the params, an object. */
   readonly paramsStart: number;
   readonly paramsEnd: number;
   /** `params.progressToken` of a notification; also absent when it is neither string nor number, or too long. */
@@ -85,23 +85,23 @@ export interface BackendMessage {
   readonly progressTokenEnd: number;
   /** Where a response has resource URIs; `undefined` when they were not searched for. */
   readonly uris: LocatedSpans | undefined;
-  /** Where it has task ids; `undefined` as for `uris`. */
+  /** Where the message has task ids; `undefined` when they were not searched for. */
   readonly taskIds: LocatedSpans | undefined;
 }
 
-/** `not-json` results in -32700, `not-json-rpc` in -32600 (specification 2.2). */
+/** A message that was read. `not-json` results in -32700, `not-json-rpc` in -32600 (specification 2.2). */
 export type ParsedClientMessage = ClientMessage | ClientBatch | 'not-json' | 'not-json-rpc';
 
-/** The deepest values that are read: members of `params._meta`. */
+/** The depth of the deepest values of a client's message that are read: members of `params._meta`. */
 export const CLIENT_DEPTH = 3;
-/** The same for a backend's message: members of `params`. */
+/** The depth of the deepest values of a backend's message that are read: members of `params`. */
 export const BACKEND_MESSAGE_DEPTH = 2;
 
 /** A response's `result` begins within these bytes: backends write at most `jsonrpc` and `id` before it. */
 const BEGINNING_BYTES = 256;
 const RESULT = Buffer.from('result');
 
-// Shared by all calls: reading is synchronous, and its results contain only offsets.
+// The scanner, shared by all calls: reading is synchronous, and its results contain only offsets.
 const scanner = new JsonScanner();
 
 /** The tape of the message read last; valid until the next one is read. */
@@ -134,7 +134,7 @@ export function readClientMessage(bytes: Buffer): ParsedClientMessage {
   return scanner.scan(bytes, CLIENT_DEPTH) ? clientMessageIn(scanner, bytes, undefined) : 'not-json';
 }
 
-/** @param lastingTape the tape, if it stays valid after the call. */
+/** The message on a tape. @param lastingTape the tape, if it stays valid after the call. */
 export function clientMessageIn(
   tape: JsonScanner,
   bytes: Buffer,
@@ -172,14 +172,14 @@ export function clientMessageIn(
   );
 }
 
-/** `MEMBER_ABSENT` also for an ambiguous member. */
+/** The node of the related task; `MEMBER_ABSENT` also for an ambiguous member. */
 function relatedTaskOfResult(tape: JsonScanner, bytes: Buffer): number {
   if (!findMembers(tape, bytes, topLevel.result, resultNames, inResult)) return MEMBER_ABSENT;
   return findMembers(tape, bytes, inResult[0]!, resultMetaNames, inResultMeta) ? inResultMeta[0]! : MEMBER_ABSENT;
 }
 
 /**
- * @param depthMax values nested at most this deep stay in `messageTape`, for further reading.
+ * Reads a backend's message. @param depthMax values nested at most this deep stay in `messageTape`, for further reading.
  * @returns `undefined` for anything but a JSON-RPC message.
  */
 export function readBackendMessage(bytes: Buffer, depthMax = BACKEND_MESSAGE_DEPTH): BackendMessage | undefined {
@@ -187,8 +187,8 @@ export function readBackendMessage(bytes: Buffer, depthMax = BACKEND_MESSAGE_DEP
 }
 
 /**
- * Like `readBackendMessage`, and for a response also with `uris`, in one pass, unless too many values would have to be recorded on the way
- * to them.
+ * Reads a message as `readBackendMessage` does, and for a response also `uris`, in one pass, unless too many values would have to be
+ * recorded on the way to them.
  */
 export function readBackendAnswer(bytes: Buffer): BackendMessage | undefined {
   if (!uriFinder.mayBeIn(bytes))
@@ -201,7 +201,7 @@ export function readBackendAnswer(bytes: Buffer): BackendMessage | undefined {
   return readBackendMessage(bytes);
 }
 
-/** @returns `undefined` for anything but a JSON-RPC message. */
+/** The message on a tape. @returns `undefined` for anything but a JSON-RPC message. */
 export function backendMessageIn(tape: JsonScanner, bytes: Buffer, uris?: LocatedSpans): BackendMessage | undefined {
   if (!readTopLevel(tape, bytes)) return undefined;
   const { method, error } = topLevel;
@@ -251,7 +251,7 @@ export function beginsWithResult(bytes: Buffer): boolean {
   return false;
 }
 
-/** `as-text`: the id is a number, and came back as a string. */
+/** Whether a message answers the request. `as-text`: the id is a number, and came back as a string. */
 export function answersRequest(
   bytes: Buffer,
   { kind, idStart, idEnd }: BackendMessage,
@@ -275,7 +275,7 @@ function readTopLevel(tape: JsonScanner, bytes: Buffer): boolean {
   topLevel.params = inTopLevel[3]!;
   topLevel.result = inTopLevel[4]!;
   topLevel.error = inTopLevel[5]!;
-  // Some servers write both in every answer, one of them as `null`.
+  // Some servers write both `result` and `error` in every answer, one of them as `null`.
   if (topLevel.result !== MEMBER_ABSENT && topLevel.error !== MEMBER_ABSENT) {
     if (tape.kind(topLevel.error) === jsonKind.null) topLevel.error = MEMBER_ABSENT;
     else if (tape.kind(topLevel.result) === jsonKind.null) topLevel.result = MEMBER_ABSENT;
@@ -283,7 +283,7 @@ function readTopLevel(tape: JsonScanner, bytes: Buffer): boolean {
   return isStringEqual(bytes, tape.start(version), tape.end(version), '2.0');
 }
 
-/** It must have nothing of a response: backends differ in what they check first. */
+/** Whether the message is a request or notification. It must have nothing of a response: backends differ in what they check first. */
 function isCall(tape: JsonScanner): boolean {
   return (
     tape.kind(topLevel.method) === jsonKind.string &&
@@ -297,7 +297,7 @@ function isResponse(tape: JsonScanner): boolean {
   return topLevel.result === MEMBER_ABSENT && tape.kind(topLevel.error) === jsonKind.object;
 }
 
-/** A string or a number, short enough to be compared and kept. */
+/** Whether a node is an id: a string or a number, short enough to be compared and kept. */
 function isId(tape: JsonScanner, node: number): boolean {
   const kind = tape.kind(node);
   if (kind !== jsonKind.string && kind !== jsonKind.number) return false;
@@ -312,7 +312,7 @@ function nullAsAbsent(tape: JsonScanner, node: number): number {
   return tape.kind(node) === jsonKind.null ? MEMBER_ABSENT : node;
 }
 
-/** Clients also ask for the first page with `null` or an empty cursor. */
+/** Whether a cursor asks for the first page: clients also do that with `null` or an empty one. */
 function isNoCursor(tape: JsonScanner, node: number): boolean {
   if (node === MEMBER_ABSENT || tape.kind(node) === jsonKind.null) return true;
   return tape.kind(node) === jsonKind.string && tape.end(node) - tape.start(node) === '""'.length;
@@ -322,7 +322,7 @@ function isObjectOrAbsent(tape: JsonScanner, node: number): boolean {
   return node === MEMBER_ABSENT || tape.kind(node) === jsonKind.object;
 }
 
-/** Built from these nodes and those in `topLevel`, `inParams` and `inMeta`. */
+/** The message, built from these nodes and those in `topLevel`, `inParams` and `inMeta`. */
 function clientMessage(
   tape: JsonScanner,
   kind: ClientMessage['kind'],
@@ -364,7 +364,7 @@ function clientMessage(
   };
 }
 
-/** @param tape of a scanned array. */
+/** The batch on a tape. @param tape of a scanned array. */
 export function clientBatchIn(tape: JsonScanner): ClientBatch {
   const members: { start: number; end: number }[] = [];
   const subtreeEnd = tape.next(0);
@@ -463,16 +463,16 @@ export const KNOWN_METHODS = [
 
 const knownNames: ReadonlySet<string> = new Set(KNOWN_METHODS);
 
-/** In any version of MCP. Cold path. */
+/** Whether the method is one of any version of MCP. Cold path. */
 export function isMcpMethod(method: string): boolean {
   return knownNames.has(method);
 }
 
-/** The commonest come first. */
+/** The names of each length; the commonest come first. */
 const namesByLength: string[][] = [];
 for (const name of KNOWN_METHODS) (namesByLength[name.length] ??= []).push(name);
 
-/** @param start,end of the string token, with its quotes. A name that is longer than any real one is cut off, and not decoded. */
+/** A method's name. @param start,end of the string token, with its quotes. A name longer than any real one is cut off, and not decoded. */
 function methodName(bytes: Buffer, start: number, end: number): string {
   const length = end - start - 2;
   if (length > METHOD_NAME_BYTES_MAX) return `${bytes.toString('utf8', start + 1, start + 1 + METHOD_NAME_BYTES_MAX)}…`;

@@ -12,7 +12,7 @@ import {
 import { filterOf, NO_SPANS, taskIds, uris as uriFinder } from './value-finder.js';
 
 /**
- * Like `readClientMessage`, in slices.
+ * Reads a message as `readClientMessage` does, but in slices.
  * @param done called once, synchronously if there is time for the whole message. The bytes must not change until then.
  */
 export function readLargeClientMessage(
@@ -26,7 +26,8 @@ export function readLargeClientMessage(
 }
 
 /**
- * Like `readBackendMessage`, in slices. A message that may contain resource URIs or task ids is scanned a second time, to find these.
+ * Reads a message as `readBackendMessage` does, but in slices. One that may contain resource URIs or task ids is scanned a second time, to
+ * find these.
  * @param done called once, synchronously if there is time for the whole message. The bytes must not change until then.
  * @param hasTasks whether task ids are searched for. @param isLater whether `done` must never be called synchronously.
  */
@@ -52,7 +53,7 @@ export function readLargeBackendMessage(
       const message = tape && backendMessageIn(tape, bytes);
       if (message?.kind !== 'response') seen.delete(uriFinder);
       if (message === undefined || seen.size === 0) {
-        // Set explicitly, or the whole message would be searched for them again.
+        // The empty spans are set explicitly, or the whole message would be searched for them again.
         done(message && { ...message, uris: NO_SPANS, taskIds: NO_SPANS });
         return;
       }

@@ -12,7 +12,7 @@ export interface ListKind {
   readonly key: 'name' | 'uri' | 'uriTemplate' | 'taskId';
   /** Whether callers identify an item by its key with its backend's prefix, and not by a URI. */
   readonly isNamed: boolean;
-  /** Declared by servers that have such lists. */
+  /** The capability that servers with such lists declare. */
   readonly capability: number;
   /** The allow-list that applies; `undefined` for tasks. */
   readonly allowedAs: 'tools' | 'prompts' | 'resources' | undefined;

@@ -37,7 +37,7 @@ export interface ListPage {
   readonly bytes: Buffer;
   /** A row of `SPAN_LENGTH` offsets for each item, see `span`. */
   readonly spans: Int32Array;
-  /** Others use the page, too: its memory must not be given away. */
+  /** Whether others use the page, too: then its memory must not be given away. */
   readonly isShared?: true;
 }
 
@@ -56,7 +56,7 @@ export const span = {
 } as const;
 export const SPAN_LENGTH = 12;
 
-/** `nextCursor`: `''` is a cursor (N10), `undefined` means the last page. `code`: `undefined` when it is not a number. */
+/** A read answer. `nextCursor`: `''` is a cursor (N10), `undefined` means the last page. `code`: `undefined` when it is no number. */
 export type ListAnswer =
   | {
       readonly kind: 'page';
@@ -65,7 +65,7 @@ export type ListAnswer =
       readonly idStart: number;
       readonly idEnd: number;
       readonly nextCursor: string | undefined;
-      /** False when `resultType` says otherwise (N06). */
+      /** Whether the result is complete: not if `resultType` says otherwise (N06). */
       readonly isComplete: boolean;
       /** How long the page may be cached (M19); 0 if the backend does not say. */
       readonly ttlMs: number;
@@ -83,10 +83,10 @@ const LISTED_DEPTH = 3;
 const ANSWER_DEPTH = LISTED_DEPTH + ITEM_DEPTH;
 /** Where a page has too many values, only an item's own members are recorded. */
 const CROWDED_ANSWER_DEPTH = LISTED_DEPTH + 1;
-/** Of a tool's `_meta`, which is scanned separately: `{"ui":{"resourceUri":…}}`. */
+/** The depth of a tool's `_meta`, which is scanned separately: `{"ui":{"resourceUri":…}}`. */
 const META_DEPTH = 2;
 
-/** More than any error code has. */
+/** The most bytes of an error code: more than any real one has. */
 const NUMBER_BYTES_MAX = 32;
 
 const INVALID: ListAnswer = { kind: 'invalid' };
@@ -94,7 +94,7 @@ const INVALID: ListAnswer = { kind: 'invalid' };
 const metaTape = new JsonScanner();
 
 /**
- * @param id of the request, as JSON.
+ * Reads an answer. @param id of the request, as JSON.
  * @param era the backend's. In the modern era, tools with invalid mirrored headers are left out (N03); for legacy servers the annotation
  * means nothing.
  * @returns `invalid` when the message does not answer the request, or its list has anything but objects with one key each.
@@ -151,7 +151,7 @@ function readPage(
   return { ...read, page: { bytes, spans: listedSpans }, mirrors: { ...mirrors, apps, isRepaired } };
 }
 
-/** @returns the rows of the tools that stay listed, and the mirrored parameters of the page. */
+/** What mirrored headers mean for a page. @returns the rows of the tools that stay listed, and the mirrored parameters of the page. */
 function mirrorsOn(bytes: Buffer, spans: Int32Array, isModern: boolean) {
   const listedSpans: number[] = [];
   const tools: ToolMirrors[] = [];
@@ -225,7 +225,7 @@ function pushLinks(spans: number[], bytes: Buffer, meta: number): void {
   }
   const offset = tape.start(meta);
   const metaBytes = bytes.subarray(offset, tape.end(meta));
-  // It was scanned before, so the scan fails only when there are too many values.
+  // The text was scanned before, so the scan fails only when there are too many values.
   const isRead = metaTape.scan(metaBytes, META_DEPTH);
   const ui = isRead ? findMember(metaTape, metaBytes, 0, 'ui') : MEMBER_ABSENT;
   const link =
@@ -242,7 +242,7 @@ function pushLink(spans: number[], offset: number, node: number): void {
 }
 
 const LINK = 'resourceUri';
-/** In the first version of MCP Apps, and in its predecessor. */
+/** The members with a page's URI in the first version of MCP Apps, and in its predecessor. */
 const FLAT_LINKS = ['ui/resourceUri', 'openai/outputTemplate'] as const;
 
 function isText(node: number): boolean {

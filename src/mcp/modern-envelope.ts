@@ -1,5 +1,5 @@
-// Reads what only messages of MCP 2026-07-28 have: the versions in errors; and the envelope in `params._meta`, with the client's identity
-// and capabilities, and what a retry brings with it.
+// Reads what only messages of MCP 2026-07-28 have: the versions that an error names, and the envelope in `params._meta`, with the client's
+// identity and capabilities, and what a retry brings with it.
 import type { Buffer } from 'node:buffer';
 import { MEMBER_ABSENT, findMembers, MemberNames, type JsonScanner } from '../bytes/index.js';
 import { isObject, limits } from '../shared/index.js';
@@ -8,15 +8,15 @@ const VERSION = /^\d{4}-\d{2}-\d{2}$/;
 
 /** A JSON-RPC error of a backend: modern servers are recognized by theirs. Cold path. */
 export interface BackendErrorText {
-  /** As received, of any type. */
+  /** The code as received, of any type. */
   readonly code: unknown;
-  /** `''` when it is not a string. */
+  /** The message; `''` when it is not a string. */
   readonly message: string;
   /** The texts in `data.supported`. */
   readonly versions: readonly string[];
 }
 
-/** @param error JSON. An error too large to be read at once counts as empty. */
+/** Reads an error. @param error JSON. One too large to be read at once counts as empty. */
 export function readBackendErrorText(error: Buffer): BackendErrorText {
   const value = error.length <= limits.upstreamRefusalBytesMax ? valueOf(error) : undefined;
   if (!isObject(value)) return { code: undefined, message: '', versions: [] };
@@ -32,14 +32,14 @@ function valueOf(json: Buffer): unknown {
   }
 }
 
-/** @param data of an error. */
+/** The versions that an error names. @param data of the error. */
 export function versionsIn(data: unknown): string[] {
   const supported = isObject(data) ? data['supported'] : undefined;
   if (!Array.isArray(supported)) return [];
   return supported.filter((version): version is string => typeof version === 'string' && VERSION.test(version));
 }
 
-/** Marks a message as one of a revision without sessions. */
+/** The key that marks a message as one of a revision without sessions. */
 export const PROTOCOL_VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';
 export const CLIENT_CAPABILITIES_KEY = 'io.modelcontextprotocol/clientCapabilities';
 export const CLIENT_INFO_KEY = 'io.modelcontextprotocol/clientInfo';
@@ -55,10 +55,10 @@ export interface ModernEnvelope {
   readonly clientInfoEnd: number;
   readonly logLevelStart: number;
   readonly logLevelEnd: number;
-  /** `params.requestState`. */
+  /** The span of `params.requestState`. */
   readonly requestStateStart: number;
   readonly requestStateEnd: number;
-  /** `params.inputResponses`. */
+  /** The span of `params.inputResponses`. */
   readonly inputResponsesStart: number;
   readonly inputResponsesEnd: number;
 }
@@ -68,7 +68,7 @@ const paramsNames = new MemberNames('requestState', 'inputResponses');
 const inMeta = new Int32Array(metaNames.all.length);
 const inParams = new Int32Array(paramsNames.all.length);
 
-/** @param params,meta nodes of objects. @param version the node of the value under `PROTOCOL_VERSION_KEY`. */
+/** Reads the envelope. @param params,meta nodes of objects. @param version the node of the value under `PROTOCOL_VERSION_KEY`. */
 export function readModernEnvelope(
   tape: JsonScanner,
   bytes: Buffer,

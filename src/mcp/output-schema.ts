@@ -19,7 +19,7 @@ interface Word {
   readonly words: string;
   /** How an accepted value begins, as a regular expression; without it, the value is always looked at. */
   readonly begins?: string;
-  /** @param holder the schema that has the word. */
+  /** Whether a value is accepted. @param holder the schema that has the word. */
   readonly accepts: (value: unknown, holder: Readonly<Record<string, unknown>>, budget: SchemaBudget) => boolean;
   /** The schemas in an accepted value. */
   readonly schemasIn?: (value: unknown) => readonly unknown[];
@@ -95,20 +95,20 @@ const DOUBTS = WORDS.map(({ words, begins }) => {
   const names = words.replaceAll('$', '\\$').replaceAll(' ', '|');
   return `(?:${names})"\\s*:${begins === undefined ? '' : `(?!\\s*${begins})`}`;
 });
-/** A letter or `$` that is escaped: nobody needs that, and it may be part of a word. */
+/** What matches an escaped letter or `$`: nobody needs to escape it, and it may be part of a word. */
 const ESCAPED = '\\\\u00(?:24|[46][1-9a-fA-F]|[57][\\daA])';
 /** Any of these words, and `null`, which may stand where a schema belongs. */
 const DOUBTFUL = new RegExp(`"(?:${DOUBTS.join('|')})|[:[,]\\s*null|${ESCAPED}`);
 
-/** With names of its own, a schema may be referred to in other ways than by its place. */
+/** What matches names in a schema, by which it may be referred to in other ways than by its place. */
 const HAS_NAMES = new RegExp(`"\\$(?:id|anchor|dynamicAnchor)"|${ESCAPED}`);
 
-/** Whether a schema may not compile, by its words; few may not. @param text as JSON. */
+/** Whether a schema may not compile, judged by its words; few may not. @param text as JSON. */
 export function isDoubtful(text: Buffer): boolean {
   return DOUBTFUL.test(text.toString('latin1'));
 }
 
-/** Never throws: what a hostile backend writes is looked at only as what it is. */
+/** Whether a schema compiles. Never throws: what a hostile backend writes is looked at only as what it is. */
 export function isCompilable(text: Buffer, budget: SchemaBudget): boolean {
   const json = text.toString();
   const root: unknown = JSON.parse(json);
@@ -135,7 +135,7 @@ export function isCompilable(text: Buffer, budget: SchemaBudget): boolean {
 }
 
 const NONE: readonly unknown[] = [];
-/** Of the schema itself, what is wrong here is repaired elsewhere (readable-items.ts). */
+/** Members of the schema itself of which what is wrong is repaired elsewhere (readable-items.ts). */
 const REPAIRED = new Set(['properties', 'required']);
 
 function hasNull(type: unknown): boolean {
@@ -153,7 +153,7 @@ function isPattern(pattern: string, { unicodeClasses }: SchemaBudget): boolean {
       if (areKnown) unicodeClasses.set(escape, isExpression(escape));
     }
     areKnown &&= unicodeClasses.get(escape) === true;
-    // Another class, which may stand in the same places.
+    // The class is replaced by another one, which may stand in the same places.
     return '\\d';
   });
   return areKnown && isExpression(plain);
@@ -203,10 +203,10 @@ function anchorsIn(root: unknown): Anchors | undefined {
   return anchors;
 }
 
-/** Every validator has the schema of schemas, which allows anything here. */
+/** The schema of schemas, which every validator has, and which allows anything here. */
 const SCHEMA_OF_SCHEMAS = /^http:\/\/json-schema\.org\/draft-07\/schema#?$/;
 
-/** @returns `undefined` for nothing. */
+/** The schema that a reference refers to; `undefined` for nothing. */
 function referredTo(root: unknown, anchors: Anchors, reference: unknown): unknown {
   if (typeof reference !== 'string') return undefined;
   if (anchors.has(reference)) return anchors.get(reference);

@@ -4,7 +4,7 @@ import { versionsIn } from './modern-envelope.js';
 
 const LOG_LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
 
-/** Grows with the severity; -1 for an unknown level. */
+/** A number that grows with the level's severity; -1 for an unknown level. */
 export function severityOf(level: string): number {
   return LOG_LEVELS.indexOf(level);
 }
@@ -24,7 +24,7 @@ export const LATEST_PROTOCOL_VERSION = '2025-11-25';
 /** The revisions with batches: 2025-03-26, and 2024-11-05, whose clients use streamable HTTP, if at all, as in 2025-03-26. */
 export const BATCH_PROTOCOL_VERSIONS: ReadonlySet<string> = new Set(['2025-03-26', '2024-11-05']);
 
-/** Older clients cannot handle an event without data (S42). */
+/** Whether a client can resume streams: older ones cannot handle an event without data (S42). */
 export function canResume(protocolVersion: string): boolean {
   return protocolVersion >= '2025-11-25';
 }
@@ -48,24 +48,24 @@ export const BACKEND_VERSIONS: ReadonlySet<string> = new Set([...PROTOCOL_VERSIO
  * it in one of several ways.
  */
 export interface VersionRefusal {
-  /** `version-later`: only versions without sessions; `initialize-unknown`: probably so, as it does not know `initialize`. */
+  /** `version-later`: it has only versions without sessions; `initialize-unknown`: probably so, as it does not know `initialize`. */
   readonly kind: 'version-later' | 'version-unsupported' | 'initialize-unknown';
   /** The versions that the server names, as text for messages. */
   readonly detail?: string;
 }
 
-/** No legacy server uses these. */
+/** Codes that no legacy server uses. */
 const LATER_CODES: ReadonlySet<unknown> = new Set(Object.values(modernCodes));
 const VERSIONS_NAMED_MAX = 4;
 
-/** @param versions that a server speaks, none of which the gateway can use. @param latest the latest that the gateway can use. */
+/** @param versions those that a server speaks, none of which the gateway can use. @param latest the latest that the gateway can use. */
 export function versionRefusalOf(versions: readonly string[], latest: string): VersionRefusal {
   const isLater = versions.length > 0 && versions.every((version) => version > latest);
   const named = versions.slice(0, VERSIONS_NAMED_MAX).join(', ');
   return { kind: isLater ? 'version-later' : 'version-unsupported', ...(named !== '' && { detail: `(${named})` }) };
 }
 
-/** @param error of the message. @returns `undefined` when it is not about versions. */
+/** Reads a refusal. @param error of the message. @returns `undefined` when it is not about versions. */
 export function readVersionRefusal(error: unknown): VersionRefusal | undefined {
   if (!isObject(error)) return undefined;
   const named = versionsIn(error['data']);
@@ -90,12 +90,12 @@ export function versionToOfferNext(refusal: string, own = LATEST_PROTOCOL_VERSIO
   return newest ?? (named.some((version) => version > LATEST_PROTOCOL_VERSION) ? undefined : versionIfOfferable(own));
 }
 
-/** @returns the version, if it has sessions and is not the latest with sessions, which was offered first. */
+/** The version, if it has sessions and is not the latest with sessions, which was offered first; else `undefined`. */
 export function versionIfOfferable(version: string): string | undefined {
   return version !== LATEST_PROTOCOL_VERSION && BACKEND_VERSIONS.has(version) ? version : undefined;
 }
 
-/** Only modern servers miss something in the `_meta` of `initialize` (M09). */
+/** Whether a server misses something in the `_meta` of `initialize`, as only modern ones do (M09). */
 function lacksEnvelope({ code, message }: Readonly<Record<string, unknown>>): boolean {
   return code === rpcCodes.invalidParams && typeof message === 'string' && message.includes('_meta');
 }

@@ -45,10 +45,11 @@ interface PageBudget extends SchemaBudget {
 const itemTape = new JsonScanner();
 
 /**
- * @param tape the tape of the page, with values up to `ITEM_DEPTH` below its items; less deep if `isCrowded`.
+ * Repairs a page. @param tape the tape of the page, with values up to `ITEM_DEPTH` below its items; less deep if `isCrowded`.
  * @param list the node of the array of items.
  * @param allowsAnyResult whether results may be of any type: neither the backend nor its client has sessions.
- * @param isCrowded whether the page has too many values for one tape; then each item is scanned by itself, and one with too many is left out.
+ * @param isCrowded whether the page has too many values for one tape; then each item is scanned by itself, and one with too many is left
+ * out.
  * @returns the repaired page; `undefined` when no item needs a repair.
  */
 export function withReadableItems(
@@ -101,7 +102,7 @@ class Repairs {
     this.#budget = budget;
   }
 
-  /** @returns false when the page has needed too many repairs: then none of the item's is made. */
+  /** Repairs an item. @returns false when the page has needed too many repairs: then none of the item's is made. */
   tryRepairItem(item: number, shape: Shape, { name, key, isNamed }: ListKind): boolean {
     const before = this.edits.length;
     this.#isOverBudget = false;
@@ -142,7 +143,6 @@ class Repairs {
     if (!isEmpty && this.#find(item, name, kinds) === -1) this.#insert(this.#tape.end(item) - 1, member());
   }
 
-  /** The member that makes the item's key its name. */
   #nameFrom(item: number, key: string): Buffer {
     const node = this.#find(item, key, ANY_KIND);
     const json = node === -1 ? NO_BYTES : this.#bytes.subarray(this.#tape.start(node), this.#tape.end(node));
@@ -178,7 +178,8 @@ class Repairs {
     const [start, end] = [tape.start(type), tape.end(type)];
     if (tape.kind(type) === jsonKind.string && isStringEqual(this.#bytes, start, end, 'object')) return true;
     const types = this.#shortValue(type);
-    // Arguments are an object anyway. Results would be checked against another schema than the backend's.
+    // The type of arguments is replaced, because they are an object anyway; not that of results, which would be checked against another
+    // schema than the backend's.
     if (replacement === undefined || !Array.isArray(types) || !types.includes('object')) return false;
     this.#replace(type, OBJECT_TYPE);
     return true;
@@ -211,7 +212,7 @@ class Repairs {
     return child < subtreeEnd;
   }
 
-  /** `undefined` for a long one. */
+  /** A value as parsed; `undefined` for a long one. */
   #shortValue(node: number): unknown {
     const [start, end] = [this.#tape.start(node), this.#tape.end(node)];
     return end - start > SHORT_BYTES_MAX ? undefined : JSON.parse(this.#bytes.toString('utf8', start, end));
@@ -262,7 +263,7 @@ const FLAG = shape(1 << jsonKind.boolean);
 const OBJECT = object({});
 const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/;
 
-/** The one that a schema without a word of it is in. */
+/** The dialect of a schema that names none. */
 const DIALECT = Buffer.from('"https://json-schema.org/draft/2020-12/schema"');
 const $schema = shape(TEXT.kinds, { replacement: DIALECT });
 const PROPERTY = object({}, { replacement: EMPTY_OBJECT });
@@ -272,7 +273,7 @@ const OBJECT_MEMBERS = {
   required: shape(ARRAY_KIND, { each: TEXT, replacement: EMPTY_ARRAY }),
 };
 const ARGUMENTS = object(OBJECT_MEMBERS, { schema: 'arguments', replacement: OBJECT_SCHEMA });
-// A client uses the first schema of an id for all that have it, those of other backends, too.
+// Results have no `$id`, because a client uses the first schema of an id for all that have it, those of other backends, too.
 const RESULTS = object({ ...OBJECT_MEMBERS, $id: shape(NO_KIND) }, { schema: 'results' });
 const ICON = object(
   { src: TEXT, mimeType: TEXT, sizes: listOf((size) => typeof size === 'string'), theme: oneOf('light', 'dark') },
@@ -299,7 +300,7 @@ const RESOURCE = object({
     lastModified: shape(TEXT.kinds, { accepts: (value) => DATE_TIME.test(String(value)) }),
   }),
 });
-/** `undefined`: items are left as they are. */
+/** The shape of items for each kind of list; `undefined` if they are left as they are. */
 const ITEMS: Readonly<Record<ListKindName, Shape | undefined>> = {
   tools: object({ ...TOOL, outputSchema: RESULTS }),
   prompts: object({ ...SHOWN_MEMBERS, arguments: shape(ARRAY_KIND, { each: ARGUMENT }) }),

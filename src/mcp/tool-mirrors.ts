@@ -6,7 +6,7 @@ import { isHttpToken, limits, isObject } from '../shared/index.js';
 
 const VISIBILITY = '"visibility"';
 
-/** To apps (of MCP Apps) and to models, unless `_meta.ui.visibility` says otherwise. @param item as JSON. */
+/** Whether apps (MCP Apps) or models see an item: both, unless `_meta.ui.visibility` says otherwise. @param item as JSON. */
 export function isVisibleTo(whom: 'app' | 'model', item: Buffer): boolean {
   if (!item.includes(VISIBILITY) || item.length > limits.mirroredToolBytesMax) return true;
   const { _meta: meta } = JSON.parse(item.toString()) as { readonly _meta?: unknown };
@@ -16,13 +16,13 @@ export function isVisibleTo(whom: 'app' | 'model', item: Buffer): boolean {
 }
 
 export interface MirroredParam {
-  /** Its name, with the prefix `mcp-param-`, in lower case. */
+  /** The header's name, with the prefix `mcp-param-`, in lower case. */
   readonly header: string;
   /** The names of the members from the arguments to the parameter. */
   readonly path: readonly string[];
 }
 
-/** `undefined` for a tool that is too large to be read. */
+/** A tool's mirrored parameters; `undefined` for a tool that is too large to be read. */
 export type ToolMirrors = readonly [name: string, params: readonly MirroredParam[] | undefined];
 
 export interface PageMirrors {
@@ -45,7 +45,7 @@ export function hasMirrors(bytes: Buffer): boolean {
 }
 
 /**
- * @param item a tool, as JSON.
+ * Reads a tool's mirrored parameters. @param item a tool, as JSON.
  * @returns what is invalid, as a text; `undefined` for a tool that is too large to be read.
  */
 export function readMirrors(item: Buffer): readonly MirroredParam[] | string | undefined {
@@ -55,7 +55,7 @@ export function readMirrors(item: Buffer): readonly MirroredParam[] | string | u
   return readSchema(tool.inputSchema, [], params, true) ?? params;
 }
 
-/** Depth first; the depth is limited, because the JSON was scanned before. @returns what is invalid, as a text. */
+/** Reads a schema, depth first; the depth is limited, because the JSON was scanned before. @returns what is invalid, as a text. */
 function readSchema(
   schema: unknown,
   path: readonly string[],
@@ -77,7 +77,7 @@ function readSchema(
   });
 }
 
-/** Their values are data, in which the annotation means nothing. */
+/** Keywords whose values are data, in which the annotation means nothing. */
 const DATA_KEYWORDS: ReadonlySet<string> = new Set([ANNOTATION, 'const', 'default', 'enum', 'examples', 'example']);
 
 function readAnnotation(

@@ -15,7 +15,7 @@ import {
 /** JSON values recorded in the search for URIs in a large answer: content blocks and their members. Beyond that, fault `answer-invalid`. */
 export const URI_NODES_MAX = 32_768;
 
-/** A URI begins with a scheme and has no spaces. */
+/** A text that is a URI: it begins with a scheme and has no spaces. */
 const URI = /^[A-Za-z][A-Za-z0-9+.-]*:\S+$/;
 
 /**
@@ -31,9 +31,9 @@ export const NUMBERS_PER_SPAN = 3;
 export const NO_SPANS: LocatedSpans = [];
 
 interface Step {
-  /** If the value is a string, it is at this location. */
+  /** The location of the value, if it is a string. */
   readonly location?: number;
-  /** Leaves out values for which it returns false. */
+  /** Whether a value counts; absent if all do. */
   readonly isWanted?: (bytes: Buffer, start: number, end: number) => boolean;
   /** Members of an object. Of several with the same name, each is searched: clients differ in which one they read. */
   readonly members?: readonly (readonly [name: string, step: Step])[];
@@ -48,7 +48,6 @@ const ESCAPE = Buffer.from('\\u00');
 
 const scanner = new JsonScanner();
 
-/** Finds one kind of value in a message. */
 export class ValueFinder {
   readonly depth: number;
   /** Bytes before a slice that are searched with it, so that a key across its start is found. */
@@ -79,13 +78,13 @@ export class ValueFinder {
     return this.#escapes.some((escape) => bytes.includes(escape));
   }
 
-  /** @param bytes known to be JSON. @returns `undefined` when there are more values than can be recorded. */
+  /** Finds the values. @param bytes known to be JSON. @returns `undefined` when there are more values than can be recorded. */
   find(bytes: Buffer): LocatedSpans | undefined {
     if (!this.mayBeIn(bytes)) return NO_SPANS;
     return scanner.scan(bytes, this.depth, filterOf(bytes, this.containers)) ? this.in(scanner, bytes) : undefined;
   }
 
-  /** @param tape has recorded everything that leads to a location. */
+  /** Finds the values on a tape. @param tape has recorded everything that leads to a location. */
   in(tape: JsonScanner, bytes: Buffer): LocatedSpans {
     const spans: number[] = [];
     collect(tape, bytes, 0, this.#root, spans);
@@ -108,7 +107,7 @@ function containersOf(step: Step): readonly string[] {
   return [...own, ...stepsOf(step).flatMap(containersOf)];
 }
 
-/** Records only array elements, and members with these names. */
+/** A filter that records only array elements, and members with these names. */
 export function filterOf(bytes: Buffer, names: readonly string[]): NodeFilter {
   return {
     wants: (keyStart, keyEnd) => keyStart === -1 || names.some((name) => isKey(bytes, keyStart, keyEnd, name)),
@@ -154,7 +153,7 @@ function block(location: number): Step {
   };
 }
 
-/** Of an app's page that shows the result of a tool. */
+/** The URI of an app's page that shows the result of a tool. */
 const PAGE: Step = { location: uriLocation.content };
 const MESSAGE = block(uriLocation.messages);
 const RESULT: Step = {
@@ -182,7 +181,7 @@ export const uris = new ValueFinder(['"uri"', 'Uri"'], ['\\u0055', '\\u007', '\\
   ],
 });
 
-/** In an error's `data.uri`, servers also write what is missing in words. */
+/** Whether a text is a URI: in an error's `data.uri`, servers also write what is missing in words. */
 function isUri(bytes: Buffer, start: number, end: number): boolean {
   return end - start <= limits.uriBytesMax && URI.test(stringValue(bytes, start, end));
 }
@@ -194,7 +193,7 @@ function isOffTheWeb(bytes: Buffer, start: number, end: number): boolean {
   );
 }
 
-/** In `_meta`: the task that a message belongs to. */
+/** The member of `_meta` with the task that a message belongs to. */
 export const RELATED_TASK = 'io.modelcontextprotocol/related-task';
 
 /** Where a task id is, as bits: the task that a call has become, the task that a message is about, the task that a message belongs to. */
@@ -209,7 +208,7 @@ const ABOUT = [
   ['_meta', { members: [[RELATED_TASK, { members: [idAt(taskLocation.related)] }]] }],
 ] as const;
 
-/** Few backends have tasks, and only their messages are searched. */
+/** Finds task ids. Few backends have tasks, and only their messages are searched. */
 export const taskIds = new ValueFinder(['"taskId"'], ['\\u006', '\\u007', '\\u0049'], {
   members: [
     ['result', { members: [...ABOUT, ['task', { members: [idAt(taskLocation.created)] }]] }],

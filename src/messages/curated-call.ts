@@ -14,15 +14,15 @@ import type { ClientMessage } from '../mcp/index.js';
 import { limits, rpcErrors, type RpcError } from '../shared/index.js';
 import { caseFolded, type CuratedItem } from '../user-config/index.js';
 
-/** In a request: `{"params":{"arguments":{"v":…}}}`. Clients' messages are scanned to the same depth. */
+/** The depth of arguments in a request: `{"params":{"arguments":{"v":…}}}`. Clients' messages are scanned to the same depth. */
 const ARGUMENT_DEPTH = 3;
-/** In the context of a completion: `{"arguments":{"v":…}}`. */
+/** The depth of arguments in the context of a completion: `{"arguments":{"v":…}}`. */
 const CONTEXT_DEPTH = 2;
 
 const ownTape = new JsonScanner();
 const contextTape = new JsonScanner();
 
-/** @returns the edit for the arguments, or why the request is refused; `undefined` when nothing changes. */
+/** What a request's arguments need. @returns the edit for them, or why the request is refused; `undefined` when nothing changes. */
 export function curatedArguments(
   body: Buffer,
   message: ClientMessage,
@@ -62,7 +62,7 @@ function curatedValues(
   return fixedMembers === '' ? undefined : insertMembers(tape, values, nameAt, fixedMembers);
 }
 
-/** At the end of the object that is nearer to the name, since the bytes between both edits are copied. */
+/** Inserts members at that end of the object which is nearer to the name, since the bytes between both edits are copied. */
 function insertMembers(tape: JsonScanner, object: number, nameAt: number, members: string): Edit {
   const isEmpty = tape.next(object) === object + 1;
   const isNameBehind = nameAt > tape.start(object);
@@ -84,7 +84,7 @@ function closedCompletion(tape: JsonScanner, body: Buffer, params: number, item:
   return item.withheldArguments.has(caseFolded(text)) ? rpcErrors.argumentNotAccepted(text) : undefined;
 }
 
-/** The other arguments, which the client sends as the completion's `context`, lie deeper than messages are scanned. */
+/** What the other arguments need, which the client sends as the completion's `context`. They lie deeper than messages are scanned. */
 function curatedContext(
   tape: JsonScanner,
   body: Buffer,
@@ -111,13 +111,13 @@ function curatedContext(
   return { start: edit.start + start, end: edit.end + start, putIn: edit.putIn };
 }
 
-/** A large message has its tape while it is handled; a small one is scanned again. @returns `undefined` if neither is possible. */
+/** A message's tape. A large one has its tape while it is handled; a small one is scanned again. `undefined` if neither is possible. */
 export function tapeOf(body: Buffer, { tape }: ClientMessage): JsonScanner | undefined {
   if (tape !== undefined) return tape;
   return body.length <= limits.readAtOnceBytesMax && ownTape.scan(body, ARGUMENT_DEPTH) ? ownTape : undefined;
 }
 
-/** Names that are short enough to be closed are decoded, and their number is limited. */
+/** Why the values are refused. Names that are short enough to be closed are decoded, and their number is limited. */
 function refusalOfValues(tape: JsonScanner, body: Buffer, object: number, item: CuratedItem): RpcError | undefined {
   const subtreeEnd = tape.next(object);
   let examinedCount = 0;

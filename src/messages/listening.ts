@@ -33,12 +33,12 @@ export type ListChange = (typeof listChanges)[number];
 
 export interface ListenFilter {
   readonly changes: readonly ListChange[];
-  /** As the caller writes them, without duplicates. */
+  /** The URIs as the caller writes them, without duplicates. */
   readonly uris: readonly string[];
   readonly wantsTasks?: boolean;
 }
 
-/** @returns the filter, or what is wrong with the params, as a text. */
+/** Reads the params. @returns the filter, or what is wrong with them, as a text. */
 export function readListenFilter(body: Buffer, { paramsStart, paramsEnd }: ClientMessage): ListenFilter | string {
   if (paramsEnd - paramsStart > limits.readAtOnceBytesMax) return 'params are too large';
   const { notifications } = JSON.parse(body.toString('utf8', paramsStart, paramsEnd)) as { notifications?: unknown };
@@ -56,11 +56,11 @@ export function readListenFilter(body: Buffer, { paramsStart, paramsEnd }: Clien
     return `resourceSubscriptions must not have more than ${limits.subscriptionsMax} members`;
   const taskIds = notifications['taskIds'] ?? [];
   if (!Array.isArray(taskIds)) return 'taskIds must be an array of strings';
-  // The empty string is no URI, but would be a prefix of each.
+  // The empty string is removed: it is no URI, but would be a prefix of each.
   return { changes, uris: [...new Set(uris)].filter((uri) => uri !== ''), wantsTasks: taskIds.length > 0 };
 }
 
-/** As JSON, with the requested members only. */
+/** The filter as JSON, with the requested members only. */
 export function filterJson({ changes, uris }: ListenFilter): string {
   const members = changes.map(({ member }) => `"${member}":true`);
   if (uris.length > 0) members.push(`"resourceSubscriptions":${JSON.stringify(uris)}`);
@@ -78,7 +78,7 @@ const END_BRACE = 0x7d;
 const scanner = new JsonScanner();
 
 /**
- * @param id of the client's request, as JSON.
+ * Adds the id. @param id of the client's request, as JSON.
  * @returns `undefined` for a message whose `_meta`, or the id in it, is ambiguous or malformed.
  */
 export function taggedNotification(bytes: Buffer, message: BackendMessage, id: string): Buffer | undefined {
@@ -98,7 +98,7 @@ export function taggedNotification(bytes: Buffer, message: BackendMessage, id: s
   return Buffer.concat(partsOf(bytes, [{ start, end, putIn: Buffer.from(id) }]));
 }
 
-/** Removes the id. @returns `undefined` as above. */
+/** Removes the id. @returns `undefined` as `taggedNotification` does. */
 export function untaggedNotification(bytes: Buffer, { paramsStart, paramsEnd }: BackendMessage): Buffer | undefined {
   if (paramsStart === -1) return bytes;
   const params = bytes.subarray(paramsStart, paramsEnd);

@@ -14,7 +14,7 @@ export type KeyText = (start: number, end: number) => string;
 
 /** A member on the path to parameters, or a parameter itself. */
 interface Step {
-  /** The index of the parameter; -1 if it is none. */
+  /** The index of the parameter; -1 if the member is none. */
   param: number;
   readonly members: Map<string, Step>;
 }
@@ -89,22 +89,22 @@ export class MirroredPaths {
 
 const scanner = new JsonScanner();
 const WHOLE_NUMBER = /^-?\d+$/;
-/** In the order of the tool's parameters; `undefined` for an absent value, and one that has no form in a header. */
+/** The values in the order of the tool's parameters; `undefined` for an absent value, and one that has no form in a header. */
 export type MirroredValues = readonly (string | typeof TOO_LONG | undefined)[];
 
-/** What was read from a large call. */
+/** What was read from the arguments of a large call. */
 export interface ReadArguments {
-  /** As known when the call was read. */
+  /** The tool's parameters as they were known when the call was read. */
   readonly known: readonly MirroredParam[];
   readonly own: MirroredValues;
-  /** As sent, including those that the config fixes. */
+  /** The values as sent, including those that the config fixes. */
   readonly sent: MirroredValues;
 }
 
-/** A string that is too long for any header, and is not decoded, or a number with too many digits. */
+/** What stands for a string that is too long for any header, and is not decoded, or a number with too many digits. */
 export const TOO_LONG = Symbol('too long');
 
-/** @returns `undefined` for a message that is too large to be parsed at once. */
+/** The values in a call. @returns `undefined` for a message that is too large to be parsed at once. */
 export function mirroredValuesIn(
   message: OutgoingMessage,
   params: readonly MirroredParam[],
@@ -133,7 +133,8 @@ export function paramHeaders(
 }
 
 /**
- * @param passed `mcp-param-*` headers of the caller's request; those that the tool does not name are passed on.
+ * The headers for these values. @param passed `mcp-param-*` headers of the caller's request; those that the tool does not name are passed
+ * on.
  * @returns headers: name, value, …; `undefined` when they are too long to be sent.
  */
 function headersOf(
@@ -164,12 +165,12 @@ const SENTINEL_END = '?=';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Decodes `=?base64?…?=`; `undefined` if that is not canonical base64 of UTF-8. */
+/** The text in `=?base64?…?=`; `undefined` if that is not canonical base64 of UTF-8. */
 export function headerText(value: string): string | undefined {
   if (!value.startsWith(SENTINEL_START) || !value.endsWith(SENTINEL_END)) return value;
   const base64 = value.slice(SENTINEL_START.length, -SENTINEL_END.length);
   const bytes = Buffer.from(base64, 'base64');
-  // Node's decoder is lenient, but an intermediary may not recognize another spelling of a value.
+  // Only the canonical spelling is accepted: Node's decoder is lenient, but an intermediary may not recognize another one.
   if (bytes.toString('base64') !== base64) return undefined;
   try {
     return utf8.decode(bytes);
@@ -178,7 +179,7 @@ export function headerText(value: string): string | undefined {
   }
 }
 
-/** @returns in words what is wrong with the first header that differs from the arguments; `undefined` when all agree. */
+/** Compares headers with arguments. @returns in words what is wrong with the first header that differs; `undefined` when all agree. */
 export function mirrorDisagreement(
   params: readonly MirroredParam[],
   values: MirroredValues,
@@ -196,11 +197,11 @@ export function mirrorDisagreement(
   return undefined;
 }
 
-/** A whole number may be written in several ways. */
+/** Whether two texts are the same value: a whole number may be written in several ways. */
 function isSame(value: string, headerValue: string): boolean {
   if (value === headerValue) return true;
   const [, whole] = /^(-?\d+)(?:\.0+)?$/.exec(headerValue) ?? [];
-  // BigInt, because numbers cannot tell large whole numbers apart.
+  // They are compared as BigInt, because numbers cannot tell large whole numbers apart.
   return whole !== undefined && WHOLE_NUMBER.test(value) && BigInt(value) === BigInt(whole);
 }
 

@@ -42,7 +42,7 @@ export function withEditsFor(
 
 interface ModernAdditions {
   readonly envelope: Buffer;
-  /** For a request that is sent again with the client's answers: its new id (N07), and the members to add to its params. */
+  /** What a request gets that is sent again with the client's answers: its new id (N07), and the members to add to its params. */
   readonly round: { readonly id: Buffer; readonly members: Buffer } | undefined;
 }
 
@@ -55,7 +55,7 @@ const CLOSE_BOTH = Buffer.from('}}');
 const BRACE = 0x7b;
 
 /**
- * @param outgoing the client's message as changed so far.
+ * Converts a request. @param outgoing the client's message as changed so far.
  * @returns `undefined` when a large message would have to be changed within the replaced span, or when the message has members that only
  * the gateway may add, and that cannot be removed.
  */

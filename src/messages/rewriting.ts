@@ -25,7 +25,7 @@ export function bareNameBody(body: Buffer, message: ClientMessage, route: NameRo
   if (prefix === undefined || hasEscape(body, nameStart, nameEnd))
     return withString(body, nameStart, nameEnd, bareName);
   if (prefix === '') return { body };
-  // Without escapes, the token's bytes are the name in UTF-8, with the prefix behind the opening quote.
+  // Unless it has escapes, the token's bytes are the name in UTF-8, with the prefix behind the opening quote.
   const start = nameStart + 1;
   return { body, leftOut: { start, end: start + Buffer.byteLength(prefix) } };
 }
@@ -33,7 +33,7 @@ export function bareNameBody(body: Buffer, message: ClientMessage, route: NameRo
 export function bareUriBody(body: Buffer, message: ClientMessage, route: UriRoute): OutgoingMessage {
   const { nameStart, nameEnd } = message;
   if (hasEscape(body, nameStart, nameEnd)) return withString(body, nameStart, nameEnd, route.bareUri);
-  // Everything before the cut's end is ASCII, so character offsets are byte offsets.
+  // Everything before the end of the cut is ASCII, so character offsets are byte offsets.
   const start = nameStart + 1;
   return { body, leftOut: { start: start + route.cutStart, end: start + route.cutEnd } };
 }
@@ -86,12 +86,12 @@ function hasEscape(body: Buffer, start: number, end: number): boolean {
   return false;
 }
 
-// Answers: they get the caller's own id, and resource URIs and task ids in the caller's form. All other bytes stay, and are not copied.
+// Answers get the caller's own id, and resource URIs and task ids in the caller's form. All other bytes stay, and are not copied.
 
 const NO_EDITS: readonly Edit[] = [];
 
 /**
- * @param uriName the backend's name in URIs.
+ * The caller's form of an answer. @param uriName the backend's name in URIs.
  * @param locations the bits of `uriLocation` where URIs are the backend's.
  * @param taskLocations the bits of `taskLocation` where task ids are the backend's.
  * @param tasks `undefined` for a backend without tasks.
@@ -122,7 +122,7 @@ export function callersParts(
 /** Restores the bytes of the caller's id, which a backend may write with other digits or escapes (specification 2.4). */
 function callersId(bytes: Buffer, message: BackendMessage, id: IdSpan): Edit | undefined {
   if (isSameToken(bytes, message.idStart, message.idEnd, id.bytes, id.start, id.end)) return undefined;
-  // Copied, because the memory of the caller's body may be reused before a large answer is sent completely.
+  // The id is copied, because the memory of the caller's body may be reused before a large answer is sent completely.
   return { start: message.idStart, end: message.idEnd, putIn: Buffer.from(id.bytes.subarray(id.start, id.end)) };
 }
 

@@ -15,7 +15,7 @@ import type { CompiledBackend } from '../user-config/index.js';
 export interface TaskOwnership {
   readonly backendName: string;
   isClients(taskId: string): boolean;
-  /** False if the caller's form of the id begins with another backend's longer name, so that requests would go there. */
+  /** Whether requests with the id reach the backend: not if the caller's form of it begins with another backend's longer name. */
   isReachable(taskId: string): boolean;
 }
 
@@ -68,7 +68,7 @@ export function bareTaskEdit(
   const prefix = prefixOf(name);
   const idStart = start + 1 + prefix.length;
   if (prefix.compare(body, start + 1, idStart) === 0) return { start: start + 1, end: idStart, putIn: NO_BYTES };
-  // The caller has written part of the backend's name with escapes.
+  // The rest of the id is written anew, because the caller has written part of the backend's name with escapes.
   return { start, end, putIn: Buffer.from(JSON.stringify(id.slice(name.length + 1))) };
 }
 

@@ -10,7 +10,7 @@ import { withEdit } from './rewriting.js';
 import type { Exchange, ExchangeWatcher } from '../exchange/index.js';
 
 const KEY = Buffer.from('"traceparent"');
-/** Of the members of `_meta` in `params`. */
+/** The depth of the members of `_meta` in `params`. */
 const META_DEPTH = 2;
 
 const scanner = new JsonScanner();
@@ -21,7 +21,7 @@ interface TracedPlan {
   readonly metadata: RequestMetadata;
 }
 
-/** @param watcher gives the trace to pass, if there is one. */
+/** The message with its trace. @param watcher gives the trace to pass, if there is one. */
 export function tracedMessage(
   watcher: ExchangeWatcher,
   { exchange, message, metadata }: TracedPlan,
@@ -44,7 +44,7 @@ function isFree({ body, leftOut }: OutgoingMessage, callersBody: Buffer, { start
   return body === callersBody && (leftOut === undefined || end <= leftOut.start || start >= leftOut.end);
 }
 
-/** The span with its quotes. Params that are too large to be parsed at once are not searched. */
+/** The span of the `traceparent`, with its quotes. Params that are too large to be parsed at once are not searched. */
 function traceparentIn(body: Buffer, { paramsStart, paramsEnd }: ClientMessage): ByteSpan | undefined {
   if (paramsStart === -1 || paramsEnd - paramsStart > limits.readAtOnceBytesMax) return undefined;
   const params = body.subarray(paramsStart, paramsEnd);

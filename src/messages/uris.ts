@@ -25,7 +25,7 @@ const DOT_SEGMENT = /(?:^|[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?:[/\\?#]|%2f|%5c|%3f|%2
 
 /** The texts around the variables; `undefined` for a template of a higher level, or with too many variables. */
 function literalsOf(template: string): readonly string[] | undefined {
-  // Because of the capturing group, every second part is a variable's name.
+  // The capturing group makes every second part a variable's name.
   const partsMax = 2 * TEMPLATE_VARIABLES_MAX + 1;
   const parts = template.split(EXPRESSION, partsMax + 1);
   if (parts.length > partsMax) return undefined;
@@ -48,7 +48,7 @@ function literalsOf(template: string): readonly string[] | undefined {
 export class MatchedUri {
   readonly #uri: string;
   #hasDotSegment: boolean | undefined;
-  /** For each offset: the last offset at which a variable that begins there can end. */
+  /** For each offset, the last offset at which a variable that begins there can end. */
   #variableEnds: Uint32Array | undefined;
 
   constructor(uri: string) {
@@ -99,14 +99,14 @@ const UI = 'ui://';
 /** The backend that a caller's URI belongs to. */
 export interface UriRoute {
   readonly backend: CompiledBackend;
-  /** As the backend writes it. */
+  /** The URI as the backend writes it. */
   readonly bareUri: string;
   /** The backend's name in the caller's URI. Everything before `cutEnd` is ASCII. */
   readonly cutStart: number;
   readonly cutEnd: number;
 }
 
-/** The bytes to insert into the URIs of one backend: into `ui:` URIs, and into all others. */
+/** The bytes to insert into the URIs of one backend: into those of the scheme `ui:`, and into all others. */
 export interface UriPrefix {
   readonly plain: Buffer;
   readonly ui: Buffer;
@@ -120,7 +120,7 @@ export function uriPrefix(uriName: string): UriPrefix {
   return lastPrefix;
 }
 
-/** The next answer often needs the same prefix. */
+/** The name of the last prefix: the next answer often needs the same one. */
 let lastName = '';
 let lastPrefix: UriPrefix = { plain: Buffer.from('+'), ui: Buffer.from('/') };
 
@@ -134,7 +134,7 @@ export function uriInsertion(bytes: Buffer, start: number, end: number, prefix: 
   return behindUi === -1 ? { at: start + 1, putIn: prefix.plain } : { at: behindUi, putIn: prefix.ui };
 }
 
-/** @returns `undefined` for a URI that belongs to no backend of the virtual host. */
+/** The backend of a URI. @returns `undefined` for a URI that belongs to no backend of the virtual host. */
 export function routeUri(virtualHost: CompiledVirtualHost, uri: string): UriRoute | undefined {
   const cutStart = uri.startsWith(UI) ? UI.length : 0;
   const nameEnd = uri.indexOf(cutStart === 0 ? '+' : '/', cutStart);
@@ -151,7 +151,7 @@ export function routeUri(virtualHost: CompiledVirtualHost, uri: string): UriRout
  * backend's.
  */
 function findBackend({ backendsByUriName }: CompiledVirtualHost, name: string): CompiledBackend | undefined {
-  // ASCII only: some other letters become ASCII in lower case, and have more than one byte.
+  // Only ASCII is searched: some other letters become ASCII in lower case, and have more than one byte.
   if (Buffer.byteLength(name) !== name.length) return undefined;
   const backend = backendsByUriName.get(name);
   if (backend !== undefined) return backend;

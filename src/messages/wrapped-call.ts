@@ -28,7 +28,7 @@ const scanner = new JsonScanner();
 export function argumentsIn(body: Buffer, { paramsStart, paramsEnd, tape }: ClientMessage): Buffer {
   if (paramsStart === -1) return NO_ARGUMENTS;
   const params = body.subarray(paramsStart, paramsEnd);
-  // A small message has no tape.
+  // A small message has no tape, so its params are scanned.
   if (tape === undefined) scanner.scan(params, 1);
   const [read, bytes] = tape === undefined ? [scanner, params] : [tape, body];
   const node = findMember(read, bytes, tape === undefined ? 0 : findMember(tape, body, 0, 'params'), 'arguments');
@@ -48,7 +48,7 @@ const SPACE = 0x20;
 const COMMA = 0x2c;
 
 /**
- * @param message a call of `call_tool`.
+ * Unwraps a call. @param message a call of `call_tool`.
  * @param done called once, synchronously if the message is small: with the unwrapped message, or what is wrong with it, as a text.
  */
 export function unwrapCall(
@@ -78,7 +78,7 @@ export function unwrapCall(
   else finish(readClientMessage(body));
 }
 
-/** @returns what is wrong, and then nothing was changed. */
+/** Unwraps the call in the bytes. @returns what is wrong; then nothing was changed. */
 function unwrapIn(tape: JsonScanner, body: Buffer): string | undefined {
   const params = findMember(tape, body, 0, 'params');
   const outerName = findMember(tape, body, params, 'name');
@@ -97,7 +97,7 @@ function unwrapIn(tape: JsonScanner, body: Buffer): string | undefined {
   return undefined;
 }
 
-/** Together with the comma between it and its neighbour. */
+/** Blanks a member, together with the comma between it and its neighbour. */
 function blankMember(tape: JsonScanner, body: Buffer, object: number, member: number): void {
   let start = tape.keyStart(member) - 1;
   let end = tape.end(member);

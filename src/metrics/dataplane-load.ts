@@ -2,12 +2,12 @@
 import type { Interval } from './figures.js';
 
 export interface WorkerSample {
-  /** A number; with several dataplanes, `machine/slot`. */
+  /** The worker's slot: a number; if there are several dataplanes, `machine/slot`. */
   readonly slot: number | string;
   readonly pid: number | null;
   readonly state: string;
   readonly health: string;
-  /** This and what follows are absent if the worker does not answer. */
+  /** The version. It and what follows are absent if the worker does not answer. */
   readonly version?: string | undefined;
   readonly sessions?: number | undefined;
   readonly requestsInFlight?: number | undefined;
@@ -18,7 +18,7 @@ interface WorkerRow extends Pick<WorkerSample, 'slot' | 'pid' | 'state' | 'healt
   readonly version: string;
   readonly sessions: number;
   readonly requestsInFlight: number;
-  /** 1 is one core fully used. */
+  /** The share of a processor that the worker used; 1 is one core fully used. */
   readonly cpuShare: number;
   readonly rssBytes: number;
   readonly eventLoopDelayP99S: number | undefined;
@@ -28,7 +28,7 @@ interface WorkerRow extends Pick<WorkerSample, 'slot' | 'pid' | 'state' | 'healt
 export interface LoadRow {
   readonly name: string;
   readonly requestsPerSecond: number;
-  /** Tool errors, JSON-RPC errors and backend faults. */
+  /** Tool errors, JSON-RPC errors and backend faults together. */
   readonly failuresPerSecond: number;
   readonly p50S: number | undefined;
   readonly p99S: number | undefined;
@@ -74,7 +74,7 @@ export function loadOf(interval: Interval, workers: readonly WorkerSample[]): Da
   };
 }
 
-/** Those that had requests, the busiest first. */
+/** The methods or backends that had requests, the busiest first. */
 function loadRows(interval: Interval, label: 'method' | 'backend', histogram: string): LoadRow[] {
   const total = 'switchyard_requests_total';
   const names = interval.now.valuesOf(total, label).filter((name) => name !== '');

@@ -73,14 +73,14 @@ export class Interval {
     return (this.now.atMs - this.#before.atMs) / 1000;
   }
 
-  /** 0 if the dataplane was restarted. */
+  /** The counter's rate; 0 if the dataplane was restarted. */
   perSecond(name: string, labels: Labels = {}): number {
     const rise = this.now.sum(name, labels) - this.#before.sum(name, labels);
     return this.seconds > 0 ? Math.max(0, rise) / this.seconds : 0;
   }
 
   /**
-   * In seconds, by linear interpolation within a bucket, as Prometheus does. The last finite bound if the quantile is above it;
+   * A quantile in seconds, by linear interpolation within a bucket, as Prometheus does. The last finite bound if the quantile is above it;
    * `undefined` if nothing was counted.
    * @param share 0.99 for the 99th percentile.
    */

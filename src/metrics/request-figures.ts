@@ -45,7 +45,7 @@ export const COUNTED_METHODS = [
 export const OUTCOMES = ['ok', 'tool-error', 'rpc-error', 'fault', 'refused', 'gone'] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** 0 stands for all others, and for none. */
+/** The HTTP statuses that are told apart. 0 stands for all others, and for none. */
 const STATUSES = [0, 200, 202, 204, 400, 401, 403, 404, 405, 406, 413, 415, 429, 500, 503] as const;
 
 const methodNumbers: ReadonlyMap<string, number> = new Map(COUNTED_METHODS.map((method, number) => [method, number]));
@@ -57,22 +57,22 @@ const CELLS = COUNTED_METHODS.length * OUTCOMES.length * STATUSES.length;
 
 export interface RequestFigure {
   readonly method: string;
-  /** `''` unless one backend was asked. */
+  /** The backend that was asked; `''` unless it was one. */
   readonly backend: string;
   readonly outcome: Outcome;
   readonly status: number;
-  /** From the whole request to the whole answer; -1 for a client's stream. */
+  /** Time from the whole request to the whole answer; -1 for a client's stream. */
   readonly totalMs: number;
-  /** Until the answer was available; -1 if unknown. */
+  /** Time until the answer was available; -1 if unknown. */
   readonly answeredMs: number;
-  /** The backend's part of that; -1 unless one backend was asked. */
+  /** The backend's part of that time; -1 unless one backend was asked. */
   readonly backendMs: number;
 }
 
 class BackendFigures {
   readonly seconds = new Histogram(LATENCY_BOUNDS_S);
   readonly #counts = new Float64Array(CELLS);
-  /** Cells that are not 0: few of thousands. */
+  /** The cells that are not 0: few of thousands. */
   readonly #used: number[] = [];
 
   count(cell: number): void {
@@ -86,7 +86,7 @@ class BackendFigures {
 }
 
 export class RequestFigures {
-  /** `''` for requests to no backend. */
+  /** The figures by backend; `''` for requests to no backend. */
   readonly #backends = new Map<string, BackendFigures>();
   readonly #other = new BackendFigures();
   readonly #methodSeconds = COUNTED_METHODS.map(() => new Histogram(LATENCY_BOUNDS_S));
@@ -103,7 +103,7 @@ export class RequestFigures {
     if (answeredMs >= backendMs) this.#gatewaySeconds.observe((answeredMs - backendMs) / 1_000);
   }
 
-  /** Its name, or `other` if there are too many backends. */
+  /** The backend's label: its name, or `other` if there are too many backends. */
   labelOf(backend: string): string {
     return this.#of(backend) === this.#other ? OTHER_LABEL : backend;
   }

@@ -1,7 +1,7 @@
 // Figures as workers send them to the primary: plain data for each combination of labels that occurred.
 import { metricFamilies, type MetricName } from './catalogue.js';
 
-/** For rare events with names from closed lists: refusals, faults, failed hops. */
+/** Counts rare events with names from closed lists: refusals, faults, failed hops. */
 export class LabelCounter {
   readonly #name: MetricName;
   readonly #counts = new Map<string, { readonly labels: readonly string[]; value: number }>();
@@ -22,10 +22,10 @@ export class LabelCounter {
   }
 }
 
-/** Hot path: a few comparisons and two additions per value. */
+/** A histogram. Hot path: a few comparisons and two additions per value. */
 export class Histogram {
   readonly #bounds: Float64Array;
-  /** One for each bound, and one for values above all. */
+  /** The counts: one for each bound, and one for values above all. */
   readonly #counts: Float64Array;
   #sum = 0;
 
@@ -58,11 +58,11 @@ export class Histogram {
 
 export interface Series {
   readonly name: MetricName;
-  /** In the order of the family's labels. */
+  /** The values of the labels, in the order of the family's labels. */
   readonly labels: readonly string[];
-  /** Of a histogram, the sum of its values in seconds. */
+  /** The value; for a histogram, the sum of its values in seconds. */
   readonly value: number;
-  /** Of a histogram: of each bucket, and last above all bounds. */
+  /** The counts of a histogram's buckets; the last one is for values above all bounds. */
   readonly counts?: readonly number[];
 }
 

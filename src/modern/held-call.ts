@@ -37,7 +37,7 @@ export class AnswerOnlyExchange extends CallerlessExchange {
   override readonly copiesSmallBodies: boolean = true;
   readonly #onAnswer: (status: number, message: Buffer | undefined) => void;
   #isOver = false;
-  /** `undefined` when the answer is too large, or not given in parts. */
+  /** The answer's parts; `undefined` when it is too large, or not given in parts. */
   #parts: Buffer[] | undefined = undefined;
 
   /**
@@ -112,11 +112,11 @@ export interface HeldCallMeans {
 }
 
 interface Question {
-  /** The key in `inputRequests`. */
+  /** The question's key in `inputRequests`. */
   readonly name: string;
-  /** The gateway's id for it, as JSON. */
+  /** The gateway's id for the question, as JSON. */
   readonly id: Buffer;
-  /** `{"method":…,"params":…}`. */
+  /** The question as JSON: `{"method":…,"params":…}`. */
   readonly text: string;
 }
 
@@ -124,10 +124,10 @@ export class HeldCall {
   readonly key = newCallKey();
   readonly #calls: HeldCalls;
   readonly #plan: HeldCallMeans;
-  /** Counted in the subject's share: the request, the questions, and an answer that is kept. */
+  /** Bytes counted in the subject's share: the request, the questions, and an answer that is kept. */
   #keptBytes: number;
   #state: State = 'served';
-  /** Changed only here. */
+  /** The caller that waits now. Changed only here. */
   caller: CurrentCaller;
   /** Questions without an answer yet, by id. */
   readonly #questions = new Map<string, Question>();
@@ -172,7 +172,7 @@ export class HeldCall {
     return undefined;
   }
 
-  /** The backend no longer wants an answer. @param id the gateway's, as JSON. */
+  /** Called when the backend no longer wants an answer. @param id the gateway's, as JSON. */
   withdraw(id: Buffer): void {
     this.#forgetQuestion(id.toString());
     if (this.#questions.size > 0 || !this.#transition('asking', 'served')) return;
@@ -184,7 +184,7 @@ export class HeldCall {
     return round === this.#round && (this.#state === 'held' || this.#state === 'answered');
   }
 
-  /** Why the config no longer allows the call to the retry's caller, if it does not; then the call is given up. Only if `isHeldAt`. */
+  /** Why the config no longer allows the call to the retry's caller; then the call is given up. Call this only if `isHeldAt`. */
   obstacleFor(virtualHost: Caller['virtualHost'], { exchange, message }: CurrentCaller): RpcError | undefined {
     const { request, allowList } = this.#plan;
     const obstacle = request.obstacleFor(virtualHost, exchange, message, allowList);
@@ -193,7 +193,7 @@ export class HeldCall {
   }
 
   /**
-   * Continues the call with the client's retry. Only if `isHeldAt`.
+   * Continues the call with the client's retry. Must be called only if `isHeldAt`.
    * @param answers results, by the names of the questions; unknown names are ignored.
    */
   continueWith(caller: CurrentCaller, answers: ReadonlyMap<string, Buffer>): void {
@@ -216,7 +216,7 @@ export class HeldCall {
     if (this.#questions.size > 0 && this.#transition('served', 'asking')) this.#gather();
   }
 
-  /** The call has been answered; an answer that came while no caller waited is kept for the retry. */
+  /** Called when the call has been answered; an answer that came while no caller waited is kept for the retry. */
   onRequestOver(): void {
     if (this.#state !== 'answered') this.#end();
   }
@@ -230,7 +230,7 @@ export class HeldCall {
     const current = this.caller;
     if (!this.#transition('asking', 'held')) return;
     this.#round += 1;
-    // The retry's exchange and body are not kept.
+    // The first caller is kept instead of the retry's, whose exchange and body are not needed.
     this.caller = this.#plan.caller;
     const inputRequests = [...this.#questions.values()].map(({ name, text }) => `"${name}":${text}`);
     const requestState = this.#calls.stateOf(origin, { call: this.key, round: this.#round });
@@ -244,7 +244,7 @@ export class HeldCall {
     );
   }
 
-  /** The backend has answered without waiting for the client's input. */
+  /** Called when the backend has answered without waiting for the client's input. */
   #onAnswer(status: number, message: Buffer | undefined): void {
     if (!this.#transition('held', 'answered')) return;
     this.#forgetQuestions();
@@ -323,7 +323,7 @@ function inputRequestOf(bytes: Buffer): string | undefined {
   const message = readBackendMessage(bytes);
   if (message === undefined || !INPUT_METHODS.has(message.method)) return undefined;
   const { method, paramsStart, paramsEnd } = message;
-  // Some clients cannot read a request without params.
+  // Empty params are added, because some clients cannot read a request without any.
   const params = paramsStart === -1 ? '{}' : bytes.toString('utf8', paramsStart, paramsEnd);
   return `{"method":${JSON.stringify(method)},"params":${params}}`;
 }

@@ -21,7 +21,7 @@ import { hasOpenedUrls, modernError } from './modern-results.js';
 
 export interface HeldCallsOptions {
   readonly deadlines: DeadlineWheel;
-  /** Shared by this gateway's workers. */
+  /** The secret of the states, shared by this gateway's workers. */
   readonly secret: Uint8Array;
   readonly slot: number;
   /** Forwards a request to the worker of another slot; the exchange must still be answered when `onGone` is called. */
@@ -34,7 +34,7 @@ export class HeldCalls {
   readonly #states: RequestStates;
   readonly #calls = new Map<string, HeldCall>();
   readonly #quota = new Quota(limits.heldCallsMax);
-  /** This process holds no more calls, because no retry would reach it. Changed only here. */
+  /** Whether this process holds no more calls, because no retry would reach it. Changed only here. */
   isClosed = false;
 
   constructor(options: HeldCallsOptions) {
@@ -47,7 +47,7 @@ export class HeldCalls {
     return this.#calls.size;
   }
 
-  /** @returns `undefined` when closed, or when the subject has too many. */
+  /** Holds a call. @returns `undefined` when closed, or when the subject has too many. */
   tryHold(plan: HeldCallMeans): HeldCall | undefined {
     if (this.isClosed || !this.#quota.tryTake(plan.account.subject)) return undefined;
     const call = new HeldCall(this, plan);
@@ -55,7 +55,7 @@ export class HeldCalls {
     return call;
   }
 
-  /** No retry will reach this process any more: gives up the calls that wait for one, and tells their backends. */
+  /** Gives up the calls that wait for a retry, and tells their backends: no retry will reach this process any more. */
   giveUpAll(): void {
     this.isClosed = true;
     for (const call of [...this.#calls.values()]) call.giveUpHeld();
@@ -70,7 +70,7 @@ export class HeldCalls {
     return this.#states.seal(origin, { slot: this.#options.slot, ...address });
   }
 
-  /** For a request without a held call: once its client has answered, any worker makes the call from the start. */
+  /** The `requestState` for a request without a held call: once its client has answered, any worker makes the call from the start. */
   stateToBeginAnew(origin: StateOrigin): string {
     return this.stateOf(origin, { call: newCallKey(), round: NOTHING_HELD });
   }
@@ -120,7 +120,7 @@ export class HeldCalls {
     const bytes = exchange.request.body.subarray(start, end);
     scanQueue.readNow(subject, bytes, 1, (tape) => {
       const answers = tape && answersIn(tape, bytes);
-      // Another retry may have been faster. A retry whose caller has gone does not use up the round.
+      // The call may not be held any more: another retry may have been faster. A retry whose caller has gone does not use up the round.
       if (!call.isHeldAt(address)) this.#fail(exchange, message);
       else if (answers === undefined)
         answerError(exchange, idSpanOf(exchange, message), rpcErrors.inputResponsesInvalid);
@@ -152,7 +152,7 @@ export function stateOriginOf(
   return { subject, virtualHostId, method, name, argsHash: argumentsHash(args), headersHash: headers };
 }
 
-/** `undefined` if there is none, or if it cannot be the gateway's: not a string, or too long. */
+/** The state in a request; `undefined` if there is none, or if it cannot be the gateway's: not a string, or too long. */
 function requestStateIn(body: Buffer, { envelope }: ClientMessage): string | undefined {
   if (envelope === undefined || envelope.requestStateStart === -1) return undefined;
   const { requestStateStart: start, requestStateEnd: end } = envelope;
@@ -160,7 +160,7 @@ function requestStateIn(body: Buffer, { envelope }: ClientMessage): string | und
   return isString ? stringValue(body, start, end) : undefined;
 }
 
-/** @returns `undefined` unless the bytes are an object of objects. */
+/** The answers in a request; `undefined` unless the bytes are an object of objects. */
 function answersIn(tape: JsonScanner, bytes: Buffer): ReadonlyMap<string, Buffer> | undefined {
   if (tape.kind(0) !== jsonKind.object) return undefined;
   const answers = new Map<string, Buffer>();
@@ -172,9 +172,9 @@ function answersIn(tape: JsonScanner, bytes: Buffer): ReadonlyMap<string, Buffer
   return answers;
 }
 
-/** The round in a state without a held call. */
+/** The number that stands for the round in a state without a held call. */
 const NOTHING_HELD = 0;
 const QUOTE = 0x22;
-/** Longer than any state of the gateway's, even with every character escaped. */
+/** The most bytes of a state: more than any of the gateway's has, even with every character escaped. */
 const STATE_BYTES_MAX = 1_024;
 const NO_ANSWERS: ReadonlyMap<string, Buffer> = new Map();

@@ -35,7 +35,7 @@ export class Leases {
   readonly #accounts: Accounts;
   readonly #idleTimeoutMs: number;
   readonly #bySubject = new Map<string, SubjectLeases>();
-  /** Of clients that listen, by subject and key of the lease in which their other requests are served. */
+  /** The streams of clients that listen, by subject and key of the lease in which their other requests are served. */
   readonly #listeners = new Map<string, Set<SessionStream>>();
 
   constructor(sessions: Sessions, accounts: Accounts, idleTimeoutMs: number, owners: LeaseOwners = { slot: 0 }) {
@@ -47,7 +47,7 @@ export class Leases {
   }
 
   /**
-   * The lease for such requests; a new one if there is none.
+   * The lease for requests of this caller; a new one if there is none.
    * @param capabilities of the client: a JSON object, of which a copy is kept.
    * @param headers as `ExchangeRequest.passthroughHeaders`.
    */
@@ -68,7 +68,7 @@ export class Leases {
     return lease;
   }
 
-  /** Forwards a request to the process that owns the lease for such requests; `undefined` if it is this one. */
+  /** Forwards a request to the process that owns the lease for requests like it; `undefined` if it is this one. */
   forwarderToOwner(
     { subject, virtualHost }: Caller,
     capabilities: Buffer,
@@ -77,7 +77,7 @@ export class Leases {
     return this.#forwarderToOwner(`${subject}\n${keyOf(virtualHost.id, headersHash(headers), capabilities)}`);
   }
 
-  /** Reports list changes in the lease for such requests, whenever there is one, to the stream. @returns a function that ends this. */
+  /** Reports list changes in the lease for the caller, whenever there is one, to the stream. @returns a function that ends this. */
   listen(
     { subject, virtualHost }: Caller,
     capabilities: Buffer,
@@ -111,11 +111,11 @@ export class Leases {
       account,
       virtualHost,
       protocolVersion: MODERN_PROTOCOL_VERSION,
-      // Several programs may share the lease, so the backend is told no name.
+      // The backend is told no name, because several programs may share the lease.
       introduction: { clientInfo, capabilities },
       leasedForMs: this.#idleTimeoutMs,
     });
-    // The other refusal advises DELETE, but a modern client has no session id.
+    // The refusal is another one, because that for sessions advises DELETE, but a modern client has no session id.
     if (!(lease instanceof Session)) return lease === refusals.subjectSessionsFull ? refusals.subjectLeasesFull : lease;
     lease.forwardToOwner = this.#forwarderToOwner(`${subject}\n${key}`);
     const listeners = this.#listeners.get(`${subject}\n${key}`);
@@ -139,7 +139,7 @@ export class Leases {
     return owner === slot || forwardToSlot === undefined ? undefined : (...request) => forwardToSlot(owner, ...request);
   }
 
-  /** For one more lease with these headers; ends an idle one if need be. */
+  /** Makes room for one more lease with these headers; ends an idle one if need be. */
   #tryMakeRoom({ subject, sessions }: Account, headers: string): boolean {
     const leases = this.#bySubject.get(subject);
     if (leases === undefined) return true;

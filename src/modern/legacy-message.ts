@@ -11,7 +11,8 @@ const COMMA = 0x2c;
 const SPACE = 0x20;
 
 /**
- * @param outgoing the client's message as changed so far. @param ownId becomes its id and, if it has one, its progress token; JSON.
+ * Converts a request. @param outgoing the client's message as changed so far. @param ownId becomes its id and, if it has one, its progress
+ * token; JSON.
  * @returns `undefined` if a large message would have to be changed within a span that was changed already.
  */
 export function legacyMessage(
@@ -84,7 +85,7 @@ function pastBlanks(body: Buffer, from: number): number {
   return at;
 }
 
-/** Between the tokens of valid JSON, only white space has bytes this low. */
+/** Whether a byte is blank: between the tokens of valid JSON, only white space has bytes this low. */
 function isBlank(byte: number | undefined): boolean {
   return byte !== undefined && byte <= SPACE;
 }

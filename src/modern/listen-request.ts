@@ -54,7 +54,7 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
   readonly #pendingBackends = new Set<CompiledBackend>();
   readonly #urisLeft: string[];
   #askingCount = 0;
-  /** Modern backends have been sent the subscriptions, and are waited for once more. */
+  /** Whether modern backends have been sent the subscriptions, and are waited for once more. */
   #areModernAwaited = false;
   readonly #acceptedUris = new Set<string>();
 
@@ -64,7 +64,7 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
     this.#urisLeft = [...plan.filter.uris];
   }
 
-  /** Built on demand, so that the request's body need not be kept. */
+  /** The request's id, built on demand, so that the request's body need not be kept. */
   get id(): IdSpan {
     const bytes = Buffer.from(this.#plan.idJson);
     return { bytes, start: 0, end: bytes.length };
@@ -121,7 +121,7 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
     }
   }
 
-  /** Sent through the dispatcher like a legacy client's request, which finds the backend and checks that the caller may have the URI. */
+  /** Subscribes by way of the dispatcher, like a legacy client: it finds the backend and checks that the caller may have the URI. */
   #subscribe(uri: string, done: (isAccepted: boolean) => void): void {
     const { context, dispatcher, caller, session, exchange } = this.#plan;
     const params = JSON.stringify({ uri });
@@ -143,7 +143,7 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
     if (this.#pendingBackends.size === 0) this.#acknowledge();
   }
 
-  /** Modern backends have all subscriptions by now: waits until each has acknowledged them. */
+  /** Waits until each modern backend has acknowledged the subscriptions, all of which they have been sent by now. */
   #awaitModernBackends(): void {
     this.#areModernAwaited = true;
     const { session, caller } = this.#plan;
@@ -208,13 +208,13 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
     const { changes, uris } = this.#plan.filter;
     if (method === 'notifications/resources/updated') {
       const uri = paramsStart === -1 ? undefined : readStringMember(bytes.subarray(paramsStart, paramsEnd), 'uri');
-      // A part of the subscribed resource may have changed.
+      // A URI counts if it begins with a subscribed one: a part of the resource may have changed.
       if (!uris.some((wanted) => uri?.startsWith(wanted))) return undefined;
     } else if (!changes.some((change) => change.method === method)) return undefined;
     return taggedNotification(bytes, message, this.#plan.idJson);
   }
 
-  /** The caller has stopped listening, or gets the result, after which nothing more comes. */
+  /** Called when the caller has stopped listening, or gets the result, after which nothing more comes. */
   onEnding(): Buffer | undefined {
     const hasBegun = this.#state === 'acknowledged';
     this.#transition(this.#state, 'over');
@@ -232,7 +232,7 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
     this.#plan.onOver();
   }
 
-  /** A modern client cancels by closing the stream (M08). */
+  /** Does nothing: a modern client cancels by closing the stream (M08). */
   cancel(): void {}
 
   endWithSession(): void {

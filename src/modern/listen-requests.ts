@@ -20,7 +20,7 @@ export const TASKS_REQUIRED: Readonly<Record<string, unknown>> = Object.freeze({
   extensions: { [TASKS_EXTENSION]: {} },
 });
 
-/** The envelope check has limited the size of the capabilities. */
+/** Whether a client declares the extension. The envelope check has limited the size of its capabilities. */
 export function declaresTasksExtension(body: Buffer, { capabilitiesStart, capabilitiesEnd }: ModernEnvelope): boolean {
   const capabilities: unknown = JSON.parse(body.toString('utf8', capabilitiesStart, capabilitiesEnd));
   const extensions = isObject(capabilities) ? capabilities['extensions'] : undefined;
@@ -33,7 +33,7 @@ interface ListenRequestsParts {
   readonly accounts: Accounts;
   readonly dispatcher: Dispatcher;
   readonly leases: Leases;
-  /** `undefined`: a stream keeps the config that it began with. */
+  /** The poll of configs; if `undefined`, a stream keeps the config that it began with. */
   readonly configPoll: ConfigPoll | undefined;
 }
 
@@ -46,7 +46,7 @@ export class ListenRequests {
     this.#parts = parts;
   }
 
-  /** Accepts no more, because this process is about to end. */
+  /** Accepts no more requests, because this process is about to end. */
   drain(): void {
     this.#isDraining = true;
   }
@@ -71,7 +71,7 @@ export class ListenRequests {
       : leases.forwarderToOwner(caller, capabilities, passthroughHeaders);
     if (forward === undefined) return this.#listen(caller, exchange, id, filter, capabilities);
     forward(caller, exchange, (refusal) => {
-      // Nobody would end what is opened for a caller that has left.
+      // Nothing is opened for a caller that has left, because nobody would end it.
       if (exchange.isAborted) exchange.reset();
       else if (refusal === undefined) this.#listen(caller, exchange, id, filter, capabilities);
       else refuseMessage(exchange, refusal, message);
@@ -92,7 +92,7 @@ export class ListenRequests {
       introduction: OWN_INTRODUCTION,
       // A legacy session's stream carries the unasked messages of backends of both eras.
       era: 'legacy',
-      // It is in use for as long as its stream is open.
+      // The session is in use for as long as its stream is open.
       leasedForMs: limits.sessionStreamMsMax,
     });
     if (!(session instanceof Session)) {
@@ -103,7 +103,7 @@ export class ListenRequests {
     session.applyConfig(virtualHost, exchange.request);
     configPoll?.add(session, exchange);
     const idJson = id.bytes.toString('utf8', id.start, id.end);
-    // The stream may be open for hours, and the request's body is not needed any more.
+    // The request's body is not needed any more, and the stream may be open for hours.
     exchange.releaseBody();
     const onOver = (): void => {
       this.#open.give(subject);

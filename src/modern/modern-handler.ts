@@ -49,7 +49,7 @@ import { RESULT_META, httpStatusOf, MODERN_VERSIONS } from './modern-results.js'
 
 // `server/discover` (M16) opens every backend as `initialize` does. Cold path: clients ask once, if at all.
 
-/** All but those of legacy tasks, which need a session. */
+/** The capabilities that modern clients can use: all but those of legacy tasks, which need a session. */
 const USABLE_CAPABILITIES = ~TASK_CAPABILITIES;
 
 function discover(context: UpstreamContext, incoming: ServedRequest, eras: ServedEras): void {
@@ -73,14 +73,14 @@ function discoverResult(
     '"resultType":"complete"',
     `"supportedVersions":${JSON.stringify(supportedVersions(eras))}`,
     `"capabilities":${capabilitiesJson(capabilities & USABLE_CAPABILITIES, extensions)}`,
-    // Not cacheable: the result depends on the current upstream sessions, and differs between callers (M19, M30).
+    // The result must not be cached: it depends on the current upstream sessions, and differs between callers (M19, M30).
     '"ttlMs":0,"cacheScope":"private"',
     `"_meta":${JSON.stringify({ ...RESULT_META, ...unavailableMeta(unavailable)._meta })}`,
   ];
   return `{${members.join()}${instructionsMember}}`;
 }
 
-/** Newest first. */
+/** The versions that are served, newest first. */
 function supportedVersions(eras: ServedEras): readonly string[] {
   return eras === 'modern' ? [MODERN_PROTOCOL_VERSION] : [MODERN_PROTOCOL_VERSION, ...PROTOCOL_VERSIONS];
 }
@@ -113,7 +113,7 @@ export class ModernHandler {
   }
 
   /**
-   * No retry will reach this process: gives up the calls that wait for one, so that no call that is made again runs twice at once. Further
+   * Gives up the calls that wait for a retry, which will not reach this process: so no call that is made again runs twice at once. Further
    * `subscriptions/listen` are refused.
    */
   drain(): void {
@@ -187,7 +187,7 @@ export class ModernHandler {
   }
 }
 
-/** For faults of the envelope; other invalid params are answered with 200. */
+/** The HTTP status of faults of the envelope; other invalid params are answered with 200. */
 const ENVELOPE_STATUS = 400;
 const ENVELOPE_MISSING =
   'io.modelcontextprotocol/protocolVersion and io.modelcontextprotocol/clientCapabilities are missing, but are required by the version in mcp-protocol-version';
@@ -218,17 +218,17 @@ function refuseAs(exchange: Exchange, message: ClientMessage, error: RpcError): 
 // Checks that the headers of a modern request agree with its body: an intermediary that routes, counts or refuses by them must not see
 // something other than the backend does (M10, M12). Hot path: a few comparisons per modern request.
 
-/** @returns the mismatch in words, if the version header is present and differs from the body: reported before any other fault. */
+/** What contradicts the body in the version header, in words, if the header is present; this is reported before any other fault. */
 function versionContradiction(body: Buffer, message: ClientMessage, mirror: MirrorHeaders): string | undefined {
   const { envelope } = message;
   if (envelope === undefined || mirror.protocolVersion === '') return undefined;
   const { protocolVersionStart: start, protocolVersionEnd: end } = envelope;
-  // The envelope check reports a version that is not a string.
+  // A version that is not a string is reported by the envelope check.
   if (body[start] !== QUOTE || isStringEqual(body, start, end, mirror.protocolVersion)) return undefined;
   return 'mcp-protocol-version differs from the body';
 }
 
-/** @returns the first mismatch in words, which may be a missing header. */
+/** The first header that disagrees with the body or is missing, in words; `undefined` if there is none. */
 export function mirrorFault(body: Buffer, message: ClientMessage, mirror: MirrorHeaders): string | undefined {
   if (mirror.protocolVersion === '') return 'mcp-protocol-version is missing';
   if (mirror.method === '') return 'mcp-method is missing';
@@ -240,7 +240,7 @@ export function mirrorFault(body: Buffer, message: ClientMessage, mirror: Mirror
   const name = headerText(mirror.name);
   if (name === undefined) return 'mcp-name is not valid base64 of UTF-8';
   const { nameStart, nameEnd } = message;
-  // A value too long for this name differs without being decoded.
+  // A value that is too long for this name differs, and is not decoded.
   const isSame =
     nameEnd - nameStart <= ESCAPE_BYTES_MAX * name.length + 2 && stringValue(body, nameStart, nameEnd) === name;
   return isSame ? undefined : 'mcp-name differs from the body';

@@ -16,7 +16,7 @@ interface UrlElicitation {
   readonly url: string;
 }
 
-/** @param error JSON. @returns what the user must open; `undefined` for an error of another kind, or if it is too large. */
+/** Reads an error. @param error JSON. @returns what the user must open; `undefined` for an error of another kind, or if it is too large. */
 export function readUrlElicitations(error: Buffer): readonly UrlElicitation[] | undefined {
   if (error.length > limits.heldQuestionBytesMax || !error.includes(URL_ELICITATION_CODE)) return undefined;
   const { code, data } = JSON.parse(error.toString()) as { code?: unknown; data?: unknown };
@@ -53,7 +53,7 @@ export function hasOpenedUrls(responses: Buffer): boolean {
  */
 export const SCOPES_CHANGED_MAX = 16;
 
-/** `_meta` of every result of the gateway's own (M18). */
+/** The `_meta` of every result of the gateway's own (M18). */
 export const RESULT_META: Readonly<Record<string, unknown>> = Object.freeze({
   'io.modelcontextprotocol/serverInfo': { name: 'switchyard', version: PROGRAM_VERSION },
 });
@@ -158,7 +158,7 @@ const SCOPE_KEY = '"cacheScope"';
 const PRIVATE = Buffer.from('"private"');
 const PUBLIC_BEHIND = /^\s*:\s*"public"/;
 const PUBLIC_BYTES = '"public"'.length;
-/** Bytes that are searched behind the key: there is little or no white space. */
+/** How many bytes are searched behind the key: there is little or no white space. */
 const SCOPE_LOOK_BYTES = 64;
 
 const RESULT_TYPE_KEY = Buffer.from('"resultType"');
@@ -191,11 +191,11 @@ export function modernErrorEdits(bytes: Buffer, { bodyStart, bodyEnd }: BackendM
 
 const MODERN_CODES: ReadonlyMap<string, Buffer> = new Map([
   [String(rpcCodes.resourceNotFound), Buffer.from(String(rpcCodes.invalidParams))],
-  // Only where `inputRequestsOf` could not turn the error into questions.
+  // This code remains only where `inputRequestsOf` could not turn the error into questions.
   [String(rpcCodes.urlElicitationRequired), Buffer.from(String(rpcCodes.internalError))],
 ]);
 
-/** A result too large to be read counts as having each member that it names: without them it is complete, and not cacheable. */
+/** Whether a result may have the member: one too large to be read, if it names it. Without it, it is complete, and not cacheable. */
 function mayHaveMember(result: Buffer, name: string): boolean {
   if (result.length > limits.readAtOnceBytesMax) return result.includes(`"${name}"`);
   return nodesOf(result, name).length > 0;
@@ -227,10 +227,10 @@ function isEmpty(object: Buffer): boolean {
 
 // What differs in errors. Cold path.
 
-/** For `data.supported`: the versions to retry with; legacy ones cannot be requested this way. */
+/** The versions in `data.supported`, with which to retry; legacy ones cannot be requested this way. */
 export const MODERN_VERSIONS: readonly string[] = [MODERN_PROTOCOL_VERSION];
 
-/** For an error of the gateway's. One that the same request would always get has a status of its own, for those who see only HTTP. */
+/** The status of one of the gateway's errors. One that the same request would always get has its own, for those who see only HTTP. */
 export function httpStatusOf(code: number): number {
   switch (code) {
     case rpcCodes.methodNotFound:
@@ -245,14 +245,14 @@ export function httpStatusOf(code: number): number {
 }
 
 /**
- * For a backend's error. Errors about the request's form or the client's capabilities have a status of their own, whoever detects them
- * (M13, M15). All others are ordinary answers, also an unsupported version, about which the caller can do nothing.
+ * The HTTP status for a backend's error. Errors about the request's form or the client's capabilities have a status of their own, whoever
+ * detects them (M13, M15). All others are ordinary answers, also an unsupported version, about which the caller can do nothing.
  */
 export function statusOfBackends(code: number): number {
   return code === rpcCodes.headerMismatch || code === rpcCodes.capabilityMissing ? 400 : 200;
 }
 
-/** With the modern code where that differs: -32002 no longer exists. */
+/** The error with the modern code where that differs: -32002 no longer exists. */
 export function modernError(error: RpcError): RpcError {
   return error.code === rpcCodes.resourceNotFound ? { ...error, ...rpcErrors.modernResourceNotFound } : error;
 }

@@ -58,7 +58,7 @@ import {
 
 const QUOTE = 0x22;
 const BRACE = 0x7b;
-/** Longer than any version or log level, even with quotes and escapes. */
+/** The most bytes of a version or log level, even with quotes and escapes. */
 const WORD_BYTES_MAX = 128;
 
 export function envelopeFault(body: Buffer, envelope: ModernEnvelope): string | undefined {
@@ -82,13 +82,13 @@ function logSeverityIn(body: Buffer, { logLevelStart, logLevelEnd }: ModernEnvel
   return severityOf(stringValue(body, logLevelStart, logLevelEnd));
 }
 
-/** @returns `''` for a value longer than any version. */
+/** The version in the envelope; `''` for a value longer than any version. */
 export function versionIn(body: Buffer, { protocolVersionStart, protocolVersionEnd }: ModernEnvelope): string {
   if (protocolVersionEnd - protocolVersionStart > WORD_BYTES_MAX) return '';
   return stringValue(body, protocolVersionStart, protocolVersionEnd);
 }
 
-/** The capability that a client must declare to be sent such a request. */
+/** For each method of a backend's request, the capability that a client must declare to be sent it. */
 const CAPABILITY_OF_METHOD: ReadonlyMap<string, string> = new Map([
   ['sampling/createMessage', 'sampling'],
   ['roots/list', 'roots'],
@@ -124,8 +124,8 @@ export class ModernRules implements EraRules {
   }
 
   /**
-   * A merged list may be cached for as long as every backend's part of it, and only for its own user, because that user's allow-lists
-   * filtered it (M19, M30).
+   * What a result says about caching. A merged list may be cached for as long as every backend's part of it, and only for its own user,
+   * because that user's allow-lists filtered it (M19, M30).
    */
   resultExtras(ttlMs?: number): ResultExtras {
     const caching = ttlMs === undefined ? '' : `"ttlMs":${ttlMs},"cacheScope":"private",`;
@@ -168,8 +168,8 @@ export class ModernRules implements EraRules {
   }
 
   /**
-   * A state for a legacy backend is always the gateway's, so one that does not open belongs to a call that has ended. And `mcp-param-*`
-   * headers must agree with the arguments, because intermediaries route by them (M13).
+   * Why a request cannot be sent to this backend. A state for a legacy backend is always the gateway's, so one that does not open belongs
+   * to a call that has ended. And `mcp-param-*` headers must agree with the arguments, because intermediaries route by them (M13).
    */
   #obstacleAt(upstream: UpstreamSession, bareName: string, read?: ReadArguments): RpcError | undefined {
     const { isModern } = upstream;
@@ -208,7 +208,7 @@ export class ModernRules implements EraRules {
       const sent = paramHeaders(upstream.mirroredBy(method, bareName), message, read, params) ?? params;
       return withModernHead(message, modernHead(method, bareName, sent));
     }
-    // A new id for each try: no id is used twice in an upstream session (S32).
+    // Each try has a new id: no id is used twice in an upstream session (S32).
     this.#ownId = this.#parts.context.ids.next();
     return legacyMessage(message, this.#message, this.#ownId) ?? rpcErrors.notConverted;
   }
@@ -222,7 +222,7 @@ export class ModernRules implements EraRules {
     return bytes === undefined ? callers : { bytes, start: 0, end: bytes.length };
   }
 
-  /** The caller gets only logs of at least the level that it asked for (M06, M24); progress is relayed separately. */
+  /** Whether the caller gets a message: logs only from the level that it asked for (M06, M24); progress is relayed separately. */
   isForCaller(bytes: Buffer, { method, paramsStart, paramsEnd }: BackendMessage): boolean {
     const { exchange, message } = this.#currentCaller;
     const { envelope } = message;
@@ -274,7 +274,7 @@ export class ModernRules implements EraRules {
     };
   }
 
-  /** A call that succeeds without a missing capability keeps its result; one that fails is answered with what was missing (M15). */
+  /** Replaces an answer. A call that succeeds without a missing capability keeps its result; a failed one tells what was missing (M15). */
   #replacementFor(
     bytes: Buffer,
     message: BackendMessage,
@@ -296,7 +296,7 @@ export class ModernRules implements EraRules {
     return inputRequiredResult(inputRequestsOf(elicitations), requestState);
   }
 
-  /** A modern call that became a task has the task as its whole result; a member `task` of a modern result is the tool's own. */
+  /** Where task ids are. A modern call that became a task has it as its whole result; a member `task` of a modern result is the tool's. */
   #taskLocationsIn(locations: number, bytes: Buffer, message: BackendMessage, upstream: UpstreamSession): number {
     const others = locations & ~taskLocation.created;
     if (this.#message.method !== 'tools/call' || !upstream.declares(capability.tasksExtension)) return others;

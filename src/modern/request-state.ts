@@ -4,10 +4,10 @@
 import { createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { limits, seal, SEAL_BYTES, SEAL_KEY_BYTES, unseal } from '../shared/index.js';
 
-/** Names the layout of the sealed bytes; part of the key and of the associated data, so that no other layout opens. */
+/** The name of the layout of the sealed bytes; part of the key and of the associated data, so that no other layout opens. */
 const FORM = 'switchyard request state 1';
 
-/** Layout: slot (u16), round (u16), expiry in seconds (u32), call. */
+/** Where the call's key is. The layout: slot (u16), round (u16), expiry in seconds (u32), call. */
 const CALL_AT = 8;
 const CALL_BYTES = 12;
 const ADDRESS_BYTES = CALL_AT + CALL_BYTES;
@@ -15,7 +15,7 @@ const STATE = new RegExp(`^[\\w-]{${Math.ceil(((SEAL_BYTES + ADDRESS_BYTES) * 4)
 
 const HASHED_BYTES_MAX = 1_048_576;
 
-/** The request of a `requestState`. With any other request, the state does not open. */
+/** What a `requestState` belongs to: with any other request, it does not open. */
 export interface StateOrigin {
   readonly subject: string;
   readonly virtualHostId: string;
@@ -33,12 +33,12 @@ export interface HeldCallAddress {
   readonly round: number;
 }
 
-/** Random, so that no two calls share a key, even over successive workers of one slot. */
+/** A random key, so that no two calls share one, even over successive workers of one slot. */
 export function newCallKey(): string {
   return randomBytes(CALL_BYTES).toString('base64url');
 }
 
-/** Hashes the length and at most the first 1 MiB: more would block the event loop, and a held call keeps its own arguments anyway. */
+/** A hash of the arguments' length and at most the first 1 MiB: more would block the event loop, and a held call keeps its arguments. */
 export function argumentsHash(args: Buffer): string {
   return createHash('sha256').update(`${args.length} `).update(args.subarray(0, HASHED_BYTES_MAX)).digest('base64');
 }
@@ -77,13 +77,13 @@ export class RequestStates {
   }
 
   /**
-   * @returns `undefined` for a state that is not the gateway's, or belongs to another request. Whether it was used already is known only to
-   * the worker that holds the call.
+   * Opens a state. @returns `undefined` for one that is not the gateway's, or belongs to another request. Whether it was used already is
+   * known only to the worker that holds the call.
    */
   open(origin: StateOrigin, state: string): HeldCallAddress | 'expired' | undefined {
     if (!STATE.test(state)) return undefined;
     const bytes = Buffer.from(state, 'base64url');
-    // Some bits of the last character are unused: one state must not have several spellings.
+    // Only one spelling is accepted, because some bits of the last character are unused.
     if (bytes.toString('base64url') !== state) return undefined;
     const address = unseal(this.#key, associatedData(origin), bytes);
     if (address === undefined) return undefined;
@@ -96,7 +96,7 @@ export class RequestStates {
   }
 }
 
-/** JSON keeps the texts apart. */
+/** The texts to which a state is bound. JSON keeps them apart. */
 function associatedData({ subject, virtualHostId, method, name, argsHash, headersHash }: StateOrigin): Buffer {
   return Buffer.from(JSON.stringify([FORM, subject, virtualHostId, method, name, argsHash, headersHash]));
 }

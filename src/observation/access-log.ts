@@ -16,7 +16,7 @@ import type { WatchedRequest } from './request-watch.js';
 
 /** Lines per `FAILURE_LOG_INTERVAL_MS`. Beyond that, requests are counted in the next line. */
 export const PROBLEM_LINES_MAX = 200;
-/** One subject gets at most the lines that are left, divided by this. */
+/** The part of the lines left that one subject gets at most: one in this many. */
 const PROBLEM_LINES_SHARE_DIVISOR = 4;
 
 class LineShares {
@@ -58,7 +58,7 @@ class LineShares {
 
 interface RequestEnd {
   readonly durationMs: number;
-  /** 0 if there was no answer. */
+  /** The status; 0 if there was no answer. */
   readonly status: number;
   /** Bytes of the answer's body that were handed over for sending. */
   readonly bytes: number;
@@ -69,12 +69,12 @@ interface RequestEnd {
 interface RefusalEntry {
   readonly request: Pick<ExchangeRequest, 'requestId'> & { readonly method: string };
   readonly virtualHost: string;
-  /** `''` while unknown. */
+  /** The subject; `''` while it is unknown. */
   readonly subject: string;
   readonly code: string;
-  /** Not told to the caller, such as what is wrong with its token; or `''`. */
+  /** The cause, which the caller is not told, such as what is wrong with its token; or `''`. */
   readonly cause: string;
-  /** Where it is why the request was refused. */
+  /** The host, if the request was refused because of it. */
   readonly host?: string | undefined;
   readonly status: number;
 }
@@ -87,7 +87,7 @@ interface AnswerEntry {
   readonly route: string;
   readonly server: string | undefined;
   readonly composition: string | undefined;
-  /** `error`: invalid; `refused`: not processed; `fault`: the program or the store failed. */
+  /** How it ended. `error`: the request was invalid; `refused`: it was not processed; `fault`: the program or the store failed. */
   readonly outcome: 'ok' | 'error' | 'refused' | 'fault';
   readonly code: string;
   readonly cause: string;
@@ -120,7 +120,7 @@ export class AccessLog {
     this.#write(`${outcome} ${detail} ${backend}`, caller.subject, fields);
   }
 
-  /** Refused before it reached the relay. */
+  /** Logs a request that was refused before it reached the relay. */
   refused({ request, virtualHost, subject, code, cause, host, status }: RefusalEntry): void {
     const fields = {
       ...requestIdMember(request.requestId),
@@ -157,7 +157,7 @@ export class AccessLog {
     this.#write(`${outcome} ${code} ${cause}`, subject, fields, outcome === 'fault' ? 'warn' : 'info');
   }
 
-  /** @param subject whose failures are counted apart from others'. */
+  /** Writes a line. @param subject whose failures are counted apart from others'. */
   #write(kind: string, subject: string, fields: object, level: 'info' | 'warn' = 'info'): void {
     if (this.logsAll) this.#logger[level](fields, 'request');
     else this.#repeated.log(level, this.#logger, `${kind} ${subject}`, fields, 'request not served', subject);
@@ -182,7 +182,7 @@ function endFields({ exchange, outcome, detail, backendMs, requestBytes }: Watch
   return {
     outcome: ending === 'unheard' && outcome === 'ok' ? 'gone' : outcome,
     ...(detailName !== undefined && { [detailName]: detail }),
-    // Cut before it began.
+    // Without a status, the answer was cut before it began.
     ...(status !== 0 && { status }),
     requestBytes,
     bytes,
@@ -213,13 +213,13 @@ function tenths(ms: number): number {
   return Math.round(ms * 10) / 10;
 }
 
-/** Without credentials before its name, and without characters that a terminal interprets. */
+/** The host without credentials before its name, and without characters that a terminal interprets. */
 function hostOf(host: string | undefined): object {
   if (host === undefined) return {};
   return { host: bounded(host.slice(host.lastIndexOf('@') + 1)).replaceAll(/[^!-~]/g, '?') };
 }
 
-/** The caller may choose a text as long as a request. */
+/** A text of bounded length: the caller may choose one as long as a request. */
 function bounded(words: string): string {
   return words.slice(0, limits.quotedCharsMax);
 }

@@ -2,13 +2,13 @@
 // requests have ids.
 import { limits } from '../shared/index.js';
 
-/** Beyond that, the oldest is forgotten. */
+/** Requests that can be looked up. Beyond that, the oldest is forgotten. */
 const RECENT_REQUESTS_KEPT = 1_024;
 
 const TEXTS = ['requestId', 'subject', 'virtualHost', 'method', 'backend', 'tool', 'outcome'] as const;
 const NUMBERS = ['status', 'durationMs', 'backendMs', 'endedAtMs'] as const;
 
-/** `backendMs` is -1 if no backend was asked; `endedAtMs` is wall clock. */
+/** A request that has ended. `backendMs` is -1 if no backend was asked; `endedAtMs` is wall clock. */
 export type RecentRequest = Readonly<
   Record<(typeof TEXTS)[number], string> & Record<(typeof NUMBERS)[number], number> & { detail: string | number }
 >;
@@ -28,7 +28,7 @@ export class RecentRequests {
     this.#numbers = new Float64Array(kept * NUMBERS.length);
   }
 
-  /** Takes the fields one by one, so that no object is allocated. Long texts of the caller are left out. */
+  /** Keeps a request. Its fields come one by one, so that no object is allocated. Long texts of the caller are left out. */
   keep(
     requestId: string,
     subject: string,
@@ -60,7 +60,7 @@ export class RecentRequests {
     this.#numbers[first + 3] = Date.now();
   }
 
-  /** Several requests have one id if they are of a batch, or of a client that makes its own ids. */
+  /** The requests with this id. Several have one if they are of a batch, or of a client that makes its own ids. */
   find(requestId: string): RecentRequest[] {
     const found: RecentRequest[] = [];
     if (requestId === '') return found;

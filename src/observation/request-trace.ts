@@ -13,10 +13,10 @@ interface TraceParent {
 
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$/;
 const NO_ID = /^0+$/;
-/** Only characters that list members may contain. */
+/** A valid `tracestate`: only characters that list members may contain. */
 const TRACESTATE = /^[\x20-\x7e]{1,512}$/;
 
-/** `undefined` for an invalid text. A later version begins with the same members. */
+/** Reads a `traceparent`; `undefined` for an invalid text. One of a later version begins with the same members. */
 export function readTraceParent(text: string): TraceParent | undefined {
   const [, version, traceId = '', spanId = '', flags = ''] = TRACEPARENT.exec(text) ?? [];
   if (version === undefined || version === 'ff' || NO_ID.test(traceId) || NO_ID.test(spanId)) return undefined;
@@ -29,7 +29,7 @@ export function traceParentText({ traceId, spanId, isSampled }: TraceParent): st
   return `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`;
 }
 
-/** `''` if it is invalid. */
+/** The `tracestate`; `''` if it is invalid. */
 export function validTraceState(text: string): string {
   return TRACESTATE.test(text) ? text : '';
 }
@@ -58,7 +58,7 @@ export class RequestTrace {
    * @returns the headers for the backend; for a request that is not recorded, those of its client.
    */
   onSending(messageParent: string, id: IdSpan): TraceHeaders | undefined {
-    // A request that is sent again is the same call.
+    // A request that is sent again counts as the same call.
     if (this.backendSpanId === '') this.#setParent(messageParent);
     if (!this.isSampled) return this.parent && { traceparent: traceParentText(this.parent), tracestate: this.state };
     this.assignIds();

@@ -28,11 +28,11 @@ interface WatchFigures {
 /** A refusal before the relay was reached. */
 export interface RefusalDetails {
   readonly refusal: Pick<Refusal, 'code' | 'status'>;
-  /** Absent while unknown. */
+  /** The subject; absent while it is unknown. */
   readonly subject?: string | undefined;
-  /** A reason that the caller is not told. */
+  /** The cause, which the caller is not told. */
   readonly cause?: string | undefined;
-  /** Where it is why the request was refused. */
+  /** The host, if the request was refused because of it. */
   readonly host?: string | undefined;
 }
 
@@ -59,7 +59,7 @@ export class RequestWatch {
     else figures.requestsInFlight += 1;
   }
 
-  /** Another worker watches the exchange from now on. */
+  /** Stops to follow an exchange, which another worker watches from now on. */
   leave(exchange: Exchange): void {
     if (exchange.watcher === undefined) return;
     exchange.watcher = undefined;
@@ -77,7 +77,7 @@ export class RequestWatch {
     );
   }
 
-  /** Refused before it reached the relay. */
+  /** Reports a request that was refused before it reached the relay. */
   refused(
     request: ExchangeRequest,
     virtualHost: string,
@@ -87,7 +87,7 @@ export class RequestWatch {
     const { code, status } = refusal;
     this.#figures?.refusals.count(code);
     this.#figures?.requests.record({ ...REFUSED, method, status });
-    // Any number of requests without a valid token could push out all others.
+    // Only requests with a valid token are kept: any number of others could push them all out.
     if (subject !== '')
       this.#recent?.keep(request.requestId, subject, virtualHost, method, '', '', 'refused', code, status, 0, -1);
     this.#log?.refused({ request, virtualHost, subject, code, cause, host, status });
@@ -132,9 +132,9 @@ export class WatchedRequest implements ExchangeWatcher {
   readonly caller: Caller;
   readonly exchange: Exchange;
   readonly startedAtMs = performance.now();
-  /** Noted at the beginning, because the body's memory may be reused. */
+  /** The size of the request, noted at the beginning, because the body's memory may be reused. */
   readonly requestBytes: number;
-  /** The HTTP method until the MCP method is known, and if there is none. */
+  /** The MCP method; before it is known, and if there is none, the HTTP method. */
   method: string;
   backend = '';
   tool = '';
@@ -142,9 +142,9 @@ export class WatchedRequest implements ExchangeWatcher {
   outcome: RequestOutcome = 'ok';
   /** The code of a refusal or an error, the kind of a fault, or `''`. */
   detail: string | number = '';
-  /** In `performance.now()` time; -1 before the outcome is known. */
+  /** When the request was answered, in `performance.now()` time; -1 before the outcome is known. */
   answeredAtMs = -1;
-  /** -1 if unknown. */
+  /** How long the backend took; -1 if unknown. */
   backendMs = -1;
   readonly trace: RequestTrace | undefined;
   readonly #watch: RequestWatch;
@@ -163,7 +163,7 @@ export class WatchedRequest implements ExchangeWatcher {
   }
 
   onIdentified(method: string, backend: string, name: string, nameKind: NameKind = ''): void {
-    // A response has no method.
+    // A message without a method is a response.
     this.method = method === '' ? 'response' : method;
     this.backend = backend;
     this.tool = nameKind === 'tool' ? name : '';
@@ -195,7 +195,7 @@ export class WatchedRequest implements ExchangeWatcher {
     this.#watch.onDone(this, status, bytes, ending);
   }
 
-  /** A client's stream lasts as long as the client likes. */
+  /** Whether it is a client's stream, which lasts as long as the client likes. */
   get isStream(): boolean {
     return this.exchange.request.method === 'GET';
   }

@@ -10,16 +10,16 @@ export type AttributeValue = string | number | boolean;
 export interface Span {
   readonly traceId: string;
   readonly spanId: string;
-  /** `''` for a root span. */
+  /** The id of the parent span; `''` for a root span. */
   readonly parentId: string;
   readonly state: string;
   readonly kind: 'server' | 'client';
   readonly name: string;
-  /** In milliseconds since 1970. */
+  /** When the span began, in milliseconds since 1970. */
   readonly startMs: number;
   readonly endMs: number;
   readonly isError: boolean;
-  /** As `attributesJson` writes them. A backend's span has only these. */
+  /** The attributes as `attributesJson` writes them. A backend's span has no others. */
   readonly attributes: string;
   readonly moreAttributes: string;
 }
@@ -33,7 +33,7 @@ const KINDS = { server: 2, client: 3 } as const;
 const ERROR = 2;
 const SAMPLED = 1;
 
-// Written as text: objects in between cost three times as much as all else about a traced call.
+// Spans are written as text: objects in between cost three times as much as all else about a traced call.
 
 /**
  * Bodies for a collector (OTLP 1.x, `ExportTraceServiceRequest` as JSON), one at a time in the same memory: texts of hundreds of
@@ -50,7 +50,7 @@ class ExportBody {
     this.#beginning = `{"resourceSpans":[{"resource":${resource},"scopeSpans":[{"scope":${scope},"spans":[`;
   }
 
-  /** The next call overwrites the result. */
+  /** The body for these spans. The next call overwrites it. */
   of(spans: readonly Span[]): Buffer {
     this.#length = 0;
     this.#add(this.#beginning);
@@ -67,7 +67,7 @@ class ExportBody {
   }
 }
 
-/** Ids need no escapes. */
+/** A span as JSON. Ids need no escapes. */
 function spanJson(span: Span): string {
   const { startMs, endMs, attributes, moreAttributes } = span;
   const parent = span.parentId === '' ? '' : `","parentSpanId":"${span.parentId}`;
@@ -75,7 +75,7 @@ function spanJson(span: Span): string {
   return `{"traceId":"${span.traceId}","spanId":"${span.spanId}${parent}",${state}"flags":${SAMPLED},"kind":${KINDS[span.kind]},"name":${JSON.stringify(span.name)},"startTimeUnixNano":"${nanoseconds(startMs)}","endTimeUnixNano":"${nanoseconds(Math.max(startMs, endMs))}","attributes":[${attributes}${moreAttributes}],"status":${span.isError ? `{"code":${ERROR}}` : '{}'}}`;
 }
 
-/** The elements of an array. @param attributes `undefined` ones are left out. */
+/** The elements of an array of attributes. @param attributes `undefined` ones are left out. */
 export function attributesJson(attributes: Readonly<Record<string, AttributeValue | undefined>>): string {
   let json = '';
   for (const key in attributes) {
@@ -92,21 +92,21 @@ function valueJson(value: AttributeValue): string {
   return Number.isSafeInteger(value) ? `{"intValue":"${value}"}` : `{"doubleValue":${value}}`;
 }
 
-/** A number does not have enough digits. */
+/** The time in nanoseconds, as text: a number does not have enough digits. */
 function nanoseconds(ms: number): string {
   return `${Math.round(ms * 1_000)}000`;
 }
 
 /** Spans that wait for their collector. Beyond that, they are dropped and counted. */
 export const TRACE_SPANS_WAITING_MAX = 4_096;
-/** Spans in one request. The others go in the next. */
+/** Spans in one request. Further ones go in the next. */
 export const TRACE_SPANS_AT_ONCE_MAX = 256;
 /** Time that spans wait for others, and pause after a failure. */
 export const TRACE_EXPORT_INTERVAL_MS = 1_000;
 /** Time for one request. After that, its spans are lost and counted. */
 export const TRACE_EXPORT_MS_MAX = 5_000;
 
-/** What became of spans. */
+/** How many spans were sent, and how many were lost. */
 export interface SpanCounts {
   exported: number;
   dropped: number;
@@ -143,7 +143,7 @@ export class SpanExporter {
     else this.#timer ??= setTimeout(() => this.#send(), TRACE_EXPORT_INTERVAL_MS).unref();
   }
 
-  /** Takes at most `msMax`. */
+  /** Sends what waits, for at most `msMax`. */
   async close(msMax: number): Promise<void> {
     this.#isClosing = true;
     this.#send();
@@ -171,12 +171,12 @@ export class SpanExporter {
       }
       this.counts.failed += batch.length;
       this.#repeated.warn(this.#logger, fault, { reason: fault, spans: batch.length }, 'spans could not be exported');
-      // New spans wait meanwhile, as far as there is room.
+      // During the pause, new spans wait, as far as there is room.
       if (!this.#isClosing) await sleep(TRACE_EXPORT_INTERVAL_MS, undefined, { ref: false });
     }
   }
 
-  /** @returns why the spans were not accepted. */
+  /** Sends a body. @returns why the spans were not accepted. */
   async #post(body: Buffer): Promise<string | undefined> {
     const send = this.#endpoint.protocol === 'https:' ? httpsRequest : httpRequest;
     const headers = { 'content-type': 'application/json', 'content-length': body.length };
@@ -186,7 +186,7 @@ export class SpanExporter {
       request.on('response', (answer) => {
         const { statusCode = 0 } = answer;
         answer.on('error', () => resolve('the connection broke'));
-        // The body is ignored.
+        // The answer's body is ignored.
         answer.on('end', () => resolve(statusCode >= 200 && statusCode < 300 ? undefined : `status ${statusCode}`));
         answer.resume();
       });

@@ -10,7 +10,7 @@ import type { WatchedRequest } from './request-watch.js';
 /** Time to send the last spans. After that, they are lost and counted. */
 export const TRACE_FLUSH_MS_MAX = 2_000;
 
-/** The attributes of a few hundred tools, which are not written anew for each call. */
+/** Tools whose attributes are kept, so that they are not written anew for each call. */
 const KNOWN_ATTRIBUTES_MAX = 512;
 const KNOWN_ATTRIBUTES_BYTES_MAX = 256 * KIB;
 
@@ -49,7 +49,7 @@ export class Tracer {
     return new RequestTrace(traceparent, tracestate, this.#ratio, this.#random());
   }
 
-  /** @param endedAtMs by `performance.now()`. */
+  /** Makes the spans of a request that is over. @param endedAtMs by `performance.now()`. */
   done(request: WatchedRequest, trace: RequestTrace, status: number, endedAtMs: number): void {
     if (!trace.isSampled) return;
     trace.assignIds();
@@ -114,12 +114,12 @@ export class Tracer {
       'network.protocol.name': 'http',
       'network.transport': 'tcp',
     });
-    // Otherwise a name was cut off, and the key may be of any length.
+    // If the key is longer, a name was cut off, and the key may be of any length.
     if (key.length < json.length) this.#known.set(key, json);
     return json;
   }
 
-  /** Takes at most `msMax`. */
+  /** Sends the last spans, for at most `msMax`. */
   close(msMax: number): Promise<void> {
     return this.#exporter.close(msMax);
   }
@@ -141,12 +141,12 @@ function nameOf({ method, tool, prompt }: WatchedRequest): string {
   return bounded(target === '' ? method : `${method} ${target}`);
 }
 
-/** A string without its quotes, or a number as it is written. */
+/** The request's id as text: a string without its quotes, or a number as it is written. */
 function idText(json: string): string {
   return json.startsWith('"') && json.endsWith('"') ? json.slice(1, -1) : json;
 }
 
-/** @param ms by `performance.now()`. */
+/** A time in milliseconds since 1970. @param ms by `performance.now()`. */
 function epochMs(ms: number): number {
   return performance.timeOrigin + ms;
 }

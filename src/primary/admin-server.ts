@@ -9,10 +9,10 @@ import { HostPolicy, limits } from '../shared/index.js';
 import { closeIdleForNew } from '../fair/index.js';
 import type { ReadinessReport } from './readiness.js';
 
-/** Largest body of a change. Beyond that, 400. */
+/** The most characters of a change's body. Beyond that, 400. */
 export const ADMIN_BODY_CHARS_MAX = 1_024;
 
-/** For a monitor and several operators. Beyond that, the one that has been silent for longest is closed. */
+/** Connections, for a monitor and several operators. Beyond that, the one that has been silent for longest is closed. */
 const ADMIN_CONNECTIONS_MAX = 64;
 
 export interface AdminPage {
@@ -32,9 +32,9 @@ export type AdminChanges = Readonly<Record<string, (body: string) => AdminPage>>
 export interface AdminOptions {
   readonly pages: AdminPages;
   readonly changes?: AdminChanges;
-  /** Allowed besides the machine's addresses: lower-case, with or without a port. */
+  /** Hosts that are allowed besides the machine's addresses: in lower case, with or without a port. */
   readonly allowedHosts: readonly string[];
-  /** Gets errors that the listener survives, such as a lack of file descriptors. */
+  /** Called with errors that the listener survives, such as a lack of file descriptors. */
   readonly onFault: (error: Error) => void;
   readonly requestMsMax?: number;
 }
@@ -48,7 +48,7 @@ export class AdminServer {
     this.address = address;
   }
 
-  /** @throws {StartFault} for an operator. */
+  /** Opens the listener. @throws {StartFault} for an operator. */
   static async listen(address: ListenAddress, options: AdminOptions): Promise<AdminServer> {
     const server = createAdminServer(address.host, options);
     try {
@@ -80,7 +80,7 @@ export function createAdminServer(host: string, options: AdminOptions): Server {
   });
   closeIdleForNew(server, ADMIN_CONNECTIONS_MAX);
   server.headersTimeout = server.requestTimeout = requestMsMax;
-  // A connection that sends nothing would keep its slot.
+  // A connection that sends nothing is closed, because it would keep its place.
   server.setTimeout(requestMsMax, (socket) => socket.destroy());
   // The caller handles a failure to listen.
   server.on('error', (error) => {
@@ -89,12 +89,12 @@ export function createAdminServer(host: string, options: AdminOptions): Server {
   return server;
 }
 
-/** Node checks for slow requests every 30 s by default, which is longer than one may take. */
+/** Interval between checks for slow requests: Node's default of 30 s is longer than one may take. */
 const CHECK_MS = 1_000;
 
 type AdmitsHost = (host: string, origin: string) => boolean;
 
-/** A page in an operator's browser must not read what this machine serves. */
+/** The check of hosts. A page in an operator's browser must not read what this machine serves. */
 function hostCheckFor(listenHost: string, allowedHosts: readonly string[]): AdmitsHost {
   const policy = new HostPolicy({ listenHost, allowedHosts: [], allowedOrigins: [] });
   // DNS names can be rebound to this machine, addresses cannot. Browsers always send a `Host`.
@@ -176,7 +176,7 @@ function decodedName(text: string): string | undefined {
   }
 }
 
-/** A body that is too long counts as empty. */
+/** The body; one that is too long counts as empty. */
 async function readBody(request: IncomingMessage): Promise<string> {
   let body = '';
   for await (const chunk of request.setEncoding('utf8')) {

@@ -13,14 +13,14 @@ import { Views, type WorkerAnswer } from './view-pages.js';
 interface HangWatchOptions<Worker> {
   /** Silence after which a worker counts as hung; 0 disables the watch. */
   readonly hangTimeoutMs: number;
-  /** The most workers that are given up per look. */
+  /** The most workers that are given up at one check. */
   readonly atOnceMax: number;
   /** Called once for each hung worker. */
   readonly onHung: (worker: Worker, silentMs: number) => void;
   readonly nowMs?: () => number;
 }
 
-/** If looks are this many periods apart, the primary itself did not run. */
+/** How many periods after the last check a check is late: then the primary itself did not run. */
 const LATE_FACTOR = 1.5;
 
 /**
@@ -56,7 +56,7 @@ export class HangWatch<Worker> {
     this.#heardAtMs.clear();
   }
 
-  /** From now on the worker must send heartbeats. */
+  /** Watches a worker, which must send heartbeats from now on. */
   watch(worker: Worker): void {
     this.#heardAtMs.set(worker, this.#awakeMs);
   }
@@ -65,12 +65,12 @@ export class HangWatch<Worker> {
     if (this.#heardAtMs.has(worker)) this.#heardAtMs.set(worker, this.#awakeMs);
   }
 
-  /** The worker has ended, or is being ended. */
+  /** Stops to watch a worker, which has ended, or is being ended. */
   leave(worker: Worker): void {
     this.#heardAtMs.delete(worker);
   }
 
-  /** Public for tests. */
+  /** Looks for hung workers. Public for tests. */
   look(): void {
     const nowMs = this.#nowMs();
     this.#awakeMs += Math.min(nowMs - this.#lookedAtMs, this.#periodMs * LATE_FACTOR);
@@ -100,7 +100,7 @@ export class Fleet {
   readonly #plan: WorkerPlan;
   readonly #createSlot: (slot: number, plan: WorkerPlan) => Slot;
   readonly #slots: Slot[];
-  /** Of a reload: the successor that is starting, and predecessors that finish their work. */
+  /** The slots of a reload: the successor that is starting, and predecessors that finish their work. */
   readonly #others = new Set<Slot>();
   readonly #figures: FleetFigures;
   readonly #views = new Views(sendToWorker);
@@ -111,11 +111,11 @@ export class Fleet {
   /** Called after each state change of a slot. */
   readonly #onStateChange = new Set<() => void>();
   #deathCount = 0;
-  /** Set by an operator; otherwise workers use the level in their options. */
+  /** The log level that an operator has set; if there is none, workers use the level in their options. */
   #logLevel: LogLevel | undefined;
   #isDrainAnnounced = false;
   #isEnding = false;
-  /** What the workers were told last. */
+  /** The readiness that the workers were told last. */
   #isReady = false;
 
   constructor(plan: WorkerPlan, logger: Logger) {
@@ -152,7 +152,7 @@ export class Fleet {
     this.ready = this.#untilReady();
   }
 
-  /** Workers that ended by themselves after they had listened. */
+  /** How many workers ended by themselves after they had listened. */
   get deathCount(): number {
     return this.#deathCount;
   }
@@ -161,7 +161,7 @@ export class Fleet {
     return this.#figures.gather(() => this.#all().flatMap((slot) => slot.answeringWorker ?? []));
   }
 
-  /** Also asks predecessors that finish after a reload; `undefined` when too many questions are open. */
+  /** Asks all workers, also predecessors that finish after a reload; `undefined` when too many questions are open. */
   async ask(question: ViewQuestion): Promise<readonly WorkerAnswer[] | undefined> {
     return this.#views.ask(
       question,
@@ -169,7 +169,7 @@ export class Fleet {
     );
   }
 
-  /** Also for workers that start to listen later. */
+  /** Sets the log level, also of workers that start to listen later. */
   setLogLevel(level: LogLevel): void {
     this.#logLevel = level;
     for (const worker of this.#servingWorkers()) sendToWorker(worker, { kind: 'log-level', level });
@@ -179,7 +179,7 @@ export class Fleet {
     return this.#slots.map((slot) => slot.readiness);
   }
 
-  /** After each change of a slot's state, or of what its worker reports about its store or keys. */
+  /** Adds a handler, called after each change of a slot's state, or of what its worker reports about its store or keys. */
   onChange(handler: () => void): void {
     this.#onStateChange.add(handler);
   }
@@ -194,7 +194,7 @@ export class Fleet {
     this.#hangWatch.start();
   }
 
-  /** Also for workers that start to listen later. */
+  /** Announces a drain, also to workers that start to listen later. */
   announceDrain(): void {
     this.#isDrainAnnounced = true;
     for (const slot of this.#slots)
@@ -216,7 +216,7 @@ export class Fleet {
   }
 
   async #replace(number: number, plan: WorkerPlan): Promise<string | undefined> {
-    // Memory allows two generations at once, not more.
+    // The predecessors before must be gone, because memory allows two generations at once, not more.
     await this.#until(() => this.#isEnding || [...this.#others].every((other) => other.number !== number));
     if (this.#isEnding) return ENDING;
     const successor = this.#createSlot(number, plan);
@@ -288,7 +288,7 @@ export class Fleet {
     );
     await Promise.race([this.#untilAllAre('drained', 'stopping', 'stopped'), timeIsUp]);
     timer.abort();
-    // Stopping has its own timer, and a worker with many sessions to end may be silent.
+    // The watch for hung workers ends here: stopping has its own timer, and a worker with many sessions to end may be silent.
     this.#hangWatch.stop();
     const stopWithinMs = Math.max(Math.round(endMs - performance.now()), this.#bounds.workerStopMs);
     const farewellsMs = stopWithinMs - exitMsOf(timeoutMs, stopWithinMs, this.#bounds);
@@ -306,7 +306,7 @@ export class Fleet {
     switch (message.kind) {
       case 'listening':
         this.#hangWatch.watch(worker);
-        // A successor does not change the readiness, so it is told here.
+        // A successor is told here, because it does not change the readiness.
         if (this.#isReady) this.tellReadiness(true);
         if (this.#logLevel !== undefined) sendToWorker(worker, { kind: 'log-level', level: this.#logLevel });
         if (this.#isDrainAnnounced) sendToWorker(worker, { kind: 'announce-drain' });
@@ -329,7 +329,7 @@ export class Fleet {
     }
   }
 
-  /** It may hold half of the callers' connections, and will never answer them. */
+  /** Kills a hung worker. It may hold half of the callers' connections, and will never answer them. */
   #killHung(worker: ChildProcess, silentMs: number): void {
     const slot = this.#all().find(({ servingWorker }) => servingWorker === worker)?.askedWorker.slot;
     this.#logger.error({ slot, workerPid: worker.pid, silentMs }, 'worker hangs: killed');
@@ -348,7 +348,7 @@ export class Fleet {
     return [...this.#slots, ...this.#others];
   }
 
-  /** Before a worker answers the write of a config, every worker drops what it keeps of the config, or is too slow. */
+  /** Makes every worker drop what it keeps of a config, before the write of the config is answered. Slow ones are not waited for. */
   async #forget(announcer: ChildProcess, { subject, ticket }: Extract<FromWorker, { kind: 'written' }>): Promise<void> {
     const workers = this.#servingWorkers();
     const { silent } = await this.#forgetPolls.ask(workers, FORGET_MS_MAX, (worker, round) =>

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { StartFault, isPrivateFolder, preparedSocketPath, RestoredSocket } from '../process/index.js';
 import { exitStatus, limits, type Logger } from '../shared/index.js';
 
-/** 108 bytes with the final NUL (unix(7)). Beyond that, the primary does not start. */
+/** The longest path of a socket: 108 bytes with the final NUL (unix(7)). Beyond that, the primary does not start. */
 export const UNIX_SOCKET_PATH_BYTES_MAX = 107;
 
 /** Connections to the socket that shows that the directory is in use. Beyond that, a new one is closed. */
@@ -18,10 +18,10 @@ const HOP_DIRECTORY_HOLDER_CONNECTIONS_MAX = 16;
 export const HOP_DIRECTORIES_SWEPT_MAX = 1_000;
 
 const PREFIX = 'switchyard-';
-/** As mkdtemp(3) makes names. */
+/** The names that mkdtemp(3) makes. */
 const NAME = /^switchyard-[A-Za-z0-9]{6}$/;
 const HOLDER_SOCKET = 'primary.sock';
-/** The largest on 64-bit Linux (proc(5), kernel.pid_max). */
+/** The largest process id on 64-bit Linux (proc(5), kernel.pid_max). */
 const PROCESS_ID_MAX = 4_194_304;
 const ADVICE = 'set TMPDIR to a short path that is writable';
 
@@ -86,7 +86,7 @@ async function sweep(parent: string, logger: Logger): Promise<void> {
   }
 }
 
-/** Whether a primary used the directory and none does now. Without its socket, the directory is just being created, or is not ours. */
+/** Whether a primary used the directory and none does now. A directory without its socket is just being created, or is not ours. */
 async function isDeserted(path: string): Promise<boolean> {
   const socket = connect(join(path, HOLDER_SOCKET));
   try {

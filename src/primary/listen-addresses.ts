@@ -14,8 +14,8 @@ import { listenFault } from '../process/index.js';
 const CLAIM_PREFIX = 'switchyard-claim:';
 
 /**
- * Call while the address is bound exclusively, so that no two processes claim it at the same moment. Rejects with EADDRINUSE when a
- * running gateway has claimed an overlapping address.
+ * Claims an address, which must be bound exclusively meanwhile, so that no two processes claim it at the same moment. Rejects with
+ * EADDRINUSE when a running gateway has claimed an overlapping address.
  * @param address an IP address and a real port.
  * @returns what has to be closed to release the claim.
  */
@@ -29,7 +29,7 @@ async function claim(address: ListenAddress): Promise<Server | undefined> {
   return holder.unref();
 }
 
-/** Also true when one of them covers all addresses of the machine. */
+/** Whether two addresses overlap: also when one of them covers all addresses of the machine. */
 export function isOverlapping(one: ListenAddress, other: ListenAddress): boolean {
   if (one.port !== other.port) return false;
   if (one.host === other.host) return true;
@@ -39,7 +39,7 @@ export function isOverlapping(one: ListenAddress, other: ListenAddress): boolean
   return isWildcard && !isIPv6(one.host) && !isIPv6(other.host);
 }
 
-/** In this network namespace. If they cannot be listed, listening on the claim's name still fails for an equal address. */
+/** The claims in this network namespace. If they cannot be listed, listening on the claim's name still fails for an equal address. */
 function readClaims(): ListenAddress[] {
   let sockets: string;
   try {
@@ -53,7 +53,7 @@ function readClaims(): ListenAddress[] {
 }
 
 export interface ClaimedAddresses {
-  /** With real ports in place of 0: all workers need the same port. */
+  /** The options with real ports in place of 0: all workers need the same port. */
   readonly options: DataplaneOptions;
   readonly release: () => void;
 }
@@ -71,7 +71,7 @@ export async function claimAddresses(options: DataplaneOptions): Promise<Claimed
   const bound: Bound[] = [];
   const release = (): void => bound.forEach(({ claim: holder }) => holder?.close());
   try {
-    // Both stay bound until both are, so that they cannot be the same.
+    // Both addresses stay bound until both are, so that they cannot be the same.
     const address = await bind(options.address, '--address', bound);
     const tls = options.tls && {
       ...options.tls,
@@ -88,12 +88,12 @@ export async function claimAddresses(options: DataplaneOptions): Promise<Claimed
 
 /** Ports that are tried: one may be in use, or claimed by a gateway that does not listen yet. */
 const CHOICES_MAX = 16;
-/** With fewer ports to choose from, the system chooses. */
+/** The least number of ports to choose from. With fewer, the system chooses. */
 const PORTS_MIN = 1_000;
 const OUTGOING_PORTS_PATH = '/proc/sys/net/ipv4/ip_local_port_range';
 
 /**
- * Outside the range of outgoing connections: one of those could take the port before the workers listen. The port may be in use.
+ * A port outside the range of outgoing connections: one of those could take the port before the workers listen. It may be in use.
  * @returns 0, the system's choice, if too few ports are left or the range is unknown.
  */
 export function choosePort(): number {

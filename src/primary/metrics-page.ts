@@ -20,7 +20,7 @@ interface Sample {
 }
 
 export class MetricsPage {
-  /** The first label values to arrive: each worker bounds its own, but together they may have more. */
+  /** The label values that are shown, the first to arrive: each worker bounds its own, but together they may have more. */
   readonly #shown = new Map<string, Set<string>>([
     ['backend', new Set()],
     ['origin', new Set()],
@@ -62,7 +62,7 @@ export class MetricsPage {
   }
 }
 
-/** As prom-client passes metrics between processes. */
+/** A metric in the form in which prom-client passes it between processes. */
 function metricOf(name: MetricName, series: readonly Series[], isOpenMetrics: boolean): object {
   const family: MetricFamily = metricFamilies[name];
   // In OpenMetrics, prom-client adds a counter's suffix to its samples.
@@ -87,7 +87,7 @@ function samplesOf(name: string, family: MetricFamily, series: Series): Sample[]
   ];
 }
 
-/** OpenMetrics requires `1.0`, and Prometheus accepts it. */
+/** A bound as text: OpenMetrics requires `1.0`, and Prometheus accepts it. */
 function boundText(bound: number | undefined): string {
   if (bound === undefined) return '+Inf';
   return Number.isInteger(bound) ? `${bound}.0` : String(bound);

@@ -8,24 +8,24 @@ type ObstacleCode = 'worker-absent' | 'store-unreachable' | 'keys-missing' | 'ke
 
 interface Obstacle {
   readonly code: ObstacleCode;
-  /** For operators: what is wrong, and what to do. */
+  /** What is wrong, and what to do, for operators. */
   readonly message: string;
-  /** Unless it concerns all. */
+  /** The slots that it concerns; absent if it concerns all. */
   readonly slots?: readonly number[];
 }
 
 export interface SlotReadiness {
   readonly slot: number;
   readonly isListening: boolean;
-  /** So many starts have failed that readiness does not wait for the slot. */
+  /** Whether so many starts have failed that readiness does not wait for the slot. */
   readonly isFailing: boolean;
-  /** Why its worker cannot read user configs; `''` when it can. */
+  /** Why the slot's worker cannot read user configs; `''` when it can. */
   readonly storeObstacle: string;
-  /** Why its user configs may be out of date, and until when it uses them; `''` when they are not. */
+  /** Why the worker's user configs may be out of date, and until when it uses them; `''` when they are not. */
   readonly storeStaleness: string;
-  /** Why its worker cannot verify tokens of some issuer; `''` when it can. */
+  /** Why the worker cannot verify tokens of some issuer; `''` when it can. */
   readonly keysObstacle: string;
-  /** It can verify tokens of no issuer. */
+  /** Whether the worker can verify tokens of no issuer. */
   readonly isKeyless: boolean;
 }
 
@@ -52,12 +52,12 @@ export class Readiness {
   #lastReported = '';
   #loggedCodes: string;
 
-  /** @param onChange gets the first report, and each that differs from the one before. */
+  /** @param onChange called with the first report, and with each that differs from the one before. */
   constructor(sources: ReadinessSources, logger: Logger, onChange: (report: ReadinessReport) => void) {
     this.#sources = sources;
     this.#logger = logger;
     this.#onChange = onChange;
-    // Missing keys are logged before anything is started.
+    // Missing keys count as logged: they are logged before anything is started.
     this.#loggedCodes = sources.hasKeys ? '' : 'keys-missing';
   }
 
@@ -69,7 +69,7 @@ export class Readiness {
       listening.length === 0 || (!isFailing && !this.#settled.has(slot));
     const isStoreInTheWay = listening.every(({ storeObstacle }) => storeObstacle !== '');
     const counts = { slotCount: slots.length, listeningCount: listening.length };
-    // A drain causes every other change.
+    // During a drain nothing else is reported, because the drain causes every other change.
     if (this.#isDraining) return { isReady: false, obstacles: [DRAINING], degraded: [], ...counts };
     const store = workerObstacles('store-unreachable', listening, ({ storeObstacle }) => storeObstacle);
     const obstacles = [...absences(absent.filter(isInTheWay), false), ...(isStoreInTheWay ? store : [])];
@@ -94,7 +94,7 @@ export class Readiness {
     this.check();
   }
 
-  /** Call after a slot, the store or the keys may have changed. */
+  /** Looks for changes. To be called after a slot, the store or the keys may have changed. */
   check(): void {
     for (const { slot, isListening } of this.#sources.slots()) if (isListening) this.#settled.add(slot);
     const { report } = this;
@@ -120,7 +120,7 @@ export function isServing({ obstacles }: ReadinessReport): boolean {
   return obstacles.every(({ code }) => ['keys-missing', 'keys-unreachable', 'draining'].includes(code));
 }
 
-/** On one line, for systemd. */
+/** The report on one line, for systemd. */
 export function readinessInWords({ obstacles, degraded, slotCount, listeningCount }: ReadinessReport): string {
   const words = [...obstacles, ...degraded].map(({ message }) => message.replaceAll('\n', ' '));
   if (obstacles.length > 0) return `not ready: ${words.join('; ')}`;
@@ -134,7 +134,7 @@ const KEYS_MISSING: Obstacle = {
   message: 'no token verification key or secret is configured: every MCP request gets 401',
 };
 
-/** No obstacle, or one for all the slots. */
+/** The obstacle for slots without a worker: none, or one for all of them. */
 function absences(slots: readonly SlotReadiness[], areFailing: boolean): Obstacle[] {
   if (slots.length === 0) return [];
   const [workers, verb] = slots.length === 1 ? ['1 worker', 'is'] : [`${slots.length} workers`, 'are'];
@@ -142,7 +142,7 @@ function absences(slots: readonly SlotReadiness[], areFailing: boolean): Obstacl
   return [{ code: 'worker-absent', message, slots: slots.map(({ slot }) => slot) }];
 }
 
-/** Usually all workers report the same reason. */
+/** The obstacles of workers, one for each reason: usually all report the same. */
 function workerObstacles(
   code: ObstacleCode,
   listening: readonly SlotReadiness[],

@@ -32,7 +32,7 @@ import { isServing, Readiness, readinessInWords } from './readiness.js';
 import { claimAddresses, type ClaimedAddresses } from './listen-addresses.js';
 import { workerBounds } from './worker-bounds.js';
 
-/** Requests during a reload cause one more after it, because files may have changed since it read them. Cold path. */
+/** Runs reloads. Requests during one cause one more after it, because files may have changed since it read them. Cold path. */
 export class Reloads {
   readonly #reload: () => Promise<void>;
   #isRunning = false;
@@ -53,7 +53,7 @@ export class Reloads {
     return this.#isOver;
   }
 
-  /** No further reload begins. */
+  /** Ends: no further reload begins. */
   end(): void {
     this.#isOver = true;
   }
@@ -70,16 +70,16 @@ export class Reloads {
 
 export interface PrimaryEntry {
   readonly workerModule: URL;
-  /** What precedes Node.js in a worker's command (`endWithParent`). */
+  /** The words before Node.js in a worker's command (`endWithParent`). */
   readonly launcher: readonly string[];
   /** The module of the bootstrap feature; `undefined` in a build without it. */
   readonly bootstrapModule: string | undefined;
   readonly workerEnvironment: NodeJS.ProcessEnv;
   /** Reads the options again for a reload. Throws with a message for an operator. */
   readonly readOptions: () => DataplaneOptions;
-  /** SIGHUP means that the terminal is closed, and ends the program. */
+  /** Whether SIGHUP means that the terminal is closed: then it ends the program. */
   readonly isOnTerminal: boolean;
-  /** Rejects with a message for an operator when workers should not open the store. */
+  /** Checks the store. Rejects with a message for an operator when workers should not open it. */
   readonly checkStore: (store: StoreOptions) => Promise<void>;
   readonly serviceManager: ServiceManager;
   /** Chooses the workers' HTTP library. Throws a StartFault when there is none. */
@@ -88,7 +88,7 @@ export interface PrimaryEntry {
   ) => Promise<{ readonly options: DataplaneOptions; readonly warnings: readonly string[] }>;
 }
 
-/** @returns the program's exit status, when no worker is left. */
+/** Runs the primary. @returns the program's exit status, when no worker is left. */
 export async function runPrimary(options: DataplaneOptions, entry: PrimaryEntry): Promise<number> {
   const logger = createLogger(options.logLevel, { role: 'primary' });
   warnOfListeners(options, entry, logger);
@@ -134,7 +134,7 @@ interface Means {
   readonly logger: Logger;
 }
 
-/** @param onReloadable gets the function to call on SIGHUP. */
+/** Supervises the fleet. @param onReloadable called with the function to call on SIGHUP. */
 async function superviseFleet(
   options: DataplaneOptions,
   { entry, hopDirectory, signals, logger }: Means,
@@ -156,7 +156,7 @@ async function superviseFleet(
       environment: entry.workerEnvironment,
       start,
       bounds: { ...limits, ...workerBounds },
-      // Shared by slots that need it at the same time.
+      // The check is shared by slots that need it at the same time.
       checkStore: () => (storeCheck ??= entry.checkStore(options.store).finally(() => (storeCheck = undefined))),
     },
     logger,
@@ -233,7 +233,7 @@ async function listenForOperators(
   const views = {
     ask: (question: ViewQuestion) => fleet.ask(question),
     setLogLevel: (level: LogLevel) => {
-      // At every level: silencing the log must leave a trace.
+      // The change is logged at every level: silencing the log must leave a trace.
       const before = logger.level;
       if (!logger.isLevelEnabled('warn')) logger.level = 'warn';
       logger.warn({ logLevel: level, before }, 'log level changed');
@@ -253,7 +253,7 @@ async function listenForOperators(
   return admin;
 }
 
-/** @returns why not all workers were replaced. */
+/** Reloads the fleet. @returns why not all workers were replaced. */
 async function reload(
   fleet: Fleet,
   current: DataplaneOptions,
@@ -274,7 +274,7 @@ async function tryReload(fleet: Fleet, current: DataplaneOptions, entry: Primary
   } catch (error) {
     return (error instanceof Error ? error.message : String(error)).replaceAll('\n', ' ');
   }
-  // A running gateway cannot change these.
+  // These options stay as they are, because a running gateway cannot change them.
   const { address, tls, workerCount, listener } = current;
   return fleet.reload({
     ...read,
@@ -285,7 +285,7 @@ async function tryReload(fleet: Fleet, current: DataplaneOptions, entry: Primary
   });
 }
 
-/** The workers' figures, and the primary's. */
+/** The page with the workers' figures, and the primary's. */
 function metricsPage(readiness: Readiness, fleet: Fleet): (accept: string) => Promise<AdminPage> {
   const page = new MetricsPage();
   return async (accept) => {

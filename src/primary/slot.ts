@@ -25,7 +25,7 @@ import type { workerBounds } from './worker-bounds.js';
 
 export type SlotState = 'waiting' | 'starting' | 'listening' | 'draining' | 'drained' | 'stopping' | 'stopped';
 
-/** `fork`, `drain` and `stop` come from the primary, `listening` and `drained` from the worker, `exit` from both. */
+/** What changes it: `fork`, `drain` and `stop` come from the primary, `listening` and `drained` from the worker, `exit` from both. */
 export type SlotEvent = 'fork' | 'listening' | 'exit' | 'drain' | 'drained' | 'stop';
 
 const transitions: Readonly<Record<SlotState, Readonly<Partial<Record<SlotEvent, SlotState>>>>> = {
@@ -38,7 +38,7 @@ const transitions: Readonly<Record<SlotState, Readonly<Partial<Record<SlotEvent,
   stopped: {},
 };
 
-/** `undefined` when the event changes nothing. */
+/** The next state; `undefined` when the event changes nothing. */
 export function slotStateAfter(state: SlotState, event: SlotEvent): SlotState | undefined {
   return transitions[state][event];
 }
@@ -68,23 +68,22 @@ export function endWithParent(): readonly string[] {
 
 export type FleetBounds = Readonly<Record<keyof typeof workerBounds | 'peerAnswerMsMax', number>>;
 
-/** How all slots start their workers. */
 export interface WorkerPlan {
-  /** Rejects with a message for an operator when workers should not open the store. */
+  /** Checks the store. Rejects with a message for an operator when workers should not open it. */
   readonly checkStore: () => Promise<void>;
   readonly module: URL;
-  /** What precedes Node.js in a worker's command (`endWithParent`). */
+  /** The words before Node.js in a worker's command (`endWithParent`). */
   readonly launcher: readonly string[];
   readonly environment: NodeJS.ProcessEnv;
   readonly start: Omit<StartMessage, 'kind' | 'slot'>;
   readonly bounds: FleetBounds;
 }
 
-/** A slot, and its process that can be asked. */
+/** A slot, with the process that can be asked. */
 export interface AskedWorker {
   readonly slot: number;
   readonly state: SlotState;
-  /** `undefined` when none can answer. */
+  /** The process; `undefined` when none can answer. */
   readonly worker: ChildProcess | undefined;
   readonly storeObstacle: string;
 }
@@ -92,11 +91,11 @@ export interface AskedWorker {
 interface SlotObserver {
   /** Called after each change of the slot's state. */
   onState(): void;
-  /** Gets the messages that concern more than this slot. */
+  /** Called with the messages that concern more than this slot. */
   onMessage(worker: ChildProcess, message: FromWorker): void;
-  /** The worker ended by itself after it had listened. */
+  /** Called when the worker ended by itself after it had listened. */
   onDeath(): void;
-  /** The process is gone, and its messages have arrived. */
+  /** Called when the process is gone, and its messages have arrived. */
   onExit(worker: ChildProcess): void;
 }
 
@@ -108,8 +107,8 @@ interface SlotObserver {
 const WORKER_NODE_OPTIONS = ['--no-allocation-site-pretenuring'];
 
 /**
- * The heap gets half of a worker's memory; the rest is for message bodies and memory that no collector manages. `--expose-gc` lets a
- * worker short of memory collect garbage (fair/overload-watch.ts).
+ * The options for V8's memory. The heap gets half of a worker's memory; the rest is for message bodies and memory that no collector
+ * manages. `--expose-gc` lets a worker short of memory collect garbage (fair/overload-watch.ts).
  */
 function memoryNodeOptions({ workerMemoryBytes }: StartMessage['options']): string[] {
   return [`--max-old-space-size=${Math.floor(workerMemoryBytes / 2 ** 21)}`, '--expose-gc'];
@@ -125,20 +124,20 @@ export class Slot {
   readonly #logger: Logger;
   #state: SlotState = 'waiting';
   #worker: ChildProcess | undefined;
-  /** `waiting`: forks; `starting`, `stopping`: kills a worker that takes too long. Cleared when the state changes. */
+  /** In `waiting`, forks; in `starting` and `stopping`, kills a worker that takes too long. Cleared when the state changes. */
   #timer: NodeJS.Timeout | undefined;
   #listeningSinceMs = 0;
-  /** As the worker says; `''` before it listens. */
+  /** The worker's version, by its own word; `''` before it listens. */
   #version = '';
   #startFailure: string | undefined;
   #hasLeft = false;
   #failedStartsInARow = 0;
   #restartsInARow = 0;
-  /** As the worker last reported. */
+  /** The obstacles that the worker last reported. */
   #obstacles = NO_OBSTACLES;
-  /** What the worker was told last. */
+  /** The readiness that the worker was told last. */
   #toldReady: boolean | undefined;
-  /** A worker died as from a damaged store. */
+  /** Whether a worker died in a way that suggests a damaged store. */
   #isStoreSuspect = false;
 
   constructor(number: number, plan: WorkerPlan, startQueue: StartQueue, observer: SlotObserver, logger: Logger) {
@@ -178,7 +177,7 @@ export class Slot {
     };
   }
 
-  /** The process that can report its figures. */
+  /** The process that can report the figures of this slot. */
   get answeringWorker(): ChildProcess | undefined {
     return ['listening', 'draining', 'drained'].includes(this.#state) ? this.#worker : undefined;
   }
@@ -188,14 +187,14 @@ export class Slot {
     return { slot, state, worker, storeObstacle: this.#obstacles.storeObstacle };
   }
 
-  /** Tells a listening worker, unless it was told the same before. */
+  /** Tells a listening worker the readiness, unless it was told the same before. */
   tellReadiness(isReady: boolean): void {
     if (this.#state !== 'listening' || this.#worker === undefined || this.#toldReady === isReady) return;
     this.#toldReady = isReady;
     sendToWorker(this.#worker, { kind: 'readiness', isReady });
   }
 
-  /** `undefined` once a worker listens. */
+  /** Why the last start failed; `undefined` once a worker listens. */
   get startFailure(): string | undefined {
     return this.#failedStartsInARow > 0 ? this.#startFailure : undefined;
   }
@@ -208,7 +207,7 @@ export class Slot {
     this.#startQueue.ask(() => this.#begin());
   }
 
-  /** @returns false when there is nothing to start any more. */
+  /** Begins a start. @returns false when there is nothing to start any more. */
   #begin(): boolean {
     if (!this.#advance('fork')) return false;
     const { module, launcher, environment, start, bounds } = this.#plan;
@@ -221,7 +220,7 @@ export class Slot {
       this.#worker?.kill('SIGKILL');
     }, bounds.workerStartMsMax);
     try {
-      // `advanced` keeps byte arrays and `undefined`.
+      // The serialization `advanced` keeps byte arrays and `undefined`.
       const worker = fork(module, {
         env: environment,
         execPath,
@@ -232,7 +231,7 @@ export class Slot {
       this.#worker = worker;
       this.#supervise(worker);
     } catch (error) {
-      // Some fork errors are thrown, others are events. Handled after `StartQueue` has begun this start.
+      // Some errors of `fork` are thrown, others are events. This one is handled after `StartQueue` has begun this start.
       const reason = error instanceof Error ? error.message : String(error);
       setImmediate(() => this.#onForkRefused(reason));
     }
@@ -247,7 +246,7 @@ export class Slot {
     );
     // Unlike `exit`, `close` comes after the last message, such as the reason of a failed start.
     worker.once('close', (status, signal) => {
-      // As of a mapped file that was truncated or is corrupt.
+      // These signals are those of a mapped file that was truncated or is corrupt.
       if (this.#state === 'listening') this.#isStoreSuspect = signal === 'SIGBUS' || signal === 'SIGSEGV';
       this.#onClose(worker, endingInWords(status, signal));
     });
@@ -272,8 +271,8 @@ export class Slot {
   }
 
   /**
-   * @param withinMs after this, the worker is killed.
-   * @param farewellsMs the part of it for telling backends that sessions have ended.
+   * Stops the worker. @param withinMs after this, it is killed.
+   * @param farewellsMs the part of that for telling backends that sessions have ended.
    */
   stop(withinMs: number, farewellsMs: number): void {
     if (this.#advance('stop')) this.#tellToStop(withinMs, farewellsMs);
@@ -356,7 +355,7 @@ export class Slot {
     if (this.#advance('exit') && before === 'starting') this.#onFailedStart(this.#startFailure);
   }
 
-  /** Retries without limit, at growing intervals: the cause may be removed at any time. */
+  /** Starts again after a failure, without limit, at growing intervals: the cause may be removed at any time. */
   #onFailedStart(reason: string): void {
     const failedStarts = ++this.#failedStartsInARow;
     const delayMs = startRetryDelayMs(failedStarts, this.#plan.bounds);
@@ -374,7 +373,7 @@ export class Slot {
     this.#timer = setTimeout(() => this.#startAgain(), delayMs);
   }
 
-  /** A store that kills its readers would kill each new worker at its first request. */
+  /** Starts a worker again. The store is checked first: if it kills its readers, it would kill each new worker at its first request. */
   #startAgain(): void {
     if (!this.#isStoreSuspect) {
       this.start();
@@ -410,13 +409,13 @@ function endingInWords(status: number | null, signal: NodeJS.Signals | null): st
   return signal ?? `exit status ${status}`;
 }
 
-/** In ms; random, so that slots do not all retry at once. */
+/** The delay of a start after failures, in ms; random, so that slots do not all retry at once. */
 export function startRetryDelayMs(failedStarts: number, bounds: FleetBounds, random = Math.random()): number {
   const delayMs = delayAfter(failedStarts - 1, bounds.workerRestartDelayMsMin, bounds.workerStartRetryMsMax);
   return Math.round(withJitter(delayMs, random));
 }
 
-/** In ms, after other restarts in quick succession. The first is immediate. */
+/** The delay of a restart after others in quick succession, in ms. The first restart is immediate. */
 export function restartDelayMs(restartsBefore: number, bounds: FleetBounds): number {
   if (restartsBefore === 0) return 0;
   return delayAfter(restartsBefore - 1, bounds.workerRestartDelayMsMin, bounds.workerRestartDelayMsMax);

@@ -7,7 +7,7 @@ interface StartQueueBounds {
   readonly failuresMax: number;
 }
 
-/** `stopped`: the slot was told to end before its worker listened. */
+/** How a start ended. `stopped`: the slot was told to end before its worker listened. */
 export type StartEnding =
   { readonly kind: 'listening' | 'stopped' } | { readonly kind: 'failed'; readonly reason: string };
 
@@ -26,7 +26,7 @@ export class StartQueue {
     this.#onGivenUp = onGivenUp;
   }
 
-  /** @param begin called when a start may begin, perhaps at once. If it returns true, one call of `end` must follow. */
+  /** Asks for a start. @param begin called when it may begin, perhaps at once. If it returns true, one call of `end` must follow. */
   ask(begin: () => boolean): void {
     this.#queue.push(begin);
     this.#grant();
@@ -42,7 +42,7 @@ export class StartQueue {
     this.#onGivenUp(ending.reason);
   }
 
-  /** While true no start begins; one under way may still succeed. */
+  /** Whether the tries are used up: then no start begins; one under way may still succeed. */
   get #isExhausted(): boolean {
     return !this.#hasListened && this.#failureCount >= this.#bounds.failuresMax;
   }

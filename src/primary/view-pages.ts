@@ -8,12 +8,12 @@ import type { AskedWorker } from './slot.js';
 
 // Asks all workers a question, and gathers the answers that come in time. A hung worker is shown as silent.
 
-/** After that, a worker that has not answered is silent. */
+/** Time for workers to answer. After that, a worker that has not answered is shown as silent. */
 const ADMIN_VIEW_MS_MAX = 2_000;
 
 export interface WorkerAnswer extends Omit<AskedWorker, 'worker'> {
   readonly pid: number | undefined;
-  /** `undefined` when there is none in time. */
+  /** The worker's answer; `undefined` when there is none in time. */
   readonly answer: unknown;
 }
 
@@ -27,7 +27,7 @@ export class Views {
     this.#answerMsMax = answerMsMax;
   }
 
-  /** @returns `undefined` when too many questions are open. */
+  /** Asks the workers. @returns `undefined` when too many questions are open. */
   async ask(question: ViewQuestion, asked: readonly AskedWorker[]): Promise<readonly WorkerAnswer[] | undefined> {
     if (this.#polls.count >= limits.adminViewsAtOnceMax) return undefined;
     const workers = asked.flatMap(({ worker }) => worker ?? []);
@@ -40,7 +40,7 @@ export class Views {
     });
   }
 
-  /** @param answer JSON. */
+  /** Takes an answer. @param answer JSON. */
   onAnswer(worker: ChildProcess, ticket: number, answer: string): void {
     this.#polls.onAnswer(worker, ticket, answer);
   }
@@ -95,7 +95,7 @@ export function viewChanges(sources: Pick<ViewPageSources, 'setLogLevel'>): Admi
   };
 }
 
-/** `silent` only at the start: otherwise anyone who can reach the listener could hide later log lines. */
+/** Levels that operators can set. `silent` only at the start: otherwise anyone who reaches the listener could hide later log lines. */
 const CHANGEABLE_LEVELS = LOG_LEVELS.filter((level) => level !== 'silent');
 
 const TOO_MANY = jsonPage(503, { detail: 'too many questions to the workers at once; try again' });
@@ -126,7 +126,7 @@ function listOf(answer: unknown): readonly object[] {
 
 type Ask = (question: ViewQuestion, gather: PageMaker) => Promise<AdminPage>;
 
-/** Slot by slot. `cursor` is where the page begins: `slot.offset`. */
+/** A page of the sessions, slot by slot. `cursor` is where the page begins: `slot.offset`. */
 async function sessionsPage(query: URLSearchParams, ask: Ask): Promise<AdminPage> {
   const limit = Number(query.get('limit') ?? limits.viewPageMax);
   const [, first = '0', offset = '0'] = /^(\d{1,4})\.(\d{1,9})$/.exec(query.get('cursor') ?? '0.0') ?? [];
@@ -158,7 +158,7 @@ async function explainPage(query: URLSearchParams, ask: Ask): Promise<AdminPage>
     return jsonPage(400, { detail: 'give ?subject= and &virtual_host=, and optionally &tool=' });
   }
   return ask({ view: 'explain', subject, virtualHost, tool: query.get('tool') ?? '' }, (all) => {
-    // After a reload, a slot's new worker decides; its predecessor answers, too.
+    // After a reload, a slot has two workers that answer. The new one decides.
     const serving = new Set(all.filter(({ state }) => state === 'listening').map(({ slot }) => slot));
     const answers = all.filter(({ slot, state }) => state === 'listening' || !serving.has(slot));
     return jsonPage(200, {

@@ -5,7 +5,7 @@ import type { ToWorker } from '../process/index.js';
 
 export interface WorkerPoll<Answer> {
   readonly answers: ReadonlyMap<ChildProcess, Answer>;
-  /** Neither answered nor ended. */
+  /** The workers that have neither answered nor ended. */
   readonly silent: ReadonlySet<ChildProcess>;
 }
 
@@ -23,7 +23,7 @@ export class WorkerPolls<Answer> {
     return this.#open.size;
   }
 
-  /** @param send asks a worker, which repeats the ticket. */
+  /** Asks the workers. @param send asks a worker, which repeats the ticket. */
   async ask(
     workers: Iterable<ChildProcess>,
     answerMsMax: number,
@@ -64,7 +64,7 @@ function settle({ silent, end }: OpenPoll<unknown>, worker: ChildProcess): void 
 
 export interface GatheredFigures {
   readonly series: readonly Series[];
-  /** Workers that did not answer: their figures are from an earlier report. */
+  /** How many workers did not answer: their figures are from an earlier report. */
   readonly silentCount: number;
 }
 
@@ -74,7 +74,6 @@ export class FleetFigures {
   readonly #send: (worker: ChildProcess, message: ToWorker) => void;
   readonly #bounds: FigureBounds;
   readonly #latest = new Map<ChildProcess, readonly Series[]>();
-  /** The sums of workers that have ended. */
   readonly #retired = new SeriesSum();
   readonly #polls = new WorkerPolls<void>();
   /** A gathering that is under way, or recent enough to be reused. */
@@ -86,7 +85,7 @@ export class FleetFigures {
   }
 
   /**
-   * Requests in quick succession get one result, because each gathering costs every worker time.
+   * Gathers the figures. Requests in quick succession get one result, because each gathering costs every worker time.
    * @param workers that can answer.
    */
   async gather(workers: () => Iterable<ChildProcess>): Promise<GatheredFigures> {
@@ -115,7 +114,7 @@ export class FleetFigures {
     this.#polls.onAnswer(worker, ticket);
   }
 
-  /** Gauges end with their worker. */
+  /** Called when a worker is gone. Its gauges end with it. */
   onGone(worker: ChildProcess): void {
     for (const series of this.#latest.get(worker) ?? []) {
       if (metricFamilies[series.name].type !== 'gauge') this.#retired.add(series);

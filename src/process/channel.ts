@@ -6,10 +6,10 @@ import { isFromWorker, isToWorker, type FromWorker, type ToWorker } from './mess
 
 // A worker's heartbeat: a message that a hung event loop does not send. Both ends compute the same period. Cold path.
 
-/** A short `--worker-hang-timeout` makes them more frequent. */
+/** The longest period of heartbeats. A short `--worker-hang-timeout` makes them more frequent. */
 const HEARTBEAT_MS_MAX = 2_500;
 
-/** So that one late heartbeat has no effect. */
+/** How many heartbeats there are in the time after which a worker counts as hung: one late heartbeat has no effect. */
 const HEARTBEATS_PER_HANG_TIMEOUT = 4;
 
 /** The time between two heartbeats, in ms. */
@@ -17,18 +17,18 @@ export function heartbeatPeriodMs(hangTimeoutMs: number): number {
   return Math.min(Math.max(1, Math.floor(hangTimeoutMs / HEARTBEATS_PER_HANG_TIMEOUT)), HEARTBEAT_MS_MAX);
 }
 
-/** For the life of the process; none if `hangTimeoutMs` is 0. */
+/** Sends heartbeats for the life of the process; none if `hangTimeoutMs` is 0. */
 export function sendHeartbeats(primary: PrimaryChannel, hangTimeoutMs: number): void {
   if (hangTimeoutMs === 0) return;
   setInterval(() => primary.send({ kind: 'heartbeat' }), heartbeatPeriodMs(hangTimeoutMs)).unref();
 }
 
 export function sendToWorker(worker: ChildProcess, message: ToWorker): void {
-  // With a callback, a closed channel is neither thrown nor emitted.
+  // With a callback, the error of a closed channel is neither thrown nor emitted.
   if (worker.connected) worker.send(message, () => {});
 }
 
-/** The primary's end. @param onUnknown called for any other value: a faulty worker must not end the primary. */
+/** Receives messages at the primary's end. @param onUnknown called for any other value: a faulty worker must not end the primary. */
 export function receiveFromWorker(
   worker: ChildProcess,
   onMessage: (message: FromWorker) => void,
@@ -43,13 +43,13 @@ export function receiveFromWorker(
 /** The worker's end. */
 export interface PrimaryChannel {
   send(message: FromWorker): void;
-  /** A value that is no message ends the worker. */
+  /** Sets the handler of messages. A value that is no message ends the worker. */
   onMessage(handler: (message: ToWorker) => void): void;
-  /** The primary is gone, or has closed this channel. If that has happened already, called in a microtask. */
+  /** Sets the handler for when the primary is gone, or has closed this channel. If it is gone already, it is called in a microtask. */
   onDisconnect(handler: () => void): void;
 }
 
-/** Node.js holds messages back until `onMessage` is called. */
+/** The worker's end of the channel. Node.js holds messages back until `onMessage` is called. */
 export function connectToPrimary(): PrimaryChannel {
   return {
     send(message) {
@@ -58,7 +58,7 @@ export function connectToPrimary(): PrimaryChannel {
     onMessage(handler) {
       process.on('message', (value: unknown) => {
         assert(isToWorker(value), 'the primary sent an unknown message');
-        // After Node.js has delivered all messages that it held back: a handler that closes the channel would break that.
+        // The handler runs after Node.js has delivered all messages that it held back: one that closes the channel would break that.
         queueMicrotask(() => handler(value));
       });
     },

@@ -25,7 +25,8 @@ const isValid: Readonly<Record<keyof Members, (value: unknown) => boolean>> = {
   flag: (value) => typeof value === 'boolean',
   bytes: (value) => value instanceof Uint8Array,
   level: isLogLevel,
-  // Checked where they were created. After an upgrade by a reload, that is a primary of an earlier version: members keep their names.
+  // Options are not checked here, but where they were created: after an upgrade by a reload, by a primary of an earlier version. So members
+  // keep their names.
   options: (value) => typeof value === 'object' && value !== null,
   series: (value) => Array.isArray(value) && value.every(isSeries),
   question: (value) => isOneOf(viewQuestions, 'view', value),
@@ -42,12 +43,12 @@ type OneOf<Kinds extends Table, Label extends string> = {
   [Kind in keyof Kinds]: { readonly [Name in Label]: Kind } & MembersOf<Kinds[Kind]>;
 }[keyof Kinds];
 
-/** @param label the member that names the row. */
+/** Whether a value is a message of the table. @param label the member that names the row. */
 function isOneOf(table: Table, label: string, value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   const fields = value as Readonly<Record<string, unknown>>;
   const kind = fields[label];
-  // `toString` is no message.
+  // `hasOwn`, because `toString` is no message.
   const row = typeof kind === 'string' && Object.hasOwn(table, kind) ? table[kind] : undefined;
   return row !== undefined && Object.entries(row).every(([name, type]) => isValid[type](fields[name]));
 }
@@ -56,7 +57,7 @@ function isOneOf(table: Table, label: string, value: unknown): boolean {
 const viewQuestions = {
   worker: {},
   /**
-   * In the order in which sessions began here: all, those of one subject, or the one with this hash; `''` means any. Slots before
+   * Sessions, in the order in which they began here: all, those of one subject, or the one with this hash; `''` means any. Slots before
    * `firstSlot` list none, and `firstSlot` lists those from `offset` on.
    */
   sessions: { subject: 'text', session: 'text', firstSlot: 'number', offset: 'number', countMax: 'number' },
@@ -83,25 +84,25 @@ const toWorker = {
     bootstrapModule: 'text?',
   },
   /**
-   * A successor has the slot: stop accepting and answer `left`; finish, forward what still arrives to the successor, and answer
-   * `drained`. Sessions continue there. `stop` follows.
+   * A successor has the slot. The worker is to stop accepting and answer `left`; to finish, forward what still arrives to the successor,
+   * and answer `drained`. Sessions continue there. `stop` follows.
    */
   retire: {},
-  /** A drain is coming, as the health check says from now on. Everything is served. */
+  /** A drain is coming, as the health check says from now on. All requests are still served. */
   'announce-drain': {},
-  /** Stop accepting, finish, answer `drained`. Hops of other workers are served. */
+  /** The worker is to stop accepting, to finish, and to answer `drained`. Hops of other workers are served. */
   drain: {},
-  /** End the upstream sessions and exit with 0, or be killed after `withinMs`. `farewellsMs` of that is for telling backends. */
+  /** The worker is to end its upstream sessions and exit; killed after `withinMs`, of which `farewellsMs` are for telling backends. */
   stop: { withinMs: 'number', farewellsMs: 'number' },
-  /** This config was written: drop what is kept of it and answer `forgotten`. */
+  /** This config was written: the worker is to drop what it keeps of it, and to answer `forgotten`. */
   forget: { subject: 'text', ticket: 'number' },
   /** Every worker has forgotten what this one has announced. */
   'all-forgotten': { ticket: 'number' },
   /** Whether the gateway can serve, for the health check. */
   readiness: { isReady: 'flag' },
-  /** Answer `report`. */
+  /** The worker is to answer `report`. */
   report: { ticket: 'number', series: 'nothing?' },
-  /** Answer `view`. */
+  /** The worker is to answer `view`. */
   view: { ticket: 'number', question: 'question' },
   'log-level': { level: 'level' },
 } as const satisfies Table;
@@ -117,17 +118,17 @@ const fromWorker = {
   /** New connections go only to the successor. */
   left: {},
   drained: {},
-  /** The event loop runs. A listening worker without this counts as hung (channel.ts). */
+  /** The event loop runs. A listening worker that does not send this counts as hung (channel.ts). */
   heartbeat: {},
-  /** As for `StoreObstacleListener`; before it, the worker counts as able to read. */
+  /** The worker's store, as for `StoreObstacleListener`; before this message, the worker counts as able to read. */
   store: { obstacle: 'text', staleness: 'text?' },
   /** Why tokens of some issuer cannot be verified, or `''`; and whether none can. */
   keys: { obstacle: 'text', isInTheWay: 'flag' },
-  /** Counts since the start, and current gauges. */
+  /** The worker's counts since its start, and its current gauges. */
   report: { ticket: 'number', series: 'series' },
-  /** JSON; `null` for nothing. Says what it leaves out. */
+  /** The answer to a question, as JSON; `null` for nothing. It says what it leaves out. */
   view: { ticket: 'number', answer: 'text' },
-  /** Make every worker drop this config, then answer `all-forgotten`. */
+  /** This worker has written a config: every worker is to drop it, then `all-forgotten` is answered. */
   written: { subject: 'text', ticket: 'number' },
   forgotten: { ticket: 'number' },
 } as const satisfies Table;

@@ -13,13 +13,13 @@ const SOCKET_CHECK_MS = 2_000;
 
 interface RestoredSocketOptions {
   readonly onConnection: (socket: Socket) => void;
-  /** The socket was gone, and is there again. Its connections continue. */
+  /** Called when the socket was gone, and is there again. Its connections continue. */
   readonly onRenewed: () => void;
-  /** The socket cannot be created again, or cannot accept. Called when the reason changes. */
+  /** Called when the socket cannot be created again, or cannot accept, and when the reason changes. */
   readonly onFault: (reason: string) => void;
-  /** One more is closed. */
+  /** The most connections. One more is closed. */
   readonly connectionsMax: number;
-  /** Shorter in tests. */
+  /** The interval between checks, which is shorter in tests. */
   readonly checkMs?: number;
 }
 
@@ -39,13 +39,13 @@ export class RestoredSocket {
     this.#server = this.#createServer();
   }
 
-  /** Replaces another process's socket. Rejects when the folder or the socket cannot be created. */
+  /** Listens, in place of another process's socket. Rejects when the folder or the socket cannot be created. */
   async listen(): Promise<void> {
     await this.prepare();
     this.take();
   }
 
-  /** Listens at a temporary path beside it. Rejects as `listen` does. */
+  /** Listens at a temporary path beside the final one. Rejects as `listen` does. */
   async prepare(): Promise<void> {
     const preparedPath = this.#preparedPath;
     ensurePrivateFolder(dirname(this.#path));
@@ -103,7 +103,7 @@ export class RestoredSocket {
 
   async #renew(): Promise<void> {
     this.#identity = undefined;
-    // Its connections stay open.
+    // The connections of the old socket stay open.
     if (this.#server.listening) this.#server.close();
     this.#server = this.#createServer();
     await this.prepare();
@@ -121,7 +121,7 @@ export class RestoredSocket {
     this.#options.onFault(fault);
   }
 
-  /** `undefined` when nothing is there. */
+  /** The identity of the file at the path; `undefined` when nothing is there. */
   #readIdentity(): string | undefined {
     const stats = lstatSync(this.#path, { throwIfNoEntry: false });
     return stats && `${stats.dev}:${stats.ino}`;
@@ -133,7 +133,7 @@ export function preparedSocketPath(path: string, processId: number = process.pid
   return `${path}.${processId}`;
 }
 
-/** Whether another process listens there. */
+/** Whether another process listens at the path. */
 async function isAnswered(path: string): Promise<boolean> {
   const socket = connect(path);
   try {
@@ -146,7 +146,7 @@ async function isAnswered(path: string): Promise<boolean> {
   }
 }
 
-/** @throws when the folder cannot be created, or is not for this user alone. */
+/** Creates the folder. @throws when it cannot be created, or is not for this user alone. */
 export function ensurePrivateFolder(path: string): void {
   makeDirectory(path);
   if (!isPrivateFolder(path)) throw new Error(`${path} is not a folder that only this user can access: remove it`);

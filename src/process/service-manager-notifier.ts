@@ -4,9 +4,9 @@ import { spawn } from 'node:child_process';
 import { type Logger, RepeatedLog } from '../shared/index.js';
 
 export interface ServiceManager {
-  /** NOTIFY_SOCKET; `undefined` outside of systemd. */
+  /** The value of NOTIFY_SOCKET; `undefined` outside of systemd. */
   readonly notifySocket: string | undefined;
-  /** Within which systemd expects a watchdog message; `undefined`: none. */
+  /** The time within which systemd expects a watchdog message; `undefined` for none. */
   readonly watchdogMs: number | undefined;
 }
 
@@ -14,7 +14,7 @@ export class ServiceManagerNotifier {
   readonly #manager: ServiceManager;
   readonly #environment: NodeJS.ProcessEnv;
   readonly #logger: Logger;
-  /** By variable, not sent yet. */
+  /** Values that are not sent yet, by variable. */
   readonly #waiting = new Map<string, string>();
   #isSending = false;
   #isReloading = false;
@@ -25,24 +25,24 @@ export class ServiceManagerNotifier {
     this.#environment = environment;
     this.#logger = logger;
     const { watchdogMs } = manager;
-    // As sd_watchdog_enabled(3) advises.
+    // The interval is what sd_watchdog_enabled(3) advises.
     if (watchdogMs !== undefined) setInterval(() => this.#send('WATCHDOG', '1'), watchdogMs / 2).unref();
   }
 
-  /** During a reload, systemd would take it for the end of the reload. */
+  /** Reports that the service is ready, but not during a reload, of which systemd would take it for the end. */
   ready(): void {
     if (!this.#isReloading) this.#send('READY', '1');
   }
 
-  /** The timestamp tells systemd that this answers no earlier signal. */
+  /** Reports a reload. The timestamp tells systemd that this answers no earlier signal. */
   reloading(): void {
     this.#isReloading = true;
-    // In one message with `RELOADING`.
+    // Both go in one message.
     this.#waiting.set('MONOTONIC_USEC', String(process.hrtime.bigint() / 1_000n));
     this.#send('RELOADING', '1');
   }
 
-  /** Successful or not. */
+  /** Reports the end of a reload, successful or not. */
   reloaded(): void {
     this.#isReloading = false;
     this.ready();
@@ -51,11 +51,11 @@ export class ServiceManagerNotifier {
   stopping(): void {
     if (this.#manager.notifySocket === undefined) return;
     this.#waiting.set('STOPPING', '1');
-    // At once: the program may end.
+    // The message is sent at once, because the program may end.
     this.#sendWaiting(this.#manager.notifySocket);
   }
 
-  /** @param words for `systemctl status`. */
+  /** Reports the status. @param words for `systemctl status`. */
   status(words: string): void {
     this.#send('STATUS', words);
   }
@@ -66,7 +66,7 @@ export class ServiceManagerNotifier {
     if (!this.#isSending) this.#sendWaiting(this.#manager.notifySocket);
   }
 
-  /** `systemd-notify --stopping` needs systemd 253. */
+  /** Sends what waits. As variables, because `systemd-notify --stopping` needs systemd 253. */
   #sendWaiting(socket: string): void {
     if (this.#waiting.size === 0) return;
     const assignments = Array.from(this.#waiting, ([variable, value]) => `${variable}=${value}`);

@@ -2,7 +2,7 @@
 import { formatAddress, type ListenAddress } from '../config/index.js';
 import { exitStatus } from '../shared/index.js';
 
-/** The message is one line for an operator: what is not possible, and what to do. */
+/** Keeps a plane from starting. The message is one line for an operator: what is not possible, and what to do. */
 export class StartFault extends Error {
   override readonly name = 'StartFault';
   readonly exitStatus: number;
@@ -13,7 +13,7 @@ export class StartFault extends Error {
   }
 }
 
-/** @param optionName of the address. */
+/** The fault for an address that cannot be listened on. @param optionName of the address. */
 export function listenFault(address: ListenAddress, optionName: string, error: unknown): StartFault {
   const advice = `${adviceFor(error)}, or choose another address with ${optionName}`;
   return new StartFault(exitStatus.unavailable, `cannot listen on ${formatAddress(address)}: ${advice}`, error);

@@ -1,7 +1,7 @@
 // SIGINT, SIGTERM and perhaps SIGHUP as promises: the first asks for a drain, the second cuts it short. Handlers stay, so that a late
 // signal does not change the exit status. Cold path.
 
-/** npm repeats a Ctrl-C that the process group already received. After that, a second signal ends the program at once. */
+/** Time in which a second signal is ignored: npm repeats a Ctrl-C that the process group already received. After that, it counts. */
 export const STOP_SIGNAL_REPEAT_MS_MAX = 500;
 
 export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP';

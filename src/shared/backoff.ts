@@ -5,7 +5,7 @@ export function delayAfter(tries: number, delayMsMin: number, delayMsMax: number
   return Math.min(delayMsMin * 2 ** tries, delayMsMax);
 }
 
-/** Between half of `delayMs` and all of it, so that clients that failed together do not retry together. */
+/** A delay between half of `delayMs` and all of it, so that clients that failed together do not retry together. */
 export function withJitter(delayMs: number, random: number): number {
   return delayMs * (1 - random / 2);
 }
@@ -21,14 +21,14 @@ export class Backoff {
     this.#delayMs = delayMsMin;
   }
 
-  /** @returns ms to wait before the next attempt. Each call doubles them, up to the maximum. */
+  /** The time to wait before the next attempt, in ms. Each call doubles it, up to the maximum. */
   next(): number {
     const delayMs = this.#delayMs;
     this.#delayMs = Math.min(delayMs * 2, this.#delayMsMax);
     return delayMs;
   }
 
-  /** Like `next`, with jitter. @param random from 0 to 1. */
+  /** The time to wait, with jitter. @param random from 0 to 1. */
   nextSpread(random: number): number {
     return withJitter(this.next(), random);
   }

@@ -1,8 +1,8 @@
 // Reads the body of a `fetch` within its deadline and a number of bytes.
 
 /**
- * `fetch` alone forgets its signal once the head has arrived and garbage was collected: it would read an endless body for five minutes.
- * Compressed bodies count with their decompressed bytes.
+ * The body of a response. `fetch` alone forgets its signal once the head has arrived and garbage was collected: it would read an endless
+ * body for five minutes. Compressed bodies count with their decompressed bytes.
  * @param signal that of the request; rejects with its reason.
  * @param tooLarge makes the error for a body of more than `bytesMax`.
  */

@@ -1,7 +1,7 @@
 // The responses of a dataplane's admin listener, for the programs that query it. Members that are not listed are dropped.
 import * as z from 'zod';
 
-// The control plane documents the responses that it passes on with `meta`.
+// A count. `meta` is for the control plane, which documents the responses that it passes on.
 const count = z.number().meta({ type: 'integer', minimum: 0 });
 const duration = z.number().meta({ minimum: 0 });
 const time = z.string().meta({ format: 'date-time' });
@@ -106,7 +106,7 @@ export const explanationShape = z.object({
   silent: slots,
 });
 
-/** The JSON form of `/metrics`. */
+/** The shape of `/metrics` as JSON. */
 export const figuresShape = z.array(
   z.object({
     name: z.string(),

@@ -3,7 +3,7 @@
 export interface EndpointRequest {
   /** The last path segment, percent-encoded. */
   readonly parameter: string;
-  /** `''` when absent. */
+  /** The content type of the body; `''` when absent. */
   readonly contentType: string;
   readonly body: Buffer;
 }
@@ -16,7 +16,7 @@ export interface EndpointAnswer {
 
 export interface Endpoint {
   readonly method: 'GET' | 'POST';
-  /** Between the path prefix and the parameter, as in `/admin/tokens`. */
+  /** The path between the path prefix and the parameter, such as `/admin/tokens`. */
   readonly path: string;
   handle(request: EndpointRequest): Promise<EndpointAnswer>;
 }

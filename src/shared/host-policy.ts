@@ -4,20 +4,20 @@ import { HTTP_TOKEN, isHttpToken, isOwnHeader } from './http-token.js';
 import { refusals, type Refusal } from './refusals.js';
 import { limits } from './limits.js';
 
-/** Longer header values are not cached; real clients send short ones. */
+/** The most characters of a header value that is cached; real clients send short ones. */
 export const REMEMBERED_HEADER_CHARS_MAX = 256;
 
-/** Callers can invent any number of hosts. Beyond that, all verdicts are forgotten. */
+/** Verdicts that are cached: callers can invent any number of hosts. Beyond that, all are forgotten. */
 export const HOST_VERDICTS_MAX = 1_024;
 
 export interface HostPolicyOptions {
-  /** Callers of a loopback listener must name a loopback host. */
+  /** The host that the listener is bound to. If it is loopback, callers must name a loopback host. */
   readonly listenHost: string;
-  /** `host` or `host:port`, lower-case. If there are any, no other is accepted. */
+  /** Hosts that are accepted: `host` or `host:port`, in lower case. If there are any, no other is accepted. */
   readonly allowedHosts: readonly string[];
-  /** Exact origins. */
+  /** Exact origins that are accepted. */
   readonly allowedOrigins: readonly string[];
-  /** For a listener that serves pages: they may call it. */
+  /** Whether the listener serves pages, which may call it. */
   readonly areOwnPagesAllowed?: boolean;
 }
 
@@ -25,9 +25,9 @@ const CORS_ALLOW_HEADERS = [
   ...['authorization', 'content-type', 'accept', 'mcp-session-id'],
   ...['mcp-protocol-version', 'mcp-method', 'mcp-name', 'last-event-id'],
 ];
-/** Mirrored parameters (MCP 2026-07-28). */
+/** The headers of mirrored parameters (MCP 2026-07-28). */
 const PARAM_HEADER = new RegExp(`^mcp-param-${HTTP_TOKEN}$`);
-/** The challenge names where a page gets a token. */
+/** Headers that pages may read. The challenge names where a page gets a token. */
 const EXPOSED_HEADERS = 'mcp-session-id, www-authenticate';
 const PREFLIGHT_AGE_S = 86_400;
 
@@ -50,22 +50,22 @@ export class HostPolicy {
     return this.#isLoopbackOnly || this.#allowedHosts.size > 0;
   }
 
-  /** @returns `undefined` if both are accepted. */
+  /** Why a request is refused; `undefined` if host and origin are both accepted. */
   check(host: string, origin: string): Refusal | undefined {
     if (!(this.#verdicts.get(host) ?? this.#judgeHost(host))) return refusals.hostRefused;
     if (origin !== '' && !this.#isOriginAllowed(origin, host)) return refusals.originRefused;
     return undefined;
   }
 
-  /** For a page of an allowed origin: name, value, … */
+  /** The headers for a page of an allowed origin: name, value, … */
   corsHeaders(origin: string): readonly string[] {
     return ['access-control-allow-origin', origin, 'access-control-expose-headers', EXPOSED_HEADERS, 'vary', 'origin'];
   }
 
   /**
-   * For the response to a preflight request: name, value, …
+   * The headers of the response to a preflight request: name, value, …
    * @param requested the `access-control-request-headers`. All that could reach a backend are allowed: the caller, and so its config, is
-   *   not known yet.
+   * not known yet.
    * @param methods that pages may use.
    */
   preflightHeaders(requested: string, methods = 'GET, POST, DELETE, OPTIONS'): readonly string[] {
@@ -100,12 +100,12 @@ export class HostPolicy {
   }
 }
 
-/** The host, if the request is refused for it. */
+/** The host, if the request is refused because of it. */
 export function refusedHost(refusal: Refusal, host: string): string | undefined {
   return refusal === refusals.hostRefused ? host : undefined;
 }
 
-/** At most as many as one request may have. */
+/** The requested headers that may be forwarded: at most as many as one request may have. */
 function forwardableIn(requested: string): readonly string[] {
   const names = requested.split(',').map((name) => name.trim().toLowerCase());
   const forwardable = names.filter((name) => PARAM_HEADER.test(name) || (isHttpToken(name) && !isOwnHeader(name)));

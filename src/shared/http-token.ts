@@ -1,11 +1,11 @@
 // Headers: the characters of names (RFC 9110, 5.6.2), which are never copied, and how one is found.
 
-/** `''` when there is no token, or the scheme is not Bearer (RFC 6750, 2.1). */
+/** The bearer token; `''` when there is none, or the scheme is not Bearer (RFC 6750, 2.1). */
 export function bearerToken(authorization: string): string {
   return /^bearer +(.*)$/i.exec(authorization)?.[1]?.trim() ?? '';
 }
 
-/** Within a regular expression. */
+/** The characters of a header's name, for use within a regular expression. */
 export const HTTP_TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 
 const WHOLE = new RegExp(`^${HTTP_TOKEN}$`);
@@ -25,7 +25,7 @@ export function isOwnHeader(lowerCaseName: string): boolean {
   return OWN_HEADERS.test(lowerCaseName);
 }
 
-/** @param headers lower-case name, value, … @returns the first value. */
+/** The header's first value. @param headers lower-case name, value, … */
 export function headerIn(headers: readonly string[], name: string): string | undefined {
   for (let i = 0; i + 1 < headers.length; i += 2) if (headers[i] === name) return headers[i + 1];
   return undefined;

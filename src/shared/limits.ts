@@ -25,7 +25,7 @@ export const limits = Object.freeze({
   nodeHeadersMax: 100,
   /** `mcp-param-*` headers of one request, which repeat arguments (MCP 2026-07-28) → 431 `mirror-too-large` */
   mirroredParamsMax: 64,
-  /** names and values of these headers together; many backends accept headers of 16 KiB in all → 431 `mirror-too-large` */
+  /** names and values of the `mcp-param-*` headers of one request; many backends accept headers of 16 KiB → 431 `mirror-too-large` */
   mirroredParamBytesMax: 8 * KIB,
   /**
    * smallest request or answer that counts in the shares of bytes in flight; smaller ones are bounded by the number of requests → it waits
@@ -182,7 +182,7 @@ export const limits = Object.freeze({
    * and the wait doubles
    */
   retryDelayMsMin: 1_000,
-  /** longest such wait; for keys it is `keyFetchCooldownMs` → the wait grows no further */
+  /** longest wait before a stream, a token or keys are asked for again; for keys it is `keyFetchCooldownMs` → the wait grows no further */
   retryDelayMsMax: 60_000,
   /**
    * connections per worker to all backends, and at most half of the files it may open; also the highest `--upstream-connections` → idle ones
@@ -243,7 +243,7 @@ export const limits = Object.freeze({
   connectMsMax: 20_000,
   /** the ticket in a link for consent, which contains the backend's URL and `auth` → there is no link: the error has no URL */
   connectTicketCharsMax: 7_168,
-  /** such links used for one user and backend within `personMsMax` → a page says so, with 429 */
+  /** links for consent used for one user and backend within `personMsMax` → a page says so, with 429 */
   connectStartsMax: 16,
 
   // ## Tokens of callers
@@ -252,7 +252,7 @@ export const limits = Object.freeze({
    * keys stay in use
    */
   verificationKeysMax: 64,
-  /** a key file, or an issuer's response with its keys → the same */
+  /** a key file, or an issuer's response with its keys → a file is refused; for an issuer the last good keys stay in use */
   keySetBytesMax: 256 * KIB,
   /** `kid` of a key in a key set → in a file the key is refused; from an issuer it is not used */
   keyIdCharsMax: 256,
@@ -264,7 +264,7 @@ export const limits = Object.freeze({
   keyFetchCooldownMs: 30_000,
   /** characters of `--token-roles-claim` and `--token-teams-claim` → refused at the start */
   claimPathCharsMax: 256,
-  /** one value of such a claim, or the team given for a server or a composition → the claim is ignored; the team is refused */
+  /** one value of a claim of roles or teams, or the team of a server or composition → the claim is ignored; the team is refused */
   claimValueCharsMax: 128,
   /** sign-in steps in progress at once, each with a request to the issuer; a quarter for one client address → 503, with an explanation */
   signInsAtOnceMax: 64,
@@ -333,7 +333,7 @@ export const limits = Object.freeze({
   probeToolsMax: 10_000,
   /** records on one page of a list, and changes looked through for one page → it ends there, and `Link` leads to the next */
   listPageMax: 1_000,
-  /** bytes, as stored, of the records on one page → the same */
+  /** bytes, as stored, of the records on one page → it ends there, and `Link` leads to the next */
   listPageBytesMax: 8 * MIB,
   /** subjects of one composition → refused, naming the member */
   compositionSubjectsMax: 1_000,

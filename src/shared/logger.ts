@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pino, type Logger as PinoLogger } from 'pino';
 import { KIB, MIB } from './values.js';
 
-/** A fault outside this process, such as of the store: logged without a stack trace. */
+/** A fault of something outside this process, such as the store. It is logged without a stack trace. */
 export class OutsideFault extends Error {
   override readonly name: string = 'OutsideFault';
 }
@@ -20,7 +20,7 @@ export const REPEATED_LOG_KINDS_MAX = 1_024;
 interface SharedLines {
   /** Whether a line about the subject may be logged. */
   tryTake(subject: string): boolean;
-  /** Lines that were refused since the last call. */
+  /** How many lines were refused since the last call. */
   takeRefused(): number;
 }
 
@@ -44,7 +44,7 @@ export class RepeatedLog {
     this.#shares = shares;
   }
 
-  /** @param kind lines of one kind are repetitions. @param subject whom the line is about. */
+  /** Logs a line. @param kind lines of one kind are repetitions. @param subject whom the line is about. */
   log(
     level: 'info' | 'warn' | 'error',
     logger: Logger,
@@ -68,7 +68,7 @@ export class RepeatedLog {
     this.log('error', logger, kind, fields, message);
   }
 
-  /** @returns how many lines of the kind were not logged before this one; `undefined` when this one is not logged either. */
+  /** Takes a line. @returns how many of its kind were not logged before it; `undefined` when this one is not logged either. */
   #take(kind: string, subject = ''): number | undefined {
     const nowMs = this.#nowMs();
     const known = this.#kinds.get(kind);
@@ -98,7 +98,7 @@ const LOG_BYTES_WAITING_MAX = MIB;
 export const LOG_RETRY_MS = 50;
 /** Time that a process waits at its end for the reader of the last lines. */
 const LOG_FLUSH_MS_MAX = 1_000;
-/** A longer line gets a buffer of its own. */
+/** The most bytes of a line that is encoded in the shared buffer. A longer line gets one of its own. */
 const LOG_LINE_SCRATCH_BYTES = 16 * KIB;
 
 const FLUSH_CHECK_MS = 5;
@@ -106,9 +106,9 @@ const FLUSH_CHECK_MS = 5;
 export class LogOutput {
   readonly #fd: number;
   readonly #onDropped: (lines: number) => void;
-  /** Short lines are encoded here. */
+  /** The buffer in which short lines are encoded. */
   readonly #scratch = Buffer.allocUnsafe(LOG_LINE_SCRATCH_BYTES);
-  /** The first may be the rest of a line. */
+  /** The lines that wait. The first may be the rest of a line. */
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
   #retryTimer: NodeJS.Timeout | undefined;
@@ -124,7 +124,7 @@ export class LogOutput {
     this.#onDropped = onDropped;
   }
 
-  /** Waits some time for a slow reader. */
+  /** Writes what waits, for some time if the reader is slow. */
   async flush(): Promise<void> {
     const endMs = performance.now() + LOG_FLUSH_MS_MAX;
     while (this.#waiting.length > 0 && performance.now() < endMs) {
@@ -133,7 +133,7 @@ export class LogOutput {
     }
   }
 
-  /** @param line with its line end. Never throws. */
+  /** Writes a line. @param line with its line end. Never throws. */
   write(line: string): void {
     // A UTF-16 unit takes at most three bytes.
     const isShort = line.length * 3 <= this.#scratch.length;
@@ -150,7 +150,7 @@ export class LogOutput {
     else if (this.#droppedLines > 0) this.#reportDropped();
   }
 
-  /** @returns the accepted bytes; `undefined` when the line is lost. */
+  /** Tries to write. @returns the accepted bytes; `undefined` when the line is lost. */
   #tryWrite(bytes: Buffer): number | undefined {
     try {
       this.#failedUntilMs = 0;
@@ -173,7 +173,7 @@ export class LogOutput {
     this.#retryTimer ??= setTimeout(() => this.#retry(), LOG_RETRY_MS).unref();
   }
 
-  /** One by one: the kernel does not mix short writes of several processes to one pipe. */
+  /** Writes the waiting lines one by one: the kernel does not mix short writes of several processes to one pipe. */
   #retry(): void {
     clearTimeout(this.#retryTimer);
     this.#retryTimer = undefined;
@@ -210,14 +210,14 @@ function openNonBlocking(fd: number): number {
     try {
       return openSync(`/proc/self/fd/${fd}`, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
     } catch {
-      // Not possible here, or the pipe has no reader: then a write fails at once.
+      // The descriptor cannot be opened again here, or the pipe has no reader: then a write fails at once.
     }
   }
   if (stats.isSocket() || stats.isFIFO()) heldSockets.push(new Socket({ fd, readable: false }).unref());
   return fd;
 }
 
-/** Kept, because a garbage-collected socket closes its descriptor. */
+/** Sockets that are kept, because a garbage-collected one closes its descriptor. */
 const heldSockets: Socket[] = [];
 
 const STDOUT = 1;
@@ -232,10 +232,10 @@ export function isLogLevel(value: unknown): value is LogLevel {
 }
 
 let output: LogOutput | undefined;
-/** One, or a few in tests. `child` loggers keep their level. */
+/** The loggers: one, or a few in tests. Those made by `child` keep their level. */
 const loggers: Logger[] = [];
 
-/** @param bindings members of every line, such as `{slot: 2}`. */
+/** Creates a logger. @param bindings members of every line, such as `{slot: 2}`. */
 export function createLogger(level: string, bindings: Record<string, string | number>): Logger {
   output ??= new LogOutput(STDOUT, (droppedLines) => {
     logger.warn({ droppedLines }, 'log lines were dropped: standard output did not accept them');
@@ -260,7 +260,7 @@ export function setLogLevel(level: LogLevel): void {
   for (const logger of loggers) logger.level = level;
 }
 
-/** Call before the process exits: a slow reader may not have the last lines. */
+/** Writes the last lines. To be called before the process exits, because a slow reader may not have them. */
 export async function flushLog(): Promise<void> {
   await output?.flush();
 }
@@ -270,7 +270,7 @@ export function subjectHash(subject: string): string {
   return createHash('sha256').update(subject).digest('hex').slice(0, 12);
 }
 
-/** A session in logs and views, since its id gives access to it. */
+/** A session in logs and views: a hash, since the id gives access to it. */
 export function sessionHash(id: string): string {
   return subjectHash(id);
 }

@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
-/** Throws the file system's error. */
+/** Makes the directory. Throws the file system's error. */
 export function makeDirectory(path: string): void {
   const whole = resolve(path);
   try {

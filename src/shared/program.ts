@@ -1,9 +1,9 @@
 // What the program says of itself wherever it runs: its version and its exit statuses. Cold path.
 
-/** As reported by `--version` and MCP's `serverInfo`. A test compares it with package.json. */
+/** The version that `--version` and MCP's `serverInfo` report. A test compares it with package.json. */
 export const PROGRAM_VERSION = '0.1.0';
 
-/** As in sysexits(3), so that supervisors and scripts can tell reasons apart. */
+/** The exit statuses, from sysexits(3), so that supervisors and scripts can tell reasons apart. */
 export const exitStatus = {
   ok: 0,
   /** `servers refresh`: the server could not be read; the report says why. */
@@ -19,7 +19,7 @@ export const exitStatus = {
   software: 70,
   /** The directory for hop sockets cannot be created, or that of the embedded store cannot be used or is damaged. */
   cannotCreate: 73,
-  /** Temporary: too many requests, the store is unreachable, a refresh is running, or someone changed the same record meanwhile. */
+  /** A temporary failure: too many requests, no store, a refresh is running, or someone changed the same record meanwhile. */
   tryAgain: 75,
   /** The token is missing, invalid or expired, or this address may not connect. */
   notAllowed: 77,

@@ -11,7 +11,7 @@ export class RecentMap<Value> {
 
   /**
    * @param bytesMax of all values; the last one may exceed it.
-   * @param bytesOf always the same for the same value.
+   * @param bytesOf the size of a value: always the same for the same value.
    */
   constructor(entriesMax: number, bytesMax: number, bytesOf: (value: Value) => number) {
     this.#entriesPerGeneration = Math.max(1, Math.floor(entriesMax / 2));

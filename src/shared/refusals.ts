@@ -3,7 +3,7 @@
 // each occurs and what to do about it.
 import { limits } from './limits.js';
 
-/** Codes of MCP 2026-07-28. */
+/** The codes of errors that MCP 2026-07-28 adds. */
 export const modernCodes = {
   headerMismatch: -32020,
   capabilityMissing: -32021,
@@ -17,12 +17,12 @@ export const rpcCodes = {
   methodNotFound: -32601,
   invalidParams: -32602,
   internalError: -32603,
-  /** To `resources/read` for an unknown URI. */
+  /** The error of `resources/read` for an unknown URI. */
   resourceNotFound: -32002,
-  /** MCP 2025-11-25: the user has to do something in a browser. */
+  /** The user has to do something in a browser (MCP 2025-11-25). */
   urlElicitationRequired: -32042,
   ...modernCodes,
-  /** By the rules of transport and sessions, before the message was processed. */
+  /** The request is refused by the rules of transport and sessions, before the message was processed. */
   refused: -32000,
 } as const;
 
@@ -35,7 +35,7 @@ export interface Refusal<Code extends string = RefusalCode> {
   readonly message: string;
   readonly contentType: string;
   readonly body: string;
-  /** Name, value, name, value, … */
+  /** The headers: name, value, name, value, … */
   readonly headers: readonly string[];
 }
 
@@ -61,7 +61,7 @@ function health<Code extends string>(code: Code, message: string): Refusal<Code>
   return Object.freeze({ code, status: 503, message, contentType: JSON_TYPE, body, headers: [] });
 }
 
-/** Without an `id` member, never `"id":null` (S33). */
+/** A refusal as a JSON-RPC error. It never has `"id":null`, but no `id` member at all (S33). */
 function rpc<Code extends string>(
   code: Code,
   status: number,
@@ -76,7 +76,7 @@ function unauthorized<Code extends string>(code: Code, words: string, challenge:
   return detail(code, 401, words, ['www-authenticate', `Bearer realm="switchyard"${challenge}`]);
 }
 
-/** In seconds: sessions last until their callers are done, requests only seconds. */
+/** When to try again, in seconds: sessions last until their callers are done, requests only seconds. */
 const SESSIONS_RETRY = ['retry-after', '30'];
 const REQUESTS_RETRY = ['retry-after', '1'];
 const OVERLOAD_RETRY = ['retry-after', '5'];
@@ -232,7 +232,7 @@ export const refusals = Object.freeze({
   draining: health('draining', 'Draining'),
 });
 
-/** By the reason why the token was not accepted. */
+/** The refusals by the reason why the token was not accepted. */
 export const tokenRefusals = Object.freeze({
   missing: refusals.tokenMissing,
   invalid: refusals.tokenInvalid,
@@ -240,7 +240,7 @@ export const tokenRefusals = Object.freeze({
   unavailable: refusals.keysUnavailable,
 });
 
-/** @param name of the header, as in the user config. */
+/** The refusal of a header that cannot be forwarded. @param name of the header, as in the user config. */
 export function headerUnreadable(name: string): Refusal {
   return withWord(refusals.headerUnreadable, '<name>', name);
 }

@@ -41,13 +41,13 @@ export const rpcErrors = Object.freeze({
   // What the request is about does not exist, or not for this caller.
   methodNotFound: (method: string) => error(rpcCodes.methodNotFound, `Method not found: ${method}`),
   unknownTool: (name: string) => invalid(`Unknown tool: ${name}`),
-  /** For a name or page URI without a prefix, as MCP Apps use them. @param backends comma-separated. */
+  /** The error for a name or page URI without a prefix that several backends have (MCP Apps). @param backends comma-separated. */
   sharedByApps: (name: string, backends: string) =>
     invalid(`Ambiguous name of an app: ${name}. Several servers have it: ${backends}`),
   unknownPrompt: (name: string) => invalid(`Unknown prompt: ${name}`),
-  /** Also for a backend that asks for a task of the client. */
+  /** Also the answer to a backend that asks for a task of the client. */
   unknownTask: (id: string) => invalid(`Unknown task: ${id}`),
-  /** For a completion. @param uri as the client knows it, or a template. */
+  /** The error for a completion. @param uri as the client knows it, or a template. */
   unknownResource: (uri: string) => invalid(`Unknown resource: ${uri}`),
   /** @param uri as the client knows it. */
   resourceNotFound: (uri: string): RpcError => ({
@@ -55,7 +55,7 @@ export const rpcErrors = Object.freeze({
     message: 'Resource not found',
     data: { uri },
   }),
-  /** MCP 2026-07-28, with the same `data`. */
+  /** The same error in MCP 2026-07-28, with the same `data`. */
   modernResourceNotFound: invalid('Resource not found'),
 
   // The params are wrong.
@@ -66,7 +66,7 @@ export const rpcErrors = Object.freeze({
   logLevelInvalid: invalid('Invalid params of logging/setLevel: level must be one of the eight levels of MCP'),
   cursorInvalid: invalid('Invalid cursor'),
   argumentNotAccepted: (name: string) => invalid(`Argument not accepted: ${name}`),
-  /** For arguments that the config fixes or hides, or that headers repeat. */
+  /** The error for arguments that the config fixes or hides, or that headers repeat. */
   tooManyArguments: invalid('Too many arguments to examine: send fewer'),
   argumentsInvalid: (method: string) =>
     invalid(`Invalid arguments of ${method}: they must be given once, as an object`),
@@ -74,9 +74,9 @@ export const rpcErrors = Object.freeze({
     invalid(`Invalid context of ${method}: it must be given once, as an object of at most ${CONTEXT_KIB} KiB`),
 
   // The client has sent the request again, with the input that a backend asked for.
-  /** It may have been executed, so only the client may repeat it. */
+  /** The request may have been executed, so only the client may repeat it. */
   callOver: invalid('The call with this requestState has ended: call again without requestState and inputResponses'),
-  /** Whether it grants the URI depends on the backend's lists, which are read with the next call. */
+  /** Whether the allow-list grants the URI depends on the backend's lists, which are read with the next call. */
   allowListChanged: invalid('The allow-list has changed meanwhile: call again without requestState and inputResponses'),
   inputResponsesInvalid: invalid('inputResponses must be an object with a result for each name in inputRequests'),
 
@@ -91,9 +91,9 @@ export const rpcErrors = Object.freeze({
   ),
 
   // The backend has failed, or lacks something.
-  /** Never has the backend's address (specification 2.6). */
+  /** The error never has the backend's address (specification 2.6). */
   backendFailed: (backend: string, reason: string) => internal(`Backend "${backend}" failed: ${reason}`),
-  /** The URL is in an elicitation in `data`. */
+  /** The URL is in an elicitation in the error's `data`. */
   consentElicited: (backend: string) =>
     error(
       rpcCodes.urlElicitationRequired,
@@ -149,7 +149,7 @@ export const errorsToBackends = Object.freeze({
   // The client does not have what the backend asks for.
   methodNotSupported: (method: string) => error(rpcCodes.methodNotFound, `The client does not support ${method}`),
   elicitationModeNotSupported: invalid('The client does not support this mode of elicitation'),
-  /** Where no client can be asked. */
+  /** The error where no client can be asked. */
   methodNotOffered: error(rpcCodes.methodNotFound, 'Method not offered'),
   taskAmbiguous: internal('Ambiguous task id: the name of another backend is a prefix of it'),
 
@@ -175,7 +175,7 @@ export const errorsToBackends = Object.freeze({
   clientTimedOut: internal('The client did not answer in time'),
 });
 
-/** For one message of a batch. @param message of a refusal, which would refuse the whole HTTP request. */
+/** A refusal's error for one message of a batch. @param message of a refusal, which would refuse the whole HTTP request. */
 export function refusalAsError(message: string): RpcError {
   return refused(message);
 }

@@ -4,20 +4,20 @@ import { createCipheriv, createDecipheriv, randomFillSync } from 'node:crypto';
 
 const USES_PER_FILL = 256;
 
-/** Random bytes for many uses at once: the call costs far more than the bytes. */
+/** Random bytes for many uses are made at once: the call costs far more than the bytes. */
 export class RandomPool {
   readonly #pool: Buffer;
   readonly #bytes: number;
   #used: number;
 
-  /** @param bytes that `next` returns. */
+  /** @param bytes how many `next` returns. */
   constructor(bytes: number) {
     this.#bytes = bytes;
     this.#pool = Buffer.alloc(bytes * USES_PER_FILL);
     this.#used = this.#pool.length;
   }
 
-  /** The caller may use them until the next call, which may refill the pool. */
+  /** Random bytes, which the caller may use until the next call, which may refill the pool. */
   next(): Buffer {
     if (this.#used === this.#pool.length) {
       randomFillSync(this.#pool);
@@ -35,10 +35,10 @@ const CIPHER = 'aes-256-gcm';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** In front of the sealed bytes, which are as long as the plain ones. */
+/** How many bytes precede the sealed ones, which are as long as the plain ones. */
 export const SEAL_BYTES = NONCE_BYTES + TAG_BYTES;
 
-/** For callers that store the parts one by one. */
+/** The parts of a seal, for callers that store them one by one. */
 export interface SealParts {
   readonly nonce: Buffer;
   readonly tag: Buffer;
@@ -47,7 +47,7 @@ export interface SealParts {
 
 const nonces = new RandomPool(NONCE_BYTES);
 
-/** @param use what the bytes are for. @returns nonce, tag and sealed bytes. */
+/** Seals bytes. @param use what they are for. @returns nonce, tag and sealed bytes. */
 export function seal(key: Uint8Array, use: Buffer, bytes: Buffer): Buffer {
   const nonce = nonces.next();
   const cipher = createCipheriv(CIPHER, key, nonce);
@@ -60,7 +60,7 @@ export function seal(key: Uint8Array, use: Buffer, bytes: Buffer): Buffer {
   return sealed;
 }
 
-/** @returns `undefined` for bytes of another use or key, or changed ones. */
+/** Unseals bytes. @returns `undefined` for bytes of another use or key, or changed ones. */
 export function unseal(key: Uint8Array, use: Buffer, sealed: Buffer): Buffer | undefined {
   if (sealed.length < SEAL_BYTES) return undefined;
   const { nonce, tag, sealed: rest } = sealParts(sealed);

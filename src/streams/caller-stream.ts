@@ -27,7 +27,7 @@ import type { StreamKeeper } from './stream-keeper.js';
 import type { IdSpan } from '../upstream/index.js';
 
 export interface StreamOwner {
-  /** The client's connection is gone, and with it the backpressure. */
+  /** Called when the client's connection is gone, and with it the backpressure. */
   onCallerDetached(): void;
   onCallerAttached?(): void;
   onRoom?(): void;
@@ -36,12 +36,12 @@ export interface StreamOwner {
 }
 
 export class CallerStream extends ReplayBuffer {
-  /** Since when it is in its list of `StreamKeeper`, on the deadline wheel's clock. */
+  /** Since when the stream is in its list of `StreamKeeper`, on the deadline wheel's clock. */
   listedSinceMs = 0;
   isDelivered = false;
   /** The stream's number in its session; 0 if it cannot be resumed. */
   readonly number: number;
-  /** Cleared with the answer: a kept stream must not keep its request. */
+  /** The owner, cleared with the answer: a kept stream must not keep its request. */
   #owner: StreamOwner | undefined;
   readonly #keeper: StreamKeeper | undefined;
   #exchange: Exchange | undefined;
@@ -56,7 +56,7 @@ export class CallerStream extends ReplayBuffer {
   /** The beginning of each id line, with the stream's number and the request's id. */
   readonly #idText: string;
   readonly #requestPart: string;
-  /** Counts kept events: the keeper, or for a session's stream a memory of its own. */
+  /** What counts kept events: the keeper, or for a session's stream a memory of its own. */
   readonly #memory: EventMemory | undefined;
 
   /**
@@ -108,7 +108,7 @@ export class CallerStream extends ReplayBuffer {
     this.#write(this.#priming(0));
   }
 
-  /** @param data valid until this returns unless it is large. @param onLost called if the client will not get the event. */
+  /** Sends an event. @param data valid until this returns unless it is large. @param onLost called if the client will not get the event. */
   emit(data: Buffer, onLost?: () => void): void {
     if (this.#exchange === undefined && this.#memory === undefined) return;
     if (data.length > LARGE_BYTES_FROM) {
@@ -130,7 +130,7 @@ export class CallerStream extends ReplayBuffer {
     else this.add(this.#keepable(event, onLost), isDue, this.#exchange !== undefined);
   }
 
-  /** Emits the answer and ends. @param parts may be large. */
+  /** Sends the answer and ends. @param parts of the answer, which may be large. */
   finish(parts: readonly Buffer[]): void {
     this.#isEnding = true;
     this.#owner = undefined;
@@ -182,7 +182,7 @@ export class CallerStream extends ReplayBuffer {
     else exchange?.end(last);
   }
 
-  /** @param isHeldBack whether events wait in any case. */
+  /** Lets events wait or go. @param isHeldBack whether events wait in any case. */
   holdBack(isHeldBack: boolean): void {
     this.#isHeldBack = isHeldBack;
     this.#pump();
@@ -215,7 +215,7 @@ export class CallerStream extends ReplayBuffer {
     return `${this.#idText}${position}\n${primingEventText}`;
   }
 
-  /** Some HTTP servers send the head only with the first bytes. */
+  /** The first bytes of a connection: some HTTP servers send the head only with them. */
   #priming(position: number): Buffer {
     return this.#keeper === undefined ? keepAliveComment : Buffer.from(this.#primingText(position));
   }
@@ -243,10 +243,10 @@ export class CallerStream extends ReplayBuffer {
     exchange.onDrain = undefined;
   }
 
-  /** Bytes while there is a connection, until `compact`; else a string at once, so that a sweep converts few. */
+  /** An event to keep: bytes while there is a connection, until `compact`; else a string at once, so that a sweep converts few. */
   #keepable(event: Buffer, onLost: (() => void) | undefined): KeptEventBytes {
     if (onLost !== undefined) return new KeptEvent(event.toString('latin1'), undefined, onLost);
-    // A session's stream is not swept by `compact`.
+    // A session's stream is not swept by `compact`, so its events are strings at once.
     return this.#exchange === undefined || this.#memory !== this.#keeper ? event.toString('latin1') : event;
   }
 
@@ -276,7 +276,7 @@ export class CallerStream extends ReplayBuffer {
     }
   }
 
-  /** Has the id of the event before the next one: who resumes from further back is told again. */
+  /** Tells how many events were lost, with the id of the event before the next one: who resumes from further back is told again. */
   #tellLoss(lostCount: number): void {
     if (this.#owner?.hidesLosses === true) return;
     this.#write(encodeEventAfter(this.#headText(this.nextPosition - 1), lossNotification(lostCount)));

@@ -32,7 +32,7 @@ export const EVENT_NUMBERS_FROM = 1_000_000_000;
 /** The id of an event that belongs to no stream, and that nothing follows. */
 export const FINAL_ID = '0_0';
 
-/** @returns `undefined` for a text that is no event id of ours. */
+/** Reads an event id. @returns `undefined` for a text that is none of ours. */
 export function parseEventId(text: string): EventId | undefined {
   const [, stream, name = '', position] = /^(\d{1,15})(-[\w-]+)?_(\d{1,15})$/.exec(text) ?? [];
   if (stream === undefined) return undefined;
@@ -48,7 +48,7 @@ export function requestPartOfEventId({ bytes, start, end }: IdSpan): string {
   return end - start > KEPT_ID_BYTES_MAX ? '' : `-${bytes.toString('base64url', start, end)}`;
 }
 
-/** `undefined` for a text that a client has made up. */
+/** The id of the request in an event id; `undefined` for a text that a client has made up. */
 export function requestOfPart(name: string): IdSpan | undefined {
   const bytes = Buffer.from(name.slice(1), 'base64url');
   if (bytes.length === 0 || bytes.length > KEPT_ID_BYTES_MAX || !isId(bytes)) return undefined;
@@ -61,7 +61,7 @@ export function requestOfPart(name: string): IdSpan | undefined {
 /** A small event as sent (bytes, or the same in Latin-1), or one with large data or a callback. */
 export type KeptEventBytes = Buffer | string | KeptEvent;
 
-/** Stands for an event that could not be kept. */
+/** What stands for an event that could not be kept. */
 export const LOST_EVENT = '';
 
 export interface EventMemory {
@@ -72,11 +72,11 @@ export interface EventMemory {
   give(bytes: number): void;
 }
 
-/** Larger data is written in pieces, from memory of its own. */
+/** The size from which data is large: it is written in pieces, from memory of its own. */
 export const LARGE_BYTES_FROM: number = limits.readAtOnceBytesMax;
 
 export class KeptEvent {
-  /** The whole of a small event; what precedes the data of a large one. */
+  /** The text of a small event, or what precedes the data of a large one. */
   readonly text: string;
   readonly parts: readonly Buffer[] | undefined;
   readonly onLost: (() => void) | undefined;
@@ -92,7 +92,7 @@ export class KeptEvent {
   }
 }
 
-/** An event that was taken back before it was written. */
+/** What stands for an event that was taken back before it was written. */
 const WITHDRAWN = new KeptEvent('', undefined, undefined);
 
 export function lossNotification(lostCount: number): Buffer {
@@ -101,7 +101,7 @@ export function lossNotification(lostCount: number): Buffer {
   return Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params }));
 }
 
-/** A stream takes at least so much at once, if there is room. */
+/** The least that a stream takes at once, if there is room. */
 const TAKEN_BYTES_LEAST = 2_048;
 
 /** Keeps the events of a `CallerStream`: a base class, so that a stream is one object. */
@@ -118,7 +118,7 @@ export abstract class ReplayBuffer extends ListNode {
   #countedBytes = 0;
   /** Bytes taken from `#memory`, in larger steps, because each step costs. */
   #takenBytes = 0;
-  /** `onLost` of an event that was dropped while it was being written. */
+  /** The `onLost` of an event that was dropped while it was being written. */
   #onCut: (() => void) | undefined;
 
   /** @param blocksSender whether senders wait while the connection takes no more: emitted events then need no room. */
@@ -132,7 +132,7 @@ export abstract class ReplayBuffer extends ListNode {
   protected abstract get isSending(): boolean;
   /** Whether this is the last event there will ever be. */
   abstract isCompleteAt(position: number): boolean;
-  /** @returns the error in place of an answer that cannot be kept; `undefined` without the request's id. */
+  /** The error in place of an answer that cannot be kept; `undefined` without the request's id. */
   protected abstract lostAnswer(position: number): string | undefined;
   protected abstract onAnswerLost(): void;
 
@@ -144,7 +144,7 @@ export abstract class ReplayBuffer extends ListNode {
     return this.nextPosition > this.position ? undefined : this.#at(this.nextPosition);
   }
 
-  /** An event was emitted and written, and will not be resumed from. */
+  /** Called when an event was emitted and written, and will not be resumed from. */
   protected pass(): void {
     this.position += 1;
     this.#first = this.#counted = this.nextPosition = this.position + 1;
@@ -165,7 +165,7 @@ export abstract class ReplayBuffer extends ListNode {
     if (this.isResumable) this.#countTo(this.nextPosition);
   }
 
-  /** The event that is being written will not arrive whole. */
+  /** Called when the event that is being written will not arrive whole. */
   protected onCut(): void {
     const onCut = this.#onCut;
     this.#onCut = undefined;
@@ -177,7 +177,7 @@ export abstract class ReplayBuffer extends ListNode {
     else this.dropAll();
   }
 
-  /** @param lastArrived position of the last event that the client has. */
+  /** Goes back to the next event to be written. @param lastArrived position of the last event that the client has. */
   protected resumeAfter(lastArrived: number): void {
     this.nextPosition = lastArrived + 1;
     this.#writtenBytes = 0;
@@ -189,7 +189,7 @@ export abstract class ReplayBuffer extends ListNode {
     while (this.#first < this.nextPosition) this.#dropFirst();
   }
 
-  /** @returns how many events were dropped before they were written. */
+  /** Skips dropped events. @returns how many were dropped before they were written. */
   protected skipDropped(): number {
     const unskipped = this.nextPosition;
     this.nextPosition = Math.max(unskipped, this.#first);
@@ -204,7 +204,7 @@ export abstract class ReplayBuffer extends ListNode {
     }
   }
 
-  /** The stream cannot be resumed any more. What is being written goes on. */
+  /** Called when the stream cannot be resumed any more. What is being written goes on. */
   release(): void {
     this.#memory?.give(this.#takenBytes);
     this.#takenBytes = 0;
@@ -248,7 +248,7 @@ export abstract class ReplayBuffer extends ListNode {
     this.#kept.replace(position - this.#first, event);
   }
 
-  /** The latest written events stay, since they may not have arrived, and the very last one whatever its size. */
+  /** Drops the oldest written events. The latest stay, since they may not have arrived, and the very last one whatever its size. */
   #trimWritten(): void {
     const first = this.isResumable ? this.nextPosition - 1 : this.nextPosition;
     while (this.#first < first) {
@@ -258,12 +258,12 @@ export abstract class ReplayBuffer extends ListNode {
     }
   }
 
-  /** Counts the events before `end`. Older events make room for newer ones. */
+  /** Counts the events before `end` in the memory. Older events make room for newer ones. */
   #countTo(end: number): void {
     const memory = this.#memory;
     while (memory !== undefined && this.#counted < end) {
       const kept = this.#at(this.#counted);
-      // An event that could never fit evicts no others, and only an answer evicts other streams.
+      // A new event evicts others only if it could fit at all, and only an answer evicts other streams.
       const mayBeHeld = memory.mayHold(kept.length);
       const isAnswer = this.isCompleteAt(this.#counted);
       if (mayBeHeld && this.#tryTake(memory, kept.length, isAnswer && this.#first === this.#counted)) {
@@ -308,7 +308,7 @@ export abstract class ReplayBuffer extends ListNode {
     else onLostOf(kept)?.();
   }
 
-  /** There is no room, even for this event alone. An error replaces a lost answer. Without room for that, the stream is forgotten. */
+  /** Drops events: there is no room even for this one alone. An error replaces a lost answer; without room for it, the stream is lost. */
   #lose(memory: EventMemory, position: number): void {
     const kept = this.#at(position);
     const onLost = position >= this.nextPosition ? onLostOf(kept) : undefined;

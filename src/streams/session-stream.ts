@@ -20,7 +20,7 @@ import type { StreamKeeper } from './stream-keeper.js';
 /** Time that a backend's request waits for the client's `notifications/initialized`. After that, it is refused. */
 export const CLIENT_READY_MS_MAX = 5_000;
 
-/** Changes of lists in this time become one notification. */
+/** Time in which changes of lists become one notification. */
 export const LIST_CHANGES_MS = 50;
 
 /** Counts what the stream keeps in the share of session bytes. */
@@ -51,11 +51,11 @@ class StreamMemory implements EventMemory {
   }
 }
 
-/** Changes a session's stream that answers a request (`subscriptions/listen`) instead of a GET. */
+/** What differs for a session's stream that answers a request (`subscriptions/listen`) instead of a GET. */
 export interface StreamAdapter {
   /** @returns what the client gets in place of the message; `undefined` for nothing. */
   adapt(message: Buffer): Buffer | undefined;
-  /** The stream ends. @returns its last event, if it was opened. */
+  /** Called when the stream ends. @returns its last event, if it was opened. */
   onEnding(): Buffer | undefined;
   onEnded(): void;
 }
@@ -64,7 +64,7 @@ type State = 'closed' | 'expected' | 'open' | 'lingering';
 
 interface StreamedSession {
   readonly account: Account;
-  /** `undefined` if the client cannot resume streams. */
+  /** What keeps streams for resumption; `undefined` if the client cannot resume any. */
   readonly streamKeeper: StreamKeeper | undefined;
   /** Whether the client is ready, so that it may be sent requests (S29). */
   readonly isReady: boolean;
@@ -79,10 +79,10 @@ export class SessionStream implements AskingStream, StreamOwner {
   readonly #events: CallerStream;
   #state: State = 'closed';
   #stateEnd: Deadline | undefined;
-  /** Changed lists to be reported soon, by method: the backend's own bytes if there was one notification. */
+  /** Changed lists to be reported soon, by method, with the backend's own bytes if there was one notification. */
   #changes: Map<string, Buffer> | undefined;
   #changeDeadline: Deadline | undefined;
-  /** Runs while a request waits for the client to be ready, with everything after it. */
+  /** The deadline that runs while a request waits for the client to be ready, with everything after it. */
   #readyDeadline: Deadline | undefined;
 
   /** @param onClosed called when the client has gone or its GET has lasted too long, not for another GET. */
@@ -99,7 +99,7 @@ export class SessionStream implements AskingStream, StreamOwner {
     return this.#state === 'open';
   }
 
-  /** Also if the client is about to open it for the first time. */
+  /** Whether the stream is open, or the client is about to open it, also for the first time. */
   get isOpenOrExpected(): boolean {
     return this.isOpen || this.#state === 'expected';
   }
@@ -109,23 +109,23 @@ export class SessionStream implements AskingStream, StreamOwner {
     return this.#state !== 'closed';
   }
 
-  /** The client is about to open the stream: messages wait for so long. */
+  /** Called when the client is about to open the stream: messages wait for so long. */
   expect(forMs: number): void {
     if (this.#transition(['closed'], 'expected')) this.#endsAfter(forMs, () => this.#close());
   }
 
-  /** A `subscriptions/listen` does not ask to be told of losses. */
+  /** A `subscriptions/listen` did not ask to be told of losses. */
   get hidesLosses(): boolean {
     return this.#adapter !== undefined;
   }
 
-  /** @param position of the last event received; `undefined` if the client does not resume. @param first written first. */
+  /** Opens the stream. @param position of the last event received; `undefined` if the client does not resume. @param first sent first. */
   open(exchange: Exchange, position?: number, first?: Buffer): void {
     if (exchange.isAborted) return;
     this.#transition(['closed', 'expected', 'lingering'], 'open');
-    // The next GET needs a token and a config that are valid then.
+    // The stream ends after a while: the next GET needs a token and a config that are valid then.
     this.#endsAfter(limits.sessionStreamMsMax, () => {
-      // Before the connection ends, an adapter writes a last event.
+      // This comes before the connection ends, because an adapter writes a last event.
       this.#onGone();
       this.#events.endConnection();
     });
@@ -139,12 +139,12 @@ export class SessionStream implements AskingStream, StreamOwner {
     this.#events.holdBack(false);
   }
 
-  /** Nothing is emitted any more unless the stream is opened again. */
+  /** Ends the stream. Nothing is emitted any more unless it is opened again. */
   end(): void {
     this.#changeDeadline?.cancel();
     this.#sendChanges();
     this.#close();
-    // If it is opened again, nothing is held back for what was lost now.
+    // If the stream is opened again, nothing is held back for what was lost now.
     this.onReady();
   }
 
@@ -152,7 +152,7 @@ export class SessionStream implements AskingStream, StreamOwner {
     return this.isOpenOrExpected ? undefined : errorsToBackends.clientHasNoStream;
   }
 
-  /** Stops the silence deadlines of the session's calls to the backend. */
+  /** Stops the silence deadlines of the session's calls to the backend, while it asks. */
   onAsking(isAsking: boolean, upstream: UpstreamSession): void {
     this.#session.inFlight.excuseSilence(upstream, isAsking);
   }
@@ -185,7 +185,7 @@ export class SessionStream implements AskingStream, StreamOwner {
     this.#changes.set(method, isPlain ? plainNotification(method) : Buffer.from(bytes));
     if (!isFirst) return;
     const { subject } = this.#session.account;
-    // In turns, because a subject may have thousands of streams.
+    // The streams take turns, because a subject may have thousands.
     const tell = (): void => wakeScheduler.run(subject, () => this.#sendChanges());
     this.#changeDeadline = this.#deadlines.after(LIST_CHANGES_MS, tell);
   }
@@ -196,18 +196,18 @@ export class SessionStream implements AskingStream, StreamOwner {
     for (const change of changes) this.tell([change]);
   }
 
-  /** Requests wait until the client is ready, or are lost. */
+  /** Holds requests back until the client is ready, or drops them after a while. */
   #awaitReadiness(): void {
     if (this.#readyDeadline !== undefined) return;
     this.#events.holdBack(true);
     this.#readyDeadline = this.#deadlines.after(CLIENT_READY_MS_MAX, () => {
-      // Another process may know that the client is ready.
+      // The client may be ready all the same, as another process knows: then nothing is dropped.
       if (!this.#session.isReady) this.#events.dropWithCallback();
       this.onReady();
     });
   }
 
-  /** The client has disconnected. A `subscriptions/listen` then ends its session, so thousands take turns. */
+  /** Called when the client has disconnected. A `subscriptions/listen` then ends its session, so thousands take turns. */
   onCallerDetached(): void {
     if (this.#adapter === undefined) this.#onGone();
     else wakeScheduler.run(this.#session.account.subject, () => this.#onGone());
@@ -234,7 +234,7 @@ export class SessionStream implements AskingStream, StreamOwner {
     this.#stateEnd = this.#deadlines.after(ms, onEnd);
   }
 
-  /** @returns whether the state was one of `from`. */
+  /** Changes the state. @returns whether it was one of `from`. */
   #transition(from: readonly State[], to: State): boolean {
     if (!from.includes(this.#state)) return false;
     this.#state = to;

@@ -10,16 +10,16 @@ import { EVENT_NUMBERS_FROM, type EventMemory } from './replay-buffer.js';
 
 /** Streams that are kept after their answer was written. Beyond that, the oldest is dropped. */
 export const DELIVERED_STREAMS_KEPT = 4;
-/** Time that they are kept: a client notices a broken connection sooner. */
+/** Time that streams are kept after their answer was written: a client notices a broken connection sooner. */
 export const DELIVERED_STREAMS_KEPT_MS = 60_000;
 export const KEPT_STREAMS_SWEEP_MS = 5_000;
 
-/** Kept events may fill this part of the share of session bytes. */
+/** The part of the share of session bytes that kept events may fill. */
 const KEPT_FRACTION_MAX = 0.5;
 
 export class StreamKeeper implements EventMemory {
   readonly countMax = Infinity;
-  /** An even number; those of calls are odd. */
+  /** The number of the session's stream: an even one; those of calls are odd. */
   readonly sessionStreamNumber = EVENT_NUMBERS_FROM + 2 * Math.floor((Math.random() * EVENT_NUMBERS_FROM) / 2);
   readonly #account: Account;
   readonly #deadlines: DeadlineWheel;
@@ -59,7 +59,7 @@ export class StreamKeeper implements EventMemory {
     else this.#list(stream, this.#undelivered);
   }
 
-  /** As far as can be told, the client has everything. */
+  /** Called when, as far as can be told, the client has everything. */
   deliver(stream: CallerStream): void {
     if (stream.isDelivered || !stream.isLinked) return;
     stream.unlink();
@@ -68,7 +68,7 @@ export class StreamKeeper implements EventMemory {
     if (++this.#deliveredCount > DELIVERED_STREAMS_KEPT) this.#releaseFirst(this.#delivered);
   }
 
-  /** The answer cannot be kept, so the stream cannot be resumed. */
+  /** Called when the answer cannot be kept, so that the stream cannot be resumed. */
   forget(stream: CallerStream): void {
     stream.unlink();
     stream.release();
@@ -87,7 +87,7 @@ export class StreamKeeper implements EventMemory {
     return bytes <= this.#options.resumptionBytesMax;
   }
 
-  /** Releases streams whose answer was sent, and for an answer also those whose answer was not fetched, oldest first. */
+  /** Takes memory. Releases streams whose answer was sent, and for an answer also those whose answer was not fetched, oldest first. */
   tryTake(bytes: number, stream: CallerStream, isAnswer: boolean): boolean {
     while (!this.#hasRoomFor(bytes)) {
       if (this.#releaseFirst(this.#delivered, stream)) continue;
@@ -122,7 +122,7 @@ export class StreamKeeper implements EventMemory {
     return this.#account.sessionBytes.hasRoomWithin(KEPT_FRACTION_MAX, bytes);
   }
 
-  /** @param spared is not released. @returns whether a stream was released. */
+  /** Releases the first stream of a list. @param spared is not released. @returns whether one was released. */
   #releaseFirst(list: ListNode, spared?: CallerStream): boolean {
     const stream = list.next === spared ? spared.next : list.next;
     if (!(stream instanceof CallerStream)) return false;

@@ -8,7 +8,7 @@ import { loggedReason, type UpstreamFault, type UpstreamFaultKind, faultReason }
 export const LAST_FAULTS_KEPT = 1_024;
 
 export interface LastFault {
-  /** In the config of the caller whose request failed. */
+  /** The backend's name in the config of the caller whose request failed. */
   readonly backend: string;
   readonly kind: string;
   readonly reason: string;
@@ -36,7 +36,7 @@ export class LastFaults {
 /** Origins of which it is logged that they are never connected to, such as `http:` with `tls-only`. Others are not logged. */
 export const BACKEND_OBSTACLES_LOGGED = 1_024;
 
-/** For metrics: called for each failed request, and each failed opening. */
+/** Called for each failed request, and each failed opening, for metrics. */
 export type BackendFaultHandler = (backend: string, kind: UpstreamFaultKind, during: LastFault['during']) => void;
 
 export class BackendLog {
@@ -46,7 +46,7 @@ export class BackendLog {
   readonly #loggedReasons = new WeakMap<CompiledBackend, string>();
   readonly #loggedLeftOut = new WeakMap<CompiledBackend, string>();
   readonly #loggedDiffering = new WeakSet<CompiledVirtualHost>();
-  /** What was logged: `<reason> <origin>`. */
+  /** The obstacles that were logged: `<reason> <origin>`. */
   readonly #loggedObstacles = new Set<string>();
   /** When a failed request was last logged, and how many have failed since. */
   readonly #failures = new WeakMap<CompiledBackend, { loggedAtMs: number; unloggedCount: number }>();
@@ -63,7 +63,7 @@ export class BackendLog {
     this.#onFault?.(backend.name, fault.kind, 'opening');
   }
 
-  /** A request has failed: one line per backend and interval, with the number of those not logged. */
+  /** Logs that a request has failed: one line per backend and interval, with the number of those not logged. */
   onFailure(backend: CompiledBackend, fault: UpstreamFault): void {
     this.#onFault?.(backend.name, fault.kind, 'request');
     this.lastFaults.note(backend, fault, 'request');
@@ -81,7 +81,7 @@ export class BackendLog {
     );
   }
 
-  /** Logged again only when the left-out tools have changed. */
+  /** Logs which tools are left out; again only when these have changed. */
   onToolsLeftOut(backend: CompiledBackend, tools: readonly string[]): void {
     const text = tools.join();
     if (this.#loggedLeftOut.get(backend) === text) return;
@@ -96,7 +96,7 @@ export class BackendLog {
     this.#logger.warn({ virtualHost: virtualHost.id, extensions }, meaning);
   }
 
-  /** Logged once per origin: it cannot become reachable while this process runs. */
+  /** Logs, once per origin, that it is never connected to: it cannot become reachable while this process runs. */
   #onObstacle(backend: CompiledBackend, reason: string): void {
     const text = `${reason} ${backend.target.origin}`;
     if (this.#loggedObstacles.has(text) || this.#loggedObstacles.size >= BACKEND_OBSTACLES_LOGGED) return;
@@ -119,7 +119,7 @@ export class BackendLog {
   }
 }
 
-/** With the origin, as names are not unique; without path and query, which may contain secrets. */
+/** The backend in the log: with its origin, as names are not unique; without path and query, which may contain secrets. */
 function logFieldsOf({ name, target: { origin } }: CompiledBackend): Record<'backend' | 'origin', string> {
   return { backend: name, origin };
 }

@@ -12,7 +12,7 @@ const PREFIX_BYTES = 6;
 
 /** Ids of the gateway's own requests, never used twice in a session (S32): hence a random prefix for each process. */
 export class OwnRequestIds {
-  /** Callers' ids hardly ever equal such a string. */
+  /** The beginning of the ids: a string that callers' ids hardly ever equal. */
   readonly #prefix = `"switchyard-${randomBytes(PREFIX_BYTES).toString('base64url')}-`;
   #count = 0;
 
@@ -24,20 +24,20 @@ export class OwnRequestIds {
 
 export interface UpstreamMeans {
   readonly http: HttpUpstream;
-  /** For long-lived streams, so that calls do not wait for their connections. */
+  /** The HTTP client for long-lived streams, so that calls do not wait for their connections. */
   readonly streams: HttpUpstream;
   readonly deadlines: DeadlineWheel;
   readonly options: Pick<UpstreamOptions, 'initializeTimeoutMs' | 'callIdleTimeoutMs'>;
   readonly oneWayRequests: OneWayRequests;
-  /** For notifications and responses. Calls may hold all connections of `http` while they wait for such a message. */
+  /** The requests that carry notifications and responses. Calls may hold all connections of `http` while they wait for such a message. */
   readonly replies: OneWayRequests;
   readonly endpoints: BackendEndpoints;
   readonly ids: OwnRequestIds;
-  /** Counts large answers; `undefined` where `http` itself bounds them. */
+  /** The memory that counts large answers; `undefined` where `http` itself bounds them. */
   readonly answerMemory: MessageMemory | undefined;
   credentialsOf(backend: CompiledBackend, subject: string): Credentials | undefined;
   nowMs(): number;
-  /** A backend's lists may have changed. @param method of its notification; `''` if its session was lost or its capabilities changed. */
+  /** Called when lists may have changed. @param method of the notification; `''` if a session was lost or capabilities changed. */
   readonly onChanged?: ((backend: CompiledBackend, method: string) => void) | undefined;
   readonly log: Pick<BackendLog, 'onAvailable' | 'onUnavailable' | 'onOpenFault' | 'onFailure'>;
 }

@@ -13,17 +13,17 @@ export const ANSWERED_IDS_KEPT_MAX = 256;
 
 export interface AskedRequest {
   readonly upstream: UpstreamSession;
-  /** The backend's own id, as JSON. */
+  /** The id that the backend gave its request, as JSON. */
   readonly backendId: Buffer;
   readonly asksForTask: boolean;
   /** The key of the request's progress token, if known. */
   readonly progressKey?: string | undefined;
 }
 
-/** Of the random tag of the issuing process: four characters in base64url. */
+/** Bytes of the random tag of the issuing process: four characters in base64url. */
 const TAG_BYTES = 3;
 const SEAL_BYTES = 12;
-/** `<number>[t][~<time>].<tag><seal>:<backend's name>:<backend's id>`, with `t` if the request asks for a task. */
+/** The form of the ids: `<number>[t][~<time>].<tag><seal>:<backend's name>:<backend's id>`, with `t` if the request asks for a task. */
 const ID_FORMAT = /^(\d+(t?)(?:~([\da-z]+))?\.([\w-]{4}))([\w-]{16}):/;
 const TIME_BASE = 36;
 const SECRET_BYTES = 16;
@@ -38,14 +38,14 @@ export class AskedRequestIds {
   #answered: Set<string> | undefined;
   #secret: string | undefined;
 
-  /** @param answerTimeoutMs for responses to other processes' requests. @param nowMs a clock that all processes share. */
+  /** @param answerTimeoutMs the time for responses to other processes' requests. @param nowMs a clock that all processes share. */
   constructor(sessionId: string, answerTimeoutMs: number, nowMs: () => number = Date.now) {
     this.#sessionId = sessionId;
     this.#answerTimeoutMs = answerTimeoutMs;
     this.#nowMs = nowMs;
   }
 
-  /** Known to every process with the session, and to no client; `''` in a record of an older version. */
+  /** The secret that seals ids, known to every process with the session, and to no client; `''` in a record of an older version. */
   get secret(): string {
     return (this.#secret ??= randomBytes(SECRET_BYTES).toString('base64url'));
   }
@@ -101,7 +101,7 @@ export class AskedRequestIds {
     return seal.digest().toString('base64url', 0, SEAL_BYTES);
   }
 
-  /** @returns false if a response with this seal was forwarded already. */
+  /** Notes that the response was forwarded. @returns false if one with this seal was already. */
   #noteAnswered(seal: string): boolean {
     this.#answered ??= new Set();
     if (this.#answered.has(seal)) return false;
@@ -112,7 +112,7 @@ export class AskedRequestIds {
   }
 }
 
-/** Also true for a lost session, which cannot be answered. */
+/** Whether the backend gave a session id. Also true for a lost session, which cannot be answered. */
 function hasSessionId({ record }: UpstreamSession): boolean {
   return record?.sessionId !== '';
 }

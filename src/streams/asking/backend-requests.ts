@@ -35,31 +35,31 @@ import type {
 import { type Exchange, type ExchangeRequest, metadataFor } from '../../exchange/index.js';
 import type { OutgoingMessage, RequestMetadata } from '../../http-client/index.js';
 
-/** What each request counts in the subject's share of session bytes, beside its id. Without room, it is refused. */
+/** Bytes that each request counts in the subject's share of session bytes, beside its id. Without room, it is refused. */
 export const BACKEND_REQUEST_BYTES_EACH = KIB;
 
 export interface AskingStream {
   /** Why the client cannot be asked on this stream; `undefined` if it can. */
   readonly askingObstacle: RpcError | undefined;
-  /** @param parts of a message. Small ones are valid only until this returns. */
+  /** Sends the client a message. @param parts of it. Small ones are valid only until this returns. */
   tell(parts: readonly Buffer[]): void;
-  /** @param id ours, as JSON; the parts contain it. @param onLost called if the client will not get the request. */
+  /** Sends a request. @param id ours, as JSON; the parts contain it. @param onLost called if the client will not get the request. */
   ask(id: Buffer, parts: readonly Buffer[], onLost: (error?: RpcError) => void): void;
-  /** The response is no longer wanted. @param parts of the cancellation. */
+  /** Cancels a request whose response is no longer wanted. @param parts of the cancellation. */
   withdraw(id: Buffer, parts: readonly Buffer[]): void;
-  /** The backend asks for something that the client does not declare. @param mode of an elicitation. */
+  /** Called when the backend asks for something that the client does not declare. @param mode of an elicitation. */
   onUnoffered?(method: string, mode: string): void;
   /** @param isAsking from the backend's first request on this stream until its last one is settled: meanwhile the client is waited for. */
   onAsking(isAsking: boolean, upstream: UpstreamSession): void;
 }
 
-/** Gets the client's result as JSON, which may be kept, or an error. */
+/** Called with the client's result as JSON, which may be kept, or with an error. */
 export type InputHandler = (answer: Buffer | RpcError) => void;
 
 interface AwaitedAnswer extends AskedRequest {
   readonly id: Buffer;
   readonly key: string;
-  /** In a later session of the backend, the response would mean something else. */
+  /** The upstream session in which the backend asked: in a later one, the response would mean something else. */
   readonly askedIn: UpstreamSessionRecord | undefined;
   readonly backendIdKey: string;
   readonly bytes: number;
@@ -88,7 +88,7 @@ type AnswerSpans = Pick<ClientMessage, 'idStart' | 'idEnd' | 'relatedTaskStart' 
 
 interface InputQuestion {
   readonly method: string;
-  /** As JSON; empty for none. */
+  /** The params as JSON; empty for none. */
   readonly params: Buffer;
   readonly mode: string;
 }
@@ -215,7 +215,7 @@ export class BackendRequests {
     return undefined;
   }
 
-  /** Another process has passed the response to the backend. @param key of our id, from `idKey`. */
+  /** Called when another process has passed the response to the backend. @param key of our id, from `idKey`. */
   onAnsweredElsewhere(key: string): void {
     this.#take(key);
   }
@@ -226,7 +226,7 @@ export class BackendRequests {
     const { idStart: start, idEnd: end } = message;
     const taskId = asksForTask ? readCreatedTask(body) : undefined;
     if (taskId !== undefined) this.#clientTasks.note(taskId, upstream, progressKey);
-    // The exchange ends at once, and no longer counts the body.
+    // The body is counted here, because the exchange ends at once, and no longer counts it.
     const { requestBytes } = this.#plan.account;
     requestBytes.take(body.length);
     const headers = metadataFor(upstream.backend, request);
@@ -234,10 +234,10 @@ export class BackendRequests {
     upstream.send(this.#withBareTask(answer, message, upstream), headers, () => requestBytes.give(body.length));
   }
 
-  /** Progress of a backend's request, or of the task that it became. Dropped if two requests have the same token. */
+  /** Passes on progress of a backend's request, or of the task that it became. Dropped if two requests have the same token. */
   onProgress(exchange: Exchange, message: ClientMessage): void {
     const { body } = exchange.request;
-    // A large one is dropped: its memory would not be counted while it waits.
+    // Large progress is dropped: its memory would not be counted while it waits.
     const progressKey = body.length < limits.countedFromBytes ? readProgressKey(body, message) : undefined;
     if (progressKey === undefined) return;
     const [request, ...others] = [...this.#open.values()].filter((open) => open.progressKey === progressKey);
@@ -246,7 +246,7 @@ export class BackendRequests {
     else if (request.upstream.record === request.askedIn) this.#notify(request.upstream, exchange, message);
   }
 
-  /** The status of a client's own task is for the backend that asked for it. */
+  /** Passes on the status of a client's own task to the backend that asked for it. */
   onTaskStatus(exchange: Exchange, message: ClientMessage): void {
     const { body } = exchange.request;
     const { paramsStart, paramsEnd } = message;
@@ -311,14 +311,14 @@ export class BackendRequests {
     return request;
   }
 
-  /** The client, or another process, has answered. @param key of our id. */
+  /** Removes a request that the client, or another process, has answered. @param key of our id. */
   #take(key: string): AwaitedAnswer | undefined {
     const request = this.#open.get(key);
     if (request !== undefined) this.#settle(request);
     return request;
   }
 
-  /** The backend has cancelled its request. @param backendIdKey of the backend's own id. */
+  /** Removes a request that the backend has cancelled. @param backendIdKey of the backend's own id. */
   #takeOf(upstream: UpstreamSession, backendIdKey: string): AwaitedAnswer | undefined {
     for (const request of this.#open.values()) {
       if (request.upstream !== upstream || request.backendIdKey !== backendIdKey) continue;
@@ -358,7 +358,7 @@ export class BackendRequests {
     this.#open.clear();
   }
 
-  /** @returns why one more request cannot be sent, if so. */
+  /** @returns why one more request cannot be sent; `undefined` if it can. */
   #noRoomFor(upstream: UpstreamSession, idBytes: number, progressKey: string | undefined): RpcError | undefined {
     if (idBytes > limits.backendRequestIdBytesMax) return errorsToBackends.idTooLong;
     if (!this.#plan.memory.hasRoomFor(bytesOf(idBytes, progressKey))) return errorsToBackends.tooManyPending;
@@ -368,7 +368,7 @@ export class BackendRequests {
   }
 
   #onTimeUp(request: AwaitedAnswer): void {
-    // Settled first: `onLost` of the cancellation would answer the request again.
+    // The request is settled first: `onLost` of the cancellation would answer it again.
     this.#settle(request);
     tellCancelled(request, 'It was not answered in time');
     tellAsker(request, errorsToBackends.clientTimedOut);
@@ -404,7 +404,7 @@ export class BackendRequests {
         return offers.tasks ? this.#unknownTask(upstream, taskId) : errorsToBackends.methodNotSupported(method);
       case 'tasks/cancel':
         return offers.tasksCancel ? this.#unknownTask(upstream, taskId) : errorsToBackends.methodNotSupported(method);
-      // Nor is `tasks/list` passed on: the client's list has the tasks of all backends.
+      // `tasks/list` is not passed on either: the client's list has the tasks of all backends.
       default:
         return errorsToBackends.methodNotSupported(method);
     }
@@ -425,17 +425,17 @@ function tellAsker({ upstream, askedIn, backendId, metadata, onInput }: AwaitedA
   else if (upstream.record === askedIn) upstream.answerInstead(backendId, error, metadata);
 }
 
-/** The id is kept four times: alone, in ours, and in both keys. */
+/** The bytes of a request. Its id is kept four times: alone, in ours, and in both keys. */
 function bytesOf(idBytes: number, progressKey: string | undefined): number {
   return BACKEND_REQUEST_BYTES_EACH + 6 * idBytes + 2 * (progressKey?.length ?? 0);
 }
 
-/** Of the client's response; `undefined` for an error, or several results. */
+/** The result in the client's response; `undefined` for an error, or several results. */
 function resultIn(body: Buffer, { tape }: AnswerSpans): Buffer | undefined {
   if (tape === undefined && !scanner.scan(body, 1)) return undefined;
   const read = tape ?? scanner;
   const node = findMember(read, body, 0, 'result');
-  // A copy: the exchange's memory is reused.
+  // The result is copied, because the exchange's memory is reused.
   return node < 0 ? undefined : Buffer.from(body.subarray(read.start(node), read.end(node)));
 }
 
@@ -443,7 +443,7 @@ const scanner = new JsonScanner();
 
 /** Requests that a backend without sessions may make in place of a result (M22). */
 const INPUT_METHODS: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list']);
-/** The id of questions, which have none of the backend. */
+/** What stands for the backend's id of a question that has none. */
 const NO_ID = Buffer.from('""');
 const BEFORE_ID = Buffer.from('{"jsonrpc":"2.0","id":');
 const CLOSE = Buffer.from('}');

@@ -3,12 +3,12 @@
 import type { MessageBudget, UpstreamSession } from '../../upstream/index.js';
 
 export const CLIENT_TASKS_MAX = 256;
-/** Counted in the subject's share of session bytes, beside the id. Without room, the task is not remembered. */
+/** Bytes that a task counts in the subject's share of session bytes, beside its id. Without room, it is not remembered. */
 export const CLIENT_TASK_BYTES_EACH = 192;
 
 interface ClientTask {
   readonly upstream: UpstreamSession;
-  /** Key of the request's progress token, used until the task ends. */
+  /** The key of the progress token of the task's request. The token is used until the task ends. */
   readonly progressKey: string | undefined;
   readonly bytes: number;
 }
@@ -37,7 +37,7 @@ export class ClientTasks {
     return this.#tasks.get(taskId)?.upstream;
   }
 
-  /** `undefined` also if two tasks have the same token. */
+  /** The backend that the progress is for; `undefined` also if two tasks have the same token. */
   ownerOfProgress(progressKey: string): UpstreamSession | undefined {
     const [task, ...others] = [...this.#tasks.values()].filter((candidate) => candidate.progressKey === progressKey);
     return others.length === 0 ? task?.upstream : undefined;

@@ -16,7 +16,7 @@ import type { Exchange } from '../../exchange/index.js';
 import type { CompiledBackend } from '../../user-config/index.js';
 
 interface WaitingCancellation {
-  /** The number of the last message before it, and how many of the earlier ones are still being parsed. */
+  /** The number of the last message before the cancellation, and how many of the earlier ones are still being parsed. */
   readonly lastBefore: number;
   scansLeft: number;
   readonly tryCancel: () => boolean;
@@ -37,7 +37,7 @@ export class ScansInProgress {
     return this.#count === 0;
   }
 
-  /** @param isPart of a batch: cancellations that wait for the batch wait for it, too. @returns the message's number. */
+  /** Begins a large message. @param isPart of a batch: cancellations that wait for the batch wait for it, too. @returns its number. */
   begin(isPart = false): number {
     this.#count += 1;
     if (!isPart) return ++this.#lastNumber;
@@ -45,7 +45,7 @@ export class ScansInProgress {
     return BATCH_PART_NUMBER;
   }
 
-  /** The message has been parsed. Its request, if any, is in flight. */
+  /** Called when a message has been parsed. Its request, if any, is in flight. */
   end(number: number): void {
     this.#count -= 1;
     if (this.#cancellations.length === 0) return;
@@ -56,7 +56,7 @@ export class ScansInProgress {
     });
   }
 
-  /** @param tryCancel called after each message has been parsed, until it returns true or none is left. */
+  /** Lets a cancellation wait. @param tryCancel called after each message has been parsed, until it returns true or none is left. */
   wait(tryCancel: () => boolean): void {
     if (this.#count === 0 || this.#cancellations.length >= limits.sessionRequestsInFlightMax) return;
     this.#cancellations.push({ lastBefore: this.#lastNumber, scansLeft: this.#count, tryCancel });
@@ -67,7 +67,7 @@ export abstract class RequestInFlight extends ListNode {
   abstract readonly id: IdSpan;
   #idKey: string | undefined;
   begunInTick = 0;
-  /** False if no backend does work that would be worth cancelling. */
+  /** Whether the request can be cancelled. False if no backend does work that would be worth cancelling. */
   abstract readonly isCancellable: boolean;
 
   /** The key of the caller's id, computed on first use: few requests are looked up. */
@@ -77,33 +77,33 @@ export abstract class RequestInFlight extends ListNode {
   }
 
   abstract cancel(exchange: Exchange, notification: ClientMessage): void;
-  /** A key for what it waits for, if its caller is gone and a later request can wait for the same. */
+  /** A key for what the request waits for, if its caller is gone and a later request can wait for the same. */
   abandonedWait?(): string | undefined;
 
-  /** Nobody waits for the answer. Without this, the request soon ends by itself. */
+  /** Ends the request, because nobody waits for the answer. Without this, it soon ends by itself. */
   giveUp?(): void;
 
-  /** It has been in flight for long: the caller may be sent a sign of life. Called once per tick. */
+  /** Called once per tick when the request has been in flight for long: the caller may be sent a sign of life. */
   onSlow?(): void;
 
-  /** The client's responses to backends now go to another process. */
+  /** Called when the client's responses to backends go to another process from now on. */
   onRetired?(): void;
 
   /** @param isExcused whether the backend waits for the client on a stream of its own: its silence does not count then. */
   excuseSilence?(upstream: UpstreamSession, isExcused: boolean): void;
 
-  /** The stream for requests that the backend sends on its own stream meanwhile, if there is one. */
+  /** The stream for requests that the backend sends on its own stream during this request, if there is one. */
   askableBy?(upstream: UpstreamSession): AskingStream | undefined;
 
   /** Takes progress from the backend's own stream. @returns whether it belongs to this request. */
   takeProgress?(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean;
 
-  /** `ambiguousIdKey` of the progress token, if any. */
+  /** The progress token in the form of `ambiguousIdKey`, if there is one. */
   get ambiguousProgressKey(): string | undefined {
     return undefined;
   }
 
-  /** Whether only another backend may report its progress. */
+  /** Whether only another backend may report progress of this request. */
   isForOtherBackend?(upstream: UpstreamSession): boolean;
 
   /** Whether `endWithSession` may be called a few turns of the event loop later: the caller gets exactly one answer in any case. */
@@ -118,7 +118,7 @@ export class RequestsInFlight extends ListNode {
   readonly #account: Account;
   readonly #slow: SlowRequests;
   readonly #head = new ListNode();
-  /** Changed only here. */
+  /** The number of requests. Changed only here. */
   count = 0;
 
   constructor(account: Account, slow: SlowRequests) {
@@ -143,7 +143,7 @@ export class RequestsInFlight extends ListNode {
     this.#account.requests.take(1);
   }
 
-  /** @returns whether nothing is left and the request took long: then its end is activity of the session. */
+  /** Removes a request. @returns whether none is left and it took long: then its end is activity of the session. */
   finish(work: RequestInFlight): boolean {
     if (!work.isLinked) return false;
     work.unlink();
@@ -153,7 +153,7 @@ export class RequestsInFlight extends ListNode {
     return this.count === 0 && work.begunInTick !== this.#slow.tick;
   }
 
-  /** The latest cancellable one with this id: a caller may have used it wrongly for several. */
+  /** The latest cancellable request with this id: a caller may have used it wrongly for several. */
   find(idKey: string): RequestInFlight | undefined {
     for (let work = this.#head.previous; work instanceof RequestInFlight; work = work.previous) {
       if (work.isCancellable && work.idKey === idKey) return work;
@@ -172,7 +172,7 @@ export class RequestsInFlight extends ListNode {
     }
   }
 
-  /** @returns whether it belongs to a request, or claims to be of one for another backend. */
+  /** Passes on progress. @returns whether it belongs to a request, or claims to be of one for another backend. */
   takeProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
     let isForOtherBackend = false;
     for (const work of this.#alike(bytes, message)) {
@@ -182,13 +182,13 @@ export class RequestsInFlight extends ListNode {
     return isForOtherBackend;
   }
 
-  /** Whether a client could take it for that of a request to another backend. */
+  /** Whether a client could take this progress for that of a request to another backend. */
   isMistakable(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
     for (const work of this.#alike(bytes, message)) if (work.isForOtherBackend?.(upstream)) return true;
     return false;
   }
 
-  /** Those whose token a client could confuse with this. One comparison each, as backends may send any number. */
+  /** Requests whose token a client could confuse with this one. Each costs one comparison, as backends may send any number. */
   *#alike(bytes: Buffer, { progressTokenStart, progressTokenEnd }: BackendMessage): IterableIterator<RequestInFlight> {
     if (progressTokenStart === -1) return;
     const likeness = ambiguousIdKey(bytes, progressTokenStart, progressTokenEnd);
@@ -211,12 +211,12 @@ export class RequestsInFlight extends ListNode {
     for (const work of this.#chosen(() => true)) work.onRetired?.();
   }
 
-  /** @param tick requests that began in it or before are slow. */
+  /** Notifies slow requests. @param tick requests that began in it or before are slow. */
   notifySlow(tick: number): void {
     for (const work of this.#chosen((each) => each.begunInTick <= tick)) work.onSlow?.();
   }
 
-  /** For work that may end any of them: one that has ended meanwhile is left out. */
+  /** The chosen requests, for work that may end any of them: one that has ended meanwhile is left out. */
   *#chosen(isChosen: (work: RequestInFlight) => boolean): IterableIterator<RequestInFlight> {
     const chosen: RequestInFlight[] = [];
     for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next)
@@ -245,7 +245,7 @@ export class RequestsInFlight extends ListNode {
   }
 }
 
-/** Each item must be removed from the list before the next is requested. */
+/** The items of a list. Each must be removed from the list before the next is requested. */
 function* linkedTo(head: ListNode): IterableIterator<RequestInFlight> {
   for (let work = head.next; work instanceof RequestInFlight; work = head.next) yield work;
 }
@@ -268,7 +268,7 @@ export class SlowRequests {
     this.#nextTick.cancel();
   }
 
-  /** The session unlinks itself when it has no requests left. */
+  /** Adds a session, which unlinks itself when it has no requests left. */
   add(requests: RequestsInFlight): void {
     this.#busy.append(requests);
     if (this.#isTicking) return;
@@ -279,7 +279,7 @@ export class SlowRequests {
   #onTick(): void {
     this.tick += 1;
     const tick = this.tick - TICKS - 1;
-    // A notified session may unlink itself and others. New ones are notified in the next tick.
+    // The sessions to notify. A notified one may unlink itself and others. New ones are notified in the next tick.
     const unvisited = new ListNode();
     unvisited.takeAll(this.#busy);
     for (let requests = unvisited.next; requests instanceof RequestsInFlight; requests = unvisited.next) {

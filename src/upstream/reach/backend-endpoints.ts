@@ -55,9 +55,9 @@ export type Forgiven = keyof typeof FORGIVEN;
 
 type State = 'closed' | 'open' | 'half-open';
 
-/** After any response, the origin counts as reachable for so long, whatever fails; longer than connections are kept. */
+/** How long the origin counts as reachable after any response, whatever fails; longer than connections are kept. */
 export const ORIGIN_ANSWERED_MS = 5_000;
-/** A probe that connected, but got no response for so long, shows that the origin was reached: the silence may be that of one path. */
+/** How long a connected probe waits for a response. After that, the origin was reached all the same: the path may be silent. */
 export const PROBE_ANSWER_MS_MAX = 1_000;
 
 export interface CircuitContext {
@@ -65,7 +65,7 @@ export interface CircuitContext {
   readonly deadlines: DeadlineWheel;
   readonly connectTimeoutMs: number;
   nowMs(): number;
-  /** From 0 up to 1: spreads the probes of origins and workers over time. */
+  /** A number from 0 up to 1, which spreads the probes of origins and workers over time. */
   random(): number;
   readonly probes: { count: number };
 }
@@ -73,24 +73,24 @@ export interface CircuitContext {
 /** Probes in progress per worker. Beyond that, other origins wait. */
 export const ORIGIN_PROBES_MAX = 64;
 
-/** Any path will do, as a refusal counts as a response. */
+/** The path of probes. Any will do, as a refusal counts as a response. */
 const PROBE_PATH = '/';
 const PROBE_HEADERS = ['accept', 'application/json'];
 
 export class OriginCircuit {
-  /** How often each deviation of its backends was forgiven. */
+  /** How often each deviation of the origin's backends was forgiven. */
   forgiven: Partial<Record<Forgiven, number>> | undefined;
   readonly #context: CircuitContext;
   readonly #origin: string;
-  /** Changed only here. */
+  /** The state of the circuit. Changed only here. */
   state: State = 'closed';
-  /** Set while nothing is sent to the origin. Changed only here. */
+  /** Why nothing is sent to the origin; `undefined` if it may be tried. Changed only here. */
   fault: UpstreamFault | undefined = undefined;
   #answeredAtMs = -Infinity;
   #openedAtMs = -Infinity;
   #neededAtMs = -Infinity;
   readonly #backoff = new Backoff(PROBE_DELAY_MS_MIN, PROBE_DELAY_MS_MAX);
-  /** In `open`, for the next probe; in `half-open`, for its end. */
+  /** In `open`, the deadline for the next probe; in `half-open`, for its end. */
   #deadline: Deadline | undefined;
   #probe: UpstreamCall | undefined;
 
@@ -99,22 +99,22 @@ export class OriginCircuit {
     this.#origin = origin;
   }
 
-  /** A request was refused because of `fault`: the origin is worth a probe. */
+  /** Called when a request was refused because of `fault`: the origin is worth a probe. */
   onNeeded(): void {
     this.#neededAtMs = this.#context.nowMs();
   }
 
-  /** The origin has responded in any way. Hot path. */
+  /** Called when the origin has responded in any way. Hot path. */
   onAnswer(nowMs: number): void {
     this.#answeredAtMs = nowMs;
     if (this.state !== 'closed') this.close();
   }
 
-  /** Only failures that would affect every caller count. */
+  /** Called when a request failed. Only failures that would affect every caller count. */
   onFault(fault: UpstreamFault): void {
     if (!isReachFault(fault)) return;
     const nowMs = this.#context.nowMs();
-    // It may refuse one connection and serve others, perhaps because one caller has too many.
+    // An origin that has just responded may refuse one connection and serve others, perhaps because one caller has too many.
     if (nowMs - this.#answeredAtMs < ORIGIN_ANSWERED_MS) return;
     if (!this.#transition('closed', 'open')) return;
     this.fault = { ...fault, isUnsent: true };
@@ -145,7 +145,7 @@ export class OriginCircuit {
         onEnd: () => this.close(),
         onFault: (fault) => this.#onProbeFault(fault),
       });
-      // It must have connected by then. Later silence may be that of the path.
+      // The probe must have connected by then. Later silence may be that of the path.
       this.#deadline = deadlines.after(connectTimeoutMs + PROBE_ANSWER_MS_MAX, () => this.close());
     }
   }
@@ -159,13 +159,13 @@ export class OriginCircuit {
     if (!isReach && !fault.isUnsent) {
       this.close();
     } else if (this.#transition('half-open', 'open')) {
-      // Without a free connection for the probe, nothing is known about the origin.
+      // If there is no free connection for the probe, nothing is known about the origin.
       if (isReach) this.fault = { ...fault, isUnsent: true };
       this.#probeLater();
     }
   }
 
-  /** Cancels the timer and probe of the state that is left. */
+  /** Changes the state, and cancels the timer and probe of the one that is left. */
   #transition(from: State, to: State): boolean {
     if (this.state !== from) return false;
     this.#deadline?.cancel();
@@ -187,7 +187,7 @@ export const CONTENT_HEADERS: readonly string[] = Object.freeze([
   ...['accept', 'application/json, text/event-stream'],
 ]);
 
-/** A backend's era, and the capabilities of one without sessions, are asked again after this time: it may have been replaced. */
+/** Time after which a backend's era, and the capabilities of one without sessions, are asked again: it may have been replaced. */
 export const ERA_KNOWN_MS = 600_000;
 
 /**
@@ -196,7 +196,7 @@ export const ERA_KNOWN_MS = 600_000;
  */
 export class BackendEndpoint {
   readonly circuit: OriginCircuit;
-  /** In this endpoint's own array, by which heads of requests are cached (http-client/request-bytes.ts). */
+  /** The headers in an array of this endpoint's own, by which heads of requests are cached (http-client/request-bytes.ts). */
   readonly contentHeaders = [...CONTENT_HEADERS];
   /** Whether the backend kept a session for any client of the modern era; `undefined` if it was opened for none. */
   #keepsSessions: boolean | undefined;
@@ -204,26 +204,26 @@ export class BackendEndpoint {
   /** The era that the backend was last found not to speak. Forgotten after a while, since backends are upgraded. */
   #refusedEra: Era | undefined;
   #eraRefusedAtMs = 0;
-  /** Set if some subject has waited in vain since the last response. */
+  /** Who has waited in vain since the last response; `undefined` if nobody has. */
   #silence: SilenceLedger | undefined;
 
   constructor(circuit: OriginCircuit) {
     this.circuit = circuit;
   }
 
-  /** The backend has begun any response. Hot path. */
+  /** Called when the backend has begun any response. Hot path. */
   onAnswer(nowMs: number): void {
     this.#answeredAtMs = nowMs;
     this.#silence = undefined;
     this.circuit.onAnswer(nowMs);
   }
 
-  /** Whether it keeps no sessions, as far as known. Hot path. */
+  /** Whether the backend keeps no sessions, as far as is known. Hot path. */
   get isSessionless(): boolean {
     return this.#keepsSessions === false;
   }
 
-  /** Opened for a client of the modern era. Backends that keep sessions for some callers only count as keeping them. */
+  /** Called when it was opened for a modern client. A backend that keeps sessions for some callers only counts as keeping them. */
   onModernOpen(isSessionKept: boolean): void {
     this.#keepsSessions = isSessionKept || this.#keepsSessions === true;
   }
@@ -249,22 +249,22 @@ export class BackendEndpoint {
     if (this.#refusedEra === era) this.forgetEras();
   }
 
-  /** It may now speak the era that it refused. */
+  /** Forgets the eras: the backend may now speak the one that it refused. */
   forgetEras(): void {
     this.#refusedEra = undefined;
   }
 
-  /** A trial ends with any response, `onOpenFault` or `onTrialOver`. */
+  /** Whether the subject may open a session. A trial ends with any response, `onOpenFault` or `onTrialOver`. */
   admit(subject: string, nowMs: number): OpeningAdmission {
     return this.#silence?.admit(subject, nowMs) ?? 'free';
   }
 
-  /** The trial was given up before it had an outcome. */
+  /** Called when a trial was given up before it had an outcome. */
   onTrialOver(subject: string): void {
     this.#silence?.onTrialOver(subject);
   }
 
-  /** @returns whether this endpoint now decides when to try again. */
+  /** Called when an opening failed. @returns whether this endpoint now decides when to try again. */
   onOpenFault(subject: string, fault: UpstreamFault, startedAtMs: number, nowMs: number): boolean {
     const isSilent = fault.kind === 'answer-timeout' && this.#answeredAtMs < startedAtMs;
     if (isSilent) {
@@ -304,7 +304,7 @@ export class BackendEndpoints {
     const key = origin + path;
     let endpoint = this.#endpoints.get(key);
     if (endpoint === undefined) {
-      // Sessions that use the dropped endpoint keep it. Others start without its knowledge.
+      // Sessions that use the dropped endpoint keep it. Others begin without its knowledge.
       dropOldest(this.#endpoints, ENDPOINTS_MAX);
       endpoint = new BackendEndpoint(this.#circuitOf(origin));
       this.#endpoints.set(key, endpoint);

@@ -6,28 +6,28 @@ export const SILENCE_SUBJECTS_MAX = 64;
 
 /** First wait before an unreachable origin is probed, shortened at random by up to half; it doubles. */
 export const PROBE_DELAY_MS_MIN = 200;
-/** Longest such wait; short, so that a reachable origin is found soon. */
+/** Longest wait before a probe; short, so that a reachable origin is found soon. */
 export const PROBE_DELAY_MS_MAX = 4_000;
-/** After so long without a request or another timeout, an origin is no longer probed, and the next request tries it. */
+/** Time without a request or another timeout after which an origin is no longer probed: the next request tries it. */
 export const ORIGIN_FORGOTTEN_MS = 60_000;
 
 interface SubjectSilence {
-  /** 0 until a try of the subject has timed out. */
+  /** The delay before the subject's next try; 0 until a try has timed out. */
   delayMs: number;
   retryAtMs: number;
   isTrying: boolean;
 }
 
-/** So many subjects must have waited in vain before others are refused. */
+/** How many subjects must have waited in vain before others are refused. */
 const WITNESSES_MIN = 2;
 
-/** `trial`: allowed, but not worth waiting for. `refused`: another try is in progress or was just made. */
+/** Whether a subject may try. `trial`: yes, but nobody should wait for it. `refused`: another try is in progress or was just made. */
 export type OpeningAdmission = 'free' | 'trial' | 'refused';
 
 export class SilenceLedger {
   readonly #silences = new Map<string, SubjectSilence>();
 
-  /** After `trial`, the outcome must be reported. */
+  /** Whether the subject may open a session. After `trial`, the outcome must be reported. */
   admit(subject: string, nowMs: number): OpeningAdmission {
     this.#dropOld(nowMs);
     const own = this.#silences.get(subject);
@@ -67,7 +67,7 @@ export class SilenceLedger {
   }
 }
 
-/** Makes room for one more entry. @returns the dropped value, if any. */
+/** Makes room for one more entry in the map. @returns the dropped value, if any. */
 export function dropOldest<Value>(map: Map<string, Value>, sizeMax: number): Value | undefined {
   if (map.size < sizeMax) return undefined;
   for (const [key, value] of map) {

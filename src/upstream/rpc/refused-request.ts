@@ -27,7 +27,7 @@ type ReadRefusal = { readonly answer: BackendMessage } | { readonly fault: Upstr
 
 type IsAnswer = (message: BackendMessage) => boolean;
 
-/** @param error the JSON-RPC error in the body, if any. */
+/** Whether a response is a refusal of one kind. @param error the JSON-RPC error in the body, if any. */
 type IsRefused = (
   plan: RequestPlan,
   status: number,
@@ -41,7 +41,7 @@ export function statusFault(status: number, carriesSession: boolean): UpstreamFa
   return status === 404 && carriesSession ? upstreamFault('session-lost') : httpStatusFault(status);
 }
 
-/** A message with the request's id is the answer (R24), whatever the status. @param isAnswer whether a message has that id. */
+/** Reads a refusal. A message with the request's id is the answer (R24), whatever the status. @param isAnswer whether it has that id. */
 export function readRefusal(
   plan: RequestPlan,
   handler: RequestHandler,
@@ -51,7 +51,7 @@ export function readRefusal(
   isAnswer: IsAnswer,
 ): ReadRefusal {
   const { carriesSession, era, isUnauthorizedFault = false } = plan;
-  // An earlier redirect may no longer be valid.
+  // The redirect is forgotten, because it may no longer be valid.
   (plan.stream ?? plan.redirection).moved = undefined;
   const message = readBackendMessage(body);
   const error = message?.isError === true ? message : undefined;
@@ -67,7 +67,7 @@ export function readRefusal(
   return { fault: { ...httpStatusFault(status), refusal: readRefusalText(body, error, statusHeader) } };
 }
 
-/** @param retryAfter seconds or an HTTP date; `''` if absent. */
+/** The backend's words for the caller. @param retryAfter seconds or an HTTP date; `''` if absent. */
 function readRefusalText(body: Buffer, error: BackendMessage | undefined, retryAfter: string): BackendRefusal {
   const text = error === undefined ? plainTextIn(body) : errorTextIn(body, error).message;
   const message = text.slice(0, BACKEND_REFUSAL_CHARS_MAX);
@@ -78,13 +78,13 @@ function readRefusalText(body: Buffer, error: BackendMessage | undefined, retryA
   };
 }
 
-/** `''` for HTML, as proxies send it, and for bytes that are no text. */
+/** The text of a body; `''` for HTML, which proxies send, and for bytes that are no text. */
 function plainTextIn(body: Buffer): string {
   const text = body.toString().trim();
   return /^<|[^\P{C}\s]/u.test(text) ? '' : text;
 }
 
-/** What servers say that do not know the session. Each repetition is bounded: up to 64 KiB of text are matched at once. */
+/** What servers say that do not know the session. Each repetition in the pattern is bounded: up to 64 KiB of text are matched at once. */
 const NO_SESSION =
   /\b(?:no|unknown|invalid|expired|stale)(?: (?:or|valid|active|such|open|existing|known|mcp|expired|invalid)){0,8} session\b|\bsession\b(?: id)?(?: [\w"':-]{1,64})? (?:(?:is|was|has|has been|does|could) )?(?:not|no longer|unknown|invalid|expired|terminated|closed|ended|lost)\b|\bnot initialized\b/i;
 /** Whether an error is about a message, and not about its session. */
@@ -107,7 +107,7 @@ export function saysNoSession(
   return code === SESSION_NOT_FOUND && NO_SESSION.test(message);
 }
 
-/** 404 (C11), or 400 or 401 and such a text, in an error that does not belong to the request or says that it is none. */
+/** Whether the session is refused: by 404 (C11), or by 400 or 401 with such a text in an error that is not the request's answer. */
 const isSessionRefused: IsRefused = (plan, status, body, error, isAnswer) => {
   if (error !== undefined && saysNoSession(plan, body, error)) return true;
   if (status !== 400 && status !== 404 && (status !== 401 || plan.isUnauthorizedFault === true)) return false;

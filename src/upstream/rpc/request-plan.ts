@@ -14,14 +14,14 @@ import type {
 import type { BackendEndpoint } from '../reach/backend-endpoints.js';
 import type { RpcError } from '../../shared/index.js';
 
-/** A JSON-RPC id, as JSON. @param end after the last byte. */
+/** A span with a JSON-RPC id, as JSON. @param end after the last byte. */
 export interface IdSpan {
   readonly bytes: Buffer;
   readonly start: number;
   readonly end: number;
 }
 
-/** Removes a byte order mark, and the brackets of an array, from a whole answer. */
+/** The JSON of a whole answer, without a byte order mark, and without the brackets of an array. */
 export function jsonOf(bytes: Buffer, { endpoint }: Pick<RequestPlan, 'endpoint'>): Buffer {
   const json = withoutByteOrderMark(bytes);
   if (json !== bytes) endpoint.onForgiven('byte-order-mark');
@@ -34,7 +34,7 @@ export function jsonOf(bytes: Buffer, { endpoint }: Pick<RequestPlan, 'endpoint'
   return json.subarray(start + 1, end - 1);
 }
 
-/** So much white space is skipped on each side. Tens of megabytes would block the event loop. */
+/** How much white space is skipped on each side. Tens of megabytes would block the event loop. */
 const SPACE_BYTES_MAX = 64;
 const OPENING_BRACKET = 0x5b;
 const CLOSING_BRACKET = 0x5d;
@@ -44,14 +44,14 @@ function isSpace(byte: number | undefined): boolean {
 }
 
 export interface RequestHandler {
-  /** @param bytes the whole message, a result or an error; may be kept, unless `isInPlace`: then it is valid until this returns. */
+  /** @param bytes the whole answer, a result or an error; may be kept, unless `isInPlace`: then it is valid until this returns. */
   onAnswer(bytes: Buffer, message: BackendMessage, isInPlace?: boolean): void;
   /** Set by a handler that copies what it keeps: an answer in one piece is then not copied for it. */
   readonly readsInPlace?: true;
   /** @param bytes a notification or a request, valid until this returns, unless longer than `limits.readAtOnceBytesMax`. */
   onMessage(bytes: Buffer, message: BackendMessage): void;
   onFault(fault: UpstreamFault): void;
-  /** The ration has been read, and the request is paused. @param spentMs the time that it took. */
+  /** Called when the ration has been read, and the request is paused. @param spentMs the time that it took. */
   onRationRead?(spentMs: number): void;
   /** Reads an error with an HTTP error status that belongs to no request. Without this, only the status counts. */
   faultOfError?(error: Buffer): UpstreamFault | undefined;
@@ -64,16 +64,16 @@ export interface Redirection {
   moved: UpstreamTarget | undefined;
 }
 
-/** `SseStream`, which carries the answers to all requests of a session. */
+/** The stream of an SSE session (`SseStream`), which carries the answers to all its requests. */
 export interface SharedStream extends Redirection {
-  /** Where to post messages, unless `moved` replaces it. */
+  /** The URL to post messages to, unless `moved` replaces it. */
   readonly messageTarget: UpstreamTarget;
   dispatch(id: IdSpan, request: UpstreamRequest, reader: SharedStreamReader): UpstreamCall;
   forget(id: IdSpan, reader: SharedStreamReader): void;
 }
 
 export interface SharedStreamReader extends UpstreamHandler {
-  /** @param data a message that belongs to the request, or its answer. May be kept. */
+  /** Called with an event. @param data a message that belongs to the request, or its answer. May be kept. */
   onEvent(data: Buffer): void;
   onLost(fault: UpstreamFault): void;
 }
@@ -87,26 +87,26 @@ export interface RequestPlan extends OutgoingMessage {
   readonly headers: readonly string[];
   readonly id: IdSpan;
   readonly deadlineMs: number;
-  /** True: every byte restarts the deadline. False: it limits the whole request. */
+  /** Whether every byte restarts the deadline; if not, it limits the whole request. */
   readonly isSilenceDeadline: boolean;
   /** Whether the request has a session id of the backend: only then does 404 mean that the session is lost. */
   readonly carriesSession: boolean;
-  /** Gets the session id and `set-cookie` lines of the response, and the session id of the request; `''` for none. */
+  /** What gets the session id and `set-cookie` lines of the response, and the session id of the request; `''` for none. */
   readonly session?: { noteHead(sessionId: string, cookieLines: string, requestSessionId: string): void } | undefined;
   readonly sessionId?: string;
-  /** The backend's era, so that its end is recognised; `undefined` for requests that detect it. */
+  /** The backend's era, so that it is noticed when the backend no longer speaks it; `undefined` for requests that detect it. */
   readonly era?: Era | undefined;
-  /** Counts a large answer; absent where the answer is small. */
+  /** The memory that counts a large answer; absent where the answer is small. */
   readonly memory?: MessageMemory | undefined;
   /** Whether large messages are searched for task ids. */
   readonly hasTasks?: boolean;
   /** Whether 401 is always a fault, even with a JSON-RPC error: other credentials may be available. */
   readonly isUnauthorizedFault?: boolean;
-  /** For a JSON answer or one event; by default `limits.upstreamMessageBytesMax`. */
+  /** The most bytes of a JSON answer or one event; by default `limits.upstreamMessageBytesMax`. */
   readonly answerBytesMax?: number;
-  /** For a server of the 2024-11-05 transport. */
+  /** The stream of a server with the 2024-11-05 transport. */
   readonly stream?: SharedStream | undefined;
-  /** Resumes an event stream that ended before the answer. Without it, the request fails. */
+  /** The client for GETs that resume an event stream which ended before the answer. Without it, the request fails. */
   readonly streams?: HttpUpstream | undefined;
 }
 
@@ -123,7 +123,7 @@ export function plainOwnRequest(id: Buffer, method: string, members: string): Ou
   return { body: Buffer.from(`{"jsonrpc":"2.0","id":${id.toString()},"method":"${method}"${params}}`) };
 }
 
-/** @param id of the backend's request, as JSON. @param error `undefined` for an empty result. */
+/** The answer to a backend's request. @param id of that request, as JSON. @param error `undefined` for an empty result. */
 export function answerMessage(id: Buffer, error: RpcError | undefined): Buffer {
   const body = error === undefined ? '"result":{}' : `"error":${JSON.stringify(error)}`;
   return Buffer.from(`{"jsonrpc":"2.0","id":${id.toString()},${body}}`);

@@ -17,7 +17,7 @@ import {
 import type { RequestPlan } from './request-plan.js';
 import { Backoff, limits } from '../../shared/index.js';
 
-/** A shorter `retry` of a backend is raised to this, so that streams that keep ending cause no busy loop. */
+/** The shortest delay: a shorter `retry` of a backend is raised to this, so that streams that keep ending cause no busy loop. */
 export const BACKEND_RETRY_MS_MIN = 100;
 export const BACKEND_RETRY_MS_MAX = 3_600_000;
 
@@ -28,7 +28,7 @@ export class Reconnection {
   #retryMs: number | undefined;
   readonly #backoff = new Backoff(limits.retryDelayMsMin, limits.retryDelayMsMax);
 
-  /** The backend has sent something: the next failure counts as the first. */
+  /** Called when the backend has sent something: the next failure counts as the first. */
   noteProgress(): void {
     this.#backoff.reset();
   }
@@ -38,7 +38,7 @@ export class Reconnection {
     this.#retryMs = retryMs ?? this.#retryMs;
   }
 
-  /** The backend's `retry`, if any; after a failed attempt at least the growing delay. @param hasEnded false after a failed attempt. */
+  /** The delay: the backend's `retry`, if any; after a failed attempt at least the growing delay. @param hasEnded false after that. */
   nextDelayMs(hasEnded: boolean): number {
     const delayMs = this.#backoff.next();
     if (this.#retryMs === undefined) return delayMs;
@@ -64,7 +64,7 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
   #streamBytes = 0;
   #longestBytes = 0;
 
-  /** @param http for the GETs. @param reader is called as if by one call that never broke. @param isSent of the call that broke. */
+  /** @param http for the GETs. @param reader called as if by one call that never broke. @param isSent of the call that broke. */
   constructor(
     plan: RequestPlan,
     http: HttpUpstream,
@@ -79,7 +79,7 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
     this.isSent = isSent;
   }
 
-  /** @param parser of the stream that has ended. @returns false if it had no event from which to continue. */
+  /** Begins a resumption. @param parser of the stream that has ended. @returns false if it had no event from which to continue. */
   tryBegin(parser: EventStreamParser): boolean {
     const lastEventId = this.#reconnection.lastEventId;
     this.#reconnection.noteEnded(parser);
@@ -101,7 +101,7 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
     return lastEventId !== '' && lastEventId !== this.#reconnection.lastEventId;
   }
 
-  /** A complete event is progress in any case. */
+  /** Called for a complete event, which is progress in any case. */
   noteEvent(): void {
     this.#longestBytes = 0;
   }
@@ -132,7 +132,7 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
       this.#wait(false);
     } else {
       this.abort();
-      // A success status without a stream does not answer the request.
+      // A success status without a stream is invalid: it does not answer the request.
       const isInvalid = status < 300;
       const refused = { kind: 'stream-not-resumed', isUnsent: false, detail: String(status) } as const;
       this.#reader.onFault(isInvalid ? upstreamFault('answer-invalid') : refused);
@@ -177,7 +177,7 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
   }
 }
 
-/** The request's own headers, even if the session id has changed since, without those that describe a body. */
+/** The headers of the GET: those of the request, even if the session id has changed since, without those that describe a body. */
 function resumingHeaders(headers: readonly string[], lastEventId: string): string[] {
   const resuming = ['accept', 'text/event-stream', 'last-event-id', lastEventId];
   for (let index = 0; index + 1 < headers.length; index += 2) {

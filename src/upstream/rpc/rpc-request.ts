@@ -57,34 +57,32 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   readonly #deadlines: DeadlineWheel;
   readonly #deadline: Deadline;
   #call: UpstreamCall;
-  /** Set once the stream is resumed; then the same object as `#call`. */
+  /** The resumption, once the stream is resumed; then it is the same object as `#call`. */
   #resumption: Resumption | undefined;
   #state: State = 'waiting';
   /** The HTTP status; 0 before the response. Changed only here. */
   status = 0;
   #statusHeader = '';
-  /** The length of the body; -1 when unknown. */
   #bodyBytes = -1;
   #received: BodyCollector | undefined;
-  /** For a handler that `readsInPlace`: the whole answer, in memory that is valid only until the response ends. */
+  /** The whole answer, for a handler that `readsInPlace`, in memory that is valid only until the response ends. */
   #whole: Buffer | undefined;
-  /** Used instead of `#received` for a handler with `onUnparsed`. */
+  /** The parts of an answer, used instead of `#received` for a handler with `onUnparsed`. */
   readonly #unparsed: UnparsedAnswer | undefined;
   #parser: EventStreamParser | undefined;
   #chunk: Buffer | undefined;
-  /** The large message that is being scanned or passed to the handler. */
   #scan: Scan | undefined;
   /** Events that arrived while `#scan` was set or the request was paused, and how the stream ended after them. */
   #events: Buffer[] | undefined;
   #ending: UpstreamFault | 'end' | undefined;
   /** Memory counted for a large answer or event until the handler takes it over. */
   #reservation: MessageReservation | undefined;
-  /** Changed only here. */
+  /** Whether the handler has paused the request. Changed only here. */
   isPaused = false;
   #isSilenceExcused = false;
   /** How much may still be read before the handler is asked, and the time spent reading; `undefined` for no limit. */
   #ration: { bytesLeft: number; spentMs: number } | undefined;
-  /** Follows a redirect; `undefined` once that was done. */
+  /** The client with which a redirect is followed; `undefined` once that was done. */
   #http: HttpUpstream | undefined;
   #sentTo: UpstreamTarget;
 
@@ -105,7 +103,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     this.#call = this.#send(http);
   }
 
-  /** The handler is not called, and the backend is not told: see `UpstreamSession.cancel`. */
+  /** Ends the request. The handler is not called, and the backend is not told: see `UpstreamSession.cancel`. */
   abort(): void {
     if (this.#finish()) this.#call.abort();
   }
@@ -163,13 +161,13 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
         else this.#collect(chunk, this.#answerBytesMax);
         break;
       case 'event-stream':
-        // Without a parser, the answer comes on the shared stream.
+        // There is no parser if the answer comes on the shared stream.
         if (this.#parser === undefined) break;
         if (this.#resumption?.hasProgressed(this.#parser.lastEventId) !== false) this.#restartSilenceDeadline();
         this.#chunk = chunk;
         if (!this.#parser.push(chunk)) this.#onStreamEnd(upstreamFault('answer-too-large'));
         this.#chunk = undefined;
-        // `#scan` may have paused the previous call, but not this one.
+        // A large event that is being scanned may have paused the previous call, but not this one.
         if (this.#events?.length) this.#call.pause();
         this.#countEvent();
         break;
@@ -181,7 +179,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     if (ration === undefined) return;
     ration.spentMs += performance.now() - startMs;
     ration.bytesLeft -= chunk.length;
-    // After the answer, no handler would resume the request.
+    // The request is not paused after the answer: no handler would resume it.
     if (ration.bytesLeft > 0 || this.#state === 'answered' || this.#state === 'done') return;
     this.pause();
     this.#handler.onRationRead?.(ration.spentMs);
@@ -248,7 +246,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     this.#fail(fault);
   }
 
-  /** The end takes effect when no event is waiting any more. */
+  /** Takes the end of the stream, which has its effect when no event is waiting any more. */
   #onStreamEnd(ending: UpstreamFault | 'end'): void {
     if (this.#state !== 'event-stream') return;
     this.#ending ??= ending;
@@ -269,7 +267,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     this.#parser = new EventStreamParser((data) => this.#onEvent(data), this.#answerBytesMax, largeHandler);
   }
 
-  /** The deadline continues: a backend that resumes a stream may still not answer. */
+  /** Resumes the stream. The deadline goes on: a backend that resumes a stream may still not answer. */
   #tryResume(ending: UpstreamFault | 'end'): boolean {
     const { streams } = this.#plan;
     if (streams === undefined || (ending !== 'end' && ending.kind !== 'connection-lost')) return false;
@@ -300,7 +298,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
       this.#onJsonMessage(bytes, readBackendAnswer(bytes));
       return;
     }
-    // From now on the backend is not to blame for delays.
+    // From here on, the backend is not to blame for delays.
     this.#deadline.cancel();
     this.#transition('json', 'scanning');
     this.#scan = readLargeBackendMessage(
@@ -314,7 +312,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   #onJsonMessage(bytes: Buffer, message: BackendMessage | undefined): void {
     if (message === undefined || !this.#isAnswer(bytes, message)) return this.#fail(upstreamFault('answer-invalid'));
     if (message.isError && saysNoSession(this.#plan, bytes, message)) return this.#fail(upstreamFault('session-lost'));
-    // Counted until the handler has counted the answer itself.
+    // The bytes stay counted until the handler has counted the answer itself.
     const reservation = this.#reservation;
     this.#reservation = undefined;
     this.#finish();
@@ -322,7 +320,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     reservation?.release();
   }
 
-  /** Accepts a number id that comes back as a string. */
+  /** Whether the message is the answer: a number id may come back as a string. */
   #isAnswer(bytes: Buffer, message: BackendMessage): boolean {
     const { id, endpoint } = this.#plan;
     const outcome = answersRequest(bytes, message, id.bytes, id.start, id.end);
@@ -341,7 +339,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
 
   #scanLarge(data: Buffer): void {
     this.#pauseReading();
-    // Asynchronous: `#scanLarge` may run inside the parser, whose chunk may contain more events.
+    // The result comes asynchronously: `#scanLarge` may run inside the parser, whose chunk may contain more events.
     const onRead = (message: BackendMessage | undefined): void => {
       this.#scan = undefined;
       this.#onEventMessage(data, message);
@@ -385,7 +383,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     while (!this.isPaused && this.#unparsed?.tryPassOnPart() === true);
   }
 
-  /** Copies an event that lies in the current chunk, whose memory is valid only now. */
+  /** A copy of an event if it lies in the current chunk, whose memory is valid only now. */
   #owned(data: Buffer): Buffer {
     return data.buffer === this.#chunk?.buffer ? Buffer.from(data) : data;
   }
@@ -405,7 +403,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     this.#call.resume();
   }
 
-  /** The stream should end now (S10). It has some time to do so, which keeps the connection usable. */
+  /** Called after an answer on a stream. The stream should end now (S10). It has some time to do so, which keeps the connection usable. */
   #onStreamAnswer(): void {
     if (!this.#transition('event-stream', 'answered')) this.#transition('waiting', 'answered');
     this.#deadline.restartAfter(ANSWERED_STREAM_MS_MAX);
@@ -485,7 +483,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     return this.#call.isSent;
   }
 
-  /** Stops reading the answer, and a deadline on silence, until `resume`. */
+  /** Stops reading the answer, and the deadline on silence, until `resume`. */
   pause(): void {
     if (this.#state === 'done') return;
     this.isPaused = true;
@@ -499,7 +497,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     this.#goOn();
   }
 
-  /** After this many more bytes, pauses and calls `onRationRead`. @param bytes `undefined`, the default, for no limit. */
+  /** Sets a ration: after so many more bytes, the request pauses and calls `onRationRead`. @param bytes `undefined` for no limit. */
   ration(bytes: number | undefined): void {
     this.#ration = bytes === undefined ? undefined : { bytesLeft: bytes, spentMs: 0 };
   }
@@ -529,7 +527,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     this.#reservation.take(bytes);
   }
 
-  /** Stops reading until there is memory for this many bytes. Asks for more where the length is unknown. */
+  /** Stops reading until there is memory for this many bytes. If the length is unknown, asks for more. */
   #makeRoom(bytes: number): void {
     const { memory, subject } = this.#plan;
     if (memory === undefined) return;

@@ -22,7 +22,7 @@ export class UnparsedAnswer {
     this.#jsonOf = jsonOf;
   }
 
-  /** @param piece is copied. @returns false once the answer is too large. */
+  /** Adds a piece. @param piece is copied. @returns false once the answer is too large. */
   tryAdd(piece: Buffer): boolean {
     this.#pieceBytes += piece.length;
     if (this.#passedOnBytes + this.#pieceBytes > limits.upstreamMessageBytesMax) return false;
@@ -31,7 +31,7 @@ export class UnparsedAnswer {
     return true;
   }
 
-  /** @param beforeLast called before the last pieces are passed on. */
+  /** Ends the answer. @param beforeLast called before the last pieces are passed on. */
   end(beforeLast: () => void): void {
     const isWhole = this.#passedOnBytes === 0;
     const pieces = this.#take();
@@ -61,7 +61,7 @@ export class UnparsedAnswer {
     this.#pieces = this.#whole = undefined;
   }
 
-  /** The answer will be sent again. @returns false if a part was already passed on. */
+  /** Begins again, because the answer will be sent again. @returns false if a part was already passed on. */
   tryRestart(): boolean {
     if (this.#passedOnBytes > 0) return false;
     this.#pieces = undefined;

@@ -16,16 +16,16 @@ import type { MessageBudget } from './known-mirrors.js';
 export interface BackendStreamPlan {
   readonly deadlines: DeadlineWheel;
   readonly memory: MessageBudget;
-  /** @param lastEventId `''` for none. */
+  /** Requests the stream. @param lastEventId `''` for none. */
   ask(lastEventId: string, handler: UpstreamHandler): UpstreamCall;
-  /** @returns whether to ask once more, where the redirect leads. */
+  /** Follows a redirect. @returns whether to ask once more, where it leads. */
   tryFollow(status: number, location: string): boolean;
-  /** @param isStream false if the backend refuses the stream or cannot be reached now. */
+  /** Called with the outcome. @param isStream false if the backend refuses the stream or cannot be reached now. */
   onAnswered(isStream: boolean): void;
-  /** A request or a notification. @param bytes valid until this returns. */
+  /** Called with a request or a notification. @param bytes valid until this returns. */
   onMessage(bytes: Buffer, message: BackendMessage): void;
   onRefused?(): void;
-  /** The status could mean that the session is lost, or that there is no stream, or one already: only a POST can tell. */
+  /** Called for a status that may mean a lost session, or that there is no stream, or one already: only a POST can tell. */
   onSessionDoubtful(): void;
 }
 
@@ -42,7 +42,7 @@ export class BackendStream implements UpstreamHandler {
   #delay: Deadline | undefined;
   /** Whether the backend has ever responded with a stream. Changed only here. */
   isOffered = false;
-  /** Only one redirect is followed: later requests know where it leads. */
+  /** Whether a redirect was followed. Only one is: later requests know where it leads. */
   #isFollowed = false;
   #countedBytes = 0;
 
@@ -52,7 +52,7 @@ export class BackendStream implements UpstreamHandler {
     if (this.#state !== 'over') this.#call = call;
   }
 
-  /** Closed, or refused for good. May become true while a message is handled. */
+  /** Whether the stream is closed, or refused for good. May become true while a message is handled. */
   get isOver(): boolean {
     return this.#state === 'over';
   }
@@ -81,7 +81,7 @@ export class BackendStream implements UpstreamHandler {
       if (this.#transition('asking', 'streaming'))
         this.#parser = new EventStreamParser((data) => this.#onEvent(data), limits.backendStreamEventBytesMax);
     } else if (status >= 500 || status === 429 || status === 409) {
-      // 409: the session has such a stream already, perhaps of a process that had it before.
+      // A 409 means that the session has such a stream already, perhaps of a process that had it before: it is tried again later.
       this.#call?.abort();
       this.#wait();
     } else {
@@ -96,7 +96,7 @@ export class BackendStream implements UpstreamHandler {
     const isSound = parser.push(chunk);
     if (this.isOver) return;
     if (isSound && this.#count(parser.keptBytes)) return;
-    // The next stream continues behind an event that is too large, or sends one again that had no room.
+    // The stream is cut. The next one continues behind an event that is too large, or sends one again that had no room.
     this.#call?.abort();
     this.#wait();
   }
@@ -126,7 +126,7 @@ export class BackendStream implements UpstreamHandler {
     // A stream with nothing but answers and acknowledgements counts as failing.
     const isNoProgress = message?.kind === 'response' || message?.method === ACKNOWLEDGED;
     if (!isNoProgress) this.#reconnection.noteProgress();
-    // Answers belong on the streams of their requests (S14). If this is one, an error means that it is refused.
+    // An answer belongs on the stream of its request (S14). If it comes here, an error means that the stream is refused.
     if (message !== undefined && message.kind !== 'response') this.#plan.onMessage(data, message);
     else if (message?.isError === true && this.#plan.onRefused !== undefined) this.#refuse();
   }

@@ -9,7 +9,7 @@ export interface ClientIntroduction {
   readonly capabilities: Buffer;
 }
 
-/** For callers without `initialize`: nobody could answer a backend's request. */
+/** The gateway's own introduction, for callers without `initialize`: nobody could answer a backend's request. */
 export const OWN_INTRODUCTION: ClientIntroduction = {
   clientInfo: Buffer.from(JSON.stringify({ name: 'switchyard', version: PROGRAM_VERSION })),
   capabilities: Buffer.from('{}'),
@@ -19,7 +19,7 @@ export function introductionBytes({ clientInfo, capabilities }: ClientIntroducti
   return clientInfo.length + capabilities.length;
 }
 
-/** Callers with the same hash look the same to a backend. @param others what else tells callers apart. */
+/** A hash: callers with the same one look the same to a backend. @param others what else tells callers apart. */
 export function hashOfIntroduction(
   { clientInfo, capabilities }: ClientIntroduction,
   others: readonly unknown[],
@@ -30,7 +30,7 @@ export function hashOfIntroduction(
 
 /** Introductions that sessions of a worker may share. Beyond that, the oldest are no longer shared with new sessions. */
 export const INTRODUCTIONS_KNOWN_MAX = 256;
-/** A larger introduction is not shared. */
+/** The most bytes of an introduction that is shared. */
 export const INTRODUCTION_SHARED_BYTES_MAX = 2 * KIB;
 
 /**
@@ -48,7 +48,7 @@ export class Introductions {
     if (original === OWN_INTRODUCTION) return original;
     if (introductionBytes(original) > INTRODUCTION_SHARED_BYTES_MAX) return copyOf(original);
     const { clientInfo, capabilities } = original;
-    // Each part is one JSON object, so the end of the first is unambiguous.
+    // Both parts are JSON objects, so it is clear where the first ends.
     const key = clientInfo.toString('latin1') + capabilities.toString('latin1');
     let introduction = this.#known.get(key);
     if (introduction === undefined) {
@@ -59,7 +59,7 @@ export class Introductions {
   }
 }
 
-/** Not from `Buffer`'s pool, of which one small slice keeps a whole block alive. */
+/** A copy in memory of its own: one small slice of `Buffer`'s pool would keep a whole block alive. */
 function copyOf({ clientInfo, capabilities }: ClientIntroduction): ClientIntroduction {
   const both = Buffer.allocUnsafeSlow(clientInfo.length + capabilities.length);
   clientInfo.copy(both);

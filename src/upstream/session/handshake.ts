@@ -38,9 +38,8 @@ import type { UpstreamSessionRecord } from './known-mirrors.js';
 export interface HandshakeResult {
   readonly record: UpstreamSessionRecord;
   readonly resultJson: Buffer;
-  /** Headers of every later request: name, value, … */
   readonly headers: readonly string[];
-  /** For the 2024-11-05 transport: the stream that carries the whole session. */
+  /** The stream that carries the whole session, if the server has the 2024-11-05 transport. */
   readonly stream?: SseStream | undefined;
 }
 
@@ -64,7 +63,7 @@ export interface HandshakePlan {
   /** The caller's headers, and credentials: name, value, … */
   readonly headers: readonly string[];
   readonly introduction: ClientIntroduction;
-  /** The caller's version of MCP: offered to a backend that refuses the latest and names none. */
+  /** The caller's version of MCP, which is offered to a backend that refuses the latest and names none. */
   readonly protocolVersion: string;
   readonly isUnauthorizedFault: boolean;
   readonly keepsCookies: boolean;
@@ -85,14 +84,14 @@ export abstract class Handshake {
     this.handler = handler;
   }
 
-  /** The handler is not called. A session that the backend has already made is ended. */
+  /** Aborts the handshake. The handler is not called. A session that the backend has already made is ended. */
   abstract abort(): void;
 
   protected get remainingMs(): number {
     return this.plan.dueMs - this.context.nowMs();
   }
 
-  /** @param id as JSON, the same as in the message. @param headers without the caller's. */
+  /** Sends a request. @param id as JSON, the same as in the message. @param headers without the caller's. */
   protected ask(
     id: Buffer,
     { body, head }: OutgoingMessage,
@@ -134,7 +133,7 @@ export class Initialization extends Handshake implements RequestHandler {
   #nextVersion: string | undefined;
   #request: RpcRequest | undefined;
   #confirmation: UpstreamCall | undefined;
-  /** For the `endpoint` event of the SSE stream, and later for `#confirmation`. */
+  /** The deadline for the `endpoint` event of the SSE stream, and later for `#confirmation`. */
   #deadline: Deadline | undefined;
   #stream: SseStream | undefined;
   #result: HandshakeResult | undefined;
@@ -205,7 +204,7 @@ export class Initialization extends Handshake implements RequestHandler {
   }
 
   onMessage(): void {
-    // The session is not open yet (C07).
+    // Other messages are ignored, because the session is not open yet (C07).
   }
 
   onAnswer(bytes: Buffer, message: BackendMessage): void {
@@ -227,7 +226,7 @@ export class Initialization extends Handshake implements RequestHandler {
   onFault(fault: UpstreamFault): void {
     this.#request = undefined;
     const { kind, detail } = fault;
-    // Any 400 may be about the offered version. A client that connected directly would have offered its own.
+    // A 400 may be about the offered version: a client that connected directly would have offered its own.
     if (kind === 'http-status' && detail === '400' && this.#version === LATEST_PROTOCOL_VERSION)
       this.#nextVersion ??= versionIfOfferable(this.plan.protocolVersion);
     if (!this.#tryNextVersion()) this.#fail(fault, isOfOtherEra(fault));
@@ -281,7 +280,7 @@ export class Initialization extends Handshake implements RequestHandler {
     );
   }
 
-  /** @param newSessionId in the response; `''` for none. */
+  /** Completes the handshake. @param newSessionId the id in the response; `''` for none. */
   #onConfirmed({ record, resultJson, headers }: HandshakeResult, newSessionId: string, cookies: string): void {
     const sessionId = (record.sessionId && newSessionId) || record.sessionId;
     this.noteHead(sessionId, cookies);
@@ -355,7 +354,7 @@ export function listeningHeaders(record: SessionValues, lastEventId: string): re
   return lastEventId === '' ? headers : [...headers, 'last-event-id', lastEventId];
 }
 
-/** The same array if nothing is added: serialized heads are cached by array. */
+/** The headers with some added; the same array if there are none to add: serialized heads are cached by array. */
 function withHeaders(headers: readonly string[], added: readonly string[]): readonly string[] {
   return added.length === 0 ? headers : [...headers, ...added];
 }

@@ -6,22 +6,21 @@ import { KIB } from '../../shared/index.js';
 /** All that another process needs to continue an open upstream session. */
 export interface UpstreamSessionRecord {
   readonly era: Era;
-  /** `''` if the backend gave none (C09), and in the modern era. */
+  /** The session's id; `''` if the backend gave none (C09), and in the modern era. */
   readonly sessionId: string;
   /** The value of `cookie`; absent or `''` for none. */
   readonly cookies?: string | undefined;
-  /** The version of the backend's answer (specification 2.4). */
+  /** The version that the backend answered with (specification 2.4). */
   readonly protocolVersion: string;
-  /** The declared capabilities, as bits of `capability`. */
   readonly capabilities: number;
   readonly named: readonly ExtraCapability[] | undefined;
-  /** For the answer to `initialize`; `undefined` for none, and where another process opened the session. */
+  /** The backend's instructions, for the answer to `initialize`; `undefined` for none, and where another process opened the session. */
   readonly instructions: string | undefined;
 }
 
 /** Counts texts of backends in a session's memory. */
 export interface TextBudget {
-  /** @returns the bytes, to be passed to `drop` later; `undefined` without room. */
+  /** Counts a text. @returns its bytes, to be passed to `drop` later; `undefined` without room. */
   tryKeepText(text: string): number | undefined;
   drop(bytes: number): void;
 }
@@ -47,7 +46,7 @@ export class KnownMirrors {
     this.#memory = memory;
   }
 
-  /** Replaces everything. @param tools those with mirrored parameters. @param apps tool names and page URIs that apps use. */
+  /** Replaces all that is known. @param tools those with mirrored parameters. @param apps tool names and page URIs that apps use. */
   learn(tools: readonly ToolMirrors[], apps: readonly string[] = []): void {
     this.drop();
     const kept: ToolMirrors[] = [];
@@ -68,7 +67,7 @@ export class KnownMirrors {
     this.#byTool = new Map(kept.reverse());
   }
 
-  /** The tools are about to be listed because of this one: it is kept first. */
+  /** Called when the tools are about to be listed because of this one: it is kept first. */
   noteMissed(tool: string): void {
     this.#missed = tool;
   }

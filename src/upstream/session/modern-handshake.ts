@@ -19,7 +19,6 @@ import type { RequestHandler } from '../rpc/request-plan.js';
 const MODERN_CODES: ReadonlySet<unknown> = new Set(Object.values(modernCodes));
 
 export class Discovery extends Handshake implements RequestHandler {
-  /** Headers of every request: name, value, … */
   readonly #headers = sessionHeaders({ sessionId: '', protocolVersion: MODERN_PROTOCOL_VERSION });
   #request: RpcRequest;
   /** Whether the backend refused the version although it says that it speaks it. */
@@ -42,7 +41,7 @@ export class Discovery extends Handshake implements RequestHandler {
   }
 
   onMessage(): void {
-    // Nothing is expected before the answer.
+    // No other message is expected before the answer.
   }
 
   onAnswer(bytes: Buffer, message: BackendMessage): void {
@@ -55,7 +54,7 @@ export class Discovery extends Handshake implements RequestHandler {
     if (!this.#tryAgain()) this.handler.onFault(fault, isOfOtherEra(fault));
   }
 
-  /** Some servers answer with errors that belong to no request. */
+  /** The fault for an error that belongs to no request: some servers answer so. */
   faultOfError(error: Buffer): UpstreamFault | undefined {
     const { code, versions } = readBackendErrorText(error);
     if (code === modernCodes.versionUnsupported) {
@@ -88,7 +87,7 @@ export class Discovery extends Handshake implements RequestHandler {
     else this.handler.onFault(upstreamFault('discover-refused'), !MODERN_CODES.has(code));
   }
 
-  /** The backend speaks only these versions: perhaps one with sessions, or this one after all (N05). */
+  /** Called when the backend speaks only these versions: perhaps one with sessions, or this one after all (N05). */
   #onVersions(versions: readonly string[]): void {
     this.#isVersionListed = versions.includes(MODERN_PROTOCOL_VERSION);
     if (this.#tryAgain()) return;
@@ -98,7 +97,7 @@ export class Discovery extends Handshake implements RequestHandler {
     );
   }
 
-  /** Once: while servers are being replaced, answers may be inconsistent. */
+  /** Sends the request again, once: while servers are being replaced, answers may be inconsistent. */
   #tryAgain(): boolean {
     if (!this.#isVersionListed || this.#isSecondTry) return false;
     this.#isSecondTry = true;
@@ -107,7 +106,7 @@ export class Discovery extends Handshake implements RequestHandler {
   }
 }
 
-/** An older server knows neither the method nor requests without a session. */
+/** Whether a fault suggests the other era: an older server knows neither the method nor requests without a session. */
 function isOfOtherEra(fault: UpstreamFault): boolean {
   return fault.kind === 'answer-invalid' || isNotUnderstood(fault);
 }

@@ -17,7 +17,7 @@ export interface RefusedSubscriptions {
   readonly uris: ReadonlySet<string>;
 }
 
-/** @param asked the filter, as JSON. @returns `undefined` if all of it is honoured, as far as the acknowledgement tells. */
+/** @param asked the filter, as JSON. @returns what the acknowledgement leaves out of it; `undefined` for nothing, as far as it tells. */
 export function readUnhonoured(
   asked: string,
   bytes: Buffer,
@@ -42,23 +42,23 @@ function urisOf({ resourceSubscriptions: uris }: Readonly<Record<string, unknown
 export interface ModernListeningPlan {
   readonly deadlines: DeadlineWheel;
   readonly memory: MessageBudget;
-  /** What is wanted now, as JSON; `''` for nothing. */
+  /** The filter: what is wanted now, as JSON; `''` for nothing. */
   filter(): string;
   ask(filter: string, handler: UpstreamHandler): UpstreamCall;
-  /** @returns whether to ask once more, where the redirect leads. */
+  /** Follows a redirect. @returns whether to ask once more, where it leads. */
   tryFollow(status: number, location: string): boolean;
   onAsking(): void;
-  /** The backend has acknowledged, refused, or cannot be reached now; or nothing is wanted. */
+  /** Called when the backend has acknowledged, refused, or cannot be reached now; or nothing is wanted. */
   onAnswered(): void;
-  /** A backend that once acknowledged no longer knows the method. */
+  /** Called when a backend that once acknowledged no longer knows the method. */
   onLost(): void;
-  /** A notification, still with the subscription's id. @param bytes valid until this returns. */
+  /** Called with a notification, still with the subscription's id. @param bytes valid until this returns. */
   onMessage(bytes: Buffer, message: BackendMessage): void;
 }
 
 interface Listen {
   filter: string;
-  /** Set by the acknowledgement. */
+  /** What the backend will not send, by its acknowledgement. */
   unhonoured?: RefusedSubscriptions | undefined;
   stream: BackendStream | undefined;
 }
@@ -69,7 +69,7 @@ export class ModernListening {
   #next: Listen | undefined;
   #acknowledgementDeadline: Deadline | undefined;
   #isRenewing = false;
-  /** Closed, or refused for good. Changed only here, like `isOffered`. */
+  /** Whether the listening is closed, or refused for good. Changed only here, like `isOffered`. */
   isOver = false;
   /** Whether the backend has ever acknowledged. */
   isOffered = false;
@@ -84,7 +84,7 @@ export class ModernListening {
     return this.#current?.unhonoured;
   }
 
-  /** What is wanted may have changed. Several changes at once cause one renewal. */
+  /** Called when what is wanted may have changed. Several changes at once cause one renewal. */
   renew(): void {
     if (this.isOver || this.#isRenewing) return;
     this.#isRenewing = true;
@@ -115,7 +115,7 @@ export class ModernListening {
       this.#plan.onAnswered();
       return;
     }
-    // Until the one before is acknowledged. `#open` is then called again.
+    // The request waits until the one before is acknowledged. `#open` is then called again.
     if (this.#next !== undefined) return;
     this.#plan.onAsking();
     const listen: Listen = { filter, stream: undefined };
@@ -131,7 +131,7 @@ export class ModernListening {
     const { deadlines, memory } = this.#plan;
     return new BackendStream({
       ...{ deadlines, memory },
-      // A new stream is opened in place of one that has ended, for what is wanted then.
+      // A stream that has ended is replaced by a new one, for what is wanted then.
       ask: (_lastEventId, handler) => {
         listen.filter = this.#plan.filter();
         return this.#plan.ask(listen.filter, handler);

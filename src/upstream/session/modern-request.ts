@@ -24,7 +24,7 @@ export function envelopeOf({ capabilities, clientInfo }: ClientIntroduction): Bu
   return Buffer.concat([BEFORE_CAPABILITIES, capabilities, BEFORE_CLIENT_INFO, clientInfo]);
 }
 
-/** For clients with sessions, which do not know this era's tasks. */
+/** The introduction without tasks, for clients with sessions, which do not know this era's tasks. */
 export function withoutTasks(introduction: ClientIntroduction): ClientIntroduction {
   if (!introduction.capabilities.includes(TASKS_EXTENSION)) return introduction;
   const capabilities: unknown = JSON.parse(introduction.capabilities.toString());
@@ -44,7 +44,7 @@ export function modernRequest(id: Buffer, method: string, members: string, envel
   };
 }
 
-/** @param name of what the request is about, `''` for none. @param params headers: name, value, … */
+/** The headers of a message. @param name of what it is about, `''` for none. @param params headers: name, value, … */
 export function modernHead(method: string, name: string, params = NO_PARAMS): ModernHead {
   return { method: headText(method), name: name === '' ? '' : headText(name), params };
 }

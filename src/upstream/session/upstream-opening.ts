@@ -29,7 +29,7 @@ import type { UpstreamMeans } from '../upstream-context.js';
 
 /** First wait before an unavailable backend is tried again. It doubles with each failure. */
 export const UPSTREAM_RETRY_DELAY_MS_MIN = 100;
-/** Longest such wait; short, so that a backend that is back is found soon. */
+/** Longest wait before another try; short, so that a backend that is back is found soon. */
 export const UPSTREAM_RETRY_DELAY_MS_MAX = 5_000;
 /** Time that the first call waits for a backend's own stream; many servers lose what they ask before it is open. */
 export const BACKEND_STREAM_PATIENCE_MS = 500;
@@ -63,7 +63,7 @@ export abstract class UpstreamOpening implements Redirection {
   protected readonly credentials: Credentials | undefined;
   moved: UpstreamTarget | undefined = undefined;
   backend: CompiledBackend;
-  /** Changed only here, like `delayed` and `askAgainAtMs`. */
+  /** The state. Changed only here, like `delayed` and `askAgainAtMs`. */
   state: State = 'idle';
   #waiting: Waiting[] = [];
   /** Requests that wait until the backend's own stream is open, if it is being opened. */
@@ -120,12 +120,12 @@ export abstract class UpstreamOpening implements Redirection {
     return this.state === 'unavailable' ? this.#lastFault : undefined;
   }
 
-  /** Whether it is being opened although the backend did not respond to others: nobody should wait for it for long. */
+  /** Whether the session is being opened although the backend did not respond to others: nobody should wait for it for long. */
   get isTrial(): boolean {
     return this.#isTrial && this.state === 'opening';
   }
 
-  /** Whether any number of processes may open it: the backend keeps no session, or cannot be used. Hot path. */
+  /** Whether any number of processes may open the session: the backend keeps none, or cannot be used. Hot path. */
   get isSessionless(): boolean {
     return this.endpoint.isSessionless || this.backend.obstacle !== undefined;
   }
@@ -204,7 +204,7 @@ export abstract class UpstreamOpening implements Redirection {
     return admission === 'refused' ? this.#reportUnavailable(NO_ANSWER) : undefined;
   }
 
-  /** The backend cannot be reached as configured. Reported once per session. */
+  /** Called when the backend cannot be reached as configured. Reported once per session. */
   #neverOpens(fault: UpstreamFault): UpstreamFault {
     if (!this.#isObstacleLogged) {
       this.#isObstacleLogged = true;
@@ -245,7 +245,7 @@ export abstract class UpstreamOpening implements Redirection {
         if (isOtherEra) endpoint.onEraRefused(era, this.context.nowMs());
         if (isOtherEra && firstFault === undefined) return this.#startHandshake(metadata, plan, otherEra(era), fault);
         const isNeither = firstFault !== undefined && (isOtherEra || ERA_FAULTS.has(fault.kind));
-        // If it speaks neither, the first fault is reported, and the next opening tries both again.
+        // If the backend speaks neither era, the first fault is reported, and the next opening tries both again.
         if (isNeither) endpoint.forgetEras();
         const reported = isNeither ? firstFault : fault;
         if (!this.#tryOpenAgain(reported, metadata)) this.#onOpenFault(reported);
@@ -295,7 +295,7 @@ export abstract class UpstreamOpening implements Redirection {
     return true;
   }
 
-  /** @returns whether the backend rejected the credentials, so that nothing was executed and another try is worthwhile. */
+  /** Renews the credentials. @returns whether the backend rejected them, so that nothing was executed and another try is worthwhile. */
   tryRenewCredentials(fault: UpstreamFault, metadata: RequestMetadata): boolean {
     return isUnauthorized(fault) && this.credentials?.onRejected(metadata) === true;
   }
@@ -339,7 +339,7 @@ export abstract class UpstreamOpening implements Redirection {
     this.tellWaiters(fault);
   }
 
-  /** Calls them in turns, because thousands of calls may be waiting. */
+  /** Calls the waiters in turns, because thousands of calls may be waiting. */
   protected tellWaiters(fault: UpstreamFault | undefined): void {
     const waiting = this.#waiting;
     this.#waiting = [];

@@ -54,7 +54,7 @@ const NO_SESSION_VALUES = { sessionId: '', protocolVersion: '' };
 export interface UpstreamOwner {
   onOpened(upstream: UpstreamSession, metadata: RequestMetadata): void;
   onDropped(upstream: UpstreamSession): void;
-  /** Progress on the shared stream of an SSE backend without a listener. @returns whether a request waits for it. */
+  /** Called for progress on the shared stream of an SSE backend without a listener. @returns whether a request waits for it. */
   onProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean;
   onListChanged(method: string): void;
 }
@@ -64,20 +64,20 @@ export class UpstreamSession extends UpstreamOpening {
   readonly #memory: TextBudget;
   /** What the backend declared, without texts for which there is no room; `undefined` unless open. Changed only here. */
   record: OwnRecord | undefined = undefined;
-  /** As bits of `capability`. Without tasks where callers cannot have any. */
+  /** The capabilities, as bits of `capability`; without tasks where callers cannot have any. */
   knownCapabilities: number | undefined = undefined;
   hasTasks = false;
-  /** All capabilities. They outlive the record, so that a request that needs one reopens the session. */
+  /** All capabilities that the backend declared. They outlive the record, so that a request that needs one reopens the session. */
   #capabilities: number | undefined;
   #named: readonly ExtraCapability[] | undefined;
   #idBytes: number | undefined;
   #instructionBytes: number | undefined;
   #namedBytes: number | undefined;
   #cookieBytes: number | undefined;
-  /** Created when the backend first lists a tool with mirrored parameters, or an app. */
+  /** The mirrors, created when the backend first lists a tool with mirrored parameters, or an app. */
   mirrors: KnownMirrors | undefined;
   #headers: readonly string[] = [];
-  /** For an SSE backend: the stream that carries the whole session. */
+  /** The stream that carries the whole session, for an SSE backend. */
   #stream: SseStream | undefined;
   #answersUnderWay = 0;
   /** Sends the next notification of changed roots, or the one in progress if no other is needed. */
@@ -103,7 +103,7 @@ export class UpstreamSession extends UpstreamOpening {
     return this.endpoint.circuit.fault === undefined;
   }
 
-  /** Experimental capabilities are omitted if the config hides any item: their methods might reach it. */
+  /** The extensions and experimental capabilities. The latter are omitted if the config hides any item: their methods might reach it. */
   get named(): readonly ExtraCapability[] {
     const named = this.#named ?? NONE;
     return isLimited(this.backend) ? named.filter(({ isExtension }) => isExtension) : named;
@@ -113,7 +113,7 @@ export class UpstreamSession extends UpstreamOpening {
     return ((this.knownCapabilities ?? 0) & bit) !== 0;
   }
 
-  /** @param tools those with mirrored parameters. @param apps tool names and page URIs that apps use. */
+  /** Learns from a list of tools. @param tools those with mirrored parameters. @param apps tool names and page URIs that apps use. */
   learnMirrors(tools: readonly ToolMirrors[], apps: readonly string[]): void {
     if (tools.length > 0 || apps.length > 0) this.mirrors ??= new KnownMirrors(this.#memory);
     this.mirrors?.learn(tools, apps);
@@ -124,7 +124,7 @@ export class UpstreamSession extends UpstreamOpening {
     return method === 'tools/call' ? this.mirrors?.of(name) : undefined;
   }
 
-  /** The tools are about to be listed because this tool's mirrored parameters are unknown. */
+  /** Called when the tools are about to be listed because this tool's mirrored parameters are unknown. */
   missMirrors(tool: string): void {
     (this.mirrors ??= new KnownMirrors(this.#memory)).noteMissed(tool);
   }
@@ -134,7 +134,7 @@ export class UpstreamSession extends UpstreamOpening {
     return this.record !== undefined && this.record.sessionId !== '';
   }
 
-  /** Whether it is open without a session at the backend: each request then carries an envelope. Hot path. */
+  /** Whether the session is open without one at the backend: each request then carries an envelope. Hot path. */
   get isModern(): boolean {
     return this.record?.era === 'modern';
   }
@@ -235,7 +235,7 @@ export class UpstreamSession extends UpstreamOpening {
     return streams.dispatch(plainRequest(this.subject, this.target, 'GET', allHeaders), handler);
   }
 
-  /** Any number of changes during one notification cause one more. */
+  /** Tells the backend of changed roots. Any number of changes during one notification cause one more. */
   tellRootsChanged(body: Buffer, metadata: RequestMetadata): void {
     const isUnderWay = this.#sendRootsChanged !== undefined;
     const onDone = (): void => {
@@ -248,7 +248,7 @@ export class UpstreamSession extends UpstreamOpening {
     if (!isUnderWay) send();
   }
 
-  /** The answer to a request is no longer needed (S36, C16). */
+  /** Tells the backend that the answer to a request is no longer needed (S36, C16). */
   cancel(id: IdSpan, reason: string, metadata: RequestMetadata): void {
     this.send({ body: cancelledNotification(id, reason) }, metadata);
   }
@@ -321,7 +321,7 @@ export class UpstreamSession extends UpstreamOpening {
     this.#keepNamed(record.named);
     record.named = this.#named;
     this.record = record;
-    // A session id is needed even where there is no room for it.
+    // A session id is needed even if there is no room for it.
     this.#idBytes = this.#recount(this.#idBytes, record.sessionId);
     this.#keepCookies(record, record.cookies ?? '');
     this.#instructionBytes = this.#recount(this.#instructionBytes, record.instructions ?? '');
@@ -357,7 +357,7 @@ export class UpstreamSession extends UpstreamOpening {
     this.#headers = sessionHeaders(record);
   }
 
-  /** The backend no longer knows the session. It is opened again when next needed (C11). */
+  /** Called when the backend no longer knows the session. It is opened again when next needed (C11). */
   markLost(lost: UpstreamSessionRecord | undefined): void {
     // Several calls may report the same loss, and a new session may be open already.
     if (this.record !== lost || !this.tryLose()) return;
@@ -379,7 +379,6 @@ export class UpstreamSession extends UpstreamOpening {
     return hashOfIntroduction(this.introduction, [this.era, this.record?.protocolVersion, this.shownHeaders(metadata)]);
   }
 
-  /** The headers that tell callers apart, as far as known. */
   shownHeaders(metadata: RequestMetadata): readonly string[] {
     return this.credentials?.addTo(NO_HEADERS, metadata) ?? metadata.headers;
   }
@@ -424,14 +423,14 @@ export class UpstreamSession extends UpstreamOpening {
   }
 
   protected override onDeclared({ record }: HandshakeResult): void {
-    // Instructions are used only once, at the opening.
+    // Instructions are not compared: they are used only once, at the opening.
     if (record.capabilities === this.#capabilities && textOf(record.named) === textOf(this.#named)) return;
     this.#dropKept();
     this.#keep(record);
     this.context.onChanged?.(this.backend, '');
   }
 
-  /** From now on the whole session uses this stream, and ends with it. */
+  /** Takes a stream, which the whole session uses from now on, and with which it ends. */
   #take(stream: SseStream, record: UpstreamSessionRecord, metadata: RequestMetadata): void {
     this.#stream = stream;
     const lost = this.record ?? record;

@@ -51,13 +51,13 @@ function keyOf({ bytes, start, end }: IdSpan): string {
 
 /** The owner is first the handshake, then the upstream session. */
 interface SseStreamOwner {
-  /** Called once. @param cookies the `set-cookie` lines of the response. */
+  /** Called once, with the first event. @param cookies the `set-cookie` lines of the response. */
   onEndpoint?(cookies: string): void;
-  /** For a message that answers no request. @returns whether a client got it. */
+  /** Called with a message that answers no request. @returns whether a client got it. */
   onWithoutListener?(bytes: Buffer, message: BackendMessage): boolean;
-  /** For a request when no client can be asked. */
+  /** Called with a request when no client can be asked. */
   onWithoutClient?(bytes: Buffer, message: BackendMessage): void;
-  /** Not called after `close`. The waiting calls fail after this. */
+  /** Called when the stream has ended, but not after `close`. The waiting calls fail after this. */
   onLost(fault: UpstreamFault): void;
 }
 
@@ -135,7 +135,7 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
     };
   }
 
-  /** A request that follows a redirect is in `#waiting` already. */
+  /** Why a request cannot be sent. One that follows a redirect is in `#waiting` already. */
   #obstacleTo(key: string, reader: SharedStreamReader): UpstreamFault | undefined {
     if (this.#state !== 'open') return { ...STREAM_LOST, isUnsent: true };
     const other = this.#waiting.get(key);
@@ -166,7 +166,7 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
       isOver = true;
       if (this.#listener === reader) this.#listener = undefined;
     };
-    // There is nothing to pause: its messages are small, and it drops what exceeds its bounds.
+    // Pausing does nothing: the messages are small, and the stream drops what exceeds its bounds.
     return { isSent: true, abort, pause: () => undefined, resume: () => undefined };
   }
 
@@ -281,13 +281,13 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
     if (this.#listener === undefined) {
       if (this.owner.onWithoutListener?.(data, message) === true) return;
       const [onlyReader] = this.#waiting.values();
-      // With several requests in flight, it could belong to any.
+      // If several requests are in flight, the event could belong to any of them.
       if (onlyReader !== undefined && this.#waiting.size === 1) return onlyReader.onEvent(this.#owned(data));
     }
     if (message.kind === 'request') this.owner.onWithoutClient?.(data, message);
   }
 
-  /** Copies an event that lies in the current chunk, whose memory is valid only now. */
+  /** A copy of an event if it lies in the current chunk, whose memory is valid only now. */
   #owned(data: Buffer): Buffer {
     return data.buffer === this.#chunk?.buffer ? Buffer.from(data) : data;
   }
