@@ -11,7 +11,7 @@ export interface IssuerKeyBounds {
   readonly waitingMax: number;
 }
 
-interface IssuerKeysMeans {
+interface IssuerKeysDependencies {
   readonly fetchKeys: () => Promise<readonly VerificationKey[]>;
   readonly graceMs: number;
   /** Called with the previous keys when the keys have changed. */
@@ -24,7 +24,7 @@ interface IssuerKeysMeans {
 
 export class IssuerKeys {
   readonly #issuer: string;
-  readonly #means: Required<IssuerKeysMeans>;
+  readonly #dependencies: Required<IssuerKeysDependencies>;
   #keys = KeySet.none;
   #areUnknown = true;
   #fetching: Promise<void> | undefined = undefined;
@@ -36,9 +36,9 @@ export class IssuerKeys {
   #logger: Logger | undefined = undefined;
   #isClosed = false;
 
-  constructor({ issuer }: Pick<IssuerKeySource, 'issuer'>, means: IssuerKeysMeans) {
+  constructor({ issuer }: Pick<IssuerKeySource, 'issuer'>, dependencies: IssuerKeysDependencies) {
     this.#issuer = issuer;
-    this.#means = { nowMs: () => performance.now(), bounds: limits, ...means };
+    this.#dependencies = { nowMs: () => performance.now(), bounds: limits, ...dependencies };
   }
 
   get keys(): KeySet {
@@ -68,7 +68,7 @@ export class IssuerKeys {
 
   /** Fetches the keys again for a token that matches none. Resolves after that; at once if the last was just made, or too many wait. */
   async renew(): Promise<void> {
-    const { nowMs, bounds } = this.#means;
+    const { nowMs, bounds } = this.#dependencies;
     const isTooSoon = nowMs() - this.#triedAtMs < bounds.keyFetchCooldownMs;
     if (this.#isClosed || this.#waiterCount >= bounds.waitingMax) return;
     if (this.#fetching === undefined && isTooSoon) return;
@@ -84,7 +84,7 @@ export class IssuerKeys {
   }
 
   async #fetchNow(): Promise<void> {
-    const { fetchKeys, nowMs } = this.#means;
+    const { fetchKeys, nowMs } = this.#dependencies;
     clearTimeout(this.#timer);
     try {
       const keys = new KeySet(await fetchKeys());
@@ -109,9 +109,9 @@ export class IssuerKeys {
     if (haveChanged || wereUnknown) this.#logChange(keys, before);
     if (haveChanged) {
       this.#keys = keys;
-      this.#means.onChange(before);
+      this.#dependencies.onChange(before);
     }
-    if (wereUnknown) this.#means.onAvailability();
+    if (wereUnknown) this.#dependencies.onAvailability();
   }
 
   #logChange(keys: KeySet, before: KeySet): void {
@@ -122,12 +122,12 @@ export class IssuerKeys {
 
   #onFailure(reason: string): void {
     const before = this.#keys;
-    const isGraceOver = this.#means.nowMs() - this.#fetchedAtMs > this.#means.graceMs;
+    const isGraceOver = this.#dependencies.nowMs() - this.#fetchedAtMs > this.#dependencies.graceMs;
     const fields = { issuer: this.#issuer, reason, keys: before.size };
     // Only the beginning and the end of an outage are logged.
     if (this.#failureCount === 1) this.#logger?.warn(fields, 'keys of an issuer cannot be fetched; retrying');
     if (this.#areUnknown) {
-      if (this.#failureCount === 1) this.#means.onAvailability();
+      if (this.#failureCount === 1) this.#dependencies.onAvailability();
       return;
     }
     if (!isGraceOver) return;
@@ -137,13 +137,13 @@ export class IssuerKeys {
       fields,
       'keys of an issuer are too old to be used: they could not be fetched within --token-jwks-grace',
     );
-    this.#means.onChange(before);
-    this.#means.onAvailability();
+    this.#dependencies.onChange(before);
+    this.#dependencies.onAvailability();
   }
 
   /** The wait before the next fetch. It grows with failures, so that a recovering issuer is not overrun. */
   #waitMs(): number {
-    const { keyRefreshMs, retryDelayMsMin, keyFetchCooldownMs } = this.#means.bounds;
+    const { keyRefreshMs, retryDelayMsMin, keyFetchCooldownMs } = this.#dependencies.bounds;
     if (this.#failureCount === 0) return keyRefreshMs;
     return delayAfter(this.#failureCount - 1, retryDelayMsMin, keyFetchCooldownMs);
   }

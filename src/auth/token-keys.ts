@@ -23,7 +23,7 @@ export type KeyFetch = (
   headers: Readonly<Record<string, string>>,
 ) => Promise<Response>;
 
-export interface KeyMeans {
+export interface KeyDependencies {
   readonly fetch?: KeyFetch | undefined;
 }
 
@@ -121,7 +121,7 @@ export class TokenKeys {
   onObstacle: KeyObstacleListener = () => {};
 
   constructor(
-    options: TokenOptions & KeyMeans,
+    options: TokenOptions & KeyDependencies,
     bounds: IssuerKeyBounds & { readonly keyFileCheckMs?: number } = limits,
   ) {
     const onChange = (before: KeySet): void => {

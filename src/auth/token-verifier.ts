@@ -7,7 +7,7 @@ import { decodeJwt } from 'jose/jwt/decode';
 import { jwtVerify } from 'jose/jwt/verify';
 import { type RoleClaims, type TokenOptions, roles, type Role } from '../config/index.js';
 import { bearerToken, limits, KIB, MIB, type Logger, RecentMap } from '../shared/index.js';
-import { TokenKeys, type KeyMeans, type KeyObstacleListener } from './token-keys.js';
+import { TokenKeys, type KeyDependencies, type KeyObstacleListener } from './token-keys.js';
 
 /** The most values of a claim of roles or teams. A longer claim is ignored. */
 export const CLAIM_VALUES_MAX = 256;
@@ -141,7 +141,7 @@ export class TokenVerifier {
   #generation = 0;
 
   constructor(
-    options: TokenOptions & KeyMeans,
+    options: TokenOptions & KeyDependencies,
     nowMs: () => number = Date.now,
     bounds = tokenBounds,
     keys = new TokenKeys(options),

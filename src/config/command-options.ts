@@ -32,7 +32,7 @@ export const controlPlaneClientOptions = {
         const advice = 'set it to an access token, as minted by `switchyard token`';
         if (reader.token === '') reader.otherFault(`${TOKEN_VARIABLE}: is not set; ${advice}`);
       },
-      arrange: (_values, reader) => reader.token,
+      combine: (_values, reader) => reader.token,
     },
   ),
 };
@@ -156,7 +156,7 @@ const authOptions = section(
   { type: authType, ...authDetails },
   {
     check: checkAuth,
-    arrange: ({ type, ...details }) => {
+    combine: ({ type, ...details }) => {
       if (type === 'none') return null;
       const typeOrDefault = type ?? (details.headers && 'headers');
       return typeOrDefault && withoutAbsent({ type: typeOrDefault, ...details });
@@ -197,7 +197,7 @@ function changeOf<Members extends Schema>(properties: Members) {
       const names = [first, ...others].filter(({ name }) => !name.startsWith('auth-')).map(({ name }) => `--${name}`);
       reader.fault(first, `or another of ${names.join(', ')} is required`);
     },
-    arrange: withoutAbsent,
+    combine: withoutAbsent,
   });
 }
 

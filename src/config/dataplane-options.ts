@@ -73,7 +73,7 @@ export const controlPlaneOptions = {
   ...planeOptions,
   token: section(
     { token: tokenOptions, roleClaims: roleClaimOptions },
-    { arrange: ({ token, roleClaims }) => ({ ...token, roleClaims }) },
+    { combine: ({ token, roleClaims }) => ({ ...token, roleClaims }) },
   ),
   signIn: signInOptions,
   // Registered servers may have URLs of http or https (specification 3).

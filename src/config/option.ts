@@ -38,11 +38,11 @@ export interface OptionReader {
   otherFault(words: string): void;
 }
 
-/** Options that belong together. `check` adds faults that involve several of them; `arrange` makes one value of theirs. */
+/** Options that belong together. `check` adds faults that involve several of them; `combine` makes one value of theirs. */
 export interface Section<Value> {
   readonly options: Schema;
   check(reader: OptionReader): void;
-  arrange(values: object, reader: OptionReader): Value;
+  combine(values: object, reader: OptionReader): Value;
 }
 
 export interface Schema {
@@ -98,11 +98,11 @@ export function section<Members extends Schema, Value = ValuesOf<Members>>(
   options: Members,
   rules: {
     readonly check?: (reader: OptionReader) => void;
-    readonly arrange?: (values: ValuesOf<Members>, reader: OptionReader) => Value;
+    readonly combine?: (values: ValuesOf<Members>, reader: OptionReader) => Value;
   },
 ): Section<Value> {
-  const { check = () => undefined, arrange = (values) => values } = rules;
-  return { options, check, arrange: arrange as Section<Value>['arrange'] };
+  const { check = () => undefined, combine = (values) => values } = rules;
+  return { options, check, combine: combine as Section<Value>['combine'] };
 }
 
 export function isOption(node: Schema[string]): node is Option<unknown> {
@@ -110,7 +110,7 @@ export function isOption(node: Schema[string]): node is Option<unknown> {
 }
 
 export function isSection(node: Schema[string]): node is Section<unknown> {
-  return typeof (node as Section<unknown>).arrange === 'function';
+  return typeof (node as Section<unknown>).combine === 'function';
 }
 
 /** The options of the schema, in order, with those of nested schemas. */

@@ -47,7 +47,7 @@ function checkSections(schema: Schema, reader: OptionReader): void {
 function valuesIn(schema: Schema, reader: OptionReader): object {
   const members = Object.entries(schema).map(([member, node]) => {
     if (isOption(node)) return [member, reader.resolve(node)];
-    return [member, isSection(node) ? node.arrange(valuesIn(node.options, reader), reader) : valuesIn(node, reader)];
+    return [member, isSection(node) ? node.combine(valuesIn(node.options, reader), reader) : valuesIn(node, reader)];
   });
   return Object.fromEntries(members) as object;
 }

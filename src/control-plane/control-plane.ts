@@ -50,7 +50,7 @@ export async function startControlPlane(options: ControlPlaneOptions, logger: Lo
   const http = new Http1Upstream({ connectTimeoutMs, names, authorities });
   const deadlines = new DeadlineWheel();
   const credentials = createCredentials(upstream, { http, deadlines, storedSecrets, userGrants });
-  const fetchMeans = { http, names, mode };
+  const fetchDependencies = { http, names, mode };
   const overload = new Overload(logger);
   const directory = new Directory(records);
   const registry = new Registry({
@@ -104,13 +104,13 @@ export async function startControlPlane(options: ControlPlaneOptions, logger: Lo
       upstream.connectUrl === undefined || userGrants === undefined
         ? undefined
         : new ConsentFlow({
-            ...{ ...fetchMeans, records, keys, grants: userGrants, secrets: credentials.secrets, logger },
+            ...{ ...fetchDependencies, records, keys, grants: userGrants, secrets: credentials.secrets, logger },
             connectUrl: upstream.connectUrl,
           }),
     signIn:
       options.signIn &&
       new SignInFlow(options.signIn, {
-        ...{ ...fetchMeans, tokens, audience: options.token.audience, keys: upstream.secretKeys, logger },
+        ...{ ...fetchDependencies, tokens, audience: options.token.audience, keys: upstream.secretKeys, logger },
       }),
     console: ConsoleFiles.read(CONSOLE_DIRECTORY),
     hosts: new HostPolicy({

@@ -3,7 +3,7 @@
 import type { BackendAuth } from '../user-config/index.js';
 import { type RequestMetadata, type UpstreamFault, upstreamFault } from '../http-client/index.js';
 import type { NamedBackend } from './connect-links.js';
-import { OAuthSource, type OAuthSourceMeans } from './oauth-source.js';
+import { OAuthSource, type OAuthSourceDependencies } from './oauth-source.js';
 import type { CredentialRead } from './token.js';
 import { userGrantKey } from './user-tokens.js';
 
@@ -33,9 +33,9 @@ export class Credentials {
     auth: BackendAuth | undefined,
     backend: NamedBackend,
     subject: string,
-    means: OAuthSourceMeans,
+    dependencies: OAuthSourceDependencies,
   ): Credentials | undefined {
-    return auth && new Credentials(sourceOf(auth, backend, subject, means));
+    return auth && new Credentials(sourceOf(auth, backend, subject, dependencies));
   }
 
   /** Credentials that never change; `undefined` for none. @param headers name, value, … */
@@ -78,18 +78,18 @@ function sourceOf(
   auth: BackendAuth,
   backend: NamedBackend,
   subject: string,
-  means: OAuthSourceMeans,
+  dependencies: OAuthSourceDependencies,
 ): CredentialSource {
   const { target } = backend;
   const { origin } = target;
-  const { secrets, users } = means;
+  const { secrets, users } = dependencies;
   // Configured headers are the only ones: there are no other secrets to try.
   if (auth.type === 'headers')
     return new SubjectSource(
       () => secrets.headersOf(auth, origin),
       () => false,
     );
-  if (auth.type !== 'oauth2-user') return new OAuthSource(auth, origin, subject, means);
+  if (auth.type !== 'oauth2-user') return new OAuthSource(auth, origin, subject, dependencies);
   const consent: UpstreamFault = {
     ...upstreamFault('consent-missing', true),
     connect: () => users.links.linkTo(backend, auth, subject),

@@ -1,7 +1,7 @@
 export { ConnectLinks, type ConnectTicket, openTicket } from './connect-links.js';
 export { Credentials } from './credentials.js';
 export { correctedAnswer, errorCodeText } from './oauth-answer.js';
-export { type OAuthSourceMeans, createCredentials } from './oauth-source.js';
+export { type OAuthSourceDependencies, createCredentials } from './oauth-source.js';
 export { type Secrets, StoredSecrets } from './secrets.js';
 export type { SecretOrigins } from './secrets/sealed-secret.js';
 export { SecretKeys, openText, openValue, sealText, sealValue } from './secrets/secret-keys.js';

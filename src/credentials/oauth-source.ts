@@ -9,19 +9,19 @@ import type { OAuthAuth } from '../user-config/index.js';
 import { type RequestMetadata, upstreamFault } from '../http-client/index.js';
 import { ConnectLinks } from './connect-links.js';
 import { type CredentialRead, Token, type ClockAndRandom } from './token.js';
-import { type OAuthMeans, requestToken, type OAuthTokenRequest } from './token-endpoint.js';
+import { type OAuthDependencies, requestToken, type OAuthTokenRequest } from './token-endpoint.js';
 import { UserTokens } from './user-tokens.js';
 import { createHash } from 'node:crypto';
 import { MIB } from '../shared/index.js';
 
-export interface OAuthSourceMeans {
+export interface OAuthSourceDependencies {
   readonly secrets: Secrets;
   readonly tokens: Tokens;
   readonly users: UserTokens;
   readonly mode: UpstreamOptions['mode'];
 }
 
-interface CredentialParts extends OAuthMeans {
+interface CredentialParts extends OAuthDependencies {
   readonly deadlines: DeadlineWheel;
   readonly storedSecrets?: Pick<StoredSecrets, 'read'> | undefined;
   readonly userGrants?: UserGrants | undefined;
@@ -35,7 +35,7 @@ export function createCredentials(
     secretKeys,
   }: Pick<UpstreamOptions, 'mode' | 'secretsDirectory' | 'connectUrl' | 'secretKeys'>,
   { http, deadlines, storedSecrets, userGrants: grants }: CredentialParts,
-): OAuthSourceMeans {
+): OAuthSourceDependencies {
   const nowMs = (): number => deadlines.nowMs();
   const secrets = new Secrets(secretsDirectory, nowMs, storedSecrets);
   const links = new ConnectLinks(connectUrl, new SecretKeys(secretKeys));
@@ -51,23 +51,23 @@ export class OAuthSource {
   readonly #origin: string;
   readonly #endpointOrigin: string;
   readonly #subject: string;
-  readonly #means: OAuthSourceMeans;
+  readonly #dependencies: OAuthSourceDependencies;
   #token: Token | undefined;
   /** The client's secret with which `#token` was obtained. */
   #clientSecret = '';
   #callerToken = '';
 
   /** @param origin of the backend. */
-  constructor(auth: OAuthAuth, origin: string, subject: string, means: OAuthSourceMeans) {
+  constructor(auth: OAuthAuth, origin: string, subject: string, dependencies: OAuthSourceDependencies) {
     this.#auth = auth;
     this.#origin = origin;
     this.#endpointOrigin = new URL(auth.token_endpoint).origin;
     this.#subject = subject;
-    this.#means = means;
+    this.#dependencies = dependencies;
   }
 
   read({ callerToken }: RequestMetadata): CredentialRead | Promise<CredentialRead> {
-    const { mode, secrets } = this.#means;
+    const { mode, secrets } = this.#dependencies;
     if (mode === 'tls-only' && this.#endpointOrigin.startsWith('http:'))
       return upstreamFault('plain-text-refused', true);
     if (this.#auth.type === 'token-exchange' && callerToken === '') return upstreamFault('caller-token-missing', true);
@@ -100,7 +100,7 @@ export class OAuthSource {
   }
 
   #find(clientSecret: string, callerToken: string): Token {
-    return this.#means.tokens.find(this.#subject, this.#origin, { auth: this.#auth, clientSecret, callerToken });
+    return this.#dependencies.tokens.find(this.#subject, this.#origin, { auth: this.#auth, clientSecret, callerToken });
   }
 }
 
@@ -125,12 +125,12 @@ const BOUNDS = {
 
 /** Caches the tokens for all backends and callers of a process. Cold path: used once per session and credential. */
 export class Tokens {
-  readonly #means: OAuthMeans;
+  readonly #dependencies: OAuthDependencies;
   readonly #clock: ClockAndRandom;
   readonly #known = new FairCache<Token>(BOUNDS);
 
-  constructor(means: OAuthMeans, clock: ClockAndRandom) {
-    this.#means = means;
+  constructor(dependencies: OAuthDependencies, clock: ClockAndRandom) {
+    this.#dependencies = dependencies;
     this.#clock = clock;
   }
 
@@ -144,7 +144,7 @@ export class Tokens {
     if (known !== undefined) return known;
     const bytes = OWN_BYTES + request.callerToken.length;
     const token: Token = new Token(async (fetchSubject) => {
-      const outcome = await requestToken(this.#means, fetchSubject, request);
+      const outcome = await requestToken(this.#dependencies, fetchSubject, request);
       const isIssued = !('kind' in outcome) && this.#known.get(key) === token;
       if (isIssued)
         this.#known.set(

@@ -19,7 +19,7 @@ const TOKEN_LIFETIME_MS_ASSUMED = 300_000;
 /** After this time, another token is requested, whatever lifetime the token states. */
 const TOKEN_KEPT_MS_MAX = 86_400_000;
 
-export interface OAuthMeans {
+export interface OAuthDependencies {
   readonly http: HttpUpstream;
 }
 
@@ -51,7 +51,7 @@ const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token';
 
 /** Requests a token. Never rejects. @param subject whose quota of connections the request uses. */
 export async function requestToken(
-  means: OAuthMeans,
+  dependencies: OAuthDependencies,
   subject: string,
   { auth, clientSecret: secret, callerToken }: OAuthTokenRequest,
 ): Promise<IssuedToken | UpstreamFault> {
@@ -59,7 +59,9 @@ export async function requestToken(
   const grantType = auth.type === 'token-exchange' ? TOKEN_EXCHANGE : 'client_credentials';
   const server = { endpoint: auth.token_endpoint };
   try {
-    return issuedToken(await askForToken(means, subject, server, client, grantType, parametersOf(auth, callerToken)));
+    return issuedToken(
+      await askForToken(dependencies, subject, server, client, grantType, parametersOf(auth, callerToken)),
+    );
   } catch (error) {
     return tokenFaultOf(error);
   }
@@ -85,7 +87,7 @@ interface TokenClient {
 
 /** Requests a token. Rejects with an error for `tokenFaultOf`. The caller has checked whether plain HTTP is allowed. */
 export async function askForToken(
-  { http }: OAuthMeans,
+  { http }: OAuthDependencies,
   subject: string,
   { endpoint, issuer = new URL(endpoint).origin }: TokenServer,
   client: TokenClient,

@@ -24,7 +24,7 @@ import { upstreamFault, type UpstreamFault } from '../http-client/index.js';
 import type { ConnectLinks } from './connect-links.js';
 import { type CredentialRead, type ClockAndRandom, tokenLife, TOKEN_RENEWAL_GAP_MS } from './token.js';
 import {
-  type OAuthMeans,
+  type OAuthDependencies,
   tokenUnavailable,
   askForToken,
   issuedToken,
@@ -39,7 +39,7 @@ export const GRANT_POLL_MS = 100;
 /** Time in which storing a renewed grant is retried. After that, the grant is lost, and the user must consent again. */
 const GRANT_SAVE_MS_MAX = 10_000;
 
-export interface UserTokensMeans extends OAuthMeans {
+export interface UserTokensDependencies extends OAuthDependencies {
   readonly deadlines: DeadlineWheel;
   readonly secrets: Secrets;
   readonly mode: UpstreamOptions['mode'];
@@ -76,7 +76,7 @@ interface Renewals {
 }
 
 export class UserTokens {
-  readonly #means: UserTokensMeans;
+  readonly #dependencies: UserTokensDependencies;
   readonly #clock: ClockAndRandom;
   /** The name of this process in leases. */
   readonly #self = randomUUID();
@@ -87,18 +87,18 @@ export class UserTokens {
   readonly #underWay = new Map<string, Promise<CredentialRead>>();
 
   /** @param clock the wall clock, because other processes use its times. */
-  constructor(means: UserTokensMeans, clock: ClockAndRandom) {
-    this.#means = means;
+  constructor(dependencies: UserTokensDependencies, clock: ClockAndRandom) {
+    this.#dependencies = dependencies;
     this.#clock = clock;
   }
 
   get links(): ConnectLinks {
-    return this.#means.links;
+    return this.#dependencies.links;
   }
 
   /** The headers with the user's token. Returns the same array while the token is the same. */
   read(wanted: WantedGrant): CredentialRead | Promise<CredentialRead> {
-    const { grants } = this.#means;
+    const { grants } = this.#dependencies;
     if (grants === undefined) return upstreamFault('secret-keys-missing', true);
     const read = grants.read(wanted.key);
     return read instanceof Promise
@@ -158,7 +158,8 @@ export class UserTokens {
     const { grant } = leased;
     const secret = await this.#secretOf(wanted, grant);
     const requestedAtMs = this.#clock.nowMs();
-    const renewed = typeof secret === 'string' ? await refreshGrant(this.#means, grant, secret, requestedAtMs) : secret;
+    const renewed =
+      typeof secret === 'string' ? await refreshGrant(this.#dependencies, grant, secret, requestedAtMs) : secret;
     if (!('kind' in renewed)) return this.#store(grants, wanted, leased, renewed, requestedAtMs);
     if (isGrantOver(renewed, wanted.auth)) {
       await grants.remove(key, leased.bytes);
@@ -217,9 +218,9 @@ export class UserTokens {
     { auth, origin }: WantedGrant,
     { client, tokenEndpoint }: UserGrant,
   ): Promise<string | UpstreamFault> {
-    if (this.#means.mode === 'tls-only' && new URL(tokenEndpoint).protocol === 'http:')
+    if (this.#dependencies.mode === 'tls-only' && new URL(tokenEndpoint).protocol === 'http:')
       return upstreamFault('plain-text-refused', true);
-    return secretOfClient(this.#means.secrets, client, auth.client_secret, tokenEndpoint, origin);
+    return secretOfClient(this.#dependencies.secrets, client, auth.client_secret, tokenEndpoint, origin);
   }
 
   #onSuccess(key: string, grant: UserGrant): readonly string[] {
@@ -268,7 +269,7 @@ export class UserTokens {
   }
 
   async #pause(): Promise<void> {
-    await new Promise<void>((resolve) => void this.#means.deadlines.after(GRANT_POLL_MS, resolve));
+    await new Promise<void>((resolve) => void this.#dependencies.deadlines.after(GRANT_POLL_MS, resolve));
   }
 }
 
@@ -311,7 +312,7 @@ export async function secretOfClient(
 
 /** Requests the grant's next token (RFC 6749, section 6). @param secret `''` for none. */
 export async function refreshGrant(
-  means: OAuthMeans,
+  dependencies: OAuthDependencies,
   { subject, issuer, tokenEndpoint: endpoint, client, resource, refreshToken = '' }: UserGrant,
   secret: string,
   nowMs: number,
@@ -319,7 +320,7 @@ export async function refreshGrant(
   const parameters = { refresh_token: refreshToken, ...(resource !== '' && { resource }) };
   const named = { ...client, secret };
   try {
-    const answer = await askForToken(means, subject, { issuer, endpoint }, named, 'refresh_token', parameters);
+    const answer = await askForToken(dependencies, subject, { issuer, endpoint }, named, 'refresh_token', parameters);
     return renewedGrant(answer, nowMs);
   } catch (error) {
     return tokenFaultOf(error);

@@ -235,7 +235,7 @@ export class EdgeExchange extends Exchange {
     if (this.#state === 'body') return this.#writePart(bytes);
     if (this.#state !== 'streaming' || this.#stream === undefined) return true;
     this.#keepAlive?.restart();
-    if (this.#noteRoom(this.#stream.write(bytes))) return true;
+    if (this.#watchUnlessRoom(this.#stream.write(bytes))) return true;
     this.#roomOfAnswer().countUnread(bytes.length);
     return false;
   }
@@ -251,7 +251,8 @@ export class EdgeExchange extends Exchange {
     this.#keepAlive?.cancel();
     if (isJoined) this.#endStream(last);
     // If the library may hold the last write back, only another write shows whether it does.
-    else if (this.#stream.isLeftToLibrary || this.#noteRoom(this.#stream.writeComment())) this.#endStream(NO_BODY);
+    else if (this.#stream.isLeftToLibrary || this.#watchUnlessRoom(this.#stream.writeComment()))
+      this.#endStream(NO_BODY);
   }
 
   /** Ends a stream, so that the client opens it elsewhere. To its writer, the caller appears to be gone. */
@@ -312,27 +313,27 @@ export class EdgeExchange extends Exchange {
   /** Goes on after some progress. @returns whether there is room for more. */
   #onProgress(progress: WriteProgress): boolean {
     if (progress === 'complete') this.#finish(this.#state, 'whole');
-    else this.#noteRoom(progress === 'room');
+    else this.#watchUnlessRoom(progress === 'room');
     return progress !== 'full';
   }
 
   #onSilence(stream: StreamWriter): void {
     this.#keepAlive?.restart();
-    this.#noteRoom(stream.writeComment());
+    this.#watchUnlessRoom(stream.writeComment());
   }
 
   /** Tries to write more of a stream. @returns whether the caller has taken all that was written. */
   #tryMoreOfStream(stream: StreamWriter): boolean {
     const hasRoom = stream.tryMore();
     if (hasRoom) this.#answerRoom?.releaseUnread();
-    this.#noteRoom(!stream.isBlocked);
+    this.#watchUnlessRoom(!stream.isBlocked);
     if (hasRoom && this.#state === 'flushing') this.#endStream(NO_BODY);
     else if (hasRoom) this.onDrain?.();
     return !stream.isBlocked;
   }
 
   /** Watches the caller while there is no room. @returns `hasRoom`. */
-  #noteRoom(hasRoom: boolean): boolean {
+  #watchUnlessRoom(hasRoom: boolean): boolean {
     if (hasRoom) this.#watch?.stop();
     else this.#watchReader();
     return hasRoom;
@@ -395,7 +396,7 @@ export class EdgeExchange extends Exchange {
   #finish(from: State, ending: ExchangeEnding): boolean {
     if (from === 'done' || !this.#transition(from, 'done')) return false;
     this.#parts?.drop();
-    this.incoming.releaseRoom();
+    this.incoming.releaseMemory();
     this.#answerRoom?.release();
     this.#keepAlive?.cancel();
     this.#watch?.stop();

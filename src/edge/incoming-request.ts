@@ -79,7 +79,7 @@ export class IncomingRequest implements MemoryWaiter {
   /** The subject; `''` until the caller is admitted. */
   #subject = '';
   /** The memory of a large body, once the caller is admitted. */
-  #room: MessageReservation | undefined;
+  #reservation: MessageReservation | undefined;
 
   constructor(context: EdgeContext, res: HttpResponse, { request, contentLength }: RequestHead) {
     this.#context = context;
@@ -120,7 +120,7 @@ export class IncomingRequest implements MemoryWaiter {
     // Not for a body that is declared too large, which is refused anyway.
     else if (
       this.#outcome === undefined &&
-      this.#makeRoom(Math.max(this.#lengthBytes || 0, this.#received?.length ?? 0))
+      this.#reserveMemory(Math.max(this.#lengthBytes || 0, this.#received?.length ?? 0))
     )
       this.#readOn();
   }
@@ -137,8 +137,8 @@ export class IncomingRequest implements MemoryWaiter {
     if (body.length >= LARGE_MEMORY_FROM_BYTES) largeMemory.giveBack(body);
   }
 
-  releaseRoom(): void {
-    this.#room?.release();
+  releaseMemory(): void {
+    this.#reservation?.release();
   }
 
   onRoom(): void {
@@ -176,7 +176,7 @@ export class IncomingRequest implements MemoryWaiter {
     const wasPaused = this.#transition('paused', 'unwanted');
     if (!this.#transition('pausing', 'unwanted')) this.#transition('reading', 'unwanted');
     this.#received?.discard();
-    this.#room?.release();
+    this.#reservation?.release();
     // The request is read on, because the next one may follow the body.
     if (wasPaused) this.#res.resume();
   }
@@ -205,16 +205,16 @@ export class IncomingRequest implements MemoryWaiter {
     } else if (this.#isAwaitingAdmission) {
       this.#pause();
     } else {
-      this.#makeRoom(this.#received?.length ?? 0);
+      this.#reserveMemory(this.#received?.length ?? 0);
     }
   };
 
   /** Takes memory. @returns false when there is none: reading stops until there is. */
-  #makeRoom(bytes: number): boolean {
+  #reserveMemory(bytes: number): boolean {
     if (bytes < limits.countedFromBytes || this.#subject === '') return true;
-    this.#room ??= this.#context.requestMemory.reservation(this.#subject, this);
+    this.#reservation ??= this.#context.requestMemory.reservation(this.#subject, this);
     // If the content length is unknown, twice as much is asked for as has arrived.
-    const outcome = this.#room.grow(
+    const outcome = this.#reservation.grow(
       bytes,
       this.#lengthBytes > 0 ? bytes : Math.min(2 * bytes, this.#context.bodyBytesMax),
     );
@@ -227,10 +227,10 @@ export class IncomingRequest implements MemoryWaiter {
   /** Counts the whole body with its size, whether there is room or not. */
   #countWhole(): void {
     const length = this.#received?.length ?? this.#whole.length;
-    if (length < limits.countedFromBytes || this.#subject === '' || this.#room?.heldBytes === length) return;
-    this.#room ??= this.#context.requestMemory.reservation(this.#subject, this);
-    this.#room.release();
-    this.#room.take(length);
+    if (length < limits.countedFromBytes || this.#subject === '' || this.#reservation?.heldBytes === length) return;
+    this.#reservation ??= this.#context.requestMemory.reservation(this.#subject, this);
+    this.#reservation.release();
+    this.#reservation.take(length);
   }
 
   #end(outcome: BodyOutcome): void {

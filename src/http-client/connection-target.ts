@@ -70,7 +70,7 @@ export function secureContextFor(pem: string | undefined): SecureContext | undef
   return lastContext.context;
 }
 
-export interface ConnectionMeans {
+export interface ConnectionDependencies {
   /** The time for look-up, all addresses and TLS together. */
   readonly connectTimeoutMs: number;
   readonly names: Names;
@@ -82,7 +82,7 @@ export interface ConnectionMeans {
 
 export class ConnectionTarget {
   readonly name: string;
-  readonly means: ConnectionMeans;
+  readonly dependencies: ConnectionDependencies;
   readonly isTls: boolean;
   /** The host to connect to, the origin's or the proxy's: a name, or an address without brackets. */
   readonly host: string;
@@ -92,15 +92,15 @@ export class ConnectionTarget {
   /** The origin's `host:port`, for the proxy. */
   readonly authority: string;
 
-  constructor(name: string, means: ConnectionMeans) {
+  constructor(name: string, dependencies: ConnectionDependencies) {
     const { hostname, protocol, port } = new URL(name);
     this.name = name;
-    this.means = means;
+    this.dependencies = dependencies;
     this.isTls = protocol === 'https:';
     this.#originHost = hostname.replace(/^\[(.*)\]$/, '$1');
     const originPort = Number(port) || (this.isTls ? 443 : 80);
     this.authority = `${hostname}:${originPort}`;
-    const { proxy } = means.names;
+    const { proxy } = dependencies.names;
     this.proxy = this.isTls && proxy?.isFor(this.#originHost, originPort) === true ? proxy : undefined;
     this.host = this.proxy?.host ?? this.#originHost;
     this.#port = this.proxy?.port ?? originPort;
@@ -125,9 +125,9 @@ export class ConnectionTarget {
     return socket;
   }
 
-  #openTls(means: ConnectionOptions & { onread?: OnReadOpts }): Socket {
-    const options: ConnectionOptions = { ...means, ALPNProtocols: ['http/1.1'] };
-    const { tlsSessions, trust } = this.means;
+  #openTls(dependencies: ConnectionOptions & { onread?: OnReadOpts }): Socket {
+    const options: ConnectionOptions = { ...dependencies, ALPNProtocols: ['http/1.1'] };
+    const { tlsSessions, trust } = this.dependencies;
     if (trust !== undefined) options.secureContext = trust;
     const session = tlsSessions.find(this.name);
     if (session !== undefined) options.session = session;

@@ -72,18 +72,18 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     this.#owner = owner;
     this.#target = target;
     this.#batch = batch;
-    const { isTls, host, means, proxy } = target;
-    this.#pace = new ReadPace(means.readScheduler, this);
+    const { isTls, host, dependencies, proxy } = target;
+    this.#pace = new ReadPace(dependencies.readScheduler, this);
     const onread: OnReadOpts = {
       buffer: readBuffer,
       callback: (length) => this.#onRead(readBuffer.subarray(0, length)),
     };
     this.#connectTimer = setTimeout(
       () => this.#failToReach(this.#opening?.timeoutKind ?? 'connect-timeout'),
-      means.connectTimeoutMs,
+      dependencies.connectTimeoutMs,
     );
     this.#opening = new Dial(
-      means.names,
+      dependencies.names,
       { host, subject, isTls, open: (address) => target.open(address, onread) },
       {
         onSocket: (socket, address) => {
@@ -306,7 +306,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
       this.#faultKind ??= connectFaultKindOf(error, this.#target.isTls);
       if (this.#faultKind === 'tls-failed') this.#faultDetail = error.code ?? '';
       // The resumed TLS session may have been the cause.
-      this.#target.means.tlsSessions.drop(this.#target.name);
+      this.#target.dependencies.tlsSessions.drop(this.#target.name);
     }
     this.#onBroken(error.syscall === 'write');
   }

@@ -4,7 +4,7 @@ import { Names } from './names/names.js';
 import { limits, perSubject } from '../shared/index.js';
 import type { HttpUpstream, UpstreamCall, UpstreamHandler, UpstreamRequest } from './http-upstream.js';
 import type { UpstreamFaultKind } from './upstream-fault.js';
-import { secureContextFor, ConnectionTarget, type ConnectionMeans, TlsSessions } from './connection-target.js';
+import { secureContextFor, ConnectionTarget, type ConnectionDependencies, TlsSessions } from './connection-target.js';
 import { BackendShares, type BackendShareBounds, type SubjectUse } from './backend-shares.js';
 import { Http1Call, WriteBatch } from './http1-connection.js';
 import { OriginPool, type PoolBounds, type PoolOwner } from './origin-pool.js';
@@ -33,7 +33,7 @@ const POOL_BOUNDS: PoolBounds = {
 
 export class Http1Upstream implements HttpUpstream, PoolOwner {
   readonly shares: BackendShares;
-  readonly #means: ConnectionMeans;
+  readonly #dependencies: ConnectionDependencies;
   readonly #poolBounds: PoolBounds;
   readonly #pools = new Map<string, OriginPool>();
   readonly #batch = new WriteBatch();
@@ -43,7 +43,7 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
 
   constructor(options: Http1UpstreamOptions) {
     const { connectTimeoutMs, names = new Names(), readScheduler = new ReadScheduler(), authorities } = options;
-    this.#means = {
+    this.#dependencies = {
       connectTimeoutMs,
       names,
       tlsSessions: new TlsSessions(),
@@ -72,7 +72,7 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
     clearInterval(this.#sweep);
     await Promise.all(Array.from(this.#pools.values(), (pool) => pool.close()));
     this.#pools.clear();
-    if (this.#areNamesOwn) this.#means.names.close();
+    if (this.#areNamesOwn) this.#dependencies.names.close();
   }
 
   /** Closes the connection of the first origin that has a free one. */
@@ -83,14 +83,14 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
 
   #openPool(origin: string, subject: string): OriginPool | UpstreamFaultKind {
     if (this.#isClosed || !/^https?:\/\/[^/]+$/.test(origin) || !URL.canParse(origin)) return 'connect-failed';
-    const obstacle = this.#means.names.guard.obstacleOfHost(new URL(origin).hostname);
+    const obstacle = this.#dependencies.names.guard.obstacleOfHost(new URL(origin).hostname);
     if (obstacle !== undefined) return obstacle;
     const use = this.shares.use(subject);
     const { poolsMax, poolsPerSubjectMax } = this.shares.bounds;
     // Another pool is refused only if every pool that counts has a call in progress.
     if (use.poolCount >= poolsPerSubjectMax && !this.#closeIdleOf(use)) return 'connections-share-used';
     if (this.#pools.size >= poolsMax && !this.#closeIdleOf(use) && !this.#closeOneIdle()) return 'connections-used';
-    const target = new ConnectionTarget(origin, this.#means);
+    const target = new ConnectionTarget(origin, this.#dependencies);
     const pool = new OriginPool(target, use, this, this.#batch, this.#poolBounds);
     this.#pools.set(origin, pool);
     use.pools.append(pool);

@@ -172,8 +172,8 @@ export class OriginPool extends ListNode implements ConnectionOwner {
 
   /** Marks connections to addresses that the host no longer has: they are not reused. */
   #refreshAddresses(): void {
-    const { means, host } = this.#target;
-    const addresses = means.names.refreshed(host, this.madeFor.subject);
+    const { dependencies, host } = this.#target;
+    const addresses = dependencies.names.refreshed(host, this.madeFor.subject);
     if (addresses === undefined || addresses === this.#addresses) return;
     this.#addresses = addresses;
     for (const connection of this.#all) {

@@ -17,4 +17,4 @@ export { ModernListening, type ModernListeningPlan, type RefusedSubscriptions } 
 export { headText, isNameTooLong, modernHead } from './session/modern-request.js';
 export type { MessageBudget, UpstreamSessionRecord } from './session/known-mirrors.js';
 export { type UpstreamOwner, UpstreamSession } from './session/upstream-session.js';
-export { OwnRequestIds, type UpstreamContext, type UpstreamMeans } from './upstream-context.js';
+export { OwnRequestIds, type UpstreamContext, type UpstreamDependencies } from './upstream-context.js';

@@ -22,7 +22,7 @@ export class OwnRequestIds {
   }
 }
 
-export interface UpstreamMeans {
+export interface UpstreamDependencies {
   readonly http: HttpUpstream;
   /** The HTTP client for long-lived streams, so that calls do not wait for their connections. */
   readonly streams: HttpUpstream;
@@ -42,7 +42,7 @@ export interface UpstreamMeans {
   readonly log: Pick<BackendLog, 'onAvailable' | 'onUnavailable' | 'onOpenFault' | 'onFailure'>;
 }
 
-export interface UpstreamContext extends UpstreamMeans {
+export interface UpstreamContext extends UpstreamDependencies {
   readonly options: UpstreamOptions;
   readonly answerMemory: MessageMemory;
   readonly log: Pick<BackendLog, keyof BackendLog>;

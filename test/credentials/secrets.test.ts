@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import { Credentials } from '../../src/credentials/credentials.js';
-import type { OAuthSourceMeans } from '../../src/credentials/oauth-source.js';
+import type { OAuthSourceDependencies } from '../../src/credentials/oauth-source.js';
 import { Secrets, type StoredSecretRead } from '../../src/credentials/secrets.js';
 import { FILE_CHECK_MS } from '../../src/http-client/names/watched-file.js';
 import { loggedReason, faultReason, type UpstreamFault } from '../../src/http-client/upstream-fault.js';
@@ -122,7 +122,7 @@ t.test('without its secret a backend is shown none, and only what the caller has
     { name: 'b', target: { origin: ORIGIN, path: '/mcp' } },
     { headers: ['x-own', '1'], requestId: '', callerToken: '' },
   ];
-  const credentials = Credentials.of(AUTH, backend, 'alice', { secrets: scene.secrets } as OAuthSourceMeans);
+  const credentials = Credentials.of(AUTH, backend, 'alice', { secrets: scene.secrets } as OAuthSourceDependencies);
   t.match(credentials?.refresh(metadata), { kind: 'secret-unreadable' });
   t.same(credentials?.addTo(['a', 'b'], metadata), ['a', 'b', 'x-own', '1']);
   scene.write('github', 'Bearer 1');

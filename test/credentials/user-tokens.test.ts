@@ -14,7 +14,7 @@ import { ConnectLinks } from '../../src/credentials/connect-links.js';
 import { type CredentialRead, TOKEN_RENEWAL_GAP_MS } from '../../src/credentials/token.js';
 import {
   UserTokens,
-  type UserTokensMeans,
+  type UserTokensDependencies,
   type WantedGrant,
   GRANT_POLL_MS,
   userGrantKey,
@@ -75,7 +75,11 @@ class Scene {
     this.#grants = grantsOf(this);
   }
 
-  static async set(t: Test, processCount: number, mode: UserTokensMeans['mode'] = 'plain-text-or-tls'): Promise<Scene> {
+  static async set(
+    t: Test,
+    processCount: number,
+    mode: UserTokensDependencies['mode'] = 'plain-text-or-tls',
+  ): Promise<Scene> {
     const server = createServer((request, response) => {
       let body = '';
       request.on('data', (chunk: Buffer) => (body += chunk.toString()));

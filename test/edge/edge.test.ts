@@ -476,7 +476,7 @@ t.test('a body without room at the moment is read once there is some', async (t)
   });
   await until(() => calls.length > 0, 'the pause of the second');
   t.same([calls, outcomes], [['pause'], []]);
-  first?.releaseRoom();
+  first?.releaseMemory();
   t.same([calls, outcomes], [['pause', 'resume'], []]);
   second?.discardBody();
 });

@@ -6,7 +6,7 @@ import { LastFaults } from '../../src/upstream/backend-log.js';
 import { OwnRequestIds, type UpstreamContext } from '../../src/upstream/upstream-context.js';
 import { Credentials } from '../../src/credentials/credentials.js';
 import { Secrets } from '../../src/credentials/secrets.js';
-import { type OAuthSourceMeans, Tokens } from '../../src/credentials/oauth-source.js';
+import { type OAuthSourceDependencies, Tokens } from '../../src/credentials/oauth-source.js';
 import { ConnectLinks } from '../../src/credentials/connect-links.js';
 import { SecretKeys } from '../../src/credentials/secrets/secret-keys.js';
 import { UserTokens } from '../../src/credentials/user-tokens.js';
@@ -58,7 +58,7 @@ export class ScriptedContext implements UpstreamContext {
   random = 0;
   readonly ids = new OwnRequestIds();
   /** The credentials of a directory, when a test has one. */
-  credentials: OAuthSourceMeans;
+  credentials: OAuthSourceDependencies;
   readonly accounts = createAccounts();
   readonly answerMemory: MessageMemory;
   onChanged: UpstreamContext['onChanged'] = undefined;

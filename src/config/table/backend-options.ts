@@ -181,7 +181,7 @@ export const connectionOptions = section(
         { address: proxyAddress, exceptions: proxyExceptions },
         {
           check: checkProxy,
-          arrange: ({ address, exceptions }) => address && { ...address, exceptions },
+          combine: ({ address, exceptions }) => address && { ...address, exceptions },
         },
       ),
     },

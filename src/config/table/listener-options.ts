@@ -80,7 +80,7 @@ export const listenerOptions = {
     { address: tlsAddress, certificate, privateKey },
     {
       check: checkTls,
-      arrange: ({ address, certificate, privateKey }) =>
+      combine: ({ address, certificate, privateKey }) =>
         address && certificate && privateKey
           ? { address, certificatePath: certificate.path, privateKeyPath: privateKey.path }
           : undefined,
@@ -100,7 +100,7 @@ export const listenerOptions = {
     },
     {
       check: checkAdmin,
-      arrange: ({ isWanted }, reader) => isWanted && reader.resolve(adminAddress) !== undefined,
+      combine: ({ isWanted }, reader) => isWanted && reader.resolve(adminAddress) !== undefined,
     },
   ),
 };

@@ -109,7 +109,7 @@ export const traceOptions = section(
       '1',
     ),
   },
-  { arrange: ({ endpoint, sampleRatio }) => (endpoint === undefined ? undefined : { endpoint, sampleRatio }) },
+  { combine: ({ endpoint, sampleRatio }) => (endpoint === undefined ? undefined : { endpoint, sampleRatio }) },
 );
 
 export const controlPlaneMemory = option(

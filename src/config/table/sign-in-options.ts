@@ -71,7 +71,7 @@ export const signInOptions = section(
   { issuer, ...details },
   {
     check: checkSignIn,
-    arrange: ({ issuer, clientId, ...others }, reader) => {
+    combine: ({ issuer, clientId, ...others }, reader) => {
       const consoleUrl = reader.resolve(connectUrl);
       if (issuer === undefined || clientId === undefined || consoleUrl === undefined) return undefined;
       return { issuer, clientId, consoleUrl, ...others };

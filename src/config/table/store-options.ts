@@ -162,7 +162,7 @@ export const storeOptions = section(
   { path: storePath, ...redis },
   {
     check: checkStore,
-    arrange: ({ path, ...values }): StoreOptions => {
+    combine: ({ path, ...values }): StoreOptions => {
       const location = locationOf(values);
       if (location === undefined) return { kind: 'embedded', path };
       const { mode, username, password, staleGraceMs } = values;

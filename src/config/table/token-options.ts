@@ -132,7 +132,7 @@ export const tokenOptions = section(
   },
   {
     check: checkIssuers,
-    arrange: ({ publicKey, secret, jwks, ...others }, reader) => ({
+    combine: ({ publicKey, secret, jwks, ...others }, reader) => ({
       ...others,
       publicKey: publicKey?.pem,
       secret: secret?.secret,
@@ -179,7 +179,7 @@ export const roleClaimOptions = section(
       if (!reader.isGiven(role))
         reader.faultGiven([roleNames, teams], 'has no effect without --token-roles-claim; give that, too');
     },
-    arrange: ({ role, roleNames, teams }) => (role === undefined ? undefined : { role, roleNames, teams }),
+    combine: ({ role, roleNames, teams }) => (role === undefined ? undefined : { role, roleNames, teams }),
   },
 );
 

@@ -11,20 +11,20 @@ import {
 import { isObject, limits } from '../../shared/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 
-export interface ConnectFetchMeans {
+export interface ConnectFetchDependencies {
   readonly http: HttpUpstream;
   readonly names: Pick<Names, 'guard'>;
   readonly mode: UpstreamOptions['mode'];
 }
 
 export class ConnectFetch {
-  readonly #means: ConnectFetchMeans;
+  readonly #dependencies: ConnectFetchDependencies;
   readonly #subject: string;
   readonly #signal: AbortSignal;
 
   /** One instance is for one step of a consent or sign-in. @param subject whose quota of connections and look-ups is used. */
-  constructor(means: ConnectFetchMeans, subject: string, withinMs: number = limits.connectMsMax) {
-    this.#means = means;
+  constructor(dependencies: ConnectFetchDependencies, subject: string, withinMs: number = limits.connectMsMax) {
+    this.#dependencies = dependencies;
     this.#subject = subject;
     this.#signal = AbortSignal.timeout(withinMs);
   }
@@ -35,8 +35,14 @@ export class ConnectFetch {
     this.check(target);
     let bytes = 0;
     const takes = ({ length }: Buffer): boolean => (bytes += length) <= limits.authorizationAnswerBytesMax;
-    const means = { http: this.#means.http, subject: this.#subject, signal: this.#signal, takes, errorOf: faultOf };
-    return upstreamFetch(means, target, request);
+    const dependencies = {
+      http: this.#dependencies.http,
+      subject: this.#subject,
+      signal: this.#signal,
+      takes,
+      errorOf: faultOf,
+    };
+    return upstreamFetch(dependencies, target, request);
   };
 
   /** @returns `undefined` for a response that cannot be read, because it is compressed although nobody asked for that. */
@@ -63,11 +69,11 @@ export class ConnectFetch {
   /** Throws if the URL must not be connected to. The addresses of a host name are checked when connecting. */
   check(url: URL): void {
     if (!/^https?:$/.test(url.protocol)) throw unusableResponse('A server names an address that is not http or https.');
-    if (url.protocol === 'http:' && this.#means.mode === 'tls-only')
+    if (url.protocol === 'http:' && this.#dependencies.mode === 'tls-only')
       throw unusableResponse(
         'A server names an http address, which needs --upstream-connection-mode plain-text-or-tls.',
       );
-    if (this.#means.names.guard.obstacleOfHost(url.hostname) !== undefined) throw unusableResponse(NOT_ALLOWED);
+    if (this.#dependencies.names.guard.obstacleOfHost(url.hostname) !== undefined) throw unusableResponse(NOT_ALLOWED);
   }
 }
 

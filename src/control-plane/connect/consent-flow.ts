@@ -24,7 +24,7 @@ import { limits, type Logger } from '../../shared/index.js';
 import { type RecordStore, retrySwap } from '../../store/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { authorizationUrl, createVerifier, describeError, exchangeCode } from './code-flow.js';
-import { ConnectFetch, unusableResponse, type ConnectFetchMeans } from './connect-fetch.js';
+import { ConnectFetch, unusableResponse, type ConnectFetchDependencies } from './connect-fetch.js';
 import { ConsentRecords, type PendingConsent } from './consent-records.js';
 import { discoverAuthorization, type DiscoveredAuthorization } from './discovery.js';
 import { RegisteredClients } from './registered-clients.js';
@@ -37,15 +37,15 @@ export type Revocation = 'revoked' | 'unoffered' | 'failed';
 
 /** Revokes the refresh token (RFC 7009), which revokes everything from the same consent at most servers. */
 async function revokeGrant(
-  means: ConsentOptions,
+  dependencies: ConsentOptions,
   { subject, issuer, revocationEndpoint, client, backendUrl, refreshToken, accessToken }: UserGrant,
 ): Promise<Revocation> {
   if (revocationEndpoint === undefined) return 'unoffered';
-  const { fetch } = new ConnectFetch(means, subject, REVOCATION_MS_MAX);
+  const { fetch } = new ConnectFetch(dependencies, subject, REVOCATION_MS_MAX);
   try {
     const oauth = await import('oauth4webapi');
     const { origin } = new URL(backendUrl);
-    const secret = await secretOfClient(means.secrets, client, client.reference, revocationEndpoint, origin);
+    const secret = await secretOfClient(dependencies.secrets, client, client.reference, revocationEndpoint, origin);
     if (typeof secret !== 'string') return 'failed';
     const hint = refreshToken === undefined ? 'access_token' : 'refresh_token';
     const answer = await oauth.revocationRequest(
@@ -71,7 +71,7 @@ export const GRANTS_PER_SUBJECT_MAX = 64;
 /** Grants of the control plane itself, for probes. Beyond that, the oldest is removed. */
 const GRANTS_OF_PROBES_MAX = 1_024;
 
-interface ConsentOptions extends ConnectFetchMeans {
+interface ConsentOptions extends ConnectFetchDependencies {
   /** Scheme, host and port of this control plane for browsers. */
   readonly connectUrl: string;
   readonly keys: SecretKeys;

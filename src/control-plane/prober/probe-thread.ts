@@ -1,6 +1,6 @@
 // Runs probes in a thread, because servers' responses are parsed in one piece, which would block the event loop. The
 // thread starts with the first probe, and again after it has died.
-import { type OAuthSourceMeans, Credentials } from '../../credentials/index.js';
+import { type OAuthSourceDependencies, Credentials } from '../../credentials/index.js';
 import { NO_METADATA, loggedReason } from '../../http-client/index.js';
 import { MIB } from '../../shared/index.js';
 import type { ServerEndpoint, ServerTransport } from '../records/server-record.js';
@@ -63,17 +63,17 @@ const NO_HEADERS: readonly string[] = [];
 /** Adds the credentials that a server's `auth` requires. This is done on the main thread, where the store can be read. */
 export class CredentialedProber {
   readonly #prober: Pick<Prober, 'probe' | 'close'>;
-  readonly #means: OAuthSourceMeans;
+  readonly #dependencies: OAuthSourceDependencies;
 
-  constructor(prober: Pick<Prober, 'probe' | 'close'>, means: OAuthSourceMeans) {
+  constructor(prober: Pick<Prober, 'probe' | 'close'>, dependencies: OAuthSourceDependencies) {
     this.#prober = prober;
-    this.#means = means;
+    this.#dependencies = dependencies;
   }
 
   async probe({ url, transport, auth }: ServerEndpoint): Promise<ProbeResult> {
     const { origin, pathname, search } = new URL(url);
     const backend = { name: '', target: { origin, path: pathname + search } };
-    const credentials = Credentials.of(auth ?? undefined, backend, PROBE_SUBJECT, this.#means);
+    const credentials = Credentials.of(auth ?? undefined, backend, PROBE_SUBJECT, this.#dependencies);
     const fault = await credentials?.refresh(NO_METADATA);
     if (fault !== undefined) return { kind: 'failed', reason: loggedReason(fault) };
     return this.#prober.probe(url, credentials?.addTo(NO_HEADERS, NO_METADATA) ?? NO_HEADERS, transport);

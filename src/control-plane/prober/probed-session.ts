@@ -8,7 +8,7 @@ import {
   type HandshakeResult,
   OWN_INTRODUCTION,
   type RpcRequest,
-  type UpstreamMeans,
+  type UpstreamDependencies,
   UpstreamSession,
 } from '../../upstream/index.js';
 import type { UpstreamOptions } from '../../config/index.js';
@@ -64,8 +64,8 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
   /** Ends the request in progress. */
   #abortRequest: (() => void) | undefined;
 
-  constructor(means: UpstreamMeans, backend: CompiledBackend) {
-    super(means, PROBER, backend, INTRODUCTION, AMPLE_MEMORY);
+  constructor(dependencies: UpstreamDependencies, backend: CompiledBackend) {
+    super(dependencies, PROBER, backend, INTRODUCTION, AMPLE_MEMORY);
   }
 
   /** Opens the session and reads what the server says about itself. Rejects with a `ProbeFault`. */

@@ -17,7 +17,7 @@ import {
 } from '../../http-client/index.js';
 import type { Era } from '../../mcp/index.js';
 import { KIB, limits } from '../../shared/index.js';
-import { BackendEndpoints, OwnRequestIds, type UpstreamMeans } from '../../upstream/index.js';
+import { BackendEndpoints, OwnRequestIds, type UpstreamDependencies } from '../../upstream/index.js';
 import type { ServerTransport, AllLists } from '../records/server-record.js';
 import { isDeeperThan, readLists } from './item-reader.js';
 import { ProbeFault, ProberClosedError } from './probe-fault.js';
@@ -156,7 +156,7 @@ export class Prober {
     if (this.#isClosed) throw new ProberClosedError();
     const { deadlineMs, mode = 'plain-text-or-tls', authorities } = this.#options;
     const http = new BoundedHttp(new Http1Upstream({ connectTimeoutMs: deadlineMs, names: this.#names, authorities }));
-    const means = this.#meansOf(http, authHeaders);
+    const dependencies = this.#dependenciesOf(http, authHeaders);
     let session: ProbedSession | undefined;
     let cause: Error | undefined;
     // If only `isAlsoModern` was still running, the probe succeeds.
@@ -167,7 +167,7 @@ export class Prober {
     this.#endings.add(end);
     const deadline = this.#deadlines.after(deadlineMs, () => end(new ProbeFault('answer-timeout')));
     try {
-      session = new ProbedSession(means, probedBackend(url, transport, authHeaders, mode));
+      session = new ProbedSession(dependencies, probedBackend(url, transport, authHeaders, mode));
       const findings = await findingsOf(session);
       if (cause instanceof ProberClosedError) throw cause;
       return { kind: 'reached', findings };
@@ -180,8 +180,8 @@ export class Prober {
       deadline.cancel();
       this.#endings.delete(end);
       session?.close(NO_METADATA);
-      await means.oneWayRequests.settled(limits.noticeMsMax);
-      means.endpoints.stop();
+      await dependencies.oneWayRequests.settled(limits.noticeMsMax);
+      dependencies.endpoints.stop();
       await http.close();
     }
   }
@@ -194,7 +194,7 @@ export class Prober {
   }
 
   /** What an upstream session needs. Each probe has its own, so that probes do not affect each other. */
-  #meansOf(http: BoundedHttp, authHeaders: readonly string[]): UpstreamMeans {
+  #dependenciesOf(http: BoundedHttp, authHeaders: readonly string[]): UpstreamDependencies {
     const deadlines = this.#deadlines;
     const { deadlineMs } = this.#options;
     const nowMs = (): number => deadlines.nowMs();

@@ -9,7 +9,7 @@ import { Quota } from '../../fair/index.js';
 import { limits, type Logger } from '../../shared/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { authorizationUrl, createVerifier, describeError, exchangeCode } from '../connect/code-flow.js';
-import { ConnectFetch, type ConnectFetchMeans } from '../connect/connect-fetch.js';
+import { ConnectFetch, type ConnectFetchDependencies } from '../connect/connect-fetch.js';
 
 /** The issuer's metadata, fetched for each sign-in, so that people are told at once if it is down. Rejects with a `ControlPlaneFault`. */
 async function fetchIssuerMetadata(fetch: ConnectFetch, issuer: string): Promise<IssuerMetadata> {
@@ -105,7 +105,7 @@ export class PendingSignIns {
 const NOT_HERE =
   'This sign-in was not started in this browser, was already completed, or was replaced by a newer one: sign in again.';
 
-interface SignInMeans extends ConnectFetchMeans {
+interface SignInDependencies extends ConnectFetchDependencies {
   readonly tokens: Pick<TokenVerifier, 'verify'>;
   readonly audience: string;
   /** The keys with which what browsers keep is sealed. */
@@ -119,16 +119,16 @@ const RANDOM_BYTES = 32;
 
 export class SignInFlow {
   readonly #options: SignInOptions;
-  readonly #means: SignInMeans;
+  readonly #dependencies: SignInDependencies;
   readonly #pending: PendingSignIns;
   readonly #issuer: URL;
   /** Sign-ins under way, by the browser's IP address. */
   readonly #underWay = new Quota(limits.signInsAtOnceMax);
 
-  constructor(options: SignInOptions, means: SignInMeans) {
+  constructor(options: SignInOptions, dependencies: SignInDependencies) {
     this.#options = options;
-    this.#means = means;
-    this.#pending = new PendingSignIns(means.keys);
+    this.#dependencies = dependencies;
+    this.#pending = new PendingSignIns(dependencies.keys);
     this.#issuer = new URL(options.issuer);
   }
 
@@ -178,7 +178,7 @@ export class SignInFlow {
         throw this.#exchangeFault(error);
       });
       await this.#check(token);
-      this.#means.logger.info('somebody has signed in to the console');
+      this.#dependencies.logger.info('somebody has signed in to the console');
       return { token, signOutUrl: this.#signOutUrl(server) };
     });
   }
@@ -195,7 +195,10 @@ export class SignInFlow {
         cause: error,
       });
     if (codeText === undefined) return issuerFault(error, this.#issuer);
-    this.#means.logger.warn({ err: error }, 'the issuer for signing in to the console did not respond as expected');
+    this.#dependencies.logger.warn(
+      { err: error },
+      'the issuer for signing in to the console did not respond as expected',
+    );
     const advice = isClientUnknown
       ? ': the operator has to check --sign-in-client-id and --sign-in-client-secret-file'
       : '';
@@ -206,7 +209,7 @@ export class SignInFlow {
   async #check(token: string): Promise<void> {
     if (token.length > limits.requestHeaderBytesMax / 2)
       throw this.#refusal('is longer than a request header may be: configure the issuer to put fewer claims into it');
-    const verified = await this.#means.tokens.verify(`Bearer ${token}`);
+    const verified = await this.#dependencies.tokens.verify(`Bearer ${token}`);
     if (verified.kind === 'subject') return;
     throw this.#refusal(this.#faultWords(verified.reason, verified.cause));
   }
@@ -218,7 +221,7 @@ export class SignInFlow {
   #faultWords(reason: RefusalReason, cause: TokenFault | undefined): string {
     if (reason === 'expired') return 'has already expired: check the clocks of both machines';
     if (reason === 'unavailable') return 'cannot be verified, as the keys of the issuer cannot be fetched: try again';
-    const { audience } = this.#means;
+    const { audience } = this.#dependencies;
     switch (cause) {
       case 'audience':
         return `is not for the audience ${audience}: configure the issuer to put it into aud, or the gateway with --token-audience`;
@@ -246,7 +249,7 @@ export class SignInFlow {
   }
 
   #fetch(): ConnectFetch {
-    return new ConnectFetch(this.#means, '');
+    return new ConnectFetch(this.#dependencies, '');
   }
 
   async #withinQuota<Value>(address: string, work: () => Promise<Value>): Promise<Value> {

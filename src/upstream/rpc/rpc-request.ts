@@ -429,13 +429,13 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     if (bytes <= bytesMax) received.add(chunk, this.#bodyBytes);
     else if (this.#state !== 'refused') this.#fail(upstreamFault('answer-too-large'));
     else this.#fail(statusFault(this.status, this.#plan.carriesSession));
-    if (bytes >= limits.countedFromBytes && this.#state === 'json') this.#makeRoom(bytes);
+    if (bytes >= limits.countedFromBytes && this.#state === 'json') this.#reserveMemory(bytes);
   }
 
   /** Counts an incomplete event, which the parser keeps. The handler counts complete ones. */
   #countEvent(): void {
     const bytes = this.#parser?.keptBytes ?? 0;
-    if (bytes >= limits.countedFromBytes && this.#state === 'event-stream') this.#makeRoom(bytes);
+    if (bytes >= limits.countedFromBytes && this.#state === 'event-stream') this.#reserveMemory(bytes);
     else if (this.#scan === undefined && !this.#events?.length) this.#reservation?.release();
   }
 
@@ -528,7 +528,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   }
 
   /** Stops reading until there is memory for this many bytes. If the length is unknown, asks for more. */
-  #makeRoom(bytes: number): void {
+  #reserveMemory(bytes: number): void {
     const { memory, subject } = this.#plan;
     if (memory === undefined) return;
     this.#reservation ??= memory.reservation(subject, this);

@@ -29,7 +29,7 @@ import {
   type UpstreamFaultKind,
 } from '../../http-client/index.js';
 import { CONTENT_HEADERS, type BackendEndpoint } from '../reach/backend-endpoints.js';
-import type { UpstreamMeans } from '../upstream-context.js';
+import type { UpstreamDependencies } from '../upstream-context.js';
 import { RpcRequest } from '../rpc/rpc-request.js';
 import type { Redirection, RequestHandler, RequestPlan } from '../rpc/request-plan.js';
 import { SseStream } from '../sse/sse-stream.js';
@@ -73,12 +73,12 @@ export interface HandshakePlan {
 }
 
 export abstract class Handshake {
-  protected readonly context: UpstreamMeans;
+  protected readonly context: UpstreamDependencies;
   protected readonly plan: HandshakePlan;
   protected readonly handler: HandshakeHandler;
 
   /** The handler is never called synchronously. */
-  constructor(context: UpstreamMeans, plan: HandshakePlan, handler: HandshakeHandler) {
+  constructor(context: UpstreamDependencies, plan: HandshakePlan, handler: HandshakeHandler) {
     this.context = context;
     this.plan = plan;
     this.handler = handler;
@@ -142,7 +142,7 @@ export class Initialization extends Handshake implements RequestHandler {
   #cookies = '';
   #isOver = false;
 
-  constructor(context: UpstreamMeans, plan: HandshakePlan, handler: HandshakeHandler) {
+  constructor(context: UpstreamDependencies, plan: HandshakePlan, handler: HandshakeHandler) {
     super(context, plan, handler);
     if (plan.isSse) this.#openStream();
     else this.#initialize();

@@ -11,7 +11,7 @@ import {
 import { modernCodes } from '../../shared/index.js';
 import { envelopeOf, modernRequest } from './modern-request.js';
 import { sessionHeaders, Handshake, type HandshakeHandler, type HandshakePlan } from './handshake.js';
-import type { UpstreamMeans } from '../upstream-context.js';
+import type { UpstreamDependencies } from '../upstream-context.js';
 import { isNotUnderstood, upstreamFault, versionsFault, type UpstreamFault } from '../../http-client/index.js';
 import type { RpcRequest } from '../rpc/rpc-request.js';
 import type { RequestHandler } from '../rpc/request-plan.js';
@@ -25,7 +25,7 @@ export class Discovery extends Handshake implements RequestHandler {
   #isVersionListed = false;
   #isSecondTry = false;
 
-  constructor(context: UpstreamMeans, plan: HandshakePlan, handler: HandshakeHandler) {
+  constructor(context: UpstreamDependencies, plan: HandshakePlan, handler: HandshakeHandler) {
     super(context, plan, handler);
     this.#request = this.#discover();
   }

@@ -25,7 +25,7 @@ import {
   type UpstreamFaultKind,
 } from '../../http-client/index.js';
 import type { Redirection } from '../rpc/request-plan.js';
-import type { UpstreamMeans } from '../upstream-context.js';
+import type { UpstreamDependencies } from '../upstream-context.js';
 
 /** First wait before an unavailable backend is tried again. It doubles with each failure. */
 export const UPSTREAM_RETRY_DELAY_MS_MIN = 100;
@@ -56,7 +56,7 @@ const NO_HEADERS: readonly string[] = [];
 
 export abstract class UpstreamOpening implements Redirection {
   readonly subject: string;
-  protected readonly context: UpstreamMeans;
+  protected readonly context: UpstreamDependencies;
   protected readonly introduction: ClientIntroduction;
   readonly #protocolVersion: string;
   readonly endpoint: BackendEndpoint;
@@ -82,7 +82,7 @@ export abstract class UpstreamOpening implements Redirection {
   #retryAtMs = 0;
 
   constructor(
-    context: UpstreamMeans,
+    context: UpstreamDependencies,
     subject: string,
     backend: CompiledBackend,
     introduction: ClientIntroduction,

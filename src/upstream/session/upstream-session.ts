@@ -22,7 +22,7 @@ import {
   withCookies,
   type RequestMetadata,
 } from '../../http-client/index.js';
-import type { UpstreamMeans } from '../upstream-context.js';
+import type { UpstreamDependencies } from '../upstream-context.js';
 import { UpstreamOpening } from './upstream-opening.js';
 import { RpcRequest } from '../rpc/rpc-request.js';
 import {
@@ -85,7 +85,7 @@ export class UpstreamSession extends UpstreamOpening {
   #envelope: Buffer | undefined;
 
   constructor(
-    context: UpstreamMeans,
+    context: UpstreamDependencies,
     subject: string,
     backend: CompiledBackend,
     introduction: ClientIntroduction,

@@ -20,7 +20,7 @@ import {
   type UpstreamFault,
 } from '../../http-client/index.js';
 import type { IdSpan, RequestPlan, SharedStream, SharedStreamReader } from '../rpc/request-plan.js';
-import type { UpstreamMeans } from '../upstream-context.js';
+import type { UpstreamDependencies } from '../upstream-context.js';
 
 const STREAM_LOST = upstreamFault('stream-lost');
 const NO_CALL: UpstreamCall = Object.freeze({ isSent: false, abort: ignore, pause: ignore, resume: ignore });
@@ -65,7 +65,7 @@ type State = 'asking' | 'naming' | 'open' | 'over';
 
 export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
   owner: SseStreamOwner;
-  readonly #context: UpstreamMeans;
+  readonly #context: UpstreamDependencies;
   readonly #plan: SseStreamPlan;
   #call: UpstreamCall;
   readonly #parser: EventStreamParser;
@@ -86,7 +86,7 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
   /** Cookies of the response to the GET, until the `endpoint` event. */
   #cookies = '';
 
-  constructor(context: UpstreamMeans, plan: SseStreamPlan, owner: SseStreamOwner) {
+  constructor(context: UpstreamDependencies, plan: SseStreamPlan, owner: SseStreamOwner) {
     this.#context = context;
     this.#plan = plan;
     this.messageTarget = plan.target;
@@ -296,12 +296,12 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
   #count(): void {
     if (this.#state === 'over') return;
     const bytes = this.#parser.keptBytes;
-    if (bytes >= limits.countedFromBytes) this.#makeRoom(bytes);
+    if (bytes >= limits.countedFromBytes) this.#reserveMemory(bytes);
     else if (this.#scan === undefined) this.#reservation?.release();
     this.#pauseOrResume();
   }
 
-  #makeRoom(bytes: number): void {
+  #reserveMemory(bytes: number): void {
     this.#reservation ??= this.#context.answerMemory?.reservation(this.#plan.subject, this);
     const outcome =
       this.#reservation?.grow(bytes, Math.min(2 * this.#reservation.heldBytes, limits.upstreamMessageBytesMax)) ??
