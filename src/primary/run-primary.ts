@@ -214,7 +214,8 @@ async function superviseFleet(
   });
   if (!hasFailed && options.drainNoticeMs > 0) {
     fleet.announceDrain();
-    await Promise.race([sleep(options.drainNoticeMs), signals.second]);
+    // Once a second signal has come, nothing waits for the timer.
+    await Promise.race([sleep(options.drainNoticeMs, undefined, { ref: false }), signals.second]);
   }
   await fleet.drain(options.drainTimeoutMs);
   await admin?.close();
