@@ -60,7 +60,7 @@ class NodeListener implements HttpListener, HttpRouter {
             },
             onRequest,
           );
-    // An error before the handshake is ignored, because nothing can be answered.
+    // Before the end of the handshake, an error closes the connection: nothing can be answered.
     this.#server
       .removeAllListeners('tlsClientError')
       .on('tlsClientError', (_error, socket: Socket) => socket.destroy());

@@ -13,7 +13,7 @@ import type { ShareBound } from './share.js';
 /** How many requests that waited for the same event are resumed before the clock is read again. */
 const WOKEN_UNTIMED_MAX = 64;
 
-/** The time for tasks that pass late, as a multiple of `turnMs`. */
+/** The time in a turn for tasks that run at once although others wait, as a multiple of `turnMs`. */
 const LATE_TURNS = 4;
 
 export interface TurnSchedulerRules {

@@ -30,7 +30,7 @@ const ANSWER_DEPTH = 3;
 
 const scanner = new JsonScanner();
 
-/** The details. A request that is too large to be read at once counts as one without a progress token and a mode, but with a task. */
+/** The details. A request that is too large to be read at once has no progress token and no mode, and asks to become a task. */
 export function readRequestDetail(bytes: Buffer, message: ParamsSpan): RequestDetail {
   const params = scanParams(bytes, message);
   if (params === undefined) return message.paramsStart === -1 ? NO_DETAIL : TOO_LARGE;

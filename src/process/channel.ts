@@ -58,7 +58,7 @@ export function connectToPrimary(): PrimaryChannel {
     onMessage(handler) {
       process.on('message', (value: unknown) => {
         assert(isToWorker(value), 'the primary sent an unknown message');
-        // The handler runs after Node.js has delivered all messages that it held back: one that closes the channel would break that.
+        // First, Node.js delivers all messages that it held back, which a handler that closes the channel would prevent.
         queueMicrotask(() => handler(value));
       });
     },

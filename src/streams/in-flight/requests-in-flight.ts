@@ -296,7 +296,7 @@ export class SlowRequests {
 // microseconds, and a session a thousand requests. The first few are visited at once, which is all that most sessions need. The others get
 // `turnMs` of each turn, shared by all sessions, with subjects taking turns. Cold path.
 
-/** Requests that end at once with their session, in a tenth of a millisecond each. */
+/** Requests that end in the same turn of the event loop as their session, in a tenth of a millisecond each. */
 export const REQUESTS_ENDED_AT_ONCE_MAX = 64;
 /** Backends that are opened or sent a request at once, in about a millisecond together. */
 export const BACKENDS_AT_ONCE_MAX = 16;
