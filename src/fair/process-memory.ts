@@ -13,7 +13,7 @@ export function residentBytes(): number {
   return lastResidentBytes;
 }
 
-/** As `process.memoryUsage` tells it. */
+/** Figures of memory, as `process.memoryUsage` gives them. */
 export function heapMemory(): { readonly heapTotal: number; readonly heapUsed: number; readonly external: number } {
   const heap = getHeapStatistics();
   return { heapTotal: heap.total_heap_size, heapUsed: heap.used_heap_size, external: heap.external_memory };

@@ -25,7 +25,7 @@ import type { workerBounds } from './worker-bounds.js';
 
 export type SlotState = 'waiting' | 'starting' | 'listening' | 'draining' | 'drained' | 'stopping' | 'stopped';
 
-/** What changes it: `fork`, `drain` and `stop` come from the primary, `listening` and `drained` from the worker, `exit` from both. */
+/** Events of a slot: `fork`, `drain` and `stop` come from the primary, `listening` and `drained` from the worker, `exit` from both. */
 export type SlotEvent = 'fork' | 'listening' | 'exit' | 'drain' | 'drained' | 'stop';
 
 const transitions: Readonly<Record<SlotState, Readonly<Partial<Record<SlotEvent, SlotState>>>>> = {

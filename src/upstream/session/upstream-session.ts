@@ -134,7 +134,7 @@ export class UpstreamSession extends UpstreamOpening {
     return this.record !== undefined && this.record.sessionId !== '';
   }
 
-  /** Whether the session is open without one at the backend: each request then carries an envelope. Hot path. */
+  /** Whether the session is open, and the backend keeps none: each request then carries an envelope. Hot path. */
   get isModern(): boolean {
     return this.record?.era === 'modern';
   }
