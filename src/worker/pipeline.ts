@@ -236,7 +236,11 @@ export class Pipeline implements EdgeHandler {
     const { request } = exchange;
     const typesOrRefusal = checkTransport(request, exchange.head);
     if (typeof typesOrRefusal !== 'string') return this.#refuseByHead(exchange, subject, typesOrRefusal);
-    const refusal = this.#parts.loadShedder.refusalOf(request.method, newSessionOrRequest(request), subject);
+    const { overload, loadShedder } = this.#parts;
+    const refusal =
+      overload.state === 'serving'
+        ? undefined
+        : loadShedder.refusalOf(request.method, newSessionOrRequest(request), subject);
     if (refusal !== undefined) return this.#refuse(exchange, refusal, subject);
     const headers = selectHeaders(exchange.head.headers, caller.virtualHost.passthroughHeaders);
     const unreadable = typeof headers === 'string' ? headerUnreadable(headers) : undefined;
