@@ -22,7 +22,7 @@ function joinLast(pieces: Buffer[]): void {
   if (bytes < JOIN_BELOW_BYTES) pieces.push(Buffer.concat(pieces.splice(first), bytes));
 }
 
-/** Bytes that are reserved for an announced length with the second piece, and the rest once so much has arrived. */
+/** Bytes that are reserved for an announced length once its sender is believed, and the rest once so much has arrived. */
 export const BODY_RESERVED_BYTES_MAX = 4 * MIB;
 
 /** From this size on, the rest is reserved at once: unwritten memory is not backed by pages, and copying costs more. */
@@ -59,11 +59,14 @@ export class BodyCollector {
     return this.length === this.#memory.length ? this.#memory : this.#memory.subarray(0, this.length);
   }
 
-  /** Appends a copy. @param bodyBytes the size of the whole body, if known; otherwise any smaller number, or `NaN`. */
-  add(piece: Uint8Array, bodyBytes: number): void {
+  /**
+   * Appends a copy. @param bodyBytes the size of the whole body, if known; otherwise any smaller number, or `NaN`.
+   * @param isCounted whether the owner counts all of them already. Otherwise, a large body gets its memory with the second piece.
+   */
+  add(piece: Uint8Array, bodyBytes: number, isCounted = false): void {
     const at = this.length;
     this.length += piece.length;
-    if (this.length > this.#memory.length) this.#grow(at, bodyBytes || 0);
+    if (this.length > this.#memory.length) this.#grow(at, bodyBytes || 0, isCounted);
     this.#memory.set(piece, at);
   }
 
@@ -85,16 +88,19 @@ export class BodyCollector {
     this.clear();
   }
 
-  #grow(filledBytes: number, bodyBytes: number): void {
+  #grow(filledBytes: number, bodyBytes: number, isCounted: boolean): void {
     const before = this.#memory;
-    this.#memory = this.#allocate(filledBytes === 0 ? this.#firstBytes(bodyBytes) : this.#laterBytes(bodyBytes));
+    this.#memory = this.#allocate(
+      filledBytes === 0 ? this.#firstBytes(bodyBytes, isCounted) : this.#laterBytes(bodyBytes),
+    );
     before.copy(this.#memory, 0, 0, filledBytes);
     largeMemory.giveBack(before);
   }
 
   /** The bytes to reserve at first: the sender may never send what it has announced, and who owns the body may have no room for it. */
-  #firstBytes(bodyBytes: number): number {
-    return bodyBytes < LARGE_MEMORY_FROM_BYTES ? Math.max(this.length, bodyBytes) : this.length;
+  #firstBytes(bodyBytes: number, isCounted: boolean): number {
+    const isBelieved = isCounted || bodyBytes < LARGE_MEMORY_FROM_BYTES;
+    return isBelieved ? Math.max(this.length, Math.min(bodyBytes, BODY_RESERVED_BYTES_MAX)) : this.length;
   }
 
   #laterBytes(bodyBytes: number): number {

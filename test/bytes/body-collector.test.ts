@@ -54,6 +54,17 @@ t.test('a first piece takes its own memory, whatever length is stated', async (t
   t.ok(collector.bytes.equals(Buffer.concat([1, 2, 3].map((byte) => Buffer.alloc(5_000, byte)))));
 });
 
+t.test('a first piece has room for all, up to a bound, if the owner counts all', async (t) => {
+  for (const [stated, reserved] of [
+    [1_024 * 1_024, 1_024 * 1_024],
+    [100 * BODY_RESERVED_BYTES_MAX, BODY_RESERVED_BYTES_MAX],
+  ] as const) {
+    const collector = new BodyCollector(BYTES_MAX, bodyMemory);
+    collector.add(Buffer.alloc(5_000), stated, true);
+    t.equal(collector.bytes.buffer.byteLength, reserved);
+  }
+});
+
 t.test('a body of the stated length is never moved while it is collected', async (t) => {
   const collector = new BodyCollector(BYTES_MAX, bodyMemory);
   collector.add(Buffer.from('ab'), 4);

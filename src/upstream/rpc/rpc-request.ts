@@ -426,16 +426,21 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   #collect(chunk: Buffer, bytesMax: number): void {
     const received = (this.#received ??= new BodyCollector(this.#answerBytesMax, shortLivedMemory));
     const bytes = Math.max(received.length + chunk.length, this.#bodyBytes);
-    if (bytes <= bytesMax) received.add(chunk, this.#bodyBytes);
-    else if (this.#state !== 'refused') this.#fail(upstreamFault('answer-too-large'));
-    else this.#fail(statusFault(this.status, this.#plan.carriesSession));
-    if (bytes >= limits.countedFromBytes && this.#state === 'json') this.#reserveMemory(bytes);
+    if (bytes > bytesMax) {
+      const isRefusal = this.#state === 'refused';
+      return this.#fail(
+        isRefusal ? statusFault(this.status, this.#plan.carriesSession) : upstreamFault('answer-too-large'),
+      );
+    }
+    const isCounted = bytes >= limits.countedFromBytes && this.#state === 'json' && this.#tryReserveMemory(bytes);
+    // If there is no room, the request has failed.
+    if (this.#state !== 'done') received.add(chunk, this.#bodyBytes, isCounted);
   }
 
   /** Counts an incomplete event, which the parser keeps. The handler counts complete ones. */
   #countEvent(): void {
     const bytes = this.#parser?.keptBytes ?? 0;
-    if (bytes >= limits.countedFromBytes && this.#state === 'event-stream') this.#reserveMemory(bytes);
+    if (bytes >= limits.countedFromBytes && this.#state === 'event-stream') this.#tryReserveMemory(bytes);
     else if (this.#scan === undefined && !this.#events?.length) this.#reservation?.release();
   }
 
@@ -527,14 +532,15 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     this.#reservation.take(bytes);
   }
 
-  /** Stops reading until there is memory for this many bytes. If the length is unknown, asks for more. */
-  #reserveMemory(bytes: number): void {
+  /** Stops reading until there is memory for this many bytes. If the length is unknown, asks for more. @returns whether they are counted. */
+  #tryReserveMemory(bytes: number): boolean {
     const { memory, subject } = this.#plan;
-    if (memory === undefined) return;
+    if (memory === undefined) return false;
     this.#reservation ??= memory.reservation(subject, this);
     const outcome = this.#reservation.grow(bytes, Math.min(2 * this.#reservation.heldBytes, this.#answerBytesMax));
     if (outcome === 'wait') this.#pauseReading();
     else if (outcome !== 'room') this.onNoRoom(outcome);
+    return outcome === 'room';
   }
 
   onRoom(): void {
