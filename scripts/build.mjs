@@ -10,7 +10,7 @@
 // The bundles (bundle.mjs) differ only in the presence of src/bootstrap, which planes.ts looks for at startup. Trees are rebuilt from
 // scratch, except build/: there each source that is newer than its file is built, and files whose source is gone are removed, so that no
 // test outlives its source.
-import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, readdirSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
 import { buildUi } from './build-ui.mjs';
@@ -51,7 +51,7 @@ function buildTests() {
 async function bundleProgram({ output, hasFolder }) {
   rmSync(join(root, output), { recursive: true, force: true });
   await bundle(root, join(root, output), hasFolder);
-  buildUi(join(root, output, 'ui'));
+  finish(output);
 }
 
 /** Builds each file of these folders by itself, into the given places in the output. */
@@ -62,7 +62,13 @@ function buildByFile(output, places) {
     const sources = files.filter((file) => file.endsWith('.ts')).map((file) => join(from, file));
     transpile(root, sources, from, join(output, to));
   }
+  finish(output);
+}
+
+function finish(output) {
   buildUi(join(root, output, 'ui'));
+  // `npm install` would do it, unpacking with tar does not.
+  chmodSync(join(root, output, 'main.js'), 0o755);
 }
 
 function removeOrphans() {

@@ -63,7 +63,8 @@ t.test('the package runs where it was unpacked, under the name of its command', 
   }
   const program = join(unpacked, 'dist/main.js');
   t.match(readFileSync(program, 'utf8'), /^#!\/usr\/bin\/env node\n/);
-  const version = spawnSync(process.execPath, [program, '--version'], { cwd: directory, encoding: 'utf8' });
+  const version = spawnSync(program, ['--version'], { cwd: directory, encoding: 'utf8' });
+  t.equal(version.error, undefined, 'docs/production.md links its command to this file');
   t.equal(version.stdout.trim(), manifest.version, version.stderr);
   const words = ['dataplane', '--check', '--store-path', join(directory, 'store'), '--address', '127.0.0.1:0'];
   const check = spawnSync(process.execPath, [program, ...words], { cwd: directory, encoding: 'utf8' });
