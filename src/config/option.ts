@@ -1,6 +1,7 @@
 // Options and commands as data. An option is one row: how it is written, what it means, how its text becomes a value, and its default.
 // Values have the names that their options have in schemas. The command line, the environment, `--help`, completion and docs/options.md
 // are made from the rows.
+import { InvalidValue, OptionFaults } from './values.js';
 
 export interface Option<Value> {
   readonly name: string;
@@ -20,22 +21,6 @@ interface Derived<Value> {
   readonly text: string;
   /** Computes the default; absent if there is none. */
   readonly from?: (reader: OptionReader) => Value;
-}
-
-export interface OptionReader {
-  /** The token from the environment; `''` if there is none. */
-  readonly token: string;
-  isGiven(option: Option<unknown>): boolean;
-  /** Whether the option is on the command line, which every user of the machine can read. */
-  isOnCommandLine(option: Option<unknown>): boolean;
-  /** The option's value, if it is given or its default is a text; `undefined` if it has no value, or a faulty one. */
-  value<Value>(option: Option<Value>): Value | undefined;
-  /** The option's value, which may also be a default that follows from other options. Must be called only when there is no fault. */
-  resolve<Value>(option: Option<Value>): Value;
-  fault(option: Option<unknown>, problem: string): void;
-  /** Adds the fault to each of these options that is given. */
-  faultGiven(options: readonly Option<unknown>[], problem: string): void;
-  otherFault(words: string): void;
 }
 
 /** Options that belong together. `check` adds faults that involve several of them; `combine` makes one value of theirs. */
@@ -186,4 +171,78 @@ export interface CommandWords<Name extends string = string> {
 export function operandAsWritten(operand: string): string {
   if (operand.endsWith('?')) return `[${operand.slice(0, -1)}]`;
   return operand.endsWith('...') ? `<${operand.slice(0, -3)}>...` : `<${operand}>`;
+}
+
+/** Reads the options of a command from its words, and collects the faults. */
+export class OptionReader {
+  readonly #words: CommandWords;
+  readonly #values = new Map<string, unknown>();
+  readonly #faults: string[];
+
+  constructor(words: CommandWords) {
+    this.#words = words;
+    this.#faults = [...words.faults];
+  }
+
+  /** The token from the environment; `''` if there is none. */
+  get token(): string {
+    return this.#words.token;
+  }
+
+  isGiven({ name }: Option<unknown>): boolean {
+    return this.#words.given.has(name);
+  }
+
+  /** Whether the option is on the command line, which every user of the machine can read. */
+  isOnCommandLine({ name }: Option<unknown>): boolean {
+    const given = this.#words.given.get(name);
+    return given !== undefined && given.variable === undefined;
+  }
+
+  /** The option's value, if it is given or its default is a text; `undefined` if it has no value, or a faulty one. */
+  value<Value>({ name }: Option<Value>): Value | undefined {
+    // The value was parsed here: `read` may have parsed the text by the other plane's option of this name.
+    return this.#values.get(name) as Value | undefined;
+  }
+
+  /** The option's value, which may also be a default that follows from other options. Must be called only when there is no fault. */
+  resolve<Value>(option: Option<Value>): Value {
+    const { name, fallback } = option;
+    if (!this.#values.has(name) && typeof fallback === 'object') this.#values.set(name, fallback.from?.(this));
+    return this.value(option) as Value;
+  }
+
+  fault({ name }: Option<unknown>, problem: string): void {
+    const variable = this.#words.given.get(name)?.variable;
+    this.#faults.push(`--${name}${variable === undefined ? '' : ` (from ${variable})`}: ${problem}`);
+  }
+
+  /** Adds the fault to each of these options that is given. */
+  faultGiven(options: readonly Option<unknown>[], problem: string): void {
+    for (const option of options) if (this.isGiven(option)) this.fault(option, problem);
+  }
+
+  otherFault(words: string): void {
+    this.#faults.push(words);
+  }
+
+  read(option: Option<unknown>): void {
+    const { name, fallback, isRequired, parse } = option;
+    const text = this.#words.given.get(name)?.text ?? (typeof fallback === 'string' ? fallback : undefined);
+    if (text === undefined) {
+      if (isRequired) this.fault(option, `is required; give it, or set ${environmentVariable(name)}`);
+      return;
+    }
+    try {
+      this.#values.set(name, parse(text));
+    } catch (error) {
+      if (!(error instanceof InvalidValue)) throw error;
+      this.fault(option, error.message);
+    }
+  }
+
+  throwFaults(): void {
+    if (this.#faults.length === 0) return;
+    throw new OptionFaults(this.#faults, `\`switchyard ${this.#words.command} --help\` lists the options.`);
+  }
 }

@@ -1,18 +1,16 @@
 // Makes a command's request: the values of its options, from their texts or defaults, and its operands. Collects all faults, to report
 // them at once.
 import {
-  environmentVariable,
   isOption,
   isSection,
   optionsOf,
-  type Option,
-  type OptionReader,
+  OptionReader,
   type Schema,
   type CommandDeclaration,
   type CommandWords,
   type Request,
 } from './option.js';
-import { deepFreeze, InvalidValue, OptionFaults } from './values.js';
+import { deepFreeze } from './values.js';
 
 interface Declared<Options extends Schema, Names extends readonly string[]> extends Pick<CommandDeclaration, 'check'> {
   readonly options: Options;
@@ -24,7 +22,7 @@ export function readRequest<Options extends Schema, Names extends readonly strin
   { options, operands, check }: Declared<Options, Names>,
   words: CommandWords,
 ): Request<Options, Names> {
-  const reader = new RequestReader(words);
+  const reader = new OptionReader(words);
   for (const option of optionsOf(options)) reader.read(option);
   checkSections(options, reader);
   check?.(reader, words.operands);
@@ -50,72 +48,4 @@ function valuesIn(schema: Schema, reader: OptionReader): object {
     return [member, isSection(node) ? node.combine(valuesIn(node.options, reader), reader) : valuesIn(node, reader)];
   });
   return Object.fromEntries(members) as object;
-}
-
-class RequestReader implements OptionReader {
-  readonly #words: CommandWords;
-  readonly #values = new Map<string, unknown>();
-  readonly #faults: string[];
-
-  constructor(words: CommandWords) {
-    this.#words = words;
-    this.#faults = [...words.faults];
-  }
-
-  get token(): string {
-    return this.#words.token;
-  }
-
-  isGiven({ name }: Option<unknown>): boolean {
-    return this.#words.given.has(name);
-  }
-
-  isOnCommandLine({ name }: Option<unknown>): boolean {
-    const given = this.#words.given.get(name);
-    return given !== undefined && given.variable === undefined;
-  }
-
-  value<Value>({ name }: Option<Value>): Value | undefined {
-    // The value was parsed here: `read` may have parsed the text by the other plane's option of this name.
-    return this.#values.get(name) as Value | undefined;
-  }
-
-  resolve<Value>(option: Option<Value>): Value {
-    const { name, fallback } = option;
-    if (!this.#values.has(name) && typeof fallback === 'object') this.#values.set(name, fallback.from?.(this));
-    return this.value(option) as Value;
-  }
-
-  fault({ name }: Option<unknown>, problem: string): void {
-    const variable = this.#words.given.get(name)?.variable;
-    this.#faults.push(`--${name}${variable === undefined ? '' : ` (from ${variable})`}: ${problem}`);
-  }
-
-  faultGiven(options: readonly Option<unknown>[], problem: string): void {
-    for (const option of options) if (this.isGiven(option)) this.fault(option, problem);
-  }
-
-  otherFault(words: string): void {
-    this.#faults.push(words);
-  }
-
-  read(option: Option<unknown>): void {
-    const { name, fallback, isRequired, parse } = option;
-    const text = this.#words.given.get(name)?.text ?? (typeof fallback === 'string' ? fallback : undefined);
-    if (text === undefined) {
-      if (isRequired) this.fault(option, `is required; give it, or set ${environmentVariable(name)}`);
-      return;
-    }
-    try {
-      this.#values.set(name, parse(text));
-    } catch (error) {
-      if (!(error instanceof InvalidValue)) throw error;
-      this.fault(option, error.message);
-    }
-  }
-
-  throwFaults(): void {
-    if (this.#faults.length === 0) return;
-    throw new OptionFaults(this.#faults, `\`switchyard ${this.#words.command} --help\` lists the options.`);
-  }
 }
