@@ -2,7 +2,7 @@
 import { setTimeout } from 'node:timers/promises';
 import * as z from 'zod';
 import type { controlPlaneClientOptions, ValuesOf } from '../config/index.js';
-import { bodyText, exitStatus, refusals } from '../shared/index.js';
+import { bodyText, exitStatus, jsonIn, refusals } from '../shared/index.js';
 import { CliFault, exitStatusOf, print, printResult, type CommandResult } from './command-result.js';
 import { callerView, type Columns } from './views.js';
 
@@ -36,12 +36,8 @@ function claimsOf(token: string): Claims | undefined {
 }
 
 function objectIn(part: string): Claims | undefined {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(part, 'base64url').toString());
-    return typeof value === 'object' && value !== null ? (value as Claims) : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = jsonIn(Buffer.from(part, 'base64url'));
+  return typeof value === 'object' && value !== null ? (value as Claims) : undefined;
 }
 
 /** Time for an answer to a command: long, because a probe takes its time. */

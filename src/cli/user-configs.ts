@@ -3,7 +3,7 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import type { StoreOptions } from '../config/index.js';
-import { exitStatus, limits, isObject } from '../shared/index.js';
+import { exitStatus, limits, isObject, jsonIn } from '../shared/index.js';
 import { RecordStoreFault, type RecordKey, type RecordStore } from '../store/index.js';
 import {
   checkUserConfig,
@@ -25,7 +25,7 @@ import { faultOfJson } from './settings-text.js';
 
 /** The summary of a value. @param value need not be a valid user config. */
 function configSummary(value: Buffer): object {
-  const hosts = membersOf(membersOf(parsed(value))['virtual_hosts']);
+  const hosts = membersOf(membersOf(jsonIn(value))['virtual_hosts']);
   const virtualHosts = Object.entries(hosts).map(([id, host]) => {
     const backends = Object.entries(membersOf(membersOf(host)['backends']));
     return [id, Object.fromEntries(backends.map(([name, backend]) => [name, originOf(membersOf(backend)['url'])]))];
@@ -35,14 +35,6 @@ function configSummary(value: Buffer): object {
     hash: createHash('sha256').update(value).digest('hex').slice(0, 12),
     virtualHosts: Object.fromEntries(virtualHosts) as object,
   };
-}
-
-function parsed(value: Buffer): unknown {
-  try {
-    return JSON.parse(value.toString());
-  } catch {
-    return undefined;
-  }
 }
 
 function membersOf(value: unknown): Readonly<Record<string, unknown>> {
@@ -96,7 +88,7 @@ export async function get({ subject, store: options }: SubjectArguments): Promis
   return withStore(options, false, async (store) => {
     const value = required(await store.read(keyOf(subject)), store, subject);
     const check = checkUserConfig(value);
-    const answer = { subject, digest: digestOf(value), config: parsed(value) ?? null, ...checkAnswer(check) };
+    const answer = { subject, digest: digestOf(value), config: jsonIn(value) ?? null, ...checkAnswer(check) };
     // A file or another program gets the bytes unchanged.
     return { answer, text: process.stdout.isTTY ? `${escapeUnprintableJson(value.toString())}\n` : value };
   });
@@ -228,7 +220,7 @@ function required(value: Buffer | undefined, store: RecordStore, subject: string
 /** Checks a user config. If the text is not JSON, the error says where. */
 function checkInput(value: Buffer): UserConfigCheck {
   const check = checkUserConfig(value);
-  const fault = isUtf8(value) && parsed(value) === undefined ? faultOfJson(value.toString()) : undefined;
+  const fault = isUtf8(value) && jsonIn(value) === undefined ? faultOfJson(value.toString()) : undefined;
   return fault === undefined ? check : { ...check, errors: [{ path: [], message: `not JSON: ${fault}` }] };
 }
 

@@ -2,7 +2,7 @@
 // identity and capabilities, and what a retry brings with it.
 import type { Buffer } from 'node:buffer';
 import { MEMBER_ABSENT, findMembers, MemberNames, type JsonScanner } from '../bytes/index.js';
-import { isObject, limits } from '../shared/index.js';
+import { isObject, jsonIn, limits } from '../shared/index.js';
 
 const VERSION = /^\d{4}-\d{2}-\d{2}$/;
 
@@ -18,18 +18,10 @@ export interface BackendErrorText {
 
 /** Reads an error. @param error JSON. One too large to be read at once counts as empty. */
 export function readBackendErrorText(error: Buffer): BackendErrorText {
-  const value = error.length <= limits.upstreamRefusalBytesMax ? valueOf(error) : undefined;
+  const value = error.length <= limits.upstreamRefusalBytesMax ? jsonIn(error) : undefined;
   if (!isObject(value)) return { code: undefined, message: '', versions: [] };
   const { code, message, data } = value;
   return { code, message: typeof message === 'string' ? message : '', versions: versionsIn(data) };
-}
-
-function valueOf(json: Buffer): unknown {
-  try {
-    return JSON.parse(json.toString());
-  } catch {
-    return undefined;
-  }
 }
 
 /** The versions that an error names. @param data of the error. */

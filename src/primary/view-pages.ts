@@ -1,7 +1,7 @@
 // The pages of the admin listener that show what happens in the workers, and why. Cold path.
 import type { ChildProcess } from 'node:child_process';
 import type { ViewQuestion, ToWorker } from '../process/index.js';
-import { limits, isLogLevel, LOG_LEVELS, type LogLevel } from '../shared/index.js';
+import { limits, isLogLevel, jsonIn, LOG_LEVELS, type LogLevel } from '../shared/index.js';
 import { jsonPage, type AdminChanges, type AdminPage, type AdminPages } from './admin-server.js';
 import { WorkerPolls } from './worker-polls.js';
 import type { AskedWorker } from './slot.js';
@@ -101,12 +101,8 @@ const CHANGEABLE_LEVELS = LOG_LEVELS.filter((level) => level !== 'silent');
 const TOO_MANY = jsonPage(503, { detail: 'too many questions to the workers at once; try again' });
 
 function levelIn(body: string): LogLevel | undefined {
-  try {
-    const { level } = JSON.parse(body) as { readonly level?: unknown };
-    return isLogLevel(level) && level !== 'silent' ? level : undefined;
-  } catch {
-    return undefined;
-  }
+  const { level } = Object(jsonIn(body)) as { readonly level?: unknown };
+  return isLogLevel(level) && level !== 'silent' ? level : undefined;
 }
 
 function workerView({ slot, pid, state, storeObstacle, answer }: WorkerAnswer): object {

@@ -7,3 +7,12 @@ export const MIB = 1024 * KIB;
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
+
+/** The value of a text in JSON; `undefined` if it is none. */
+export function jsonIn(text: string | Buffer): unknown {
+  try {
+    return JSON.parse(text.toString());
+  } catch {
+    return undefined;
+  }
+}

@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import * as z from 'zod';
 import { authSchema } from './auth.js';
-import { limits } from '../shared/index.js';
+import { jsonIn, limits } from '../shared/index.js';
 import { curationMembers, oddNames, samePrefixes } from './curation-schema.js';
 import { describeIssues, type ConfigIssue, KnownMembers, valueAt, namedMembers } from './known-members.js';
 
@@ -89,13 +89,9 @@ export function issuesOfBackends(
 export function readUserConfig(bytes: Buffer): ParsedUserConfig {
   if (bytes.length > limits.userConfigBytesMax) return refuse(`larger than ${limits.userConfigBytesMax} bytes`);
   if (!isUtf8(bytes)) return refuse('not UTF-8');
-  let value: unknown;
-  try {
-    value = JSON.parse(bytes.toString('utf8'));
-  } catch {
-    // The reason is not the parser's message, which would quote the config.
-    return refuse('not JSON');
-  }
+  const value = jsonIn(bytes);
+  // The reason is not the parser's message, which would quote the config.
+  if (value === undefined) return refuse('not JSON');
   try {
     const parsed = userConfigSchema.safeParse(value);
     const oddities = knownMembers.findOddities(value);

@@ -8,7 +8,7 @@ import {
   upstreamFetch,
   type UpstreamFault,
 } from '../../http-client/index.js';
-import { isObject, limits } from '../../shared/index.js';
+import { isObject, jsonIn, limits } from '../../shared/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 
 export interface ConnectFetchDependencies {
@@ -58,12 +58,8 @@ export class ConnectFetch {
     const response = await this.fetchReadable(url, { headers: { accept: 'application/json' } });
     const text = await response?.text();
     if (response?.status !== 200 || text === undefined) return undefined;
-    try {
-      const value: unknown = JSON.parse(text);
-      return isObject(value) ? value : undefined;
-    } catch {
-      return undefined;
-    }
+    const value = jsonIn(text);
+    return isObject(value) ? value : undefined;
   }
 
   /** Throws if the URL must not be connected to. The addresses of a host name are checked when connecting. */

@@ -1,6 +1,6 @@
 // A secret as stored, sealed with one of the operator's keys. Name and allowed origins are sealed with it, so that whoever can
 // write to the store can neither rename it nor have it sent elsewhere. Cold path.
-import { joinedParts, seal, sealParts, unseal } from '../../shared/index.js';
+import { joinedParts, jsonIn, seal, sealParts, unseal } from '../../shared/index.js';
 import type { SecretKey, SecretKeys } from './secret-keys.js';
 
 /** Origins that a secret may be sent to, as in `https://api.example.com`. */
@@ -59,12 +59,7 @@ export function unsealSecret(keys: SecretKeys, name: string, bytes: Buffer): Uns
 
 /** The record in the bytes; `undefined` for anything else. Nothing in it can be trusted before it is unsealed. */
 export function readSealed(bytes: Buffer): SealedSecret | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(bytes.toString());
-  } catch {
-    return undefined;
-  }
+  const value = jsonIn(bytes);
   if (typeof value !== 'object' || value === null) return undefined;
   const { keyId, origins, updatedAt, nonce, tag, sealed } = value as Partial<Record<keyof SealedSecret, unknown>>;
   if (!areOrigins(origins)) return undefined;

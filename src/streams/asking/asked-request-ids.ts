@@ -5,7 +5,7 @@
 // The key is the backend's session id: another session has another key. For a backend without sessions it is a secret in our session's
 // record, and the time is sealed, too: after a restart, the backend may use the same id for another client.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import { limits } from '../../shared/index.js';
+import { jsonIn, limits } from '../../shared/index.js';
 import type { UpstreamSession } from '../../upstream/index.js';
 
 /** Responses to requests of other processes that were forwarded, so that each is forwarded once. Beyond that, the oldest is forgotten. */
@@ -118,10 +118,6 @@ function hasSessionId({ record }: UpstreamSession): boolean {
 }
 
 export function isId(bytes: Buffer): boolean {
-  try {
-    const id: unknown = JSON.parse(bytes.toString());
-    return typeof id === 'string' || typeof id === 'number';
-  } catch {
-    return false;
-  }
+  const id = jsonIn(bytes);
+  return typeof id === 'string' || typeof id === 'number';
 }
