@@ -13,6 +13,16 @@ t.test(
         /add that key to --secrets-key-file/,
       ],
       [
+        'a secret of its auth cannot be read (key-1: is not in the store)',
+        /^its secret key-1 is not stored yet$/,
+        /store it with switchyard secrets set\.$/,
+      ],
+      [
+        'a secret of its auth may not be sent to its host (key-1)',
+        /^its secret key-1 may not be sent to its address$/,
+        /among its --origins\.$/,
+      ],
+      [
         'its URL is not https: plain http needs --upstream-connection-mode plain-text-or-tls',
         /^its URL is not https: this gateway uses https alone$/,
         /allow it \(--upstream-connection-mode plain-text-or-tls\)/,

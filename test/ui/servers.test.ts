@@ -1,7 +1,7 @@
 // How the pages of servers use records: a server's state, the matches of a search, the request of a form, the findings of a refresh.
 import t from 'tap';
 import { refreshWords } from '../../ui/model/refresh-words.js';
-import { authWords, BLANK_DRAFT, draftOf, requestOf } from '../../ui/model/server-draft.js';
+import { authWords, BLANK_DRAFT, draftOf, requestOf, secretCommand } from '../../ui/model/server-draft.js';
 import { isFound, stateOf } from '../../ui/model/server-state.js';
 import { choicesFor, type Choice } from '../../ui/model/choices.js';
 import { inOrder } from '../../ui/model/server-order.js';
@@ -75,6 +75,16 @@ t.test('a change leaves credentials alone unless it sets them', async (t) => {
   t.equal(authWords(known.auth), 'a secret in x-key');
   t.same(requestOf({ ...draftOf(known), credentials: 'none' }).auth, null);
 });
+
+t.test(
+  'the command that stores a secret names each origin once, and quotes what a shell would read otherwise',
+  async (t) => {
+    const addresses = ['https://x/mcp', 'https://x/token', 'http://y:1/token'];
+    t.equal(secretCommand('files-key', addresses), 'switchyard secrets set files-key --origins https://x,http://y:1');
+    t.equal(secretCommand("a' $(b)", ['https://x']), "switchyard secrets set 'a'\\'' $(b)' --origins https://x");
+    t.equal(secretCommand('files-key', ['https://x', 'not yet']), '');
+  },
+);
 
 t.test('refreshes and times are put in words', async (t) => {
   const report = { status: 'active', toolsAdded: 0, toolsUpdated: 0, toolsRemoved: 0, durationMs: 12 } as const;

@@ -19,6 +19,16 @@ const KNOWN: readonly (readonly [RegExp, string, string])[] = [
     'add that key to --secrets-key-file, or to set the secret again with switchyard secrets set',
   ],
   [
+    /a secret of its auth cannot be read \((\S+): is not in the store\)/,
+    'its secret $1 is not stored yet',
+    'store it with switchyard secrets set',
+  ],
+  [
+    /a secret of its auth may not be sent to its host \((\S+)\)/,
+    'its secret $1 may not be sent to its address',
+    'set it again with switchyard secrets set, with that address among its --origins',
+  ],
+  [
     /plain(?:-text)? http needs --upstream-connection-mode plain-text-or-tls/i,
     'this gateway uses https alone',
     'allow it (--upstream-connection-mode plain-text-or-tls), or use an https address',

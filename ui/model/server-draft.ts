@@ -1,5 +1,6 @@
 // The state of a server's form, and the request made from it. Secrets are named, never typed, so the form has no secret to show.
 import type { Auth, SecretPlace, Server } from '../api/types.js';
+import { quoted } from './curl-text.js';
 
 export interface ServerDraft {
   readonly name: string;
@@ -118,6 +119,14 @@ function authOf({ credentials, headerName, ...draft }: ServerDraft): Auth | null
 function said<Name extends string>(texts: Readonly<Record<Name, string>>): { readonly [Each in Name]?: string } {
   const entries = Object.entries<string>(texts).map(([name, text]) => [name, text.trim()] as const);
   return Object.fromEntries(entries.filter(([, text]) => text !== '')) as { [Each in Name]?: string };
+}
+
+/** The command that stores a secret for these addresses; it reads the value from its input. `''` where one is not an address yet. */
+export function secretCommand(secret: string, addresses: readonly string[]): string {
+  if (addresses.some((address) => !URL.canParse(address))) return '';
+  const name = /^[\w.-]+$/.test(secret) ? secret : quoted(secret);
+  const origins = new Set(addresses.map((address) => new URL(address).origin));
+  return `switchyard secrets set ${name} --origins ${[...origins].join(',')}`;
 }
 
 /** The credentials that are set, in words, without any secret. */

@@ -78,13 +78,18 @@ export function ServerForm({ known, onDone, onCancel, onReload }: ServerFormProp
     });
   const isNew = known === undefined;
   const isWaiting = isBusy || isOutdated;
+  /** Looked at, and not as it should be: what is mended elsewhere is tested again here. */
+  const isFaulty = isNew && preview !== undefined && preview.server.lastError !== null;
+  const isToBeTested = isNew && (preview === undefined || isFaulty);
+  const testWords = isFaulty ? 'Test again' : 'Test connection';
+  const submitWords = isToBeTested ? testWords : isNew ? 'Register server' : 'Save changes';
   return (
     <form
       class={isNew ? 'server-form' : 'server-form known'}
       aria-label={isNew ? 'New server' : 'Edit the server'}
       onSubmit={(event) => {
         event.preventDefault();
-        if (!isWaiting) void (isNew && preview === undefined ? look() : save());
+        if (!isWaiting) void (isToBeTested ? look() : save());
       }}
     >
       <div class="card">
@@ -111,6 +116,7 @@ export function ServerForm({ known, onDone, onCancel, onReload }: ServerFormProp
             <option value="SSE">SSE, the older one: the URL is that of its event stream</option>
           </select>
         </div>
+        <CredentialFields draft={draft} known={isNew ? undefined : authWords(known.value.auth)} change={change} />
         <Field label="Description" value={draft.description} onChange={(description) => change({ description })} />
         <div class="pair">
           <Field label="Tags" value={draft.tags} help="Separated by commas" onChange={(tags) => change({ tags })} />
@@ -122,7 +128,6 @@ export function ServerForm({ known, onDone, onCancel, onReload }: ServerFormProp
             onChange={(team) => change({ team })}
           />
         </div>
-        <CredentialFields draft={draft} known={isNew ? undefined : authWords(known.value.auth)} change={change} />
       </div>
       {isNew && <ServerPreview preview={preview} />}
       <div class="bar">
@@ -150,8 +155,13 @@ export function ServerForm({ known, onDone, onCancel, onReload }: ServerFormProp
           <button type="button" disabled={isBusy} onClick={() => mayLeave() && onCancel()}>
             Cancel
           </button>
+          {isFaulty && (
+            <button type="button" disabled={isBusy} onClick={() => void save()}>
+              Register anyway
+            </button>
+          )}
           <button class="main" aria-disabled={isWaiting}>
-            {isNew ? (preview === undefined ? 'Test connection' : 'Register server') : 'Save changes'}
+            {isToBeTested && isBusy ? 'Testing …' : submitWords}
           </button>
         </div>
       </div>

@@ -34,7 +34,7 @@ function Found({ preview: { server, tools } }: { readonly preview: Preview }): J
             It cannot be used: <Said text={reasonWords(server.lastError).replace(/\.$/, '')} max={1_000} />.{' '}
             {/HTTP status 40[13]/.test(server.lastError)
               ? 'It wants credentials: choose which under Credentials.'
-              : 'You can register it all the same: it is tried again from time to time.'}
+              : 'If you register it anyway, it is tried again from time to time.'}
           </p>
         </div>
       ) : (

@@ -35,7 +35,7 @@ export function TeamField({ caller, value, known, isNew, onChange }: TeamFieldPr
         ))}
       </datalist>
       <p id={`${id}-help`} class="note">
-        Optional: its editors may change this, too
+        Optional: editors of this team may change it, too
         {teams.length > 0 && `; you are in ${teams.slice(0, 10).join(', ')}`}
       </p>
     </div>

@@ -1,7 +1,9 @@
 // The credentials that a server requires. Secrets are named here and stored with `switchyard secrets`: none is ever typed or shown.
 import type { JSX } from 'preact';
-import type { ServerDraft } from '../../model/server-draft.js';
+import { secretCommand, type ServerDraft } from '../../model/server-draft.js';
+import { Copied } from '../../parts/copied.js';
 import { Field } from '../../parts/field.js';
+import { CodeBlock } from '../../parts/said.js';
 
 interface CredentialProps {
   readonly draft: ServerDraft;
@@ -10,8 +12,7 @@ interface CredentialProps {
   readonly change: (members: Partial<ServerDraft>) => void;
 }
 
-const SECRET_HELP =
-  'As stored with switchyard secrets set; its value is never shown here. To replace the value, store it again under the same name';
+const SECRET_HELP = 'A name for it, such as github-token. The value itself is never entered or shown here';
 
 export function CredentialFields({ draft, known, change }: CredentialProps): JSX.Element {
   const choices = [
@@ -51,6 +52,10 @@ export function CredentialFields({ draft, known, change }: CredentialProps): JSX
           )}
           {field('headerName', 'Header', { isRequired: true })}
           {field('secretName', 'Name of the secret', { isRequired: true, help: SECRET_HELP })}
+          <SecretCommand
+            {...{ secret: draft.secretName.trim(), addresses: [draft.url] }}
+            scheme={/^authorization$/i.test(draft.headerName.trim()) ? 'Bearer ' : ''}
+          />
         </>
       )}
       {draft.credentials === 'client' && (
@@ -58,6 +63,7 @@ export function CredentialFields({ draft, known, change }: CredentialProps): JSX
           {field('tokenEndpoint', 'Token endpoint', { isRequired: true, type: 'url' })}
           {field('clientId', 'Client id', { isRequired: true })}
           {field('secretName', 'Name of the client’s secret', { isRequired: true, help: SECRET_HELP })}
+          <SecretCommand {...{ secret: draft.secretName.trim(), addresses: [draft.url, draft.tokenEndpoint] }} />
           {field('scope', 'Scope')}
           {field('resource', 'Resource')}
         </>
@@ -75,5 +81,27 @@ export function CredentialFields({ draft, known, change }: CredentialProps): JSX
         </>
       )}
     </fieldset>
+  );
+}
+
+interface CommandProps {
+  readonly secret: string;
+  readonly addresses: readonly string[];
+  /** What stands before the secret in the header. */
+  readonly scheme?: string;
+}
+
+/** The value goes from the operator's shell into the store: neither the browser nor the control plane ever has it. */
+function SecretCommand({ secret, addresses, scheme = '' }: CommandProps): JSX.Element | null {
+  const command = secret === '' ? '' : secretCommand(secret, addresses);
+  if (command === '') return null;
+  const text = `printf '${scheme}%s' "$TOKEN" |\n  ${command}`;
+  return (
+    <>
+      <p class="note">Store its value with this command, where the gateway runs. The same replaces it later.</p>
+      <Copied {...{ text, what: 'the command', words: 'Copied. Set TOKEN to the secret first' }}>
+        <CodeBlock label="Command that stores the secret" text={text} />
+      </Copied>
+    </>
   );
 }

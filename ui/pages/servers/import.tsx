@@ -8,7 +8,9 @@ import type { Server } from '../../api/types.js';
 import { counted } from '../../model/counted.js';
 import { mayMake } from '../../model/permission.js';
 import { reasonWords } from '../../model/reason-words.js';
+import { secretCommand } from '../../model/server-draft.js';
 import type { ImportBody, ImportedServer } from '../../model/settings-file.js';
+import { Copied } from '../../parts/copied.js';
 import { Empty } from '../../parts/empty.js';
 import { Icon } from '../../parts/icon.js';
 import { Fault } from '../../parts/notices.js';
@@ -80,11 +82,9 @@ function Import(): JSX.Element {
     );
     await known.reload();
   };
-  const secrets = listed.flatMap((server) =>
-    server.secrets.map(
-      (secret) => `switchyard secrets set ${secret} --origins ${new URL(server.body?.url ?? '').origin}`,
-    ),
-  );
+  const secrets = listed
+    .flatMap((server) => server.secrets.map((secret) => secretCommand(secret, [server.body?.url ?? ''])))
+    .join('\n');
   return (
     <div class="columns import">
       <section class="card" aria-labelledby={`${id}-file`}>
@@ -139,10 +139,12 @@ function Import(): JSX.Element {
             ))}
           </ul>
         )}
-        {secrets.length > 0 && (
+        {secrets !== '' && (
           <div class="notice">
             <p>The servers accept requests once these secrets are set; each command reads the value from its input:</p>
-            <CodeBlock label="Commands that set the secrets" text={secrets.join('\n')} />
+            <Copied text={secrets} what="the commands">
+              <CodeBlock label="Commands that set the secrets" text={secrets} />
+            </Copied>
           </div>
         )}
         {outcomes === undefined && listed.length > 0 && (
