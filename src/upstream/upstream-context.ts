@@ -1,5 +1,5 @@
 // What all upstream sessions of a relay share.
-import { randomBytes } from 'node:crypto';
+import { randomInt } from 'node:crypto';
 import type { CompiledBackend } from '../user-config/index.js';
 import type { UpstreamOptions } from '../config/index.js';
 import type { DeadlineWheel, MessageMemory } from '../fair/index.js';
@@ -8,17 +8,20 @@ import type { BackendLog } from './backend-log.js';
 import type { BackendEndpoints } from './reach/backend-endpoints.js';
 import type { Credentials } from '../credentials/index.js';
 
-const PREFIX_BYTES = 6;
+/** More than callers count to, and less than the seconds since 1970, which some take as ids. */
+const FIRST_ID = 2 ** 30;
+const IDS = 2 ** 29;
 
-/** Ids of the gateway's own requests, never used twice in a session (S32): hence a random prefix for each process. */
+/**
+ * Ids of the gateway's own requests, hardly ever used twice in a session (S32): hence a random start for each process. They are integers of
+ * 31 bits, as in official clients, because there are servers that read no other ids.
+ */
 export class OwnRequestIds {
-  /** The beginning of the ids: a string that callers' ids hardly ever equal. */
-  readonly #prefix = `"switchyard-${randomBytes(PREFIX_BYTES).toString('base64url')}-`;
-  #count = 0;
+  #count = randomInt(IDS);
 
   next(): Buffer {
-    this.#count += 1;
-    return Buffer.from(`${this.#prefix}${this.#count}"`);
+    this.#count = (this.#count + 1) % IDS;
+    return Buffer.from(String(FIRST_ID + this.#count));
   }
 }
 

@@ -3,6 +3,9 @@
 import t from 'tap';
 import { startDemoBackend } from '../../demo/demo-backend.js';
 import { createCalculator } from '../../demo/demo-servers.js';
+import { memberText } from '../support/json-text.js';
+import { startMcpBackend } from '../support/mcp-backend.js';
+import type { ReceivedRequest } from '../support/raw-backend.js';
 import { OwnRequestIds } from '../../src/upstream/upstream-context.js';
 import { RelayScene } from '../relay/relay-scene.js';
 import { REQUEST_ID } from './scripted-upstream.js';
@@ -38,7 +41,28 @@ t.test('every handshake, list and page has an id of its own', async (t) => {
 t.test('another process uses other ids: it may continue the same upstream session', async (t) => {
   const [one, other] = [new OwnRequestIds(), new OwnRequestIds()];
   t.not(one.next().toString(), other.next().toString());
-  t.type(JSON.parse(one.next().toString()), 'string');
+});
+
+t.test('the ids are integers that any server can read, and that callers hardly ever use', async (t) => {
+  const ids = new OwnRequestIds();
+  for (let count = 0; count < 1_000; count += 1) {
+    const id: unknown = JSON.parse(ids.next().toString());
+    t.ok(Number.isInteger(id), String(id));
+    t.ok(Number(id) >= 2 ** 30 && Number(id) < 1_700_000_000, 'neither small nor a time of today, and of 31 bits');
+  }
+});
+
+t.test('a server that reads no ids but integers is opened and listed like any other', async (t) => {
+  const readsNoStrings = (request: ReceivedRequest): boolean => {
+    if (!/^"/.test(memberText(request.text, 'id') ?? '')) return false;
+    request.json('{"jsonrpc":"2.0","id":0,"error":{"code":-32600,"message":"Invalid Request"}}');
+    return true;
+  };
+  const backend = await startMcpBackend({ tools: ['add'], onRequest: readsNoStrings });
+  t.teardown(() => backend.close());
+  const caller = new WiredRelay(t).caller({ calc: backend.url });
+  t.notHas((await caller.open()).result, { _meta: {} });
+  t.match((await caller.list(1)).result, { tools: [{ name: 'calc-add' }] });
 });
 
 for (const answerAs of ['json', 'event-stream'] as const) {
