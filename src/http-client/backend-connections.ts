@@ -1,56 +1,46 @@
 // A process's connections to backends, in three sets that do not wait for each other: calls; streams, which hold a connection for hours;
 // and replies to what backends ask during calls, which may hold all others.
 import type { Names } from './names/names.js';
-import { limits, perSubject } from '../shared/index.js';
+import { perSubject } from '../shared/index.js';
 import type { BackendShareBounds } from './backend-shares.js';
 import { Http1Upstream } from './http1-upstream.js';
 import type { PoolBounds } from './origin-pool.js';
 import { ReadScheduler, BACKEND_STREAMS_MAX, REPLY_CONNECTIONS_MAX } from './read-scheduler.js';
-import { connectionBounds } from './connection-bounds.js';
 
 const REPLY_CONNECTIONS_DIVISOR = 16;
 
 interface BackendConnectionsOptions {
   readonly connectTimeoutMs: number;
   readonly pool?: Partial<PoolBounds>;
-  /** The look-up of names, which is closed with these connections; created when absent. */
-  readonly names?: Names;
+  /** The look-up of names, which is closed with these connections. */
+  readonly names: Names;
   /** PEM of certificate authorities, as in `Http1UpstreamOptions`. */
   readonly authorities?: string | undefined;
 }
 
 /** Bounds for streams. Beyond them, a stream fails at once, and is tried again later. */
-const STREAM_BOUNDS: PoolBounds = {
+const STREAM_BOUNDS: Partial<PoolBounds> = {
   connectionsMax: BACKEND_STREAMS_MAX,
   connectionsPerSubjectMax: perSubject(BACKEND_STREAMS_MAX),
-  connectingMax: connectionBounds.upstreamConnectingMax,
   waitingMax: BACKEND_STREAMS_MAX,
   waitingPerSubjectMax: perSubject(BACKEND_STREAMS_MAX),
 };
 
-const REPLY_BOUNDS: PoolBounds = {
+const REPLY_BOUNDS: Partial<PoolBounds> = {
   connectionsMax: REPLY_CONNECTIONS_MAX,
   connectionsPerSubjectMax: perSubject(perSubject(REPLY_CONNECTIONS_MAX)),
-  connectingMax: connectionBounds.upstreamConnectingMax,
-  waitingMax: limits.waitingMax,
-  waitingPerSubjectMax: perSubject(limits.waitingMax),
 };
 
 export class BackendConnections {
   readonly calls: Http1Upstream;
   readonly streams: Http1Upstream;
   readonly replies: Http1Upstream;
-  readonly #names: Names | undefined;
+  readonly #names: Names;
 
   constructor({ connectTimeoutMs, pool, names, authorities }: BackendConnectionsOptions) {
     this.#names = names;
-    const shared = {
-      connectTimeoutMs,
-      authorities,
-      readScheduler: new ReadScheduler(),
-      ...(names !== undefined && { names }),
-    };
-    this.calls = new Http1Upstream({ ...shared, ...(pool !== undefined && { pool }) });
+    const shared = { connectTimeoutMs, authorities, readScheduler: new ReadScheduler(), names };
+    this.calls = new Http1Upstream({ ...shared, pool });
     const callsMax = this.calls.shares.bounds.connectionsMax;
     const streamsMax = Math.min(BACKEND_STREAMS_MAX, Math.floor(callsMax / 2));
     this.streams = new Http1Upstream({ ...shared, pool: STREAM_BOUNDS, shares: sharesOf(streamsMax) });
@@ -69,7 +59,7 @@ export class BackendConnections {
 
   async close(): Promise<void> {
     await Promise.all([this.replies.close(), this.streams.close(), this.calls.close()]);
-    this.#names?.close();
+    this.#names.close();
   }
 }
 

@@ -75,27 +75,18 @@ export interface UpstreamRequest {
   readonly head: ModernHead | undefined;
 }
 
-/** A request whose body, if any, is sent unchanged. */
+/** A request without an id, a trace and a modern head. */
 export function plainRequest(
   subject: string,
   target: UpstreamTarget,
   method: UpstreamRequest['method'],
   headers: readonly string[],
   body?: Buffer,
+  leftOut?: ByteSpan,
+  putIn?: Buffer,
 ): UpstreamRequest {
   const none = undefined;
-  return {
-    subject,
-    target,
-    method,
-    headers,
-    body,
-    leftOut: none,
-    putIn: none,
-    requestId: none,
-    trace: none,
-    head: none,
-  };
+  return { subject, target, method, headers, body, leftOut, putIn, requestId: none, trace: none, head: none };
 }
 
 export interface UpstreamHandler {

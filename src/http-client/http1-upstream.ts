@@ -1,6 +1,6 @@
 // The upstream HTTP client: HTTP/1.1 over persistent connections, one request at a time on each. A request is sent again only if it was not
 // written completely on a reused connection: otherwise it may have been executed.
-import { Names } from './names/names.js';
+import type { Names } from './names/names.js';
 import { limits, perSubject } from '../shared/index.js';
 import type { HttpUpstream, UpstreamCall, UpstreamHandler, UpstreamRequest } from './http-upstream.js';
 import type { UpstreamFaultKind } from './upstream-fault.js';
@@ -13,10 +13,9 @@ import { connectionBounds } from './connection-bounds.js';
 
 interface Http1UpstreamOptions {
   readonly connectTimeoutMs: number;
-  readonly pool?: Partial<PoolBounds>;
+  readonly pool?: Partial<PoolBounds> | undefined;
   readonly shares?: Partial<BackendShareBounds>;
-  /** The look-up of names. When absent, it is created, and closed with this client. */
-  readonly names?: Names;
+  readonly names: Names;
   /** The read scheduler, shared by all connections of an event loop; created when absent. */
   readonly readScheduler?: ReadScheduler;
   /** PEM of certificate authorities in addition to those of Node.js. */
@@ -38,11 +37,10 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
   readonly #pools = new Map<string, OriginPool>();
   readonly #batch = new WriteBatch();
   readonly #sweep: NodeJS.Timeout;
-  readonly #areNamesOwn: boolean;
   #isClosed = false;
 
   constructor(options: Http1UpstreamOptions) {
-    const { connectTimeoutMs, names = new Names(), readScheduler = new ReadScheduler(), authorities } = options;
+    const { connectTimeoutMs, names, readScheduler = new ReadScheduler(), authorities } = options;
     this.#dependencies = {
       connectTimeoutMs,
       names,
@@ -50,7 +48,6 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
       readScheduler,
       trust: secureContextFor(authorities),
     };
-    this.#areNamesOwn = options.names === undefined;
     this.#poolBounds = { ...POOL_BOUNDS, ...options.pool };
     this.shares = new BackendShares(options.shares);
     this.#sweep = setInterval(() => this.#closeUnused(), connectionBounds.upstreamSweepMs).unref();
@@ -72,7 +69,6 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
     clearInterval(this.#sweep);
     await Promise.all(Array.from(this.#pools.values(), (pool) => pool.close()));
     this.#pools.clear();
-    if (this.#areNamesOwn) this.#dependencies.names.close();
   }
 
   /** Closes the connection of the first origin that has a free one. */

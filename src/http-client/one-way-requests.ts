@@ -3,7 +3,7 @@
 import type { DeadlineWheel } from '../fair/index.js';
 import { limits } from '../shared/index.js';
 import type { UpstreamTarget } from '../user-config/index.js';
-import type { HttpUpstream, OutgoingMessage, UpstreamHandler } from './http-upstream.js';
+import { type HttpUpstream, type OutgoingMessage, type UpstreamHandler, plainRequest } from './http-upstream.js';
 import { movedTarget, type UpstreamFault } from './upstream-fault.js';
 
 export class OneWayRequests {
@@ -43,19 +43,7 @@ export class OneWayRequests {
       if (this.#underWayCount === 0) this.#onSettled?.();
     };
     const { body, leftOut, putIn } = message ?? {};
-    const none = undefined;
-    const request = {
-      subject,
-      target,
-      method,
-      headers,
-      body,
-      leftOut,
-      putIn,
-      requestId: none,
-      trace: none,
-      head: none,
-    };
+    const request = plainRequest(subject, target, method, headers, body, leftOut, putIn);
     const onEnd = (): void => finish(true);
     let isFollowed = false;
     // A success response as a stream may never end, so it is aborted.

@@ -17,7 +17,7 @@ import { Http1Upstream } from '../../src/http-client/http1-upstream.js';
 import { Names } from '../../src/http-client/names/names.js';
 import { limits, perSubject } from '../../src/shared/limits.js';
 
-const http = new Http1Upstream({ connectTimeoutMs: limits.connectMsMax });
+const http = new Http1Upstream({ connectTimeoutMs: limits.connectMsMax, names: new Names() });
 
 const NOW_MS = 1_000_000;
 

@@ -8,6 +8,7 @@ import { CredentialedProber } from '../../src/control-plane/prober/probe-thread.
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { createCredentials } from '../../src/credentials/oauth-source.js';
 import { Http1Upstream } from '../../src/http-client/http1-upstream.js';
+import { Names } from '../../src/http-client/names/names.js';
 import { Prober } from '../../src/control-plane/prober/prober.js';
 import { Registry } from '../../src/control-plane/registry/registry.js';
 import { openRecordStore } from '../../src/store/open-store.js';
@@ -48,7 +49,7 @@ export async function setStage(t: Test, options: StoreOptions, settings: StageSe
     new Prober({ deadlineMs: AMPLE_MS }),
     createCredentials(
       { mode: 'plain-text-or-tls', secretsDirectory: undefined, secretKeys: [], connectUrl: undefined },
-      { http: new Http1Upstream({ connectTimeoutMs: AMPLE_MS }), deadlines: new DeadlineWheel() },
+      { http: new Http1Upstream({ connectTimeoutMs: AMPLE_MS, names: new Names() }), deadlines: new DeadlineWheel() },
     ),
   );
   const { healthIntervalMs = NEVER_MS, repairIntervalMs = NEVER_MS } = settings;

@@ -61,7 +61,7 @@ const clear: Readonly<Record<string, string>> = {
 };
 
 t.test('whatever the endpoint answers, there is no token, and the next answer is read', async (t) => {
-  const http = new Http1Upstream({ connectTimeoutMs: 10_000 });
+  const http = new Http1Upstream({ connectTimeoutMs: 10_000, names: new Names() });
   const endpoint = await startRawBackend((request) => request.empty(500));
   t.teardown(async () => {
     await http.close();
@@ -82,7 +82,7 @@ t.test('whatever the endpoint answers, there is no token, and the next answer is
 });
 
 t.test('what is forgiven of token answers is forgiven at each token endpoint, and nothing else is', async (t) => {
-  const http = new Http1Upstream({ connectTimeoutMs: 10_000 });
+  const http = new Http1Upstream({ connectTimeoutMs: 10_000, names: new Names() });
   const endpoint = await startRawBackend((request) => request.empty(500));
   t.teardown(async () => {
     await http.close();

@@ -5,6 +5,7 @@ import { LargeMemory } from '../../src/fair/large-memory.js';
 import { LIST_PART_BYTES } from '../../src/upstream/rpc/unparsed-answer.js';
 
 import { plainRequest } from '../../src/http-client/http-upstream.js';
+import { Names } from '../../src/http-client/names/names.js';
 import { Http1Upstream } from '../../src/http-client/http1-upstream.js';
 import { POISON } from '../support/poison.js';
 import { startRawBackend } from '../support/raw-backend.js';
@@ -43,7 +44,7 @@ t.test('parts of lists, which come back from a thread', async (t) => {
 t.test('bytes read from a backend are overwritten once they were passed on', async (t) => {
   const backend = await startRawBackend((request) => request.json({ large: 'x'.repeat(1_000) }));
   t.teardown(() => backend.close());
-  const upstream = new Http1Upstream({ connectTimeoutMs: 5_000 });
+  const upstream = new Http1Upstream({ connectTimeoutMs: 5_000, names: new Names() });
   t.teardown(() => upstream.close());
   const chunks: Buffer[] = [];
   await new Promise<void>((resolve, reject) => {

@@ -8,6 +8,7 @@ import { mock } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import t, { type Test } from 'tap';
 import { plainRequest, type UpstreamCall, type UpstreamHandler } from '../../src/http-client/http-upstream.js';
+import { Names } from '../../src/http-client/names/names.js';
 import { Http1Upstream } from '../../src/http-client/http1-upstream.js';
 import type { UpstreamFault } from '../../src/http-client/upstream-fault.js';
 import { createCertificates, type Certificates } from '../support/certificates.js';
@@ -65,7 +66,7 @@ interface Scene {
 
 async function start(t: Test, handler: RawHandler, options: RawBackendOptions = {}): Promise<Scene> {
   const backend = await startRawBackend(handler, options);
-  const upstream = new Http1Upstream({ connectTimeoutMs: 10_000 });
+  const upstream = new Http1Upstream({ connectTimeoutMs: 10_000, names: new Names() });
   t.teardown(async () => {
     await upstream.close();
     await backend.close();
@@ -321,7 +322,7 @@ async function callAll(
   certificates: readonly Certificates[],
   origins: readonly string[],
 ): Promise<readonly (number | string)[]> {
-  const moduleUrl = new URL('../../src/http-client/http1-upstream.js', import.meta.url).href;
+  const moduleUrl = new URL('../../src/http-client/index.js', import.meta.url).href;
   const directory = createScratchDirectory(t);
   const authoritiesPath = join(directory, 'authorities.pem');
   writeFileSync(authoritiesPath, certificates.map(({ authority }) => authority.certificate).join('\n'));
@@ -329,8 +330,8 @@ async function callAll(
   writeFileSync(
     path,
     `const [, , moduleUrl, ...origins] = process.argv;
-    const { Http1Upstream } = await import(moduleUrl);
-    const upstream = new Http1Upstream({ connectTimeoutMs: 10_000 });
+    const { Http1Upstream, Names } = await import(moduleUrl);
+    const upstream = new Http1Upstream({ connectTimeoutMs: 10_000, names: new Names() });
     const outcomes = [];
     for (const origin of origins) {
       const target = { origin, path: '/mcp' };

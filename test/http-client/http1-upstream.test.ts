@@ -13,6 +13,7 @@ import {
   type UpstreamRequest,
 } from '../../src/http-client/http-upstream.js';
 import { BackendConnections } from '../../src/http-client/backend-connections.js';
+import { Names } from '../../src/http-client/names/names.js';
 import { Http1Upstream } from '../../src/http-client/http1-upstream.js';
 import type { UpstreamFault, UpstreamFaultKind } from '../../src/http-client/upstream-fault.js';
 import { limits } from '../../src/shared/limits.js';
@@ -95,7 +96,7 @@ class Listener implements UpstreamHandler {
 }
 
 function startUpstream(t: Test, connectTimeoutMs = 5_000): Http1Upstream {
-  const upstream = new Http1Upstream({ connectTimeoutMs });
+  const upstream = new Http1Upstream({ connectTimeoutMs, names: new Names() });
   t.teardown(() => upstream.close());
   return upstream;
 }
@@ -225,7 +226,7 @@ t.test('connections are kept, and as many are opened as there are calls at once'
 t.test('a burst of calls opens some connections at a time, and each call is answered', async (t) => {
   const backend = await startBackend(t, (request) => request.json('{}'));
   const { upstreamConnectingMax } = connectionBounds;
-  const connections = new BackendConnections({ connectTimeoutMs: 5_000 });
+  const connections = new BackendConnections({ connectTimeoutMs: 5_000, names: new Names() });
   t.teardown(() => connections.close());
   const calls = Array.from({ length: upstreamConnectingMax + 8 }, () => send(connections.calls, backend.origin));
   t.same(connections.counts, { calls: upstreamConnectingMax, streams: 0, replies: 0 });
@@ -703,7 +704,7 @@ t.test('a connection is given up before the time at which the backend said that 
 });
 
 t.test('the number of origins is bounded, and an idle one makes room for a new one', async (t) => {
-  const upstream = new Http1Upstream({ connectTimeoutMs: 5_000, shares: { poolsMax: 2 } });
+  const upstream = new Http1Upstream({ connectTimeoutMs: 5_000, names: new Names(), shares: { poolsMax: 2 } });
   t.teardown(() => upstream.close());
   const [busy, idle, third] = [
     await startBackend(t, () => undefined),
@@ -724,7 +725,11 @@ t.test('the number of origins is bounded, and an idle one makes room for a new o
 });
 
 t.test('one subject with many backends keeps nobody else from theirs', async (t) => {
-  const upstream = new Http1Upstream({ connectTimeoutMs: 5_000, shares: { poolsMax: 8, poolsPerSubjectMax: 2 } });
+  const upstream = new Http1Upstream({
+    connectTimeoutMs: 5_000,
+    names: new Names(),
+    shares: { poolsMax: 8, poolsPerSubjectMax: 2 },
+  });
   t.teardown(() => upstream.close());
   const backends = await Promise.all(Array.from({ length: 5 }, () => startBackend(t, () => undefined)));
   const calls = backends.map((backend) => send(upstream, backend.origin, { subject: 'mallory' }));
@@ -746,7 +751,7 @@ t.test('one subject with many backends keeps nobody else from theirs', async (t)
 
 t.test('with all connections of the process in use, an idle one to another backend makes room', async (t) => {
   const bounds = { connectionsMax: 2, connectionsPerSubjectMax: 2 };
-  const upstream = new Http1Upstream({ connectTimeoutMs: 5_000, shares: bounds });
+  const upstream = new Http1Upstream({ connectTimeoutMs: 5_000, names: new Names(), shares: bounds });
   t.teardown(() => upstream.close());
   const idle = await startBackend(t, (request) => request.json('{}'));
   const busy = await startBackend(t, () => undefined);
@@ -789,15 +794,15 @@ async function runCaller(
   handler: string,
   environment: Record<string, string> = {},
 ): Promise<{ exitCode: number | null; errorText: string }> {
-  const moduleUrl = new URL('../../src/http-client/http1-upstream.js', import.meta.url).href;
+  const moduleUrl = new URL('../../src/http-client/index.js', import.meta.url).href;
   const path = join(createScratchDirectory(t), 'caller.mjs');
   writeFileSync(
     path,
     `import { exit } from 'node:process';
-    import { Http1Upstream } from ${JSON.stringify(moduleUrl)};
+    import { Http1Upstream, Names } from ${JSON.stringify(moduleUrl)};
     const target = { origin: ${JSON.stringify(origin)}, path: '/mcp' };
     const request = { subject: 'alice', target, method: 'POST', headers: [], body: Buffer.from('{}') };
-    new Http1Upstream({ connectTimeoutMs: 5_000 }).dispatch(request, ${handler});`,
+    new Http1Upstream({ connectTimeoutMs: 5_000, names: new Names() }).dispatch(request, ${handler});`,
   );
   const child = fork(path, { env: { ...process.env, ...environment }, silent: true });
   let errorText = '';

@@ -2,6 +2,7 @@
 // clock where time matters.
 import t, { type Test } from 'tap';
 import { plainRequest, type UpstreamHandler } from '../../src/http-client/http-upstream.js';
+import { Names } from '../../src/http-client/names/names.js';
 import { Http1Upstream } from '../../src/http-client/http1-upstream.js';
 import {
   ReadPace,
@@ -63,7 +64,7 @@ class Scene {
 
   static async start(t: Test, readScheduler = new ReadScheduler(), handler: RawHandler = answer): Promise<Scene> {
     const backend = await startRawBackend(handler);
-    const upstream = new Http1Upstream({ connectTimeoutMs: 10_000, readScheduler });
+    const upstream = new Http1Upstream({ connectTimeoutMs: 10_000, names: new Names(), readScheduler });
     t.teardown(async () => {
       await upstream.close();
       await backend.close();

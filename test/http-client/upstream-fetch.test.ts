@@ -1,6 +1,7 @@
 // The `fetch` over the HTTP client: what its responses say, and how its requests end early.
 import t, { type Test } from 'tap';
 import { Http1Upstream } from '../../src/http-client/http1-upstream.js';
+import { Names } from '../../src/http-client/names/names.js';
 import { faultReason, type UpstreamFault } from '../../src/http-client/upstream-fault.js';
 import { type FetchedRequest, upstreamFetch } from '../../src/http-client/upstream-fetch.js';
 import { startRawBackend, type RawBackend, type RawHandler } from '../support/raw-backend.js';
@@ -16,7 +17,7 @@ interface Stage {
 
 async function stage(t: Test, handler: RawHandler): Promise<Stage> {
   const backend = await startRawBackend(handler);
-  const http = new Http1Upstream({ connectTimeoutMs: 10_000 });
+  const http = new Http1Upstream({ connectTimeoutMs: 10_000, names: new Names() });
   t.teardown(async () => {
     await http.close();
     await backend.close();

@@ -4,6 +4,7 @@ import t, { type Test } from 'tap';
 import { NO_MIRROR, Exchange, type ExchangeRequest, type Caller } from '../../src/exchange/exchange.js';
 import { Relay } from '../../src/relay/relay.js';
 import { Http1Upstream } from '../../src/http-client/http1-upstream.js';
+import { Names } from '../../src/http-client/names/names.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { compileUserConfig } from '../../src/user-config/compile-config.js';
 import { decodeUserConfig } from '../../src/user-config/user-config-schema.js';
@@ -98,7 +99,7 @@ class Stage {
 
   constructor(t: Test, backends: Readonly<Record<string, McpBackend>>, isSessionOptional: boolean) {
     const deadlines = new DeadlineWheel();
-    const http = new Http1Upstream({ connectTimeoutMs: 5_000 });
+    const http = new Http1Upstream({ connectTimeoutMs: 5_000, names: new Names() });
     this.relay = new Relay({
       accounts: createAccounts(),
       http,

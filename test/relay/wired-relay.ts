@@ -4,6 +4,7 @@ import type { ExchangeRequest } from '../../src/exchange/exchange.js';
 import type { RelayOptions } from '../../src/relay/relay-options.js';
 import { Relay } from '../../src/relay/relay.js';
 import { BackendConnections } from '../../src/http-client/backend-connections.js';
+import { Names } from '../../src/http-client/names/names.js';
 import type { PoolBounds } from '../../src/http-client/origin-pool.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { compileUserConfig } from '../../src/user-config/compile-config.js';
@@ -47,7 +48,7 @@ export class WiredRelay {
     more: Partial<RelayOptions> = {},
   ) {
     const upstream: UpstreamOptions = { ...upstreamOptions, callIdleTimeoutMs: 30_000, ...options };
-    const backends = new BackendConnections({ connectTimeoutMs: upstream.connectTimeoutMs, pool });
+    const backends = new BackendConnections({ connectTimeoutMs: upstream.connectTimeoutMs, names: new Names(), pool });
     this.relay = new Relay({
       accounts: createAccounts(),
       http: backends.calls,

@@ -8,6 +8,7 @@ import { CredentialedProber } from '../../../src/control-plane/prober/probe-thre
 import { DeadlineWheel } from '../../../src/fair/deadline-wheel.js';
 import { createCredentials } from '../../../src/credentials/oauth-source.js';
 import { Http1Upstream } from '../../../src/http-client/http1-upstream.js';
+import { Names } from '../../../src/http-client/names/names.js';
 import { Prober } from '../../../src/control-plane/prober/prober.js';
 import { ProberClosedError } from '../../../src/control-plane/prober/probe-fault.js';
 import { Registry } from '../../../src/control-plane/registry/registry.js';
@@ -50,7 +51,7 @@ async function open(t: Test, options: StoreOptions, settings: RegistrySettings =
     new Prober({ deadlineMs: settings.deadlineMs ?? AMPLE_MS }),
     createCredentials(
       { mode: 'plain-text-or-tls', secretsDirectory: undefined, secretKeys: [], connectUrl: undefined },
-      { http: new Http1Upstream({ connectTimeoutMs: AMPLE_MS }), deadlines: new DeadlineWheel() },
+      { http: new Http1Upstream({ connectTimeoutMs: AMPLE_MS, names: new Names() }), deadlines: new DeadlineWheel() },
     ),
   );
   const registry = new Registry({
