@@ -7,6 +7,7 @@ export {
   noWaiter,
   AnswerMemory,
 } from './message-memory.js';
+export { CoalescedRuns } from './coalesced-runs.js';
 export { closeIdleForNew } from './connection-limit.js';
 export { type Deadline, DeadlineWheel } from './deadline-wheel.js';
 export { FairCache } from './fair-cache.js';

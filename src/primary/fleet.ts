@@ -1,9 +1,8 @@
 // All slots of the gateway: starts, watches, reloads and drains them. Cold path.
 import type { ChildProcess } from 'node:child_process';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataplaneOptions } from '../config/index.js';
 import { sendToWorker, type FromWorker, type ViewQuestion, heartbeatPeriodMs } from '../process/index.js';
-import { subjectHash, type Logger, type LogLevel } from '../shared/index.js';
+import { settledWithin, subjectHash, type Logger, type LogLevel } from '../shared/index.js';
 import { WorkerPolls, FleetFigures, type GatheredFigures } from './worker-polls.js';
 import type { SlotReadiness } from './readiness.js';
 import { Slot, type FleetBounds, type WorkerPlan, type SlotState } from './slot.js';
@@ -249,14 +248,12 @@ export class Fleet {
     this.#others.add(predecessor);
     const { number: slot, version, servingWorker: worker } = predecessor;
     predecessor.drain('retire');
-    const timer = new AbortController();
-    const timeIsUp = sleep(timeoutMs, undefined, { signal: timer.signal }).then(
+    await settledWithin(
+      this.#until(() => predecessor.state !== 'draining'),
+      timeoutMs,
       () =>
         this.#logger.warn({ slot, workerPid: worker?.pid }, 'a replaced worker is killed: --reload-timeout is over'),
-      () => {},
     );
-    await Promise.race([this.#until(() => predecessor.state !== 'draining'), timeIsUp]);
-    timer.abort();
     if (!this.#isEnding) {
       const { workerStopMs } = this.#bounds;
       if (worker !== undefined) this.#hangWatch.leave(worker);
@@ -281,13 +278,7 @@ export class Fleet {
     this.#isEnding = true;
     this.#onState();
     for (const slot of this.#all()) slot.drain();
-    const timer = new AbortController();
-    const timeIsUp = sleep(timeoutMs, undefined, { signal: timer.signal }).then(
-      () => this.#logUndrained(),
-      () => {},
-    );
-    await Promise.race([this.#untilAllAre('drained', 'stopping', 'stopped'), timeIsUp]);
-    timer.abort();
+    await settledWithin(this.#untilAllAre('drained', 'stopping', 'stopped'), timeoutMs, () => this.#logUndrained());
     // The watch for hung workers ends here: stopping has its own timer, and a worker with many sessions to end may be silent.
     this.#hangWatch.stop();
     const stopWithinMs = Math.max(Math.round(endMs - performance.now()), this.#bounds.workerStopMs);

@@ -22,6 +22,7 @@ import {
   StopSignals,
   type ViewQuestion,
 } from '../process/index.js';
+import { CoalescedRuns } from '../fair/index.js';
 import type { Series } from '../metrics/index.js';
 import { Fleet } from './fleet.js';
 import { makeHopDirectory, type HopDirectory } from './hop-directory.js';
@@ -31,42 +32,6 @@ import { MetricsPage } from './metrics-page.js';
 import { isServing, Readiness, readinessInWords } from './readiness.js';
 import { claimAddresses, type ClaimedAddresses } from './listen-addresses.js';
 import { workerBounds } from './worker-bounds.js';
-
-/** Runs reloads. Requests during one cause one more after it, because files may have changed since it read them. Cold path. */
-export class Reloads {
-  readonly #reload: () => Promise<void>;
-  #isRunning = false;
-  #isRequested = false;
-  #isOver = false;
-
-  /** @param reload never rejects. */
-  constructor(reload: () => Promise<void>) {
-    this.#reload = reload;
-  }
-
-  request(): void {
-    this.#isRequested = true;
-    if (!this.#isRunning) void this.#run();
-  }
-
-  get isOver(): boolean {
-    return this.#isOver;
-  }
-
-  /** Ends: no further reload begins. */
-  end(): void {
-    this.#isOver = true;
-  }
-
-  async #run(): Promise<void> {
-    this.#isRunning = true;
-    while (this.#isRequested && !this.#isOver) {
-      this.#isRequested = false;
-      await this.#reload();
-    }
-    this.#isRunning = false;
-  }
-}
 
 export interface PrimaryEntry {
   readonly workerModule: URL;
@@ -181,17 +146,20 @@ async function superviseFleet(
     readiness.log(readiness.report);
   });
   fleet.start();
-  const reloads = new Reloads(async () => {
+  let isEnding = false;
+  // Requests during a reload cause one more after it, because files may have changed since it read them.
+  const reloads = new CoalescedRuns(async () => {
+    if (isEnding) return;
     // A reload waits for the start.
     await fleet.ready;
     notifier.reloading();
     const failure = await reload(fleet, options, entry, logger);
-    if (reloads.isOver) return;
+    if (isEnding) return;
     const status = readinessInWords(readiness.report);
     notifier.status(failure === undefined ? status : `${status}; the last reload failed: ${failure}`);
     notifier.reloaded();
   });
-  onReloadable(() => reloads.request());
+  onReloadable(() => void reloads.run(''));
 
   const failed = fleet.failure.then((reason) => {
     logger.fatal({ reason }, `no worker can start: ${reason}`);
@@ -202,7 +170,7 @@ async function superviseFleet(
     return false;
   });
   const hasFailed = await Promise.race([failed, signalled]);
-  reloads.end();
+  isEnding = true;
   notifier.stopping();
   readiness.drain();
 

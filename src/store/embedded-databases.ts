@@ -3,7 +3,7 @@
 import { chmodSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { open, type Database, type RootDatabase } from 'lmdb';
-import { limits, makeDirectory } from '../shared/index.js';
+import { limits, makeDirectory, settledWithin } from '../shared/index.js';
 import { findObviousDamage, hasEmbeddedStore } from './check-embedded.js';
 
 /**
@@ -27,10 +27,7 @@ export function openRoot(path: string, isFlushed = true): RootDatabase {
 
 /** Closes the store, or gives up after a while: after a full disk LMDB never ends a failed write. All commits are on disk then. */
 export async function closeRoot(root: RootDatabase): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<void>((resolve) => (timer = setTimeout(resolve, limits.peerAnswerMsMax)));
-  await Promise.race([root.close(), timeout]);
-  clearTimeout(timer);
+  await settledWithin(root.close(), limits.peerAnswerMsMax, () => undefined);
 }
 
 /** How long to wait for lmdb's reason, which arrives within a turn or two of the event loop. */
@@ -53,11 +50,7 @@ export async function commitReason(error: unknown): Promise<Error> {
     () => error,
     (cause: unknown) => (cause instanceof Error ? cause : error),
   );
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<Error>((resolve) => (timer = setTimeout(resolve, REASON_MS_MAX, error)));
-  const known = await Promise.race([reason, timeout]);
-  clearTimeout(timer);
-  return known;
+  return settledWithin(reason, REASON_MS_MAX, () => error);
 }
 
 type CopyOutcome = 'copied' | 'no-store' | 'not-empty' | { readonly damage: string };

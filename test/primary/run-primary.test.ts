@@ -234,6 +234,21 @@ void t.test('options that cannot be read leave everything as it is, and the log 
   t.equal(primary.journal.entries('start').length, 2);
 });
 
+void t.test('several SIGHUPs during a reload cause one more, and none begins while the program ends', async (t) => {
+  const primary = startPrimary(t, stubOptions({ drainNoticeMs: 500 }));
+  const linesOf = (msg: string): LogLine[] => primary.log.filter((line) => line.msg === msg);
+  await primary.logged('listening');
+  primary.process.kill('SIGHUP');
+  await primary.logged('reloading: replacing every worker');
+  for (let count = 1; count <= 3; count++) primary.process.kill('SIGHUP');
+  await until('both reloads are over', () => linesOf('reloaded').length === 2);
+  primary.process.kill('SIGTERM');
+  await primary.logged('draining');
+  primary.process.kill('SIGHUP');
+  t.equal(await primary.ended, 0);
+  t.equal(linesOf('reloading: replacing every worker').length, 2);
+});
+
 void t.test('a signal during the start of the workers ends the program in order', async (t) => {
   const primary = startPrimary(t, stubOptions(), [{}, { start: 'hang' }]);
   await primary.journal.entry('start', 1);

@@ -2,6 +2,7 @@
 // request waits for its publication. No update is lost: an entity has a tag of what people have set, and a change that
 // names a tag is made only while the entity still has it. Cold path.
 import { createHash } from 'node:crypto';
+import { settledWithin } from '../../shared/index.js';
 import { ControlPlaneFault } from './control-plane-fault.js';
 import type { Principal } from './principal.js';
 
@@ -57,14 +58,9 @@ export class ChangeOutcome {
   /** Resolves when the publication is done or the time is over. */
   async waitFor(published: Promise<void>): Promise<void> {
     if (this.#waitMsMax === Infinity) return published;
-    let timer: NodeJS.Timeout | undefined;
-    const over = new Promise<void>((resolve) => {
-      timer = setTimeout(() => {
-        this.#unpublished = this.configsLeft ?? 1;
-        resolve();
-      }, this.#waitMsMax);
+    await settledWithin(published, this.#waitMsMax, () => {
+      this.#unpublished = this.configsLeft ?? 1;
     });
-    await Promise.race([published, over]).finally(() => clearTimeout(timer));
   }
 
   /** User configs that lacked the change when the time was over. */

@@ -3,7 +3,7 @@
 // user config and its publication record change in one swap. Compositions and servers may be on other nodes of a Redis
 // cluster, so they are read again after the swap: a publisher that finds a change starts over.
 import type { ComposerQuotas } from '../../config/index.js';
-import { TurnScheduler } from '../../fair/index.js';
+import { CoalescedRuns, TurnScheduler } from '../../fair/index.js';
 import { limits, subjectHash, type Logger } from '../../shared/index.js';
 import { type RecordStore, retrySwap } from '../../store/index.js';
 import { CONFIG_INLINE_BYTES_MAX, mapsAsObjects, publicationKey, TaskThread } from '../../user-config/index.js';
@@ -12,7 +12,6 @@ import type { Directory } from '../registry/directory.js';
 import { composeBackends, matchServers, type MatchedServer, type ToolNames } from './composed-backends.js';
 import type { StoredComposition } from './composition.js';
 import { hostsWithinQuotas } from './composition-quota.js';
-import { CoalescedRuns } from '../mirror/coalesced-runs.js';
 import type { PublicationTask } from './publication-thread.js';
 import {
   changesOf,

@@ -1,8 +1,8 @@
 // The servers and compositions in memory, shared by all parts of one control plane. They follow the store's change log, so
 // that an update costs one request however many records there are. If too many changes were missed, all records are read.
+import { CoalescedRuns } from '../../fair/index.js';
 import { walkRecords, type RecordStore } from '../../store/index.js';
 import { CompositionDirectory } from '../compositions/composition-directory.js';
-import { CoalescedRuns } from '../mirror/coalesced-runs.js';
 import { ServerDirectory } from './server-directory.js';
 
 export class Directory {

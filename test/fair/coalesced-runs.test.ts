@@ -1,5 +1,5 @@
 import t from 'tap';
-import { CoalescedRuns } from '../../../src/control-plane/mirror/coalesced-runs.js';
+import { CoalescedRuns } from '../../src/fair/coalesced-runs.js';
 
 /** Runs that end when the test says so. */
 class HeldRuns {
