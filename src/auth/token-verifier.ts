@@ -72,10 +72,10 @@ export type Verified =
 export type RefusalReason = 'missing' | 'invalid' | 'expired' | 'unavailable';
 
 /**
- * What is wrong with an invalid token, for the log only. `form`: it is not a JWT; `key`: no key can verify it; `claims`: a claim
- * is missing or of the wrong type.
+ * What is wrong with an invalid token, for the log only. `key`: no key can verify it; `claims`: a claim is missing or of the
+ * wrong type.
  */
-export type TokenFault = 'form' | 'key' | 'algorithm' | 'signature' | 'issuer' | 'audience' | 'not-yet' | 'claims';
+export type TokenFault = 'not-a-jwt' | 'key' | 'algorithm' | 'signature' | 'issuer' | 'audience' | 'not-yet' | 'claims';
 
 /** Bounds of what is remembered. Beyond them, a token is verified for each request. */
 export const tokenBounds = {
@@ -177,7 +177,7 @@ export class TokenVerifier {
     const token = bearerToken(authorization);
     if (token === '') return this.#refused(MISSING);
     if (this.#keys.isEmpty) return this.#refused(invalid('key'));
-    if (!isCanonical(token)) return this.#refused(invalid('form'));
+    if (!isCanonical(token)) return this.#refused(invalid('not-a-jwt'));
     // The spelling under which a token is remembered, however its scheme is spelled and however many spaces follow that.
     const spelling = `Bearer ${token}`;
     return this.#recall(spelling) ?? this.#verifying.get(spelling) ?? this.#verifyAnew(spelling, token);
@@ -279,7 +279,7 @@ function refusedBy(error: unknown): Refused {
 function faultOf(error: unknown): TokenFault {
   if (error instanceof Unverified) return error.fault;
   if (error instanceof errors.JWTClaimValidationFailed) return FAULTS_OF_CLAIMS[error.claim] ?? 'claims';
-  return 'form';
+  return 'not-a-jwt';
 }
 
 const FAULTS_OF_CLAIMS: Readonly<Record<string, TokenFault>> = { aud: 'audience', nbf: 'not-yet' };

@@ -185,7 +185,7 @@ t.test('the issuer’s response is checked against the request, and faults are e
     [{ kind: 'refused', reason: 'invalid', cause: 'not-yet' }, /not valid yet/],
     [{ kind: 'refused', reason: 'invalid', cause: 'claims' }, /no subject \(sub\)/],
     [{ kind: 'refused', reason: 'invalid', cause: 'signature' }, /a key that the gateway does not have/],
-    [{ kind: 'refused', reason: 'invalid', cause: 'form' }, /is not a JWT.*--sign-in-resource/],
+    [{ kind: 'refused', reason: 'invalid', cause: 'not-a-jwt' }, /is not a JWT.*--sign-in-resource/],
   ];
   for (const [refused, message] of words) {
     verified = refused;

@@ -120,7 +120,7 @@ await t.test(
     t.equal(deployment.gateway.logs.length, linesBefore);
     for (let i = 0; i < 3; i++) await caller.initialize({ token: 'x.y.z' });
     const line = await deployment.gateway.waitForLog(({ msg }) => msg === 'request not served');
-    t.match(line, { level: 30, outcome: 'refused', refusal: 'token-invalid', cause: 'form', status: 401 });
+    t.match(line, { level: 30, outcome: 'refused', refusal: 'token-invalid', cause: 'not-a-jwt', status: 401 });
     await fetch(`${deployment.gateway.origin}/no/such/path`);
     const unknown = await deployment.gateway.waitForLog(({ refusal }) => refusal === 'path-unknown');
     t.match(unknown, { status: 404, method: 'GET' });

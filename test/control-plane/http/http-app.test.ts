@@ -239,7 +239,7 @@ t.test('each request has an id and a log line with its outcome', async (t) => {
   };
   t.match(await lineOf({ method: 'GET', url: '/health' }), { outcome: 'ok', status: 200, route: '/health' });
   const unauthorized = await lineOf({ method: 'GET', url: '/servers', token: 'Bearer a.b' });
-  t.match(unauthorized, { outcome: 'refused', refusal: 'token-invalid', cause: 'form', subject: '' });
+  t.match(unauthorized, { outcome: 'refused', refusal: 'token-invalid', cause: 'not-a-jwt', subject: '' });
   t.match(await lineOf({ method: 'GET', url: '/nowhere' }), { outcome: 'refused', refusal: 'path-unknown' });
   const elsewhere = await lineOf({ method: 'GET', url: '/health', host: 'evil.example' });
   t.match(elsewhere, { outcome: 'refused', refusal: 'host-refused', host: 'evil.example' });
