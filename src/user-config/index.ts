@@ -55,7 +55,7 @@ export {
   mayHaveTasks,
 } from './routing.js';
 export { TaskThread } from './task-thread.js';
-export { type BackendConfig, decodeUserConfig } from './user-config-schema.js';
+export { type BackendConfig, decodeUserConfig, readableIssues } from './user-config-schema.js';
 export {
   type CurrentHost,
   type ReadHost,

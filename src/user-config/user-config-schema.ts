@@ -116,7 +116,7 @@ function describeFaults(
   );
   const misspelt = new Set(missing.map(({ path }) => JSON.stringify(path)));
   const isUnreported = ({ path }: ConfigIssue): boolean => !misspelt.has(JSON.stringify(path));
-  const others = issues.filter((issue) => !isAboutMissing(value, issue)).flatMap(faultsOf);
+  const others = issues.filter((issue) => !isAboutMissing(value, issue)).flatMap(readableIssues);
   return {
     config: undefined,
     faults: [...missing, ...others.filter(isUnreported)],
@@ -129,7 +129,7 @@ function isAboutMissing(value: unknown, { code, path }: z.core.$ZodIssue): boole
 }
 
 /** The issues for one of zod, which reports all unknown members of an object in one: makes an issue for each. */
-function faultsOf(issue: z.core.$ZodIssue): readonly ConfigIssue[] {
+export function readableIssues(issue: z.core.$ZodIssue): readonly ConfigIssue[] {
   if (issue.code !== 'unrecognized_keys') return [{ path: issue.path, message: issue.message }];
   return issue.keys.map((name) => ({ path: [...issue.path, name], ...knownMembers.describeUnknown(name) }));
 }

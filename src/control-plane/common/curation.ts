@@ -7,6 +7,7 @@ import {
   curatedEntries,
   curationSchema,
   namePrefix,
+  readableIssues,
   repeatedNames,
   type CuratedBackend,
   type CuratedMembers,
@@ -28,7 +29,7 @@ export function curationFault(written: WrittenCuration): string | undefined {
   const crowded = (['tools', 'prompts'] as const).find((kind) => Object.keys(written[kind] ?? {}).length > ITEMS_MAX);
   if (crowded !== undefined) return `${crowded}: must be at most ${ITEMS_MAX}`;
   const checked = curationSchema.safeParse(written);
-  if (!checked.success) return describeIssues(checked.error.issues.map(({ path, message }) => ({ path, message })));
+  if (!checked.success) return describeIssues(checked.error.issues.flatMap(readableIssues));
   const entries = [...curatedEntries(checked.data.tools), ...curatedEntries(checked.data.prompts)];
   if (entries.some((entry) => JSON.stringify(entry).length > limits.curatedItemCharsMax / 2))
     return 'is too large for one tool or prompt';

@@ -280,7 +280,7 @@ export class Compositions {
       const member = `servers.${index}.name`;
       const isSameName = (server: StoredComposedServer): boolean => server.name.toLowerCase() === name.toLowerCase();
       const server = (await this.#options.registry.find(name)) ?? known.find(isSameName);
-      if (server === undefined) refuseMember(member, 'must be the name of a registered server');
+      if (server === undefined) refuseMember(member, `${quoted(name)} is not the name of a registered server`);
       if (resolved.some(({ id }) => id === server.id)) refuseMember(member, 'must not name a server twice');
       resolved.push({ id: server.id, name: server.name, ...given });
     }
@@ -303,8 +303,7 @@ export class Compositions {
       if (tool === undefined) continue;
       const advice = 'correct it, refresh the server, or use force=true (--force) to name it anyway';
       const what = isPattern(tool) ? `matches no tool of ${name}` : `is not a tool of ${name}`;
-      const quoted = JSON.stringify(tool.slice(0, limits.toolPatternCharsMax));
-      refuseMember(`servers.${index}.tools.${missing}`, `${quoted} ${what}: ${advice}`);
+      refuseMember(`servers.${index}.tools.${missing}`, `${quoted(tool)} ${what}: ${advice}`);
     }
   }
 
@@ -346,6 +345,10 @@ export class Compositions {
     const missing = composed.tools.filter((tool) => names === undefined || !toolExists(tool, names));
     return missing.map((tool) => ({ server: nameOf(match), tool }));
   }
+}
+
+function quoted(name: string): string {
+  return JSON.stringify(name.slice(0, limits.toolPatternCharsMax));
 }
 
 /** The exposure as stored: the default, `all`, is stored as absent. */

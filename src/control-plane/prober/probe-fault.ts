@@ -46,6 +46,12 @@ const REASONS = {
   'rpc-error': 'it responded with JSON-RPC error',
 } as const;
 
+/** What to do about it, where the detail tells. */
+const ADVICE: Readonly<Record<string, string>> = {
+  'http-status 401': ': credentials (`auth`) are missing or wrong',
+  'tls-failed ERR_SSL_WRONG_VERSION_NUMBER': ': that port does not speak TLS',
+};
+
 type ProbeFaultKind = keyof typeof REASONS;
 
 export class ProbeFault extends Error {
@@ -54,7 +60,10 @@ export class ProbeFault extends Error {
 
   /** @param detail a number, a Node.js error code, a redirect's path, or versions. */
   constructor(kind: ProbeFaultKind, detail?: string, options?: ErrorOptions) {
-    super(detail === undefined ? REASONS[kind] : `${REASONS[kind]} ${detail}`, options);
+    super(
+      detail === undefined ? REASONS[kind] : `${REASONS[kind]} ${detail}${ADVICE[`${kind} ${detail}`] ?? ''}`,
+      options,
+    );
     this.kind = kind;
   }
 }

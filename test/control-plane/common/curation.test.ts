@@ -1,6 +1,6 @@
 // Clashes between separately curated servers: how each is settled, and what it costs to settle many of them.
 import t from 'tap';
-import { withoutClashes } from '../../../src/control-plane/common/curation.js';
+import { curationFault, withoutClashes } from '../../../src/control-plane/common/curation.js';
 import { limits } from '../../../src/shared/limits.js';
 import { duplicateIssuesOf } from '../../../src/user-config/curation-schema.js';
 import { mapsAsObjects } from '../../../src/user-config/known-members.js';
@@ -129,4 +129,9 @@ t.test('the result is that of settling one clash after the other', async (t) => 
     return;
   }
   t.ok(clashes > 2_000, `${clashes} clashes`);
+});
+
+t.test('a misspelt member of a curation is named', async (t) => {
+  t.equal(curationFault({ tools: { a: { hiden: true } } }), 'tools.a.hiden: is not known; did you mean hidden?');
+  t.equal(curationFault({ tools: { a: 'b' } }), 'tools.a: must be an object');
 });

@@ -12,6 +12,7 @@ import { readLists } from '../../../src/control-plane/prober/item-reader.js';
 import type { ProbedServer } from '../../../src/control-plane/prober/probed-session.js';
 import { ProberClosedError } from '../../../src/control-plane/prober/probe-fault.js';
 import type { ServerTool } from '../../../src/control-plane/records/server-record.js';
+import { ProbeFault } from '../../../src/control-plane/prober/probe-fault.js';
 import { limits } from '../../../src/shared/limits.js';
 import { createCertificates } from '../../support/certificates.js';
 import { startMcpBackend, type McpBackend, type McpBackendOptions } from '../../support/mcp-backend.js';
@@ -710,7 +711,10 @@ t.test(
       request.json({ jsonrpc: '2.0', id, error: { code: -32_000, message: 'no' } }, { status: 401 });
     });
     const refused = await createProber(t).probe(refusing.url, own);
-    t.same(refused, { kind: 'failed', reason: 'it responded with HTTP status 401' });
+    t.same(refused, {
+      kind: 'failed',
+      reason: 'it responded with HTTP status 401: credentials (`auth`) are missing or wrong',
+    });
   },
 );
 
@@ -853,7 +857,10 @@ t.test('a server of the older transport is read over that transport alone', asyn
   await until(() => server.open === 0, 'the end of its stream');
   t.equal(server.opened, 1);
   const reasonOf = (found: ProbeResult): string => (found.kind === 'failed' ? found.reason : found.kind);
-  t.equal(reasonOf(await prober.probe(server.url, [], 'SSE')), 'it responded with HTTP status 401');
+  t.equal(
+    reasonOf(await prober.probe(server.url, [], 'SSE')),
+    'it responded with HTTP status 401: credentials (`auth`) are missing or wrong',
+  );
   t.match(reasonOf(await prober.probe(server.url, ['authorization', 'Bearer x'])), /HTTP status 404/);
 
   const scripted = async (answer: (request: ReceivedRequest) => void | Promise<void>): Promise<RawBackend> =>
@@ -905,4 +912,9 @@ t.test('after the close nothing is known of a server whose lists are read, eithe
 
 t.test('what is no URL is a failed probe like any other', async (t) => {
   t.match(await createProber(t).probe('no URL'), { kind: 'failed' });
+});
+
+t.test('a port that does not speak TLS is called that, beside the code of Node.js', async (t) => {
+  const fault = new ProbeFault('tls-failed', 'ERR_SSL_WRONG_VERSION_NUMBER');
+  t.equal(fault.message, 'TLS failed ERR_SSL_WRONG_VERSION_NUMBER: that port does not speak TLS');
 });

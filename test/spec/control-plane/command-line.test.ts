@@ -223,7 +223,11 @@ void t.test('what the control plane refuses: its own words are printed, with a s
     [['servers', 'show', 'no/body'], exit.notFound, /Server not found: no\/body/],
     [['servers', 'remove', 'nobody'], exit.notFound, /Server not found: nobody/],
     [['compositions', 'delete', 'nobody'], exit.notFound, /Composition not found: nobody/],
-    [['compositions', 'create', newName('c'), 'nobody:x'], exit.refused, /servers\.0\.name must be/],
+    [
+      ['compositions', 'create', newName('c'), 'nobody:x'],
+      exit.refused,
+      /servers\.0\.name "nobody" is not the name of a registered server/,
+    ],
   ] as const) {
     const { code: actual, output, errorOutput } = await run(...words);
     t.equal(actual, code, words.join(' '));
@@ -278,7 +282,7 @@ void t.test('a control plane that cannot be reached, fails, redirects or is some
     [await startStub(t, 200, '{"a":1}'), /does not respond like a control plane/],
     [await startStub(t, 200, '[1]'), /response is not understood/],
     [await startStub(t, 500, '{"detail":"Internal error: see the log"}'), /Internal error: see the log/],
-    [await startStub(t, 502, ''), /answered with status 502/],
+    [await startStub(t, 502, ''), /does not respond like a control plane \(HTTP status 502\)/],
     [redirecting, /cannot be reached/],
   ] as const) {
     const { code, output, errorOutput } = await run('servers', 'list', '--control-plane-url', url);
