@@ -1,7 +1,5 @@
 // `npm run quickstart`: two demo backends, the gateway with its bootstrap feature and its control plane on one embedded store;
 // says where the console is, and writes a guide with what to paste. Everything it stores is under data/.
-//
-//   npm run quickstart -- [the gateway's host:port [the control plane's host:port]]
 import { fileURLToPath } from 'node:url';
 import { execFile } from 'node:child_process';
 import { createWriteStream, writeFileSync } from 'node:fs';
@@ -19,11 +17,17 @@ const SCRIPT = fileURLToPath(new URL('../main.js', import.meta.url));
 const SUBJECT = 'demo@example.com';
 const VIRTUAL_HOST_ID = 'd3m0d3m0d3m0d3m0d3m0d3m0d3m0d3m0';
 const PATH_PREFIX = '/gw-rs';
+const USAGE = "Usage: npm run quickstart -- [the gateway's host:port [the control plane's host:port]]";
 /** The addresses of the gateway and of the control plane. */
 const USUAL_ADDRESSES = ['127.0.0.1:8001', '127.0.0.1:4444'] as const;
 
 async function main(): Promise<void> {
-  const [gatewayAddress = USUAL_ADDRESSES[0], controlPlaneAddress = USUAL_ADDRESSES[1]] = process.argv.slice(2);
+  const words = process.argv.slice(2);
+  if (words.length > 2 || words.some((word) => word.startsWith('-'))) {
+    console.error(USAGE);
+    process.exit(64);
+  }
+  const [gatewayAddress = USUAL_ADDRESSES[0], controlPlaneAddress = USUAL_ADDRESSES[1]] = words;
   const data = join(root, 'data');
   const keys = ensureKeyPair(data);
   const suffix = suffixOf(gatewayAddress, controlPlaneAddress);

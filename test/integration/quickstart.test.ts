@@ -232,6 +232,13 @@ t.test('the settings that it prints for other programs are JSON with the same UR
   t.equal(await quickstart.interrupt('SIGHUP'), 0, 'a terminal that is closed ends it');
 });
 
+t.test('words that are no addresses start nothing, and are answered with the usage', async (t) => {
+  for (const words of [['--help'], ['--port', '9001'], ['127.0.0.1:0', '127.0.0.1:0', 'x']]) {
+    const { status, stderr } = spawnSync(process.execPath, [script, ...words], { encoding: 'utf8' });
+    t.match([status, stderr], [64, /^Usage: npm run quickstart -- .*host:port/], words.join(' '));
+  }
+});
+
 t.test('when it is killed, nothing of it is left', async (t) => {
   const quickstart = await startQuickstart(t);
   const processes = descendants(quickstart.pid);
