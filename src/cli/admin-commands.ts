@@ -10,6 +10,7 @@ import {
   sessionHash,
   bodyText,
   limits,
+  refusals,
 } from '../shared/index.js';
 import {
   CliFault,
@@ -64,8 +65,11 @@ export class AdminConnection {
     }
     if (response.ok) return answer;
     const { detail } = Object(answer) as { readonly detail?: unknown };
-    const words = typeof detail === 'string' ? detail : `it answered with status ${response.status}`;
-    throw new CliFault(exitStatusOf(response.status), words);
+    if (typeof detail !== 'string' || detail === refusals.pathUnknown.message) {
+      const words = `what answers at ${this.#origin} (HTTP status ${response.status}) is no admin listener`;
+      throw new CliFault(exitStatus.unavailable, `${words}; give the --admin-address of a dataplane`);
+    }
+    throw new CliFault(exitStatusOf(response.status), detail);
   }
 }
 
@@ -233,7 +237,7 @@ function explanation(answer: unknown, columns: Columns): string {
       ...[name, origin, String(slot), obstacle ?? circuit],
       reason ?? (lastFault === null ? '' : `${lastFault.reason} (${lastFault.at})`),
       allowedTools === 'all' ? 'all' : allowedTools.join(','),
-      open.map(({ state }) => state).join(','),
+      countsText(open.map(({ state }) => state)),
     ]),
   );
   const head = ['BACKEND', 'ORIGIN', 'SLOT', 'CIRCUIT', 'LAST ERROR', 'TOOLS', 'SESSIONS'];
@@ -246,6 +250,13 @@ function explanation(answer: unknown, columns: Columns): string {
   const forgivenHead = ['BACKEND', 'SLOT', 'FORGIVEN', 'TIMES'];
   const forgivenTable = forgivenRows.length === 0 ? '' : `\n${textTable(forgivenHead, forgivenRows, columns)}`;
   return lines + table + forgivenTable + silentText(silent);
+}
+
+/** `open, 11 opening`. */
+function countsText(words: readonly string[]): string {
+  const counts = new Map<string, number>();
+  for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
+  return Array.from(counts, ([word, count]) => (count === 1 ? word : `${count} ${word}`)).join(', ');
 }
 
 function silentText(slots: readonly number[]): string {

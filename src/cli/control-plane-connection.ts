@@ -122,7 +122,9 @@ export class ControlPlaneConnection {
     this.#unpublishedCount = Number(response.headers.get('switchyard-unpublished') ?? 0);
     const { headers } = response;
     if (response.ok) return { answer, link: headers.get('link') ?? '', tag: headers.get('etag') ?? '' };
-    const { detail } = errorShape.safeParse(answer).data ?? { detail: `it answered with status ${response.status}` };
+    const { detail } = errorShape.safeParse(answer).data ?? {};
+    if (detail === undefined || detail === refusals.pathUnknown.message)
+      throw this.#unavailable(`does not respond like a control plane (HTTP status ${response.status})`, undefined);
     throw new CliFault(exitStatusOf(response.status), this.#adviceFor(response.status, detail));
   }
 

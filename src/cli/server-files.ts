@@ -15,6 +15,8 @@ interface Imported {
   readonly outcome: 'registered' | 'registered already' | 'refused' | 'to be registered' | 'to be bridged';
   /** The server's status: `active` or `inactive`. */
   readonly status?: string;
+  /** Why it is inactive. */
+  readonly lastError?: string;
   readonly why?: string;
   readonly command?: string;
   readonly url?: string;
@@ -66,6 +68,8 @@ function isRegistered(body: object, known: Readonly<Record<string, unknown>> | u
   return Object.entries(body).every(([name, value]) => value === undefined || isDeepStrictEqual(value, known[name]));
 }
 
+const registeredShape = z.object({ status: z.string(), lastError: z.string().nullish() }).catch({ status: '' });
+
 async function register(server: ServerInFile, isTrial: boolean, connection: ServersConnection): Promise<Imported> {
   const known = withNotes(server);
   if (server.kind === 'refused') return { ...known, outcome: 'refused' };
@@ -74,8 +78,8 @@ async function register(server: ServerInFile, isTrial: boolean, connection: Serv
   if (isTrial) return { ...known, outcome: 'to be registered', secrets };
   try {
     const answer = await connection.request('POST', '/servers', server.body);
-    const { status } = z.object({ status: z.string() }).catch({ status: '' }).parse(answer);
-    return { ...known, outcome: 'registered', status, secrets };
+    const { status, lastError } = registeredShape.parse(answer);
+    return { ...known, outcome: 'registered', status, ...(lastError && { lastError }), secrets };
   } catch (error) {
     // The control plane may still accept the other servers.
     if (!(error instanceof CliFault) || error.exitStatus !== exitStatus.refused) throw error;
@@ -88,8 +92,12 @@ function withNotes({ name, notes }: ServerInFile): { readonly name: string; read
 }
 
 /** The head and one row of the table of outcomes. */
-function outcomeTable({ name, outcome, status, why }: Imported, longestName: string, columns: Columns): string {
-  const row = [name, outcome, [status, why].filter((word) => word !== undefined).join(', ')];
+function outcomeTable(
+  { name, outcome, status, lastError, why }: Imported,
+  longestName: string,
+  columns: Columns,
+): string {
+  const row = [name, outcome, [status, lastError, why].filter((word) => word !== undefined).join(', ')];
   return textTable(['NAME', 'OUTCOME', 'DETAIL'], [row], columns, [longestName, 'registered already']);
 }
 
@@ -100,7 +108,7 @@ function adviceText(results: readonly Imported[], { secretsIn }: ImportOptions):
   const lines: string[] = [];
   if (secrets.length > 0) {
     lines.push(
-      '\nThese headers refer to secrets; their values were not imported. Set each one to the complete value in the file, or to what is shown here:\n',
+      '\nThese headers refer to secrets; their values were not imported. Set each one to the complete value in the file, or to what is shown here (in the store with the options --secrets-key-file and --store-path or --redis-… of both planes):\n',
     );
     for (const { secret, header, origin, value } of secrets) {
       const what = printable(value === undefined ? header : `${header}: ${value}`);

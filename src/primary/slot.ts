@@ -405,7 +405,8 @@ export class Slot {
 }
 
 function endingInWords(status: number | null, signal: NodeJS.Signals | null): string {
-  if (signal === 'SIGBUS') return 'SIGBUS: a file that it reads was truncated, perhaps that of the embedded store';
+  if (signal === 'SIGBUS')
+    return 'SIGBUS: a file that it reads was truncated, perhaps that of the embedded store, or its disk is full';
   return signal ?? `exit status ${status}`;
 }
 

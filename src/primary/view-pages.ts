@@ -87,7 +87,7 @@ export function viewChanges(sources: Pick<ViewPageSources, 'setLogLevel'>): Admi
     '/log-level': (body) => {
       const level = levelIn(body);
       if (level === undefined) {
-        return jsonPage(400, { detail: `send {"level": …}, with one of ${CHANGEABLE_LEVELS.join(', ')}` });
+        return jsonPage(400, { detail: `level must be one of ${CHANGEABLE_LEVELS.join(', ')}` });
       }
       sources.setLogLevel(level);
       return jsonPage(200, { level });

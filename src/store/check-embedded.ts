@@ -1,17 +1,7 @@
 // Recognises a damaged embedded store before it is opened. LMDB maps its file into memory and trusts it: a truncated file kills the
 // process (SIGBUS), and a file whose root was overwritten looks empty. Cold path.
 import { execFile } from 'node:child_process';
-import {
-  closeSync,
-  existsSync,
-  openSync,
-  readSync,
-  statSync,
-  accessSync,
-  constants,
-  lstatSync,
-  statfsSync,
-} from 'node:fs';
+import { closeSync, openSync, readSync, statSync, accessSync, constants, lstatSync, statfsSync } from 'node:fs';
 import { join, dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -38,9 +28,13 @@ export class StoreDamage extends Error {
   override readonly name = 'StoreDamage';
 }
 
-/** Whether a store exists or is being created: opening one that does not exist would create it. */
+/** Whether a store exists or is being created: opening one that does not exist would create it. True if nobody here can tell. */
 export function hasEmbeddedStore(path: string): boolean {
-  return existsSync(join(path, 'data.mdb'));
+  try {
+    return statSync(join(path, 'data.mdb'), { throwIfNoEntry: false }) !== undefined;
+  } catch (error) {
+    return !(error instanceof Error && 'code' in error && error.code === 'ENOTDIR');
+  }
 }
 
 interface Meta {

@@ -54,7 +54,7 @@ export function disconnectQuietly(connection: Redis): void {
 }
 
 /** Why a link is given up when a reply fits no command. Earlier replies may have belonged to other commands, too. */
-export const UNEXPECTED_REPLY = 'Redis answered what it was not asked';
+export const UNEXPECTED_REPLY = 'its answer fits no request: make sure that the --redis-… options lead to a Redis';
 /** How ioredis's messages about such replies begin. */
 const GARBLED_BEGINNINGS = /^(?:Command queue state error|Unknown RESP type)/;
 
@@ -64,6 +64,7 @@ export function messageOf(error: unknown): string {
   // These messages are replaced, because they quote data: ioredis the unexpected reply, Redis the arguments of an unknown command.
   if (GARBLED_BEGINNINGS.test(error.message)) return UNEXPECTED_REPLY;
   if ('code' in error && error.code === 'ERR_SSL_WRONG_VERSION_NUMBER') return TLS_MISSING_ADVICE;
+  if (/^(?:NOAUTH|WRONGPASS)\b/.test(error.message)) return `${error.message} ${CREDENTIALS_ADVICE}`;
   // When several addresses refuse the connection, the error has a code but no message.
   const message = error.message !== '' || !('code' in error) ? error.message : String(error.code);
   return message.replace(/,? with args beginning with:.*$/s, '');
@@ -73,6 +74,8 @@ export function messageOf(error: unknown): string {
 export const REDIS_HANDSHAKE_MS_MAX = 250;
 
 const TLS_MISSING_ADVICE = 'it answers, but not with TLS: give --redis-mode plain-text, or turn on TLS there';
+
+const CREDENTIALS_ADVICE = 'Correct --redis-username and --redis-password-file';
 
 /** The message when Redis closes a connection at the first bytes. */
 const NO_ANSWER = 'it closed the connection without an answer: if it expects TLS, give --redis-mode tls or mtls';

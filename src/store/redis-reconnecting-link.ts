@@ -128,7 +128,6 @@ const FORBIDDEN = /^(?:NOPERM\b|ERR The user executing the script)/;
 
 /** What an operator can do, for each beginning of Redis's answer. */
 const REMEDIES: readonly (readonly [answer: RegExp, remedy: string])[] = [
-  [/^(?:NOAUTH|WRONGPASS)\b/, 'correct --redis-username and --redis-password-file'],
   [
     FORBIDDEN,
     'give its user that right; docs/cli.md, control-plane.md, credentials.md and sessions.md list what each needs',
@@ -136,7 +135,7 @@ const REMEDIES: readonly (readonly [answer: RegExp, remedy: string])[] = [
   [/^OOM\b/, 'raise its maxmemory, or remove something from it, and try again'],
   [/^MISCONF\b/, 'its log says why it cannot write to its disk; make that possible, and try again'],
   [/^READONLY\b/, 'it is a replica: give the address of the primary in the --redis-… options'],
-  [/--redis-mode/, 'then try again'],
+  [/--redis-/, 'then try again'],
 ];
 
 function remedyFor(reason: string, isRefusal: boolean): string {

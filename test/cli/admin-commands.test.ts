@@ -176,7 +176,7 @@ t.test('what each worker knows of each backend is a line of its own', async (t) 
         {
           ...backend,
           lastFault: { reason: 'timeout', at: 'then' },
-          sessions: [{ session: '0123456789ab', state: 'open' }],
+          sessions: ['open', 'opening', 'open'].map((state) => ({ session: '0123456789ab', state })),
         },
       ],
     },
@@ -196,7 +196,7 @@ t.test('what each worker knows of each backend is a line of its own', async (t) 
       'verdict        allowed',
       '',
       'BACKEND  ORIGIN    SLOT  CIRCUIT    LAST ERROR      TOOLS  SESSIONS',
-      'b        http://b  0     closed     timeout (then)  all    open',
+      'b        http://b  0     closed     timeout (then)  all    2 open, opening',
       'b        http://b  1     no secret                  a,b',
       '',
       'No answer from the workers of slots 2.',
@@ -253,12 +253,16 @@ t.test('the listener of a dataplane is asked as it must be, and its refusals are
   ] as const) {
     answer = [status, '{"detail":"the reason"}'];
     await t.rejects(admin.get('/'), { name: 'CliFault', exitStatus, message: 'the reason' }, String(status));
-    answer = [status, '[]'];
-    await t.rejects(admin.get('/'), { exitStatus, message: `it answered with status ${status}` });
+    // The second is what a dataplane's listener for clients says.
+    for (const foreign of ['[]', '{"detail":"Not Found"}']) {
+      answer = [status, foreign];
+      const message = `what answers at http://127.0.0.1:${port} (HTTP status ${status}) is no admin listener; give the --admin-address of a dataplane`;
+      await t.rejects(admin.get('/'), { exitStatus: 69, message });
+    }
   }
-  answer = [404, '{}'];
+  answer = [404, '{"detail":"the reason"}'];
   t.equal(await admin.find('/requests/x'), undefined);
-  answer = [503, '{}'];
+  answer = [503, '{"detail":"the reason"}'];
   await t.rejects(admin.find('/requests/x'), { name: 'CliFault', exitStatus: 75 });
   for (const strange of [
     [200, 'no json'],

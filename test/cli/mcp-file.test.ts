@@ -211,7 +211,7 @@ t.test('an import reports the outcome of each server, and can read what an expor
   writeFileSync(file, JSON.stringify({ mcpServers: text }));
   const asked: unknown[] = [];
   const connection = {
-    request: async (...words: unknown[]) => (asked.push(words), { status: 'inactive' }),
+    request: async (...words: unknown[]) => (asked.push(words), { status: 'inactive', lastError: 'it is down' }),
     list: async () => [
       {
         name: 'a',
@@ -229,7 +229,7 @@ t.test('an import reports the outcome of each server, and can read what an expor
   const outcome = await importServers({ file, way: WAY, isTrial: false }, { connection, columns: undefined, print });
   t.match(asked, [['POST', '/servers', { name: 'git' }]]);
   t.match(outcome.answer, [
-    { outcome: 'registered', status: 'inactive' },
+    { outcome: 'registered', status: 'inactive', lastError: 'it is down' },
     { outcome: 'to be bridged' },
     { outcome: 'refused' },
   ]);

@@ -1,6 +1,6 @@
 // What the commands about user configs do in each store, called without the program around them.
 import { createHash } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { CliFault, type CommandResult } from '../../src/cli/command-result.js';
@@ -177,6 +177,16 @@ t.test('where there is no embedded store, none is created to look into', async (
   await t.rejects(commands.list({ store }), {
     exitStatus: 66,
     message: /there is no embedded store in .*; give another --store-path/,
+  });
+});
+
+t.test('an embedded store that cannot be looked at is not called absent', async (t) => {
+  const path = join(createScratchDirectory(t), 'store');
+  // Like a directory that this user may not enter, but for root too.
+  symlinkSync(path, path);
+  await t.rejects(commands.list({ store: { kind: 'embedded', path } }), {
+    exitStatus: 69,
+    message: /ELOOP.*; give --store-path a directory that this user may write$/,
   });
 });
 

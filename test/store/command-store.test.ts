@@ -119,7 +119,7 @@ t.test('a Redis that refuses the user, its password or its commands is a fault w
   const redis = await startRedis(t, { users });
   const as = (username: string, password: string): StoreOptions => ({ ...redis.storeOptions, username, password });
   await t.rejects((await open(t, as('reader', 'do-not-repeat-me'))).read(config('alice')), {
-    message: /cannot be reached: WRONGPASS .*; correct --redis-username and --redis-password-file$/,
+    message: /cannot be reached: WRONGPASS .* Correct --redis-username and --redis-password-file; then try again$/,
   });
   const store = await open(t, as('reader', 'password'));
   await t.rejects(store.swap([{ ...config('alice'), expected: undefined, value: one }]), {
