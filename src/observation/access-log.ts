@@ -7,8 +7,10 @@ import {
   sessionHash,
   subjectHash,
   type Logger,
+  type Refusal,
   RepeatedLog,
 } from '../shared/index.js';
+import { tenths } from './recent-requests.js';
 import type { WatchedRequest } from './request-watch.js';
 
 // Bounds the lines about requests that were not served. Each subject gets a part of the lines that are left, so that none can use up all.
@@ -65,18 +67,15 @@ interface RequestEnd {
   readonly ending: ExchangeEnding;
 }
 
-/** A request that was refused before its message was processed. */
-interface RefusalEntry {
-  readonly request: Pick<ExchangeRequest, 'requestId'> & { readonly method: string };
-  readonly virtualHost: string;
-  /** The subject; `''` while it is unknown. */
-  readonly subject: string;
-  readonly code: string;
-  /** The cause, which the caller is not told, such as what is wrong with its token; or `''`. */
-  readonly cause: string;
+/** Why a request was refused before the relay was reached. */
+export interface RefusalDetails {
+  readonly refusal: Pick<Refusal, 'code' | 'status'>;
+  /** The subject; absent while it is unknown. */
+  readonly subject?: string | undefined;
+  /** The cause, which the caller is not told, such as what is wrong with its token. */
+  readonly cause?: string | undefined;
   /** The host, if the request was refused because of it. */
   readonly host?: string | undefined;
-  readonly status: number;
 }
 
 /** A request that was answered without a relay, such as one to the control plane. */
@@ -121,12 +120,16 @@ export class AccessLog {
   }
 
   /** Logs a request that was refused before it reached the relay. */
-  refused({ request, virtualHost, subject, code, cause, host, status }: RefusalEntry): void {
+  refused(
+    { requestId, method }: Pick<ExchangeRequest, 'requestId' | 'method'>,
+    virtualHost: string,
+    { refusal: { code, status }, subject = '', cause = '', host }: RefusalDetails,
+  ): void {
     const fields = {
-      ...requestIdMember(request.requestId),
+      ...requestIdMember(requestId),
       ...(subject !== '' && { subject: subjectHash(subject) }),
       virtualHost: bounded(virtualHost),
-      method: bounded(request.method),
+      method: bounded(method),
       outcome: 'refused',
       refusal: code,
       ...(cause !== '' && { cause }),
@@ -209,10 +212,6 @@ function sessionOf(id: string): object {
   return id === '' ? {} : { session: sessionHash(id) };
 }
 
-function tenths(ms: number): number {
-  return Math.round(ms * 10) / 10;
-}
-
 /** The host without credentials before its name, and without characters that a terminal interprets. */
 function hostOf(host: string | undefined): object {
   if (host === undefined) return {};
@@ -220,6 +219,6 @@ function hostOf(host: string | undefined): object {
 }
 
 /** A text of bounded length: the caller may choose one as long as a request. */
-function bounded(words: string): string {
+export function bounded(words: string): string {
   return words.slice(0, limits.quotedCharsMax);
 }

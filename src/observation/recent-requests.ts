@@ -1,6 +1,6 @@
 // The latest requests of this process: an operator with a request's id can see how it ended. Hot path if metrics are collected and
 // requests have ids.
-import { limits } from '../shared/index.js';
+import { limits, subjectHash } from '../shared/index.js';
 
 /** Requests that can be looked up. Beyond that, the oldest is forgotten. */
 const RECENT_REQUESTS_KEPT = 1_024;
@@ -76,3 +76,23 @@ export class RecentRequests {
 }
 
 type Columns = [string[], string[], string[], string[], string[], string[], string[]];
+
+/** The request as operators see it. @param verdict what the same call would get now; `undefined` if that is not asked. */
+export function describeRequest(
+  { subject, endedAtMs, durationMs, backendMs, detail, ...request }: RecentRequest,
+  verdict?: unknown,
+) {
+  return {
+    ...request,
+    subject: subjectHash(subject),
+    ...(detail !== '' && { detail }),
+    ...(verdict !== undefined && { verdict }),
+    durationMs: tenths(durationMs),
+    ...(backendMs >= 0 && { backendMs: tenths(backendMs) }),
+    endedAt: new Date(endedAtMs).toISOString(),
+  };
+}
+
+export function tenths(ms: number): number {
+  return Math.round(ms * 10) / 10;
+}

@@ -10,10 +10,9 @@ import type {
   RequestOutcome,
   Caller,
 } from '../exchange/index.js';
-import type { Refusal } from '../shared/index.js';
 import type { TraceHeaders } from '../http-client/index.js';
 import type { IdSpan } from '../upstream/index.js';
-import type { AccessLog } from './access-log.js';
+import type { AccessLog, RefusalDetails } from './access-log.js';
 import type { RecentRequests } from './recent-requests.js';
 import type { RequestTrace } from './request-trace.js';
 import type { Tracer } from './tracer.js';
@@ -23,17 +22,6 @@ interface WatchFigures {
   readonly refusals: LabelCounter;
   requestsInFlight: number;
   streams: number;
-}
-
-/** A refusal before the relay was reached. */
-export interface RefusalDetails {
-  readonly refusal: Pick<Refusal, 'code' | 'status'>;
-  /** The subject; absent while it is unknown. */
-  readonly subject?: string | undefined;
-  /** The cause, which the caller is not told. */
-  readonly cause?: string | undefined;
-  /** The host, if the request was refused because of it. */
-  readonly host?: string | undefined;
 }
 
 export class RequestWatch {
@@ -78,19 +66,16 @@ export class RequestWatch {
   }
 
   /** Reports a request that was refused before it reached the relay. */
-  refused(
-    request: ExchangeRequest,
-    virtualHost: string,
-    { refusal, subject = '', cause = '', host }: RefusalDetails,
-  ): void {
+  refused(request: ExchangeRequest, virtualHost: string, details: RefusalDetails): void {
     const { method } = request;
-    const { code, status } = refusal;
+    const { code, status } = details.refusal;
+    const { subject = '' } = details;
     this.#figures?.refusals.count(code);
     this.#figures?.requests.record({ ...REFUSED, method, status });
     // Only requests with a valid token are kept: any number of others could push them all out.
     if (subject !== '')
       this.#recent?.keep(request.requestId, subject, virtualHost, method, '', '', 'refused', code, status, 0, -1);
-    this.#log?.refused({ request, virtualHost, subject, code, cause, host, status });
+    this.#log?.refused(request, virtualHost, details);
   }
 
   onDone(request: WatchedRequest, status: number, bytes: number, ending: ExchangeEnding): void {

@@ -2,7 +2,8 @@
 // if tracing is on.
 import type { TraceOptions } from '../config/index.js';
 import type { ExchangeRequest } from '../exchange/index.js';
-import { KIB, limits, type Logger, PROGRAM_VERSION, RecentMap } from '../shared/index.js';
+import { KIB, type Logger, PROGRAM_VERSION, RecentMap } from '../shared/index.js';
+import { bounded } from './access-log.js';
 import { RequestTrace } from './request-trace.js';
 import { attributesJson, SpanExporter, type SpanCounts } from './span-exporter.js';
 import type { WatchedRequest } from './request-watch.js';
@@ -149,8 +150,4 @@ function idText(json: string): string {
 /** A time in milliseconds since 1970. @param ms by `performance.now()`. */
 function epochMs(ms: number): number {
   return performance.timeOrigin + ms;
-}
-
-function bounded(words: string): string {
-  return words.slice(0, limits.quotedCharsMax);
 }

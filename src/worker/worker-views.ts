@@ -2,7 +2,7 @@
 // path.
 import { heapMemory, residentBytes } from '../fair/index.js';
 import type { ViewQuestion } from '../process/index.js';
-import type { RecentRequest, RecentRequests } from '../observation/index.js';
+import { describeRequest, type RecentRequest, type RecentRequests } from '../observation/index.js';
 import type { Relay } from '../relay/index.js';
 import type { Session } from '../session/index.js';
 import { limits, sessionHash, subjectHash, type Logger, PROGRAM_VERSION, KIB } from '../shared/index.js';
@@ -118,22 +118,14 @@ export class WorkerViews {
 
   #requests(requestId: string): Promise<object>[] {
     const found = this.#sources.recentRequests?.find(requestId) ?? [];
-    return found.map(async ({ subject, endedAtMs, durationMs, backendMs, detail, ...request }) => ({
-      ...request,
-      subject: subjectHash(subject),
-      ...(detail !== '' && { detail }),
-      ...(request.tool !== '' && FAILED.has(request.outcome) && { verdict: await this.#verdictNow(subject, request) }),
-      durationMs: tenths(durationMs),
-      ...(backendMs >= 0 && { backendMs: tenths(backendMs) }),
-      endedAt: new Date(endedAtMs).toISOString(),
-    }));
+    return found.map(async (request) => {
+      const isFailedCall = request.tool !== '' && FAILED.has(request.outcome);
+      return describeRequest(request, isFailedCall ? await this.#verdictNow(request) : undefined);
+    });
   }
 
   /** What the same call would get now. */
-  async #verdictNow(
-    subject: string,
-    { virtualHost, tool }: Pick<RecentRequest, 'virtualHost' | 'tool'>,
-  ): Promise<unknown> {
+  async #verdictNow({ subject, virtualHost, tool }: RecentRequest): Promise<unknown> {
     const { readConfig, relay } = this.#sources;
     return explain({ view: 'explain', subject, virtualHost, tool }, await readConfig(subject), relay)['verdict'];
   }
@@ -176,8 +168,4 @@ function bounded(all: readonly object[]): object {
   let bytes = 0;
   const list = all.filter((item) => (bytes += JSON.stringify(item).length) <= ADMIN_VIEW_BYTES_MAX);
   return { list, count: all.length };
-}
-
-function tenths(ms: number): number {
-  return Math.round(ms * 10) / 10;
 }

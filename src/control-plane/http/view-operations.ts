@@ -1,7 +1,7 @@
 // Views of what happens in the gateway, and of who has changed what. Admins see all data, and why a view fails. Others see
 // their own data, and changes of what they may change.
 import type { FastifyRequest } from 'fastify';
-import type { RecentRequest } from '../../observation/index.js';
+import { describeRequest } from '../../observation/index.js';
 import {
   type DataplaneSessions,
   explanationShape,
@@ -112,21 +112,6 @@ function pageOf(answered: DataplaneAnswers<DataplaneSessions>['answered'], from:
 
 const FIRST_CURSOR = '0.0';
 
-/** The request in the dataplane's format. */
-function describeRequest({ subject, endedAtMs, durationMs, backendMs, detail, ...request }: RecentRequest) {
-  return {
-    ...{ plane: 'control-plane', ...request, subject: subjectHash(subject) },
-    ...(detail !== '' && { detail }),
-    durationMs: tenths(durationMs),
-    ...(backendMs >= 0 && { backendMs: tenths(backendMs) }),
-    endedAt: new Date(endedAtMs).toISOString(),
-  };
-}
-
-function tenths(ms: number): number {
-  return Math.round(ms * 10) / 10;
-}
-
 export const viewOperations = operationsOf('views', {
   'GET /dataplane/explanation': {
     id: 'explain',
@@ -205,7 +190,7 @@ export const viewOperations = operationsOf('views', {
     // The dataplane is asked only if this process knows no such request.
     handle: async ({ adminClient, recent }, request) => {
       const id = pathParameter(request, 'request');
-      const own = (recent?.find(id) ?? []).map(describeRequest);
+      const own = (recent?.find(id) ?? []).map((each) => ({ plane: 'control-plane', ...describeRequest(each) }));
       const found =
         own.length > 0 ? own : await requestsOfDataplane(requireDataplane(adminClient), request.subject, id);
       const mine = subjectHash(request.subject);
