@@ -16,7 +16,7 @@ import { Compositions } from './compositions/compositions.js';
 import { ConsentFlow } from './connect/consent-flow.js';
 import { AdminClient } from './dataplane/admin-client.js';
 import { LiveFigures } from './dataplane/live-figures.js';
-import { CONSOLE_DIRECTORY, ConsoleFiles } from './http/routes/console-routes.js';
+import { CONSOLE_DIRECTORY, readConsole } from './http/routes/console-routes.js';
 import { createHttpApp, type HttpApp } from './http/http-app.js';
 import { RateLimiter } from './http/control-plane-admission.js';
 import { McpEndpoints } from './mcp/mcp-endpoints.js';
@@ -112,7 +112,7 @@ export async function startControlPlane(options: ControlPlaneOptions, logger: Lo
       new SignInFlow(options.signIn, {
         ...{ ...fetchDependencies, tokens, audience: options.token.audience, keys: upstream.secretKeys, logger },
       }),
-    console: ConsoleFiles.read(CONSOLE_DIRECTORY),
+    console: readConsole(CONSOLE_DIRECTORY),
     hosts: new HostPolicy({
       listenHost: options.address.host,
       allowedHosts: options.allowedHosts,

@@ -7,7 +7,7 @@ import { WorkerPolls, FleetFigures, type GatheredFigures } from './worker-polls.
 import type { SlotReadiness } from './readiness.js';
 import { Slot, type FleetBounds, type WorkerPlan, type SlotState } from './slot.js';
 import { StartQueue } from './start-queue.js';
-import { Views, type WorkerAnswer } from './view-pages.js';
+import { askWorkers, type WorkerAnswer } from './view-pages.js';
 
 interface HangWatchOptions<Worker> {
   /** Silence after which a worker counts as hung; 0 disables the watch. */
@@ -102,7 +102,7 @@ export class Fleet {
   /** The slots of a reload: the successor that is starting, and predecessors that finish their work. */
   readonly #others = new Set<Slot>();
   readonly #figures: FleetFigures;
-  readonly #views = new Views(sendToWorker);
+  readonly #viewPolls = new WorkerPolls<string>();
   readonly #forgetPolls = new WorkerPolls<void>();
   readonly #hangWatch: HangWatch<ChildProcess>;
   readonly #logger: Logger;
@@ -138,7 +138,7 @@ export class Fleet {
       onExit: (worker: ChildProcess) => {
         this.#hangWatch.leave(worker);
         this.#figures.onGone(worker);
-        this.#views.onGone(worker);
+        this.#viewPolls.onGone(worker);
         this.#forgetPolls.onGone(worker);
       },
     };
@@ -162,9 +162,9 @@ export class Fleet {
 
   /** Asks all workers, also predecessors that finish after a reload; `undefined` when too many questions are open. */
   async ask(question: ViewQuestion): Promise<readonly WorkerAnswer[] | undefined> {
-    return this.#views.ask(
-      question,
-      this.#all().map((slot) => slot.askedWorker),
+    const asked = this.#all().map((slot) => slot.askedWorker);
+    return askWorkers(this.#viewPolls, asked, (worker, ticket) =>
+      sendToWorker(worker, { kind: 'view', ticket, question }),
     );
   }
 
@@ -309,7 +309,7 @@ export class Fleet {
       case 'report':
         return this.#figures.onReport(worker, message.ticket, message.series);
       case 'view':
-        return this.#views.onAnswer(worker, message.ticket, message.answer);
+        return this.#viewPolls.onAnswer(worker, message.ticket, message.answer);
       case 'forgotten':
         return this.#forgetPolls.onAnswer(worker, message.ticket);
       case 'start-failed':

@@ -1,9 +1,9 @@
 // The pages of the admin listener that show what happens in the workers, and why. Cold path.
 import type { ChildProcess } from 'node:child_process';
-import type { ViewQuestion, ToWorker } from '../process/index.js';
+import type { ViewQuestion } from '../process/index.js';
 import { limits, isLogLevel, jsonIn, LOG_LEVELS, type LogLevel } from '../shared/index.js';
 import { jsonPage, type AdminChanges, type AdminPage, type AdminPages } from './admin-server.js';
-import { WorkerPolls } from './worker-polls.js';
+import type { WorkerPolls } from './worker-polls.js';
 import type { AskedWorker } from './slot.js';
 
 // Asks all workers a question, and gathers the answers that come in time. A hung worker is shown as silent.
@@ -17,37 +17,23 @@ export interface WorkerAnswer extends Omit<AskedWorker, 'worker'> {
   readonly answer: unknown;
 }
 
-export class Views {
-  readonly #send: (worker: ChildProcess, message: ToWorker) => void;
-  readonly #answerMsMax: number;
-  readonly #polls = new WorkerPolls<string>();
-
-  constructor(send: (worker: ChildProcess, message: ToWorker) => void, answerMsMax: number = ADMIN_VIEW_MS_MAX) {
-    this.#send = send;
-    this.#answerMsMax = answerMsMax;
-  }
-
-  /** Asks the workers. @returns `undefined` when too many questions are open. */
-  async ask(question: ViewQuestion, asked: readonly AskedWorker[]): Promise<readonly WorkerAnswer[] | undefined> {
-    if (this.#polls.count >= limits.adminViewsAtOnceMax) return undefined;
-    const workers = asked.flatMap(({ worker }) => worker ?? []);
-    const { answers } = await this.#polls.ask(workers, this.#answerMsMax, (worker, ticket) =>
-      this.#send(worker, { kind: 'view', ticket, question }),
-    );
-    return asked.map(({ worker, ...standing }) => {
-      const text = worker && answers.get(worker);
-      return { ...standing, pid: worker?.pid, answer: text === undefined ? undefined : (JSON.parse(text) as unknown) };
-    });
-  }
-
-  /** Takes an answer. @param answer JSON. */
-  onAnswer(worker: ChildProcess, ticket: number, answer: string): void {
-    this.#polls.onAnswer(worker, ticket, answer);
-  }
-
-  onGone(worker: ChildProcess): void {
-    this.#polls.onGone(worker);
-  }
+/**
+ * Asks the workers. @param polls the open questions, whose answers are JSON.
+ * @returns `undefined` when too many questions are open.
+ */
+export async function askWorkers(
+  polls: WorkerPolls<string>,
+  asked: readonly AskedWorker[],
+  send: (worker: ChildProcess, ticket: number) => void,
+  answerMsMax: number = ADMIN_VIEW_MS_MAX,
+): Promise<readonly WorkerAnswer[] | undefined> {
+  if (polls.count >= limits.adminViewsAtOnceMax) return undefined;
+  const workers = asked.flatMap(({ worker }) => worker ?? []);
+  const { answers } = await polls.ask(workers, answerMsMax, send);
+  return asked.map(({ worker, ...standing }) => {
+    const text = worker && answers.get(worker);
+    return { ...standing, pid: worker?.pid, answer: text === undefined ? undefined : (JSON.parse(text) as unknown) };
+  });
 }
 
 interface ViewPageSources {

@@ -185,7 +185,6 @@ interface Known {
 }
 
 export class EmbeddedStore implements Store {
-  readonly kind = 'embedded';
   readonly #counts: StoreCounts;
   readonly #records: EmbeddedRecords;
   readonly #known = { 'user-configs': knownReads(), records: knownReads() };

@@ -71,7 +71,6 @@ const tooLarge: StoreRead = Object.freeze({
 });
 
 export class RedisStore implements Store {
-  readonly kind = 'redis';
   readonly #options: RedisStoreOptions;
   readonly #logger: Logger;
   readonly #userConfigs = new SpaceCache('user-configs');

@@ -59,7 +59,6 @@ export interface Kept {
 export type StoreObstacleListener = (obstacle: string, staleness?: string) => void;
 
 export interface Store {
-  readonly kind: 'embedded' | 'redis';
   /**
    * Reads a user config, without a promise if possible (embedded store always, Redis on a cache hit). Never throws or rejects. Hot path.
    */

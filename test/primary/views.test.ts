@@ -2,9 +2,10 @@
 import { EventEmitter } from 'node:events';
 import type { ChildProcess } from 'node:child_process';
 import t from 'tap';
-import type { ToWorker, ViewQuestion } from '../../src/process/messages.js';
+import type { ViewQuestion } from '../../src/process/messages.js';
 import type { AskedWorker } from '../../src/primary/slot.js';
-import { viewChanges, viewPages, Views, type WorkerAnswer } from '../../src/primary/view-pages.js';
+import { askWorkers, viewChanges, viewPages, type WorkerAnswer } from '../../src/primary/view-pages.js';
+import { WorkerPolls } from '../../src/primary/worker-polls.js';
 import { limits } from '../../src/shared/limits.js';
 
 function asked(slot: number, worker: ChildProcess | undefined): AskedWorker {
@@ -18,30 +19,30 @@ function workers(): [ChildProcess, ChildProcess] {
 t.test('a worker that does not answer in time counts as silent, and the others are shown', async (t) => {
   const [one, hung] = workers();
   const tickets: number[] = [];
-  const views = new Views((worker, message: ToWorker) => {
-    if (message.kind !== 'view') return;
-    tickets.push(message.ticket);
-    if (worker === one) setImmediate(() => views.onAnswer(one, message.ticket, '{"a":1}'));
-  }, 20);
-  const answers = await views.ask({ view: 'worker' }, [asked(0, one), asked(1, hung), asked(2, undefined)]);
+  const polls = new WorkerPolls<string>();
+  const send = (worker: ChildProcess, ticket: number): void => {
+    tickets.push(ticket);
+    if (worker === one) setImmediate(() => polls.onAnswer(one, ticket, '{"a":1}'));
+  };
+  const answers = await askWorkers(polls, [asked(0, one), asked(1, hung), asked(2, undefined)], send, 20);
   t.match(answers, [
     { slot: 0, answer: { a: 1 } },
     { slot: 1, answer: undefined },
     { slot: 2, state: 'waiting', pid: undefined, answer: undefined },
   ]);
   t.equal(tickets.length, 2);
-  views.onAnswer(hung, tickets[0] ?? 0, '{"late":1}');
+  polls.onAnswer(hung, tickets[0] ?? 0, '{"late":1}');
 });
 
 t.test('dead workers are not waited for, and the number of questions at once is bounded', async (t) => {
   const [one, other] = workers();
-  const views = new Views(() => {}, 60_000);
+  const polls = new WorkerPolls<string>();
   const rounds = Array.from({ length: limits.adminViewsAtOnceMax }, () =>
-    views.ask({ view: 'backends' }, [asked(0, one), asked(1, other)]),
+    askWorkers(polls, [asked(0, one), asked(1, other)], () => {}, 60_000),
   );
-  t.equal(await views.ask({ view: 'backends' }, [asked(0, one)]), undefined);
-  views.onGone(one);
-  views.onGone(other);
+  t.equal(await askWorkers(polls, [asked(0, one)], () => {}, 60_000), undefined);
+  polls.onGone(one);
+  polls.onGone(other);
   for (const answers of await Promise.all(rounds)) t.match(answers, [{ answer: undefined }, { answer: undefined }]);
 });
 

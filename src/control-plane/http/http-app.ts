@@ -81,7 +81,7 @@ const CONTROL_PLANE_CONNECTIONS_MAX = 4_096;
 
 export interface HttpAppParts extends Omit<MountParts, 'admission' | 'document' | 'overload'>, AdmissionParts {
   readonly mcp: ServedMcp;
-  readonly console: Pick<ConsoleFiles, 'find'>;
+  readonly console: ConsoleFiles;
   readonly bodyBytesMax: number;
   readonly requestIds: RequestIds;
   readonly accessLog: AccessLog;
@@ -99,7 +99,7 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
     forceCloseConnections: 'idle',
     requestTimeout: limits.requestReceiveMsMax,
     http: { maxHeaderSize: limits.requestHeaderBytesMax },
-    genReqId: ({ headers }) => parts.requestIds.of(singleHeader(headers['x-request-id'])),
+    genReqId: ({ headers }) => parts.requestIds.of(String(headers['x-request-id'] ?? '')),
     routerOptions: { maxParamLength: limits.pathParameterCharsMax, ignoreTrailingSlash: true },
     // Requests whose path cannot be decoded skip every hook.
     frameworkErrors: (error, request, reply) => {
@@ -154,10 +154,6 @@ function checkAdmission(app: FastifyInstance, admission: ControlPlaneAdmission):
     admission.checkLoad(request, request.routeOptions.config);
     return undefined;
   });
-}
-
-function singleHeader(value: string | readonly string[] | undefined): string {
-  return typeof value === 'string' ? value : '';
 }
 
 /** Sets the headers on Node.js's own response, so that MCP responses have them, too. */

@@ -22,7 +22,6 @@ export abstract class NamedMirror<Row extends { readonly id: string; readonly na
   readonly prefix: string;
   readonly #byId = new Map<string, Row>();
   readonly #sorted: Row[] = [];
-  readonly #names: string[] = [];
 
   constructor(prefix: string) {
     this.prefix = prefix;
@@ -77,7 +76,6 @@ export abstract class NamedMirror<Row extends { readonly id: string; readonly na
     this.#byId.set(id, after);
     const index = this.#indexOf(after);
     this.#sorted.splice(index, 0, after);
-    this.#names.splice(index, 0, after.name.toLowerCase());
     this.onChange(after, true);
   }
 
@@ -85,7 +83,6 @@ export abstract class NamedMirror<Row extends { readonly id: string; readonly na
   #remove(row: Row): void {
     const index = this.#sorted.indexOf(row, this.#indexOf(row));
     this.#sorted.splice(index, 1);
-    this.#names.splice(index, 1);
   }
 
   /** The index of the first row whose name equals this row's or follows it. */
@@ -97,10 +94,10 @@ export abstract class NamedMirror<Row extends { readonly id: string; readonly na
   /** @param isReached must be true for all rows after the first one for which it is. */
   #firstIndexWhere(isReached: (name: string) => boolean): number {
     let low = 0;
-    let high = this.#names.length;
+    let high = this.#sorted.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if (isReached(this.#names[middle]!)) high = middle;
+      if (isReached(this.#sorted[middle]!.name.toLowerCase())) high = middle;
       else low = middle + 1;
     }
     return low;

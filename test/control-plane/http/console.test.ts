@@ -4,7 +4,11 @@ import { fileURLToPath } from 'node:url';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { fastify, type FastifyInstance } from 'fastify';
 import t, { type Test } from 'tap';
-import { ConsoleFiles, mountConsoleRoutes } from '../../../src/control-plane/http/routes/console-routes.js';
+import {
+  type ConsoleFiles,
+  readConsole,
+  mountConsoleRoutes,
+} from '../../../src/control-plane/http/routes/console-routes.js';
 import { faultOf } from '../../../src/control-plane/http/answered-error.js';
 import { createScratchDirectory } from '../../support/scratch-directory.js';
 
@@ -31,7 +35,7 @@ const assetsIn = (document: string): string[] =>
   [...document.matchAll(/(?:src|href)="(\/ui\/[^"]+)"/g)].map(([, url]) => url ?? '');
 
 t.test('each page is the same document, which is not cached and may only run the console’s own scripts', async (t) => {
-  const app = await appOf(t, ConsoleFiles.read(directory));
+  const app = await appOf(t, readConsole(directory));
   const documents = await Promise.all(
     ['/ui', '/ui/', '/ui/servers/0a1b', '/ui/servers?search=x.js'].map((url) => app.inject({ url })),
   );
@@ -53,14 +57,14 @@ t.test('each page is the same document, which is not cached and may only run the
 });
 
 t.test('the address without a path leads to the console', async (t) => {
-  const app = await appOf(t, ConsoleFiles.read(directory));
+  const app = await appOf(t, readConsole(directory));
   const { statusCode, headers } = await app.inject({ url: '/' });
   t.equal(statusCode, 302);
   t.equal(new URL(String(headers['location']), 'http://127.0.0.1:4444/').pathname, '/ui');
 });
 
 t.test('assets are cached forever under names that contain their hash', async (t) => {
-  const app = await appOf(t, ConsoleFiles.read(directory));
+  const app = await appOf(t, readConsole(directory));
   const assets = assetsIn((await app.inject({ url: '/ui' })).payload);
   t.equal(assets.length, 4, 'a script, styles, a font and an icon');
   for (const url of assets) {
@@ -80,7 +84,7 @@ t.test('assets are cached forever under names that contain their hash', async (t
 });
 
 t.test('the fonts that the styles name are there', async (t) => {
-  const app = await appOf(t, ConsoleFiles.read(directory));
+  const app = await appOf(t, readConsole(directory));
   const assets = assetsIn((await app.inject({ url: '/ui' })).payload);
   const { payload } = await app.inject({ url: assets.find((url) => url.endsWith('.css')) ?? '' });
   const fonts = [...payload.matchAll(/url\("\.\/([\w.-]+)"\)/g)].map(([, name = '']) => name);
@@ -93,7 +97,7 @@ t.test('the fonts that the styles name are there', async (t) => {
 });
 
 t.test('paths lead to no other file', async (t) => {
-  const app = await appOf(t, ConsoleFiles.read(directory));
+  const app = await appOf(t, readConsole(directory));
   for (const url of ['/ui/assets/none.js', '/ui/assets/../../package.json', '/ui/assets/%2e%2e/index.html']) {
     const { payload } = await app.inject({ url });
     t.notMatch(payload, /"dependencies"/, url);
@@ -102,7 +106,7 @@ t.test('paths lead to no other file', async (t) => {
 });
 
 t.test('the first load is small', async (t) => {
-  const app = await appOf(t, ConsoleFiles.read(directory));
+  const app = await appOf(t, readConsole(directory));
   const headers = { 'accept-encoding': 'gzip' };
   const urls = ['/ui', ...assetsIn((await app.inject({ url: '/ui' })).payload)];
   const sizes = await Promise.all(urls.map(async (url) => (await app.inject({ url, headers })).rawPayload.length));
@@ -112,7 +116,7 @@ t.test('the first load is small', async (t) => {
 });
 
 t.test('where the console was not built, the response says so', async (t) => {
-  const app = await appOf(t, ConsoleFiles.read(`${directory}/none`));
+  const app = await appOf(t, readConsole(`${directory}/none`));
   const { statusCode, payload } = await app.inject({ url: '/ui' });
   t.equal(statusCode, 404);
   t.match(payload, 'npm run build');

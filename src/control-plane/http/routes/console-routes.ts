@@ -29,28 +29,17 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
 const HASHED_NAME = /-[A-Z0-9]{8}\.\w+$/;
 const ASSETS = 'assets/';
 
-export class ConsoleFiles {
-  readonly #files: ReadonlyMap<string, ConsoleFile>;
+/** The files by their names. There are none if the console was not built. */
+export type ConsoleFiles = ReadonlyMap<string, ConsoleFile>;
 
-  private constructor(files: ReadonlyMap<string, ConsoleFile>) {
-    this.#files = files;
+export function readConsole(directory: string): ConsoleFiles {
+  const files = new Map<string, ConsoleFile>();
+  const names = existsSync(directory) ? readdirSync(directory, { recursive: true, encoding: 'utf8' }) : [];
+  for (const name of names) {
+    const contentType = CONTENT_TYPES[extname(name)];
+    if (contentType !== undefined) files.set(name, readFile(join(directory, name), contentType));
   }
-
-  /** Reads the files. There are none if the console was not built. */
-  static read(directory: string): ConsoleFiles {
-    const files = new Map<string, ConsoleFile>();
-    const names = existsSync(directory) ? readdirSync(directory, { recursive: true, encoding: 'utf8' }) : [];
-    for (const name of names) {
-      const contentType = CONTENT_TYPES[extname(name)];
-      if (contentType !== undefined) files.set(name, readFile(join(directory, name), contentType));
-    }
-    return new ConsoleFiles(files);
-  }
-
-  /** @param path after `/ui/`. The console itself routes pages, so all pages are one document. */
-  find(path: string): ConsoleFile | undefined {
-    return path.startsWith(ASSETS) ? this.#files.get(path) : this.#files.get(INDEX);
-  }
+  return files;
 }
 
 function readFile(path: string, contentType: string): ConsoleFile {
@@ -77,10 +66,11 @@ const POLICY = [
 const ENCODINGS: readonly ContentEncoding[] = ['br', 'gzip'];
 const YEAR_S = 31_536_000;
 
-export function mountConsoleRoutes(app: FastifyInstance, files: Pick<ConsoleFiles, 'find'>): void {
+export function mountConsoleRoutes(app: FastifyInstance, files: ConsoleFiles): void {
   const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<Buffer> => {
     const { '*': path = '' } = request.params as { readonly '*'?: string };
-    const file = files.find(path);
+    // The console itself routes pages, so all pages are one document.
+    const file = files.get(path.startsWith(ASSETS) ? path : INDEX);
     if (file === undefined) throw new ControlPlaneFault('not-found', path === '' ? NOT_BUILT : 'Not Found');
     return send(file, request, reply);
   };
