@@ -1,6 +1,5 @@
 // Builds one control plane from its parts, and decides in which order they start, drain and stop.
 import type { AddressInfo } from 'node:net';
-import { hostname } from 'node:os';
 import { TokenVerifier } from '../auth/index.js';
 import type { ControlPlaneOptions, ListenAddress, StoreOptions } from '../config/index.js';
 import { listenFault, StartFault } from '../process/index.js';
@@ -8,7 +7,7 @@ import { Overload, OverloadWatch, ProcessGauges, DeadlineWheel } from '../fair/i
 import { exitStatus, HostPolicy, type Logger } from '../shared/index.js';
 import { RequestIds, ProtectedResource } from '../edge/index.js';
 import { fetchOver, Names, Http1Upstream } from '../http-client/index.js';
-import { AccessLog, RecentRequests, RequestWatch, type Tracer, TRACE_FLUSH_MS_MAX } from '../observation/index.js';
+import { AccessLog, openTracer, RecentRequests, RequestWatch, TRACE_FLUSH_MS_MAX } from '../observation/index.js';
 import { StoreDamage, openRecordStore, openStore, type RecordStore, AuditRecords } from '../store/index.js';
 import { createCredentials, SecretKeys, StoredSecrets, UserGrants } from '../credentials/index.js';
 import { AuditTrail } from './common/audit.js';
@@ -68,7 +67,7 @@ export async function startControlPlane(options: ControlPlaneOptions, logger: Lo
     serversMax: options.composerQuotas.serversMax,
   });
   const compositions = new Compositions({ records, directory, registry, quotas: options.composerQuotas, logger });
-  const tracer = await openTracer(options, logger);
+  const tracer = await openTracer(options.traces, 'control-plane', logger);
   const accessLog = new AccessLog(logger, options.accessLog);
   const recent = options.requestIds === 'off' ? undefined : new RecentRequests(CONTROL_PLANE_REQUESTS_KEPT);
   const changes = new AuditRecords(records, logger);
@@ -150,13 +149,6 @@ export async function startControlPlane(options: ControlPlaneOptions, logger: Lo
   registry.start();
   compositions.start();
   return { address, records, drain };
-}
-
-/** Imports the tracer only if traces are wanted. */
-async function openTracer({ traces }: ControlPlaneOptions, logger: Logger): Promise<Tracer | undefined> {
-  if (traces === undefined) return undefined;
-  const { Tracer } = await import('../observation/tracer.js');
-  return Tracer.of(traces, `${hostname()}/control-plane`, logger);
 }
 
 async function openRecords(options: StoreOptions, logger: Logger): Promise<RecordStore> {

@@ -1,6 +1,8 @@
 // Follows each request that reaches the relay to its end, for access log, metrics and traces, in the worker that owns the session. Hot
 // path if metrics are collected: one object per request; otherwise no cost.
+import type { TraceOptions } from '../config/index.js';
 import type { LabelCounter, Outcome, RequestFigures } from '../metrics/index.js';
+import type { Logger } from '../shared/index.js';
 import type {
   Exchange,
   ExchangeEnding,
@@ -191,4 +193,16 @@ const REFUSED = { backend: '', outcome: 'refused', totalMs: -1, answeredMs: -1, 
 function outcomeOf({ outcome, isStream }: WatchedRequest, ending: ExchangeEnding): Outcome {
   if (isStream) return outcome;
   return ending === 'whole' || outcome !== 'ok' ? outcome : 'gone';
+}
+
+/** Time to send the last spans. After that, they are lost and counted. */
+export const TRACE_FLUSH_MS_MAX = 2_000;
+
+/** The tracer of this process. Its modules are loaded only if there is something to trace. */
+export async function openTracer(
+  traces: TraceOptions | undefined,
+  part: string,
+  logger: Logger,
+): Promise<Tracer | undefined> {
+  return traces && (await import('./tracer.js')).Tracer.of(traces, part, logger);
 }

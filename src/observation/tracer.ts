@@ -1,5 +1,6 @@
 // Makes spans by OpenTelemetry's conventions for MCP: one for each recorded request, and a child for the call to its backend. Loaded only
 // if tracing is on.
+import { hostname } from 'node:os';
 import type { TraceOptions } from '../config/index.js';
 import type { ExchangeRequest } from '../exchange/index.js';
 import { KIB, type Logger, PROGRAM_VERSION, RecentMap } from '../shared/index.js';
@@ -7,9 +8,6 @@ import { bounded } from './access-log.js';
 import { RequestTrace } from './request-trace.js';
 import { attributesJson, SpanExporter, type SpanCounts } from './span-exporter.js';
 import type { WatchedRequest } from './request-watch.js';
-
-/** Time to send the last spans. After that, they are lost and counted. */
-export const TRACE_FLUSH_MS_MAX = 2_000;
 
 /** Tools whose attributes are kept, so that they are not written anew for each call. */
 const KNOWN_ATTRIBUTES_MAX = 512;
@@ -31,12 +29,12 @@ export class Tracer {
     this.#random = random;
   }
 
-  /** @param instance tells the gateway's processes apart. */
-  static of({ endpoint, sampleRatio }: TraceOptions, instance: string, logger: Logger): Tracer {
+  /** @param part of the gateway that this process is: the control plane, or a worker by its slot. */
+  static of({ endpoint, sampleRatio }: TraceOptions, part: string, logger: Logger): Tracer {
     const attributes = {
       'service.name': 'switchyard',
       'service.version': PROGRAM_VERSION,
-      'service.instance.id': instance,
+      'service.instance.id': `${hostname()}/${part}`,
       'process.pid': process.pid,
     };
     return new Tracer(sampleRatio, new SpanExporter(endpoint, { attributes, version: PROGRAM_VERSION }, logger));

@@ -39,36 +39,29 @@ export interface AdminOptions {
   readonly requestMsMax?: number;
 }
 
-export class AdminServer {
+export interface AdminServer {
   readonly address: ListenAddress;
-  readonly #server: Server;
+  readonly close: () => Promise<void>;
+}
 
-  private constructor(server: Server, address: ListenAddress) {
-    this.#server = server;
-    this.address = address;
+/** Opens the listener. @throws {StartFault} for an operator. */
+export async function openAdminServer(address: ListenAddress, options: AdminOptions): Promise<AdminServer> {
+  const server = createAdminServer(address.host, options);
+  try {
+    server.listen({ host: address.host, port: address.port, exclusive: true });
+    await once(server, 'listening');
+  } catch (error) {
+    throw listenFault(address, '--admin-address', error);
   }
-
-  /** Opens the listener. @throws {StartFault} for an operator. */
-  static async listen(address: ListenAddress, options: AdminOptions): Promise<AdminServer> {
-    const server = createAdminServer(address.host, options);
-    try {
-      server.listen({ host: address.host, port: address.port, exclusive: true });
-      await once(server, 'listening');
-    } catch (error) {
-      throw listenFault(address, '--admin-address', error);
-    }
-    // Connections must not keep the program from ending.
-    server.unref();
-    const { port } = server.address() as AddressInfo;
-    return new AdminServer(server, { host: address.host, port });
-  }
-
-  async close(): Promise<void> {
-    const closed = once(this.#server, 'close');
-    this.#server.close();
-    this.#server.closeAllConnections();
+  // Connections must not keep the program from ending.
+  server.unref();
+  const close = async (): Promise<void> => {
+    const closed = once(server, 'close');
+    server.close();
+    server.closeAllConnections();
     await closed;
-  }
+  };
+  return { address: { host: address.host, port: (server.address() as AddressInfo).port }, close };
 }
 
 export function createAdminServer(host: string, options: AdminOptions): Server {

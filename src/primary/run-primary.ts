@@ -26,7 +26,7 @@ import { CoalescedRuns } from '../fair/index.js';
 import type { Series } from '../metrics/index.js';
 import { Fleet } from './fleet.js';
 import { makeHopDirectory, type HopDirectory } from './hop-directory.js';
-import { AdminServer, jsonPage, readyPage, type AdminPage } from './admin-server.js';
+import { type AdminServer, openAdminServer, jsonPage, readyPage, type AdminPage } from './admin-server.js';
 import { viewChanges, viewPages } from './view-pages.js';
 import { MetricsPage } from './metrics-page.js';
 import { isServing, Readiness, readinessInWords } from './readiness.js';
@@ -217,7 +217,7 @@ async function listenForOperators(
     ...viewPages(views),
   };
   const onFault = (err: Error): void => logger.error({ err }, 'admin listener');
-  const admin = await AdminServer.listen(adminAddress, { pages, changes: viewChanges(views), allowedHosts, onFault });
+  const admin = await openAdminServer(adminAddress, { pages, changes: viewChanges(views), allowedHosts, onFault });
   logger.info({ address: formatAddress(admin.address) }, 'admin listener');
   return admin;
 }

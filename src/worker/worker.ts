@@ -1,6 +1,5 @@
 // Assembles one worker from its parts, and defines the order in which they start, drain and stop.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { hostname } from 'node:os';
 import { TokenVerifier } from '../auth/index.js';
 import type { DataplaneOptions, ListenAddress } from '../config/index.js';
 import type { PrimaryChannel, StartMessage, ToWorker } from '../process/index.js';
@@ -25,7 +24,14 @@ import { SecretKeys, StoredSecrets, UserGrants } from '../credentials/index.js';
 import { openSealedSessions, openStore, type Store, type StoreObstacleListener, StoreCounts } from '../store/index.js';
 import { hostReader, UserConfigs } from '../user-config/index.js';
 import { GATEWAY_TIME_BOUNDS_S, Histogram, type Series } from '../metrics/index.js';
-import { AccessLog, RecentRequests, RequestWatch, type Tracer, TRACE_FLUSH_MS_MAX } from '../observation/index.js';
+import {
+  AccessLog,
+  openTracer,
+  RecentRequests,
+  RequestWatch,
+  type Tracer,
+  TRACE_FLUSH_MS_MAX,
+} from '../observation/index.js';
 import { RequestScheduler } from './request-scheduler.js';
 import { WorkerFigures } from './worker-figures.js';
 import { Admission } from './admission.js';
@@ -175,7 +181,7 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
   const figures = options.metrics ? new WorkerFigures() : undefined;
   const hasIds = options.requestIds !== 'off';
   const recentRequests = figures !== undefined && hasIds ? new RecentRequests() : undefined;
-  const tracer = await openTracer(options, slot, logger);
+  const tracer = await openTracer(options.traces, String(slot), logger);
   const deadlines = new DeadlineWheel();
   const configs = new UserConfigs(store, options.upstream.mode, oddityLog(logger));
   const accounts = new Accounts(shareTable(options.shares));
@@ -317,13 +323,6 @@ function createWatch(
   const log = isLogging ? new AccessLog(logger, accessLog) : undefined;
   const isWanted = log !== undefined || tracer !== undefined;
   return isWanted ? new RequestWatch(log, figures, recent, tracer) : undefined;
-}
-
-/** The tracing modules are loaded only when traces are enabled. */
-async function openTracer({ traces }: DataplaneOptions, slot: number, logger: Logger): Promise<Tracer | undefined> {
-  if (traces === undefined) return undefined;
-  const { Tracer } = await import('../observation/tracer.js');
-  return Tracer.of(traces, `${hostname()}/${slot}`, logger);
 }
 
 /** Warns once per oddity of a subject's config: a misspelled member may leave open what it was meant to close. */

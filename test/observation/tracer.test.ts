@@ -2,6 +2,7 @@
 // told, and that no request waits for it.
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { hostname } from 'node:os';
 import t, { type Test } from 'tap';
 import {
   RequestTrace,
@@ -338,7 +339,7 @@ t.test('a collector gets spans in OTLP’s JSON format', async (t) => {
 
 t.test('a process that ends sends its last spans, which say what program and which process they are of', async (t) => {
   const collector = await startCollector(t);
-  const tracer = Tracer.of({ endpoint: collector.url, sampleRatio: 1 }, 'worker-3', logInto([]));
+  const tracer = Tracer.of({ endpoint: collector.url, sampleRatio: 1 }, '3', logInto([]));
   new Scene(t, 1, tracer);
   await tracer.close(5_000);
   t.match(tracer.counts, { exported: 1, dropped: 0, failed: 0 });
@@ -347,7 +348,7 @@ t.test('a process that ends sends its last spans, which say what program and whi
   t.match(Object.fromEntries(resource.attributes.map(({ key, value }) => [key, Object.values(value)[0]])), {
     'service.name': 'switchyard',
     'service.version': PROGRAM_VERSION,
-    'service.instance.id': 'worker-3',
+    'service.instance.id': `${hostname()}/3`,
     'process.pid': String(process.pid),
   });
 });

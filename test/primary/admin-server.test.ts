@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import t, { type Test } from 'tap';
 import {
   ADMIN_BODY_CHARS_MAX,
-  AdminServer,
+  openAdminServer,
   createAdminServer,
   jsonPage,
   type AdminOptions,
@@ -23,7 +23,7 @@ const options: AdminOptions = {
 };
 
 async function startServer(t: Test): Promise<string> {
-  const server = await AdminServer.listen(anyPort, options);
+  const server = await openAdminServer(anyPort, options);
   t.teardown(() => server.close());
   return `http://127.0.0.1:${server.address.port}`;
 }
@@ -46,7 +46,7 @@ t.test(
     const pages: AdminOptions['pages'] = {
       '/things/': (accept, query, name) => jsonPage(200, { name, ...Object.fromEntries(query), accept }),
     };
-    const server = await AdminServer.listen(anyPort, { ...options, pages });
+    const server = await openAdminServer(anyPort, { ...options, pages });
     t.teardown(() => server.close());
     const origin = `http://127.0.0.1:${server.address.port}`;
     const get = async (path: string, accept?: string) =>
@@ -61,7 +61,7 @@ t.test(
 t.test('changes are made with PUT alone, and by a body that is too long not at all', async (t) => {
   const bodies: string[] = [];
   const change = (body: string) => jsonPage(bodies.push(body) && 200, {});
-  const server = await AdminServer.listen(anyPort, { ...options, changes: { '/level': change } });
+  const server = await openAdminServer(anyPort, { ...options, changes: { '/level': change } });
   t.teardown(() => server.close());
   const origin = `http://127.0.0.1:${server.address.port}`;
   for (const method of ['GET', 'POST'])
@@ -102,7 +102,7 @@ t.test('a web page of another origin, or behind a rebound name, reads nothing', 
 
 t.test('beyond loopback, addresses and configured names are admitted', async (t) => {
   const everywhere = { host: '0.0.0.0', port: 0 };
-  const server = await AdminServer.listen(everywhere, { ...options, allowedHosts: ['gateway.example'] });
+  const server = await openAdminServer(everywhere, { ...options, allowedHosts: ['gateway.example'] });
   t.teardown(() => server.close());
   const origin = `http://127.0.0.1:${server.address.port}`;
   for (const [host, status] of [
@@ -128,7 +128,7 @@ t.test('a fault of an incoming connection is reported, and ends nothing', async 
 });
 
 t.test('a connection that sends nothing, or never a whole request, gives its place to others', async (t) => {
-  const server = await AdminServer.listen(anyPort, { ...options, requestMsMax: 100 });
+  const server = await openAdminServer(anyPort, { ...options, requestMsMax: 100 });
   t.teardown(() => server.close());
   for (const part of ['', 'GET /live HTTP/1.1\r\nhost: localhost\r\nx: ']) {
     const socket = connect(server.address.port, server.address.host).resume();
@@ -143,7 +143,7 @@ t.test('a connection that sends nothing, or never a whole request, gives its pla
 t.test('an address in use is a start error that names it and the option', async (t) => {
   const origin = new URL(await startServer(t));
   const address = { host: '127.0.0.1', port: Number(origin.port) };
-  await t.rejects(AdminServer.listen(address, options), {
+  await t.rejects(openAdminServer(address, options), {
     name: 'StartFault',
     message: `cannot listen on ${origin.host}: it is in use; stop the program that listens there (\`ss -ltnp\` shows it), or choose another address with --admin-address`,
   });
