@@ -108,6 +108,13 @@ The control plane knows both backends, and has composed three of their tools for
   curl -sS '${controlPlaneUrl}/mcp' -H "authorization: Bearer $SWITCHYARD_TOKEN" \\
     -H 'content-type: application/json' -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
 
+Your own servers (by URL, or those in a client's file), and another user with tools of one of them:
+
+  node dist-quickstart/main.js servers add mine http://127.0.0.1:3000/mcp
+  node dist-quickstart/main.js servers import ~/.cursor/mcp.json --dry-run
+  node dist-quickstart/main.js compositions create bobs 'mine:*' --subjects bob@example.com
+  ${tokenCommand.replace(subject, 'bob@example.com')}
+
 The gateway's listener for operators, which needs no token (/ready, /metrics, /workers):
 
   http://${adminAddress}/ready

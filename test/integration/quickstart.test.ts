@@ -1,12 +1,13 @@
 // The quick start as a newcomer sees it: started, its printed steps pasted into a shell, stopped with Ctrl-C.
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t, { type Test } from 'tap';
 import { childPids } from '../support/child-pids.js';
 import { childEnvironment, projectRoot } from '../support/gateway.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
 import { findFreePort } from '../support/free-port.js';
 import { killWithProcess } from '../support/leftovers.js';
 import { connectSdkClient } from '../support/sdk-client.js';
@@ -183,6 +184,20 @@ t.test(
         headers: { authorization: `Bearer ${valueOf('TOKEN', quickstart.output)}` },
       });
       t.equal(sessions.status, 200, 'the console tells what happens in the gateway');
+
+      const file = join(createScratchDirectory(t), 'mcp.json');
+      writeFileSync(file, '{"mcpServers":{}}');
+      const calculator = /^calculator .* (http:\S+)/m.exec(stdout)?.[1] ?? '';
+      const own = /^ {2}node \S+ servers add mine[^]*?\n\n/m.exec(quickstart.output)?.[0] ?? '';
+      const words = own.replace('http://127.0.0.1:3000/mcp', calculator).replace('~/.cursor/mcp.json', file);
+      const cli = 'node dist-quickstart/main.js';
+      const removal = `${cli} compositions delete bobs && ${cli} servers remove mine`;
+      const added = await promisify(execFile)('bash', ['-c', `${commands}\n${words}\n${removal}`], {
+        cwd: projectRoot,
+        env: childEnvironment(),
+      });
+      t.match(added.stdout, /name +mine\nstatus +active\n[^]*^tools +mine:\*$[^]*^subjects +bob@example\.com$/m);
+      t.equal(added.stderr, '');
 
       const secret = /^ {2}(printf .* secrets set .*)$/m.exec(quickstart.output)?.[1] ?? '';
       const told = await promisify(execFile)('bash', ['-c', secret], {
