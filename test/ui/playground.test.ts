@@ -27,7 +27,7 @@ const desk = {
   name: 'desk',
   description: '',
   servers: [],
-  subjects: [],
+  subjects: ['alice'],
   createdAt: '',
   updatedAt: '',
   missingTools: [],
@@ -72,19 +72,20 @@ t.test('a server is tried through the endpoint of all servers, by the prefix of 
     { ...record, id: '0c', name: 'My sums', curation: { prefix: 'sums' } },
     { ...record, id: '0d', name: '7up', enabled: false },
   ];
-  const [all, files, sums, up, composition] = targetsOf(servers, [desk]);
+  const [all, files, sums, up, composition] = targetsOf(servers, [desk], 'alice');
   t.match(all, { key: 'all', path: '/mcp', prefix: '' });
   t.match(files, { key: 'server:0a', path: '/mcp', prefix: 'my_files-', uriPrefix: 'my.5ffiles' });
   t.match(sums, { prefix: 'sums-', uriPrefix: 'My.20sums' });
   t.match(up, { uriPrefix: 'x.-7up', obstacle: /disabled/ });
-  t.match(composition, { key: 'composition:0b', path: '/servers/0b/mcp', prefix: '' });
+  t.match(composition, { key: 'composition:0b', path: '/servers/0b/mcp', prefix: '', obstacle: '' });
+  t.match(targetsOf([], [desk], 'bob')[1], { obstacle: /^desk is for others: tools are called as you, bob/ });
   t.equal(placeOf(new URLSearchParams('server=0a&name=x')), 'server:0a');
   t.equal(placeOf(new URLSearchParams('composition=0b')), 'composition:0b');
   t.equal(placeOf(new URLSearchParams('')), 'all');
 });
 
 t.test('tools, prompts and resources become offers, and requests', async (t) => {
-  const [all, files] = targetsOf([{ ...record, name: 'files' }], []);
+  const [all, files] = targetsOf([{ ...record, name: 'files' }], [], 'alice');
   if (all === undefined || files === undefined) throw new Error('there are two');
   const tools = [{ name: 'files-read', title: 'Read' }, { name: 'other-x' }, { title: 'nameless' }, 7, null];
   t.same(
@@ -122,7 +123,7 @@ t.test('tools, prompts and resources become offers, and requests', async (t) => 
 });
 
 t.test('an invalid item does not affect the others', async (t) => {
-  const all = targetsOf([record], [])[0];
+  const all = targetsOf([record], [], 'alice')[0];
   if (all === undefined) throw new Error('no target');
   const prompts = [null, 7, [], { name: 7 }, { name: 'odd', arguments: [null, { name: {} }, { name: 'to' }] }];
   const [odd, ...others] = offersOf('prompts', prompts, all);

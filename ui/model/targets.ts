@@ -17,7 +17,12 @@ export interface Target {
 
 const ALL: Target = { key: 'all', name: 'All servers', path: '/mcp', prefix: '', uriPrefix: '', obstacle: '' };
 
-export function targetsOf(servers: readonly Server[], compositions: readonly Composition[]): readonly Target[] {
+/** @param caller the subject as whom everything is tried. */
+export function targetsOf(
+  servers: readonly Server[],
+  compositions: readonly Composition[],
+  caller: string,
+): readonly Target[] {
   return [
     ALL,
     ...servers.map((server) => ({
@@ -28,11 +33,12 @@ export function targetsOf(servers: readonly Server[], compositions: readonly Com
       uriPrefix: uriNameOf(server.name),
       obstacle: obstacleOf(server),
     })),
-    ...compositions.map(({ id, name }) => ({
+    ...compositions.map(({ id, name, subjects }) => ({
       ...ALL,
       key: `composition:${id}`,
       name: `Composition ${name}`,
       path: `/servers/${id}/mcp`,
+      obstacle: subjects.includes(caller) ? '' : othersWords(name, caller),
     })),
   ];
 }
@@ -41,6 +47,12 @@ export function targetsOf(servers: readonly Server[], compositions: readonly Com
 export function placeOf(params: URLSearchParams): string {
   const [server, composition] = [params.get('server'), params.get('composition')];
   return server !== null ? `server:${server}` : composition !== null ? `composition:${composition}` : 'all';
+}
+
+/** The page on which it is changed. */
+export function pageOf({ key }: Target): string {
+  const [kind, id = ''] = key.split(':');
+  return kind === 'server' ? `/servers/${id}` : `/compose/${id}`;
 }
 
 /** The prefix with its `-`; an empty prefix has none. */
@@ -59,4 +71,8 @@ function obstacleOf({ name, enabled, status, lastError }: Server): string {
   if (!enabled) return `${name} is disabled: enable it on its page to try it`;
   if (status === 'inactive') return `${name} is inactive${lastError === null ? '' : `: ${reasonWords(lastError)}`}`;
   return '';
+}
+
+function othersWords(name: string, caller: string): string {
+  return `${name} is for others: tools are called as you, ${caller}. Add yourself to its users, or try its servers`;
 }

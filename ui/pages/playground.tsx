@@ -1,13 +1,15 @@
 // The playground: tries any tool, prompt or resource as the signed-in user. The selected item is part of the address.
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { useSearchParams } from 'wouter-preact';
+import { Link, useSearchParams } from 'wouter-preact';
 import { askAll, faultWords } from '../api/api.js';
 import { McpSession } from '../api/mcp.js';
 import { useQuery } from '../api/query.js';
+import { subject } from '../api/session.js';
 import type { Composition, Server } from '../api/types.js';
-import { placeOf, targetsOf, type Target } from '../model/targets.js';
+import { pageOf, placeOf, targetsOf, type Target } from '../model/targets.js';
 import { Fault, Loaded } from '../parts/notices.js';
+import { Said } from '../parts/said.js';
 import { Offers } from './playground/offers.js';
 
 export function PlaygroundPage(): JSX.Element {
@@ -16,7 +18,7 @@ export function PlaygroundPage(): JSX.Element {
       askAll<Server>('/servers'),
       askAll<Composition>('/compositions'),
     ]);
-    return targetsOf(servers, compositions);
+    return targetsOf(servers, compositions, subject.value);
   });
   return (
     <>
@@ -54,8 +56,18 @@ function Playground({ targets }: { readonly targets: readonly Target[] }): JSX.E
           </select>
         </label>
       </div>
-      {target.obstacle !== '' && <Fault words={target.obstacle} />}
-      <Fault words={fault} retry={reopen} />
+      {target.obstacle !== '' && (
+        <div class="notice">
+          <p>
+            <Said text={target.obstacle} max={2_000} />
+          </p>
+          <Link class="button" href={pageOf(target)}>
+            {target.path === '/mcp' ? 'View server' : 'Open composition'}
+          </Link>
+        </div>
+      )}
+      {/* Why there is no session is known better than the refusal says. */}
+      {target.obstacle === '' && <Fault words={fault} retry={reopen} />}
       {session !== undefined ? (
         <Offers key={target.key} session={session} target={target} reopen={reopen} />
       ) : (
