@@ -47,6 +47,23 @@ t.test('each concern has its reason and the page that fixes it, and the worst is
   t.equal(concerns.length, 5);
 });
 
+t.test('many servers that are out are one concern, with their reason if they have the same', async (t) => {
+  const gone = { status: 'inactive', reachable: false, lastError: 'it refuses connections' } as const;
+  const many = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => serverOf(name, gone));
+  t.match(concernsOf(version, many, []), [
+    {
+      what: /^6 servers are inactive/,
+      why: 'it refuses connections: a, b, c and 3 more',
+      page: '/servers?status=inactive',
+    },
+  ]);
+  const others = [...many, serverOf('g', { ...gone, lastError: 'no response in time' })];
+  t.match(concernsOf(version, others, []), [
+    { what: /^7 servers/, why: 'it refuses connections (6 of them): a, b, c and 4 more' },
+  ]);
+  t.equal(concernsOf(version, many.slice(1), []).length, 5, 'a few are told one by one');
+});
+
 t.test('without a store that is the only concern', async (t) => {
   const lost = { ...version, store: { kind: 'redis', reachable: false }, unpublishedChanges: null } as const;
   t.match(concernsOf(lost, [], []), [{ what: 'The store cannot be reached', page: '' }]);

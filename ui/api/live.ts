@@ -19,12 +19,17 @@ export interface Live {
 
 const BLANK: Live = { reading: undefined, past: [], fault: '', isUnnamed: false };
 const KEPT = 60;
+/** Who comes back to the page soon sees at once what it showed. */
+const FRESH_MS = 30_000;
+let last = { live: BLANK, atMs: 0, token: '' };
 const REOPEN_MS = 2_000;
 /** The control plane sends something every few seconds, so a longer silence means that the stream is dead. */
 const SILENCE_MS_MAX = 15_000;
 
 export function useLive(): Live {
-  const [live, setLive] = useState(BLANK);
+  const [live, setLive] = useState(() =>
+    performance.now() - last.atMs < FRESH_MS && last.token === token.value ? last.live : BLANK,
+  );
   const [isVisible, setVisible] = useState(document.visibilityState === 'visible');
   useEffect(() => {
     const look = (): void => setVisible(document.visibilityState === 'visible');
@@ -39,6 +44,7 @@ export function useLive(): Live {
     });
     return () => ending.abort();
   }, [isVisible, token.value]);
+  if (live.reading !== last.live.reading) last = { live, atMs: performance.now(), token: token.value };
   return live;
 }
 

@@ -1,7 +1,7 @@
 // What needs attention first: each concern with its reason, and the page on which to fix it.
 import type { Composition, Server, Version } from '../api/types.js';
 import type { LiveReading } from '../api/view-types.js';
-import { reasonWords } from './reason-words.js';
+import { plainReason, reasonWords } from './reason-words.js';
 import { stateOf } from './server-state.js';
 
 export interface Concern {
@@ -30,18 +30,40 @@ export function concernsOf(
   compositions: readonly Composition[],
   watched?: Watched,
 ): readonly Concern[] {
-  const inState = (state: string): readonly Server[] => servers.filter((server) => stateOf(server) === state);
-  const concernOf = ({ id, name, lastError }: Server, fact: string, isGrave: boolean): Concern => ({
-    ...{ what: `${name} ${fact}`, why: reasonWords(lastError ?? 'it was never reached'), isGrave },
-    ...{ page: `/servers/${id}`, remedy: 'View server' },
-  });
+  const concernsAbout = (state: 'inactive' | 'failing', fact: string, facts: string): readonly Concern[] => {
+    const isGrave = state === 'inactive';
+    const found = servers.filter((server) => stateOf(server) === state);
+    if (found.length > LISTED_MAX) {
+      const page = `/servers?status=${state}`;
+      return [
+        { what: `${found.length} servers ${facts}`, why: firstWords(found), isGrave, page, remedy: 'View servers' },
+      ];
+    }
+    return found.map(({ id, name, lastError }) => ({
+      ...{ what: `${name} ${fact}`, why: reasonWords(lastError ?? NEVER), isGrave },
+      ...{ page: `/servers/${id}`, remedy: 'View server' },
+    }));
+  };
   return [
     ...storeConcerns(version),
     ...(watched === undefined ? [] : dataplaneConcerns(watched)),
-    ...inState('inactive').map((server) => concernOf(server, 'is inactive: its tools are not served', true)),
+    ...concernsAbout('inactive', 'is inactive: its tools are not served', 'are inactive: their tools are not served'),
     ...compositions.filter(({ missingTools }) => missingTools.length > 0).map(missingConcern),
-    ...inState('failing').map((server) => concernOf(server, 'did not respond to its last probe', false)),
+    ...concernsAbout('failing', 'did not respond to its last check', 'did not respond to their last check'),
   ];
+}
+
+/** More servers in one state are one concern: what else needs attention would be lost among them. */
+const LISTED_MAX = 5;
+const NEVER = 'it was never reached';
+
+function firstWords(servers: readonly Server[]): string {
+  const counts = new Map<string, number>();
+  for (const { lastError } of servers) counts.set(lastError ?? NEVER, (counts.get(lastError ?? NEVER) ?? 0) + 1);
+  const [reason, count] = [...counts].reduce((most, each) => (each[1] > most[1] ? each : most));
+  const names = servers.slice(0, 3).map(({ name }) => name);
+  const share = count === servers.length ? '' : ` (${count} of them)`;
+  return `${plainReason(reason)}${share}: ${names.join(', ')} and ${servers.length - names.length} more`;
 }
 
 /** What is said when there is no concern. Only what has been asked counts as well. */

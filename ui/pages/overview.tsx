@@ -64,7 +64,7 @@ function OverviewParts({ version, servers, compositions, live }: Overview & { re
               <FirstSteps />
             ) : concerns.length === 0 ? (
               <div class={calm.isWell ? 'empty all-well' : 'empty'}>
-                <strong>{calm.isWell ? 'All clear' : 'Nothing known'}</strong>
+                <strong>{calm.isWell ? 'All clear' : 'No problem known'}</strong>
                 <p>{calm.words}</p>
               </div>
             ) : (

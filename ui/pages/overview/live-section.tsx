@@ -92,12 +92,7 @@ function Tiles({ reading, past }: TilesProps): JSX.Element {
       <Tile name="Sessions" figure={reading.sessions.toLocaleString()} values={past.map(({ sessions }) => sessions)}>
         {counted(reading.requestsInFlight, 'requests in flight')}
       </Tile>
-      <Tile
-        name="Processes"
-        figure={`${listening} of ${workers.length}`}
-        isBad={listening < workers.length}
-        values={past.map(({ workers: each }) => each.length)}
-      >
+      <Tile name="Processes" figure={`${listening} of ${workers.length}`} isBad={listening < workers.length}>
         {listening === workers.length ? 'all respond' : `${workers.length - listening} without response`}
       </Tile>
     </div>
@@ -109,12 +104,12 @@ interface TileProps {
   /** The number, a space, and its unit. */
   readonly figure: string;
   readonly isBad?: boolean;
-  /** The same in the last minutes, oldest first. */
-  readonly values: readonly number[];
+  /** The same in the last minutes, oldest first; none where it hardly changes. */
+  readonly values?: readonly number[];
   readonly children: ComponentChildren;
 }
 
-function Tile({ name, figure, isBad, values, children }: TileProps): JSX.Element {
+function Tile({ name, figure, isBad, values = [], children }: TileProps): JSX.Element {
   const [number = '', ...unit] = figure.split(' ');
   return (
     <dl class={`tile${isBad === true ? ' bad-tile' : ''}`}>
@@ -136,8 +131,8 @@ const HEIGHT = 32;
 
 /** The figures beside the chart say the same in text. */
 function Spark({ values }: { readonly values: readonly number[] }): JSX.Element {
-  // One point is no line.
-  if (values.length < 2) return <svg class="spark" aria-hidden="true" />;
+  // One point is no line, and a line at zero says nothing.
+  if (values.length < 2 || values.every((value) => value === 0)) return <svg class="spark" aria-hidden="true" />;
   const points = sparkPoints(values, WIDTH, HEIGHT);
   return (
     <svg class="spark" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} aria-hidden="true" preserveAspectRatio="none">
