@@ -19,11 +19,16 @@ t.test('each member is shown before and after the change', async (t) => {
   const after = { description: 'new', tags: ['x', 'y'], url: { origin: 'http://b', hash: 'h2' }, subjects: ['bob'] };
   t.strictSame(memberChanges({ ...entry, before, after }), [
     { member: 'description', before: 'nothing', after: 'new' },
-    { member: 'tags', before: 'none', after: 'x, y' },
+    { member: 'tags', before: undefined, after: 'x, y' },
     { member: 'enabled', before: 'yes', after: undefined },
     { member: 'url', before: 'http://a (h1)', after: 'http://b (h2)' },
     { member: 'subjects', before: undefined, after: 'bob' },
   ]);
+  t.strictSame(
+    memberChanges({ ...entry, before: { tags: ['a', 'b', 'c'] }, after: { tags: ['a', 'c', 'd'] } }),
+    [{ member: 'tags', before: 'b', after: 'd' }],
+    'what two lists have in common is no change',
+  );
   const servers = [
     { id: '1', name: 'a', tools: ['x', 'y'] },
     { id: '2', name: 'b', tools: [], prompts: ['p'], curation: { prefix: '' } },

@@ -43,7 +43,19 @@ export interface MemberChange {
 
 export function memberChanges({ before = {}, after = {} }: AuditEntry): readonly MemberChange[] {
   const members = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter((member) => member !== 'name');
-  return members.map((member) => ({ member, before: wordsOf(before[member]), after: wordsOf(after[member]) }));
+  return members.map((member) => {
+    const [was, is] = [before[member], after[member]];
+    // Of two lists, what they differ in.
+    if (isTexts(was) && isTexts(is)) {
+      const [gone, added] = [was.filter((each) => !is.includes(each)), is.filter((each) => !was.includes(each))];
+      if (gone.length + added.length > 0) return { member, before: listed(gone), after: listed(added) };
+    }
+    return { member, before: wordsOf(was), after: wordsOf(is) };
+  });
+}
+
+function listed(texts: readonly string[]): string | undefined {
+  return texts.length === 0 ? undefined : texts.join(', ');
 }
 
 /** The request that gives a record back what a change has taken from it. */

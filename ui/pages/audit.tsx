@@ -20,7 +20,6 @@ import { Empty } from '../parts/empty.js';
 import { announce } from '../parts/announcements.js';
 import { Confirmation } from '../parts/confirmation.js';
 import { Icon, type IconName } from '../parts/icon.js';
-import { NextSteps } from '../parts/next-steps.js';
 import { Fault, Loaded } from '../parts/notices.js';
 import { Said } from '../parts/said.js';
 import { Since } from '../parts/since.js';
@@ -133,22 +132,15 @@ function AuditPages({ first, reload }: PagesProps): JSX.Element {
           Show older
         </button>
       )}
-      {next === undefined && <NextSteps count={entries.length} steps={NEXT} />}
     </>
   );
 }
-
-const NEXT = [
-  ['servers', '/servers', 'Servers', 'Change one, or register another'],
-  ['compose', '/compose', 'Compositions', 'Change who may use which tools'],
-  ['explain', '/explain', 'Check access', 'See why a user has a tool or not'],
-] as const;
 
 /** Changes of more members than this are folded, and so is all that a new or removed record had. */
 const SHOWN_MEMBERS_MAX = 3;
 
 const MEMBER_WORDS: Readonly<Record<string, string>> = {
-  ...{ url: 'address', servers: 'contents', auth: 'credentials', exposure: 'many tools' },
+  ...{ url: 'address', servers: 'contents', subjects: 'users', auth: 'credentials', exposure: 'many tools' },
   ...{ enabled: 'enabled', curation: 'names and arguments', requestId: 'request' },
 };
 
@@ -172,6 +164,7 @@ function ChangeItem({ entry, isGone, reload }: ChangeProps): JSX.Element {
   const page = isGone ? '' : pageOfChanged(entry);
   // Who made it is its owner, mostly.
   const changes = memberChanges(entry).filter(({ member }) => member !== 'maker');
+  const isSaid = changes.length === 1 && changes[0]?.member === 'enabled';
   const outcome = outcomeWords(entry);
   const isWhole = before === undefined || after === undefined;
   const isFolded = isWhole || changes.length > SHOWN_MEMBERS_MAX;
@@ -189,7 +182,7 @@ function ChangeItem({ entry, isGone, reload }: ChangeProps): JSX.Element {
           {page === '' ? <Said text={name} max={100} /> : <Link href={page}>{<Said text={name} max={100} />}</Link>}
         </p>
         {outcome !== '' && <p class="bad">{outcome}</p>}
-        {!isFolded && changes.length > 0 && <MemberList changes={changes} />}
+        {!isFolded && !isSaid && changes.length > 0 && <MemberList changes={changes} />}
         {folded.length > 0 && (
           <details>
             <summary>Details</summary>
@@ -216,7 +209,7 @@ function UndoButton({ undoing: { path, body }, name, changes, reload }: UndoProp
   const undo = async (): Promise<void> => {
     try {
       await ask(path, { method: 'PATCH', body });
-      announce(`${name} has again what it had before`);
+      announce(`The change of ${name} is undone`);
       await reload();
     } catch (error) {
       announce(faultWords(error));
@@ -241,7 +234,7 @@ function UndoButton({ undoing: { path, body }, name, changes, reload }: UndoProp
             if (isMeant) void undo();
           }}
         >
-          <p>It gets back what it had before, also where somebody has changed the same since:</p>
+          <p>It becomes what it was before this change. Later changes of the same are lost, too.</p>
           <MemberList
             changes={changes.map(({ member, before, after }) => ({ member, before: after, after: before }))}
           />
