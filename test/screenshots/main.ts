@@ -193,7 +193,7 @@ function shots(compositionId: string): readonly Shot[] {
       ...{ name: 'compose', path: `/compose/${compositionId}`, heading: 'desk' },
       prepare: async (page) => {
         await page.locator('summary', { hasText: 'How clients see add' }).click();
-        await page.getByLabel('Other name of add').fill('sum');
+        await page.getByLabel('Name of add').fill('sum');
         await page.getByText('tool add is called sum').waitFor();
         await page.getByRole('heading', { name: 'What clients will see' }).scrollIntoViewIfNeeded();
       },

@@ -108,7 +108,7 @@ t.test('composing and registering', async (t) => {
     await page.keyboard.press('Space');
     await tabTo(page, /^How clients see read_book/);
     await page.keyboard.press('Enter');
-    await tabTo(page, /^Other name of read_book$/);
+    await tabTo(page, /^Name of read_book$/);
     await page.keyboard.type('lookup');
     await tabTo(page, /^Argument shelf of read_book$/);
     await page.keyboard.press('ArrowDown');
@@ -145,7 +145,7 @@ t.test('composing and registering', async (t) => {
     await page.getByRole('button', { name: 'Publish' }).click();
     t.equal((await caller.get('/compositions/all')).status, 404, 'what is no JSON is not published');
     await page.getByLabel('Value of number').fill('7');
-    await page.getByLabel('Subjects').fill('alice@example.com\nbob@example.com');
+    await page.getByLabel('Users').fill('alice@example.com\nbob@example.com');
     await page.getByRole('button', { name: 'Publish' }).click();
     await page.getByRole('heading', { name: 'all', level: 1 }).waitFor();
     t.match((await caller.get('/compositions/all')).json(), {
@@ -224,7 +224,7 @@ t.test('composing and registering', async (t) => {
     await page.getByRole('button', { name: /^Reload/ }).click();
     const theirs = page.locator('section', { has: page.getByRole('heading', { name: /somebody else/ }) });
     await theirs.waitFor();
-    t.match(await theirs.textContent(), /added subject carol@example\.com.*removed subject alice@example\.com/s);
+    t.match(await theirs.textContent(), /added user carol@example\.com.*removed user alice@example\.com/s);
     t.equal(
       await page.getByLabel('Description', { exact: true }).inputValue(),
       'mine',

@@ -195,8 +195,8 @@ t.test('the difference to what is published', async (t) => {
     { sign: '~', words: 'team: none → ops' },
     { sign: '+', words: 'tool files: list' },
     { sign: '+', words: 'resource files: x:y' },
-    { sign: '+', words: 'subject bob' },
-    { sign: '-', words: 'subject alice' },
+    { sign: '+', words: 'user bob' },
+    { sign: '-', words: 'user alice' },
     { sign: '~', words: 'files: its names begin with nothing' },
     { sign: '~', words: 'files: tool read is called look, fixes root = "/"' },
   ]);

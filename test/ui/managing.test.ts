@@ -74,7 +74,7 @@ t.test('managing servers', async (t) => {
     await page.keyboard.press('Space');
     await tabTo(page, /^Disable$/);
     await page.keyboard.press('Enter');
-    await page.getByRole('dialog', { name: 'Disable 2 servers?' }).getByText('desk, for 1 subject').waitFor();
+    await page.getByRole('dialog', { name: 'Disable 2 servers?' }).getByText('desk, for 1 user').waitFor();
     await tabTo(page, /^Disable$/);
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Disable: 2 done' }).waitFor();
@@ -101,7 +101,7 @@ t.test('managing servers', async (t) => {
     const { id } = (await stateOf('one')) as { readonly id: string };
     await page.getByRole('button', { name: 'Delete' }).click();
     const question = page.getByRole('dialog', { name: 'Delete 2 servers?' });
-    await question.getByText('desk, for 1 subject').waitFor();
+    await question.getByText('desk, for 1 user').waitFor();
     await question.getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('heading', { name: 'Delete: 1 done, 1 not' }).waitFor();
     t.match(await page.getByRole('list', { name: 'Results' }).textContent(), /one.*does not respond/);
@@ -199,7 +199,7 @@ t.test('managing servers', async (t) => {
     const question = page.getByRole('dialog', { name: 'Undo this change of desk?' });
     t.match(await question.textContent(), /description.*wrong → right/);
     await question.getByRole('button', { name: 'Undo it' }).click();
-    await page.getByText('desk has again what it had before').waitFor();
+    await page.getByText('The change of desk is undone').waitFor();
     t.match(await desk(), { description: 'right', servers: [{ name: 'three', tools: ['add'] }] });
     await open('/compose/desk');
     await page.getByLabel('Description', { exact: true }).fill('a mistake');
@@ -212,7 +212,7 @@ t.test('managing servers', async (t) => {
     const { id } = (await caller.get('/compositions/desk')).json() as { readonly id: string };
     const servers = [{ name: 'three', tools: ['add'] }];
     await open(`/compose/${id}`);
-    await page.getByLabel('Subjects').fill('alice@example.com\nbob@example.com');
+    await page.getByLabel('Users').fill('alice@example.com\nbob@example.com');
     await caller.put('/compositions/desk', { name: 'desk', description: 'of somebody else', servers });
     await page.getByRole('button', { name: 'Publish' }).click();
     await page.getByRole('button', { name: /^Reload/ }).click();

@@ -97,7 +97,7 @@ t.test('the pages for operators', async (t) => {
     await page.getByRole('textbox', { name: 'Tool', exact: true }).fill('calc-add');
     await page.keyboard.press('Enter');
     await card.getByText(/^A call goes to calc/).waitFor();
-    await page.getByRole('textbox', { name: 'Subject', exact: true }).fill('nobody@example.com');
+    await page.getByRole('combobox', { name: 'User', exact: true }).fill('nobody@example.com');
     await page.keyboard.press('Enter');
     await card.getByText('No composition is published to this user').waitFor();
   });
@@ -125,7 +125,7 @@ t.test('the pages for operators', async (t) => {
     await open('/explain');
     await page.getByText('only admins may ask about others').waitFor();
     await page.getByRole('heading', { name: 'Your sessions' }).waitFor();
-    t.equal(await page.getByRole('textbox', { name: 'Subject', exact: true }).count(), 0);
+    t.equal(await page.getByRole('combobox', { name: 'User', exact: true }).count(), 0);
     await page.unroute('**/whoami');
   });
 

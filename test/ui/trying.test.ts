@@ -269,7 +269,7 @@ t.test('the playground', async (t) => {
     await button('Delete').click();
     const question = page.getByRole('dialog', { name: 'Delete studio?' });
     await question.getByText('drawer, for nobody yet').waitFor();
-    await question.getByText('desk, for 1 subject').waitFor();
+    await question.getByText('desk, for 1 user').waitFor();
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
       t.same(await axeFindings(page, 'all'), [], colorScheme);

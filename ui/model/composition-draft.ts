@@ -184,10 +184,7 @@ export function differencesOf(before: CompositionDraft, after: CompositionDraft)
     told.push({ sign: '~', words: `team: ${was === '' ? 'none' : was} → ${is === '' ? 'none' : is}` });
   }
   const kinds = itemKinds.map((kind) => [KIND_WORDS[kind], (draft: CompositionDraft) => itemsOf(draft, kind)] as const);
-  for (const [kind, items] of [
-    ...kinds,
-    ['subject', (draft: CompositionDraft) => subjectsIn(draft.subjects)] as const,
-  ]) {
+  for (const [kind, items] of [...kinds, ['user', (draft: CompositionDraft) => subjectsIn(draft.subjects)] as const]) {
     const [was, is] = [new Set(items(before)), new Set(items(after))];
     for (const item of is) if (!was.has(item)) told.push({ sign: '+', words: `${kind} ${item}` });
     for (const item of was) if (!is.has(item)) told.push({ sign: '-', words: `${kind} ${item}` });

@@ -63,10 +63,16 @@ export function plainReason(reason: string): string {
   return KNOWN.reduce((text, [pattern, words]) => text.replace(pattern, words), reason);
 }
 
-/** The reason, and whom to ask for what, where it is not in the reader's hands. */
-export function reasonWords(reason: string): string {
+/** Whom to ask for what, where it is not in the reader's hands. */
+export function taskWords(reason: string): string {
   const [, , task] = KNOWN.find(([pattern]) => pattern.test(reason)) ?? [];
-  if (task !== undefined) return `${plainReason(reason)}. Ask the operator of this gateway to ${task}.`;
-  if (!OPTION.test(reason) || reason.includes('the operator')) return reason;
-  return `${reason.replace(/\.$/, '')}. Options are set where the gateway is started: ask its operator.`;
+  if (task !== undefined) return `Ask the operator of this gateway to ${task}.`;
+  if (!OPTION.test(reason) || reason.includes('the operator')) return '';
+  return 'Options are set where the gateway is started: ask its operator.';
+}
+
+/** The reason, and whom to ask for what. */
+export function reasonWords(reason: string): string {
+  const task = taskWords(reason);
+  return task === '' ? reason : `${plainReason(reason).replace(/\.$/, '')}. ${task}`;
 }

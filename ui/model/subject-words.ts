@@ -2,5 +2,5 @@
 
 export function subjectWords(count: number): string {
   if (count === 0) return 'for nobody yet';
-  return `for ${count} ${count === 1 ? 'subject' : 'subjects'}`;
+  return `for ${count} ${count === 1 ? 'user' : 'users'}`;
 }

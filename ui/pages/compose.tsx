@@ -5,6 +5,7 @@ import { Link, useLocation } from 'wouter-preact';
 import { ApiFault, ask, faultWords, type Answered } from '../api/api.js';
 import { useCaller } from '../api/caller.js';
 import { useQuery } from '../api/query.js';
+import { subject } from '../api/session.js';
 import type { Composition, Server } from '../api/types.js';
 import {
   BLANK_COMPOSITION,
@@ -12,6 +13,7 @@ import {
   compositionRequest,
   differencesOf,
   mergedDraft,
+  subjectsIn,
   type CompositionDraft,
   type Difference,
 } from '../model/composition-draft.js';
@@ -118,6 +120,7 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
       setOutdated(false);
     });
   const differences = differencesOf(before, draft);
+  const listed = subjectsIn(draft.subjects);
   useDraft({ draft, published }, isChangeable && differences.length > 0);
   useEffect(dropKeptDraft, []);
   // The cached composition is shown first; a newer one that is read in the background replaces it only while the draft is unchanged.
@@ -162,10 +165,12 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
         </div>
         {published !== undefined && (
           <div class="actions">
-            <Link class="button" href={`/playground?composition=${published.value.id}`}>
-              <Icon name="playground" />
-              Try its tools
-            </Link>
+            {published.value.subjects.includes(subject.value) && (
+              <Link class="button" href={`/playground?composition=${published.value.id}`}>
+                <Icon name="playground" />
+                Try its tools
+              </Link>
+            )}
             <button
               type="button"
               onClick={() => document.getElementById('settings')?.scrollIntoView({ block: 'center' })}
@@ -194,10 +199,14 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
             />
           </div>
           <Field
-            label="Subjects"
+            label="Users"
             rows={4}
             value={draft.subjects}
-            help="Who may use it: one subject per line, as in their tokens (sub). Empty: only you."
+            help={
+              listed.length === 0 || listed.includes(subject.value)
+                ? 'Who may use it: one user per line, by the sub of their tokens. Empty: only you.'
+                : 'Who may use it. You are not among them, and cannot try its tools.'
+            }
             onChange={(subjects) => setDraft({ ...draft, subjects })}
           />
           <div>
@@ -254,7 +263,7 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
           <div class="actions">
             <span class="told">{changeWords(differences.length, published === undefined)}</span>
             {isOutdated && (
-              <button type="button" onClick={() => void readAgain()}>
+              <button type="button" class="main" onClick={() => void readAgain()}>
                 Reload and keep my changes
               </button>
             )}
@@ -263,7 +272,7 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
                 Discard
               </button>
             )}
-            <button class="main" aria-disabled={!isReady}>
+            <button class={isOutdated ? '' : 'main'} aria-disabled={!isReady}>
               {isBusy ? 'Publishing …' : 'Publish'}
             </button>
           </div>
@@ -278,7 +287,7 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
             if (isMeant) void remove();
           }}
         >
-          <p>Its subjects lose it immediately: {published?.value.subjects.slice(0, 10).join(', ')}</p>
+          <p>Its users lose it immediately: {published?.value.subjects.slice(0, 10).join(', ')}</p>
         </Confirmation>
       )}
     </form>

@@ -179,7 +179,7 @@ function rowOf({
         )}
       </div>,
       <div>
-        {subjects.length === 0 ? 'nobody yet' : counted(subjects.length, 'subjects')}
+        {subjects.length === 0 ? 'nobody yet' : counted(subjects.length, 'users')}
         <p class="note one-line">
           <Said text={subjects.slice(0, 5).join(', ')} max={100} />
         </p>

@@ -61,6 +61,7 @@ interface ToolFormProps {
 }
 
 const OTHER = 'another';
+const SUGGESTED_MAX = 200;
 
 function ToolForm({ known, onAsk }: ToolFormProps): JSX.Element {
   const compositions = useQuery('compositions', () => askAll<Composition>('/compositions')).value ?? [];
@@ -119,9 +120,10 @@ function ToolForm({ known, onAsk }: ToolFormProps): JSX.Element {
         </label>
         {isAdmin && (
           <label>
-            Subject
+            User
             <input
               spellcheck={false}
+              list="subjects"
               value={asked.subject}
               placeholder="yourself"
               onInput={(event) => change({ subject: event.currentTarget.value })}
@@ -132,6 +134,11 @@ function ToolForm({ known, onAsk }: ToolFormProps): JSX.Element {
           Explain
         </button>
       </div>
+      <datalist id="subjects">
+        {[...new Set(compositions.flatMap(({ subjects }) => subjects))].slice(0, SUGGESTED_MAX).map((subject) => (
+          <option key={subject} value={subject} />
+        ))}
+      </datalist>
       {!isAdmin && <p class="note">For yourself: only admins may ask about others.</p>}
     </form>
   );

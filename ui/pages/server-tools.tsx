@@ -11,6 +11,8 @@ import { Loaded } from '../parts/notices.js';
 import { CodeBlock, LongSaid, Said } from '../parts/said.js';
 
 const SHOWN_MAX = 100;
+/** No more than one sees at a glance. */
+const FEW = 5;
 
 export function ServerTools({ server }: { readonly server: Server }): JSX.Element {
   const path = `/servers/${server.id}/tools`;
@@ -27,13 +29,19 @@ function ToolList({ server, tools }: { readonly server: Server; readonly tools: 
   const [words, setWords] = useState('');
   const found = tools.filter(({ name }) => name.toLowerCase().includes(words.trim().toLowerCase()));
   if (tools.length === 0)
-    return <Empty title="No tools">It has none, or has never been reached: Refresh asks it again.</Empty>;
+    return (
+      <Empty title="No tools">
+        {server.lastSeen === null ? 'They appear here once the server is reached.' : 'The server lists none.'}
+      </Empty>
+    );
   return (
     <>
-      <label class="inline">
-        Search its {counted(tools.length, 'tools')}
-        <input type="search" value={words} onInput={(event) => setWords(event.currentTarget.value)} />
-      </label>
+      {tools.length > FEW && (
+        <label class="inline">
+          Search its {counted(tools.length, 'tools')}
+          <input type="search" value={words} onInput={(event) => setWords(event.currentTarget.value)} />
+        </label>
+      )}
       <ul class="items">
         {found.slice(0, SHOWN_MAX).map((tool) => (
           <li key={tool.name}>

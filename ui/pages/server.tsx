@@ -23,9 +23,6 @@ import { ServerForm } from './server-form.js';
 import { ServerLists } from './server-lists.js';
 import { ServerTools } from './server-tools.js';
 
-/** With so few there is room for what the server reports. */
-const FEW_TOOLS = 5;
-
 export function ServerPage({ reference }: { readonly reference: string }): JSX.Element {
   const path = `/servers/${encodeURIComponent(reference)}`;
   const server = useQuery(path, () => ask<Server>(path));
@@ -84,16 +81,18 @@ function ServerDetails({ read, reload }: DetailsProps): JSX.Element {
           {server.auth?.type === 'oauth2-user' && <ServerConnection server={server} isChangeable={isChangeable} />}
           <ServerTools server={server} />
           <ServerLists server={server} />
-          <section class="card folded" aria-labelledby="itself">
-            <details open={server.serverInfo !== null && server.toolCount <= FEW_TOOLS}>
-              <summary>
-                <h2 id="itself">Reported by the server</h2>
-              </summary>
-              <CodeBlock label="Server info" text={server.serverInfo ?? 'It has never been reached.'} />
-              <h3>Capabilities</h3>
-              <CodeBlock label="Capabilities" text={server.capabilities} />
-            </details>
-          </section>
+          {server.serverInfo !== null && (
+            <section class="card folded" aria-labelledby="itself">
+              <details>
+                <summary>
+                  <h2 id="itself">Reported by the server</h2>
+                </summary>
+                <CodeBlock label="Server info" text={server.serverInfo} />
+                <h3>Capabilities</h3>
+                <CodeBlock label="Capabilities" text={server.capabilities} />
+              </details>
+            </section>
+          )}
         </div>
       </div>
     </>
@@ -148,23 +147,31 @@ function ServerActions({ read, reload, isEdited, onEdit }: ActionsProps): JSX.El
       return `${server.name} was deleted`;
     });
   const isBusy = underway !== '';
-  const isWell = server.status === 'active' && server.reachable;
+  const isWell = server.enabled && server.status === 'active' && server.reachable;
   const isChangeable = mayChange(useCaller(), server);
   return (
     <>
       <div class="actions">
-        <Link class={isWell ? 'button main' : 'button'} href={`/playground?server=${server.id}`}>
-          <Icon name="playground" />
-          Try its tools
-        </Link>
+        {server.enabled && server.status === 'active' && (
+          <Link class={isWell ? 'button main' : 'button'} href={`/playground?server=${server.id}`}>
+            <Icon name="playground" />
+            Try its tools
+          </Link>
+        )}
         {isChangeable && (
           <>
-            <button type="button" class={isWell ? '' : 'main'} disabled={isBusy} onClick={() => void refresh()}>
+            <button
+              type="button"
+              class={isWell || !server.enabled ? '' : 'main'}
+              disabled={isBusy}
+              onClick={() => void refresh()}
+            >
               <Icon name="refresh" />
               {underway === 'refresh' ? 'Refreshing …' : 'Refresh'}
             </button>
             <button
               type="button"
+              class={server.enabled ? '' : 'main'}
               disabled={isBusy}
               onClick={() => void (server.enabled ? disable() : setEnabled(true))}
             >

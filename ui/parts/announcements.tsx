@@ -10,7 +10,7 @@ interface Announcement {
 const announcements = signal<readonly Announcement[]>([]);
 let lastId = 0;
 
-const SHOWN_MS = 8_000;
+const SHOWN_MS = 6_000;
 const SHOWN_MAX = 3;
 
 export function announce(words: string): void {

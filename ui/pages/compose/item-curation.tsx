@@ -14,6 +14,7 @@ import {
 import { plainText } from '../../model/plain-text.js';
 import { argumentsOf, type ItemArgument, type ServerItem } from '../../model/server-items.js';
 import { Field } from '../../parts/field.js';
+import { Icon } from '../../parts/icon.js';
 import { LongSaid } from '../../parts/said.js';
 
 interface CurationProps {
@@ -48,26 +49,28 @@ export function ItemCuration({ kind, item, curation, onChange, children }: Curat
       <summary>
         <span class="unseen">How clients see {name}: </span>
         {children}
-        {Object.keys(said).length > 0 && <span class="note"> changed</span>}
+        {Object.keys(said).length > 0 && <span class="chip"> changed</span>}
+        <Icon name="edit" />
       </summary>
       {wasOpened && (
         <>
           <Field
-            label="Other name"
+            label="Name"
             about={`of ${name}`}
             value={said.name ?? ''}
             placeholder={name}
-            help="Shown after the server’s prefix. Empty: keep the original."
+            help="Clients see it after the server’s prefix. Empty: the server’s own."
             onChange={(typed) => change({ ...said, name: words(typed) })}
           />
           <Field
-            label="Other title"
+            label="Title"
             about={`of ${name}`}
             value={said.title ?? ''}
+            placeholder={plainText(told['title'] ?? '', 60).text}
             onChange={(typed) => change({ ...said, title: words(typed) })}
           />
           <Field
-            label="Other description"
+            label="Description"
             about={`of ${name}`}
             rows={3}
             value={said.description ?? ''}
@@ -83,7 +86,7 @@ export function ItemCuration({ kind, item, curation, onChange, children }: Curat
               checked={said.hidden === true}
               onChange={({ currentTarget }) => change({ ...said, hidden: currentTarget.checked ? true : undefined })}
             />
-            Leave {name} out, even if it is selected or a pattern matches it
+            Leave {name} out, also if a pattern includes it
           </label>
         </>
       )}

@@ -42,7 +42,7 @@ export function Sessions(): JSX.Element {
       >
         {isAdmin && (
           <label>
-            Subject<span class="unseen"> of the sessions</span>
+            User<span class="unseen"> of the sessions</span>
             <input
               spellcheck={false}
               value={subject}

@@ -40,7 +40,7 @@ function RequestCard({ request }: { readonly request: ToldRequest }): JSX.Elemen
     ['Took', splitWords(request)],
     ['Answered by', `${PLACES[plane]}${slot === undefined ? '' : `, process ${slot}`}`],
     ['Virtual host', virtualHost],
-    ['Subject, as in the log', subject],
+    ['User, as in the log', subject],
   ] as const;
   return (
     <div class="card" role="group" aria-label="Request">

@@ -5,7 +5,7 @@ import { useCaller } from '../../api/caller.js';
 import type { Server } from '../../api/types.js';
 import { offerWords } from '../../model/server-items.js';
 import { mayMake, ownerWords } from '../../model/permission.js';
-import { reasonWords } from '../../model/reason-words.js';
+import { plainReason, taskWords } from '../../model/reason-words.js';
 import { stateOf, type ServerState } from '../../model/server-state.js';
 import { authWords } from '../../model/server-draft.js';
 import { Said } from '../../parts/said.js';
@@ -20,12 +20,15 @@ export function ServerObstacle({ server }: { readonly server: Server }): JSX.Ele
   return (
     <div class={state === 'disabled' ? 'notice' : 'fault'}>
       <p>
-        {words !== '' && `${words} `}
         {server.lastError !== null && (
           <>
-            Its last check says: <Said text={reasonWords(server.lastError)} max={2_000} />
+            <strong>
+              Last check: <Said text={plainReason(server.lastError)} max={2_000} />.
+            </strong>{' '}
+            <Said text={taskWords(server.lastError)} max={2_000} />{' '}
           </>
         )}
+        {words}
       </p>
     </div>
   );
@@ -33,7 +36,7 @@ export function ServerObstacle({ server }: { readonly server: Server }): JSX.Ele
 
 const OBSTACLES = {
   active: '',
-  failing: 'It did not respond to its last check, and is still in use.',
+  failing: 'It is still in use.',
   inactive: 'Nobody gets its tools. It is checked again from time to time; Refresh checks it now.',
   disabled: 'It is disabled: nobody gets its tools until it is enabled.',
 } as const satisfies Record<ServerState, string>;
