@@ -166,7 +166,7 @@ function shots(compositionId: string): readonly Shot[] {
     {
       ...{ name: 'server', path: '/servers/calculator', heading: 'calculator' },
       prepare: async (page) => {
-        await page.getByText('Search its').waitFor();
+        await page.getByText('Adds two numbers.').first().waitFor();
         await page.getByRole('list', { name: 'Health history' }).waitFor();
       },
     },
