@@ -88,7 +88,7 @@ class BackendListener implements BackendStreamPlan, ModernListeningPlan {
     this.#stopReopening();
     this.stream?.close();
     this.stream = undefined;
-    this.#upstream.releaseRequests();
+    this.onAnswered();
   }
 
   reopen(): void {
@@ -137,8 +137,13 @@ class BackendListener implements BackendStreamPlan, ModernListeningPlan {
     this.#upstream.delayRequests();
   }
 
-  onAnswered(): void {
+  onAnswered(isStream = false): void {
     this.#upstream.releaseRequests();
+    this.#upstream.hearAnswers(isStream);
+  }
+
+  onAnswer(bytes: Buffer, message: BackendMessage): void {
+    this.#upstream.takeAnswer(bytes, message);
   }
 
   onLost(): void {

@@ -57,6 +57,35 @@ await forEachDeployment(t, { spread: 'all' }, async (t, deployment) => {
     t.equal(answer.status, 406);
   });
 
+  await t.test('a backend that answers on its own stream what it has answered 202', async (t) => {
+    let isAhead = false;
+    const speaking: SpeakingBackend = await SpeakingBackend.start(t, {
+      tools: ['add'],
+      onRequest: async (request) => {
+        const [id, sessionId] = [memberText(request.text, 'id'), request.headers['mcp-session-id']];
+        if (id === undefined || sessionId === undefined || request.text.includes('"ping"')) return false;
+        const result = request.text.includes('"tools/list"')
+          ? '{"tools":[{"name":"add","inputSchema":{"type":"object"}}]}'
+          : '{"content":[]}';
+        const answer = `{"jsonrpc":"2.0","id":${id},"result":${result}}`;
+        const accept = (): void => request.empty(202);
+        if (!isAhead) accept();
+        await (await speaking.streamOf(sessionId)).event(answer);
+        if (isAhead) accept();
+        return true;
+      },
+    });
+    const session = await openSession(deployment, { one: speaking.backend });
+    const reader = await listen(session);
+    t.equal(reader.status, 200);
+    for (isAhead of [false, true]) {
+      const list = await session.send('{"jsonrpc":"2.0","id":1,"method":"tools/list"}');
+      t.match(rpc(list).result, { tools: [{ name: 'one-add' }] });
+      const call = await session.send('{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"one-add"}}');
+      t.same(rpc(call), { jsonrpc: '2.0', id: 2, result: { content: [] } }, isAhead ? 'ahead of the 202' : 'after it');
+    }
+  });
+
   await t.test('messages of backends reach the stream as they are; a response reaches its backend', async (t) => {
     const one = await SpeakingBackend.start(t);
     const session = await openSession(deployment, { one: one.backend });

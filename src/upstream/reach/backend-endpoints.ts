@@ -35,6 +35,9 @@ import {
 // two different messages is not forgiven.
 export const FORGIVEN = {
   heartbeat: 'an event that is no JSON-RPC message: skipped, since it cannot be the answer',
+  'stray-answer':
+    "an answer outside the response to its request: skipped in another request's event stream; on the backend's own stream, " +
+    'it counts if its request got 202, while the client listens',
   status: 'a success status other than 200: the answer is known by its id',
   'id-as-text':
     'a number of the request, its id or progress token, as a string: ' +

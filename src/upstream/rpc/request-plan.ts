@@ -64,12 +64,18 @@ export interface Redirection {
   moved: UpstreamTarget | undefined;
 }
 
+/** What brings the answer to a request that was answered 202. */
+export interface AnswerSource {
+  /** @returns false if it can bring none now. */
+  tryWait(id: IdSpan, reader: SharedStreamReader): boolean;
+  forget(id: IdSpan, reader: SharedStreamReader): void;
+}
+
 /** The stream of an SSE session (`SseStream`), which carries the answers to all its requests. */
-export interface SharedStream extends Redirection {
+export interface SharedStream extends Redirection, Pick<AnswerSource, 'forget'> {
   /** The URL to post messages to, unless `moved` replaces it. */
   readonly messageTarget: UpstreamTarget;
   dispatch(id: IdSpan, request: UpstreamRequest, reader: SharedStreamReader): UpstreamCall;
-  forget(id: IdSpan, reader: SharedStreamReader): void;
 }
 
 export interface SharedStreamReader extends UpstreamHandler {
@@ -93,6 +99,7 @@ export interface RequestPlan extends OutgoingMessage {
   readonly carriesSession: boolean;
   /** What gets the session id and `set-cookie` lines of the response, and the session id of the request; `''` for none. */
   readonly session?: { noteHead(sessionId: string, cookieLines: string, requestSessionId: string): void } | undefined;
+  readonly elsewhere?: AnswerSource;
   readonly sessionId?: string;
   /** The backend's era, so that it is noticed when the backend no longer speaks it; `undefined` for requests that detect it. */
   readonly era?: Era | undefined;

@@ -4,6 +4,7 @@
 //   waiting ── head ──> json ── end of a large answer ──> scanning
 //   waiting ── head ──> event-stream ── answer ──> answered
 //   waiting ── answer on a stream that requests share ──> answered
+//   waiting ── 202, while the backend's own stream is open ──> event-stream
 //   event-stream ── end, or fault, behind an event with an id ──> resuming ── 200 ──> event-stream
 //   waiting ── 4xx, 5xx ──> refused
 //   waiting, json, scanning, event-stream, resuming, refused, answered ── end, limit, fault, deadline, abort ──> done
@@ -37,7 +38,13 @@ import {
 import type { Deadline, DeadlineWheel, MessageReservation, MemoryWaiter, ShareBound } from '../../fair/index.js';
 import { limits } from '../../shared/index.js';
 import type { UpstreamTarget } from '../../user-config/index.js';
-import { jsonOf, type RequestHandler, type RequestPlan, type SharedStreamReader } from './request-plan.js';
+import {
+  type AnswerSource,
+  jsonOf,
+  type RequestHandler,
+  type RequestPlan,
+  type SharedStreamReader,
+} from './request-plan.js';
 import { readRefusal, saysNoSession, statusFault } from './refused-request.js';
 import { Resumption } from './resumption.js';
 import { UnparsedAnswer } from './unparsed-answer.js';
@@ -57,6 +64,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   readonly #deadlines: DeadlineWheel;
   readonly #deadline: Deadline;
   #call: UpstreamCall;
+  #elsewhere: Pick<AnswerSource, 'forget'> | undefined;
   /** The resumption, once the stream is resumed; then it is the same object as `#call`. */
   #resumption: Resumption | undefined;
   #state: State = 'waiting';
@@ -91,6 +99,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     this.#deadlines = deadlines;
     this.#plan = plan;
     this.#handler = handler;
+    this.#elsewhere = plan.stream;
     this.#answerBytesMax = plan.answerBytesMax ?? limits.upstreamMessageBytesMax;
     this.#deadline = deadlines.after(plan.deadlineMs, () => this.#onDeadline());
     if (handler.onUnparsed !== undefined)
@@ -129,11 +138,19 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     } else if (status >= 400) {
       this.#transition('waiting', 'refused');
       this.#plan.stream?.forget(this.#plan.id, this);
-    } else if (!this.#tryFollow(status, statusHeader)) {
+    } else if (!this.#tryFollow(status, statusHeader) && !this.#tryWaitElsewhere(status)) {
       this.#fail(
         status >= 300 ? redirectFault(status, statusHeader, this.#plan.target) : upstreamFault('answer-invalid'),
       );
     }
+  }
+
+  #tryWaitElsewhere(status: number): boolean {
+    const { id, elsewhere, endpoint } = this.#plan;
+    if (status !== 202 || elsewhere?.tryWait(id, this) !== true) return false;
+    endpoint.onForgiven('stray-answer');
+    this.#elsewhere = elsewhere;
+    return this.#transition('waiting', 'event-stream');
   }
 
   #noteHead(status: number, sessionId: string, statusHeader: string): void {
@@ -161,7 +178,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
         else this.#collect(chunk, this.#answerBytesMax);
         break;
       case 'event-stream':
-        // There is no parser if the answer comes on the shared stream.
+        // There is no parser if the answer comes elsewhere.
         if (this.#parser === undefined) break;
         if (this.#resumption?.hasProgressed(this.#parser.lastEventId) !== false) this.#restartSilenceDeadline();
         this.#chunk = chunk;
@@ -256,8 +273,8 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   #tryEnd(): void {
     if (this.#ending === undefined || this.#isBeingAnswered) return;
     if (this.#state === 'answered') this.#finish();
-    // A shared stream continues whatever happens to the response of one POST.
-    else if (this.#plan.stream === undefined && this.#state === 'event-stream' && !this.#tryResume(this.#ending))
+    // Another stream continues whatever happens to the response of one POST.
+    else if (this.#elsewhere === undefined && this.#state === 'event-stream' && !this.#tryResume(this.#ending))
       this.#fail(this.#ending === 'end' ? upstreamFault('answer-incomplete') : this.#ending);
   }
 
@@ -352,7 +369,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   #onEventMessage(data: Buffer, message: BackendMessage | undefined): void {
     if (message === undefined) return this.#plan.endpoint.onForgiven('heartbeat');
     if (message.kind === 'response' && !this.#isAnswer(data, message)) {
-      this.#fail(upstreamFault('answer-invalid'));
+      this.#plan.endpoint.onForgiven('stray-answer');
     } else if (message.kind === 'response') {
       this.#deliverAnswer(this.#owned(data), message);
     } else {
@@ -566,7 +583,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     this.#received?.clear();
     this.#reservation?.release();
     this.#unparsed?.cancel();
-    this.#plan.stream?.forget(this.#plan.id, this);
+    this.#elsewhere?.forget(this.#plan.id, this);
     return true;
   }
 

@@ -25,6 +25,8 @@ export interface BackendStreamPlan {
   /** Called with a request or a notification. @param bytes valid until this returns. */
   onMessage(bytes: Buffer, message: BackendMessage): void;
   onRefused?(): void;
+  /** Called with an answer, which belongs on the stream of its request (S14). @param bytes as for `onMessage`. */
+  onAnswer?(bytes: Buffer, message: BackendMessage): void;
   /** Called for a status that may mean a lost session, or that there is no stream, or one already: only a POST can tell. */
   onSessionDoubtful(): void;
 }
@@ -126,9 +128,10 @@ export class BackendStream implements UpstreamHandler {
     // A stream with nothing but answers and acknowledgements counts as failing.
     const isNoProgress = message?.kind === 'response' || message?.method === ACKNOWLEDGED;
     if (!isNoProgress) this.#reconnection.noteProgress();
-    // An answer belongs on the stream of its request (S14). If it comes here, an error means that the stream is refused.
-    if (message !== undefined && message.kind !== 'response') this.#plan.onMessage(data, message);
-    else if (message?.isError === true && this.#plan.onRefused !== undefined) this.#refuse();
+    if (message === undefined) return;
+    if (message.kind !== 'response') this.#plan.onMessage(data, message);
+    else if (message.isError && this.#plan.onRefused !== undefined) this.#refuse();
+    else this.#plan.onAnswer?.(data, message);
   }
 
   #refuse(): void {

@@ -1,5 +1,6 @@
 // One MCP session with one backend, on behalf of one downstream session: what is sent in it, what is known about the backend, and what
 // happens when the backend has lost the session. The base class, in `upstream-opening.ts`, opens it.
+import { idKey } from '../../bytes/index.js';
 import { type CompiledBackend, isLimited, mayHaveTasks } from '../../user-config/index.js';
 import {
   LATEST_PROTOCOL_VERSION,
@@ -26,8 +27,10 @@ import type { UpstreamDependencies } from '../upstream-context.js';
 import { UpstreamOpening } from './upstream-opening.js';
 import { RpcRequest } from '../rpc/rpc-request.js';
 import {
+  type AnswerSource,
   type IdSpan,
   type RequestHandler,
+  type SharedStreamReader,
   answerMessage,
   cancelledNotification,
   plainOwnRequest,
@@ -46,6 +49,10 @@ function textOf(named: readonly ExtraCapability[] = []): string {
 /** Answers to one backend's requests that the gateway is sending itself, per session. Beyond that, the backend gets no answer. */
 export const BACKEND_REQUESTS_UNDER_WAY_MAX = 16;
 
+/** How much later an answer that nobody waits for yet is tried again, and how many are at once. */
+export const EARLY_ANSWER_MS = 100;
+export const EARLY_ANSWERS_MAX = 16;
+
 const NONE: readonly ExtraCapability[] = [];
 const NO_HEADERS: readonly string[] = [];
 const NO_SESSION_VALUES = { sessionId: '', protocolVersion: '' };
@@ -59,7 +66,7 @@ export interface UpstreamOwner {
   onListChanged(method: string): void;
 }
 
-export class UpstreamSession extends UpstreamOpening {
+export class UpstreamSession extends UpstreamOpening implements AnswerSource {
   owner: UpstreamOwner | undefined = undefined;
   readonly #memory: TextBudget;
   /** What the backend declared, without texts for which there is no room; `undefined` unless open. Changed only here. */
@@ -80,6 +87,9 @@ export class UpstreamSession extends UpstreamOpening {
   /** The stream that carries the whole session, for an SSE backend. */
   #stream: SseStream | undefined;
   #answersUnderWay = 0;
+  /** Requests that were answered 202, by the keys of their ids; `undefined` while the backend's own stream is not open. */
+  #waiting: Map<string, SharedStreamReader> | undefined;
+  #earlyCount = 0;
   /** Sends the next notification of changed roots, or the one in progress if no other is needed. */
   #sendRootsChanged: (() => void) | undefined;
   #envelope: Buffer | undefined;
@@ -182,6 +192,7 @@ export class UpstreamSession extends UpstreamOpening {
         isSilenceDeadline,
         carriesSession: stream !== undefined || sessionId !== '',
         session: this,
+        elsewhere: this,
         sessionId,
         era,
         stream,
@@ -355,6 +366,37 @@ export class UpstreamSession extends UpstreamOpening {
     record.sessionId = sessionId;
     this.#idBytes = this.#recount(this.#idBytes, sessionId);
     this.#headers = sessionHeaders(record);
+  }
+
+  tryWait({ bytes, start, end }: IdSpan, reader: SharedStreamReader): boolean {
+    this.#waiting?.set(idKey(bytes, start, end), reader);
+    return this.#waiting !== undefined;
+  }
+
+  forget({ bytes, start, end }: IdSpan, reader: SharedStreamReader): void {
+    const key = idKey(bytes, start, end);
+    if (this.#waiting?.get(key) === reader) this.#waiting.delete(key);
+  }
+
+  /** Called when the backend's own stream is open, or no longer is. */
+  hearAnswers(isOpen: boolean): void {
+    const waiting = this.#waiting;
+    this.#waiting = isOpen ? (waiting ?? new Map<string, SharedStreamReader>()) : undefined;
+    if (!isOpen) for (const reader of waiting?.values() ?? []) reader.onLost(upstreamFault('answer-incomplete'));
+  }
+
+  /** Takes an answer from the backend's own stream. It may be ahead of the 202, which comes on another connection: then it is tried again. */
+  takeAnswer(bytes: Buffer, message: BackendMessage, isAgain = false): void {
+    if (message.idStart === -1) return;
+    const reader = this.#waiting?.get(idKey(bytes, message.idStart, message.idEnd));
+    const answer = Buffer.from(bytes);
+    if (reader !== undefined) return reader.onEvent(answer);
+    if (isAgain || this.#earlyCount >= EARLY_ANSWERS_MAX) return;
+    this.#earlyCount += 1;
+    this.context.deadlines.after(EARLY_ANSWER_MS, () => {
+      this.#earlyCount -= 1;
+      this.takeAnswer(answer, message, true);
+    });
   }
 
   /** Called when the backend no longer knows the session. It is opened again when next needed (C11). */

@@ -14,6 +14,11 @@ type Answer = (call: ScriptedCall, next: () => ScriptedCall) => unknown;
 /** Of requests of every kind; `list-item` is about lists (mcp/list-page.test.ts). */
 const answers: Readonly<Record<Exclude<Forgiven, 'list-item'>, Answer>> = {
   heartbeat: (call) => call.head(200, 'text/event-stream').data(`event: ping\ndata: x\n\ndata: ${RESULT}\n\n`).end(),
+  'stray-answer': (call) =>
+    call
+      .head(200, 'text/event-stream')
+      .data(`data: ${RESULT.replace('7', '8')}\n\ndata: ${RESULT}\n\n`)
+      .end(),
   status: (call) => call.json(RESULT, '', 201),
   'id-as-text': (call) => call.json(AS_TEXT),
   array: (call) => call.json(`\n[${RESULT}] `),

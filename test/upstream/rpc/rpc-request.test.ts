@@ -4,7 +4,13 @@ import type { BackendMessage } from '../../../src/mcp/json-rpc.js';
 import { upstreamFault, type UpstreamFault } from '../../../src/http-client/upstream-fault.js';
 import { RpcRequest, ANSWERED_STREAM_MS_MAX } from '../../../src/upstream/rpc/rpc-request.js';
 import type { UpstreamTarget } from '../../../src/user-config/compiled-config.js';
-import type { RequestHandler, RequestPlan } from '../../../src/upstream/rpc/request-plan.js';
+import type {
+  AnswerSource,
+  IdSpan,
+  RequestHandler,
+  RequestPlan,
+  SharedStreamReader,
+} from '../../../src/upstream/rpc/request-plan.js';
 import { LIST_BYTES_INLINE_MAX } from '../../../src/lists/list-memory.js';
 import { LIST_PART_BYTES } from '../../../src/upstream/rpc/unparsed-answer.js';
 import { limits } from '../../../src/shared/limits.js';
@@ -225,15 +231,75 @@ t.test('event-stream: messages come before the answer, and the answer may be kep
   t.equal(listener.sessionId, 'S-2');
 });
 
-t.test('event-stream: another answer is a fault and cuts the stream', async (t) => {
-  for (const text of [RESULT.replace('7', '8'), '{"jsonrpc":"2.0","error":{"code":1,"message":""}}']) {
-    const { call, listener } = start(t);
-    call.head(200, STREAM_TYPE).data(`data: ${text}\n\n`);
-    t.same(listener.faults, [upstreamFault('answer-invalid')], text);
-    t.ok(call.isAborted, text);
-    call.data(`data: ${RESULT}\n\n`).end();
-    t.same(listener.answers, [], 'nothing is heard of it any more');
+t.test('event-stream: the answer to another request, or to none, is skipped, and is not the answer', async (t) => {
+  const noId = '{"jsonrpc":"2.0","error":{"code":1,"message":""}}';
+  for (const text of [RESULT.replace('7', '8'), noId, noId.replace('{', '{"id":null,')]) {
+    const [answered, cut] = [start(t), start(t)];
+    for (const { call } of [answered, cut]) call.head(200, STREAM_TYPE).data(`data: ${text}\n\n`);
+    t.same([answered.listener.faults, answered.listener.messages], [[], []], text);
+    answered.call.data(`data: ${RESULT}\n\n`).end();
+    t.same(answered.listener.answers, [`result ${RESULT}`], text);
+    cut.call.end();
+    t.same([cut.listener.answers, cut.listener.faults], [[], [upstreamFault('answer-incomplete')]], text);
   }
+});
+
+/** The backend's own stream, as a request sees it. */
+class OwnStream implements AnswerSource {
+  isOpen = true;
+  reader: SharedStreamReader | undefined;
+
+  tryWait(_id: IdSpan, reader: SharedStreamReader): boolean {
+    if (this.isOpen) this.reader = reader;
+    return this.isOpen;
+  }
+
+  forget(_id: IdSpan, reader: SharedStreamReader): void {
+    if (this.reader === reader) this.reader = undefined;
+  }
+}
+
+function startAccepted(t: Test): Started & { readonly elsewhere: OwnStream } {
+  const elsewhere = new OwnStream();
+  const started = start(t, { elsewhere });
+  started.call.head(202, '');
+  return { ...started, elsewhere };
+}
+
+t.test(
+  '202: the answer comes on the backend’s own stream, before or after the response to the POST ends',
+  async (t) => {
+    for (const endsFirst of [true, false]) {
+      const { call, listener, elsewhere, context } = startAccepted(t);
+      if (endsFirst) call.end();
+      context.advance(DEADLINE_MS / 2);
+      elsewhere.reader?.onEvent(Buffer.from(RESULT));
+      t.same([listener.answers, listener.faults], [[`result ${RESULT}`], []]);
+      if (!endsFirst) call.end();
+      t.equal(elsewhere.reader, undefined, 'nothing waits any more');
+    }
+  },
+);
+
+t.test('202: without the backend’s own stream, or when it is lost, nothing is waited for', async (t) => {
+  const closed = new OwnStream();
+  closed.isOpen = false;
+  const { call, listener } = start(t, { elsewhere: closed });
+  call.head(202, '');
+  t.same(listener.faults, [upstreamFault('answer-invalid')]);
+  const lost = startAccepted(t);
+  lost.elsewhere.reader?.onLost(upstreamFault('answer-incomplete'));
+  t.same(lost.listener.faults, [upstreamFault('answer-incomplete')]);
+});
+
+t.test('202: whatever ends the wait, the stream is told', async (t) => {
+  const [late, aborted] = [startAccepted(t), startAccepted(t)];
+  late.call.fault('connection-lost');
+  t.same(late.listener.faults, [], 'the answer does not depend on this connection');
+  late.context.advance(2 * DEADLINE_MS);
+  t.same(late.listener.faults, [upstreamFault('answer-timeout')]);
+  aborted.request.abort();
+  t.same([late.elsewhere.reader, aborted.elsewhere.reader], [undefined, undefined]);
 });
 
 t.test('event-stream: heartbeats of any name are skipped, whatever they say', async (t) => {

@@ -30,9 +30,17 @@ class Memory {
 function listen(
   t: Test,
   memory = new Memory(),
-): { context: ScriptedContext; stream: BackendStream; heard: string[]; lost: () => number; answered: () => number } {
+): {
+  context: ScriptedContext;
+  stream: BackendStream;
+  heard: string[];
+  answers: string[];
+  lost: () => number;
+  answered: () => number;
+} {
   const context = new ScriptedContext(t);
   const heard: string[] = [];
+  const answers: string[] = [];
   let lostCount = 0;
   let answeredCount = 0;
   let target = { origin: 'https://b.example', path: '/mcp' };
@@ -50,9 +58,10 @@ function listen(
     },
     onAnswered: () => (answeredCount += 1),
     onMessage: (bytes) => heard.push(bytes.toString()),
+    onAnswer: (bytes) => answers.push(bytes.toString()),
     onSessionDoubtful: () => (lostCount += 1),
   });
-  return { context, stream, heard, lost: () => lostCount, answered: () => answeredCount };
+  return { context, stream, heard, answers, lost: () => lostCount, answered: () => answeredCount };
 }
 
 t.test('the outcome of its GET is reported once it is known', async (t) => {
@@ -168,18 +177,22 @@ t.test('a retry is obeyed exactly, within bounds, and the stream resumes after t
   }
 });
 
-t.test('an event that is too large ends the stream; answers and invalid messages are skipped', async (t) => {
-  const { context, heard } = listen(t);
-  const call = context.http.last.head(200, 'text/event-stream');
-  call.data('data: {"jsonrpc":"2.0","id":1,"result":{}}\n\ndata: nonsense\n\n').data(MESSAGE);
-  t.equal(heard.length, 1);
-  call.data(`data: ${'x'.repeat(limits.backendStreamEventBytesMax)}`);
-  t.ok(call.isAborted);
-  context.advance(limits.retryDelayMsMin + 20);
-  t.equal(context.http.calls.length, 2);
-  context.http.last.head(200, 'text/event-stream').data(MESSAGE);
-  t.equal(heard.length, 2, 'the next stream is read anew');
-});
+t.test(
+  'an event that is too large ends the stream; answers are told apart, and invalid messages skipped',
+  async (t) => {
+    const { context, heard, answers } = listen(t);
+    const call = context.http.last.head(200, 'text/event-stream');
+    call.data('data: {"jsonrpc":"2.0","id":1,"result":{}}\n\ndata: nonsense\n\n').data(MESSAGE);
+    t.equal(heard.length, 1);
+    t.same(answers, ['{"jsonrpc":"2.0","id":1,"result":{}}']);
+    call.data(`data: ${'x'.repeat(limits.backendStreamEventBytesMax)}`);
+    t.ok(call.isAborted);
+    context.advance(limits.retryDelayMsMin + 20);
+    t.equal(context.http.calls.length, 2);
+    context.http.last.head(200, 'text/event-stream').data(MESSAGE);
+    t.equal(heard.length, 2, 'the next stream is read anew');
+  },
+);
 
 t.test('an event that is too large is not requested again, one without room for it is', async (t) => {
   const memory = new Memory();
