@@ -2,16 +2,8 @@
 // unchanged. Hot path where lists are long: one pass over the response, no decoding, no object per item.
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/index.js';
-import {
-  MEMBER_ABSENT,
-  findMember,
-  isStringEqual,
-  stringValue,
-  isSameId,
-  JsonScanner,
-  jsonKind,
-} from '../bytes/index.js';
-import { messageTape as tape, readBackendMessage, type BackendMessage } from './json-rpc.js';
+import { MEMBER_ABSENT, findMember, isStringEqual, stringValue, JsonScanner, jsonKind } from '../bytes/index.js';
+import { answersRequest, messageTape as tape, readBackendMessage, type BackendMessage } from './json-rpc.js';
 import type { ListKind } from './list-kinds.js';
 import type { Era } from './protocol-versions.js';
 import {
@@ -102,8 +94,7 @@ const metaTape = new JsonScanner();
 export function readListAnswer(bytes: Buffer, id: Buffer, kind: ListKind, era: ListEra = 'legacy'): ListAnswer {
   const whole = readBackendMessage(bytes, ANSWER_DEPTH);
   const message = whole ?? readBackendMessage(bytes, CROWDED_ANSWER_DEPTH);
-  if (message?.kind !== 'response' || message.idStart === -1) return INVALID;
-  if (!isSameId(bytes, message.idStart, message.idEnd, id, 0, id.length)) return INVALID;
+  if (message === undefined || answersRequest(bytes, message, id, 0, id.length) === 'no') return INVALID;
   return message.isError ? readError(bytes) : readPage(bytes, message, kind, era, whole === undefined);
 }
 

@@ -52,6 +52,14 @@ function cover({ bytes, spans }: ListPage, from: number, to: number): string[] {
   });
 }
 
+void t.test('the id of a request is a number, and may come back as a string', async (t) => {
+  const page = `{"jsonrpc":"2.0","id":7,"result":{"tools":[{"name":"a",${SCHEMA}}]}}`;
+  const kindOf = (id: string): string =>
+    readListAnswer(Buffer.from(page.replace('7', id)), Buffer.from('7'), listKinds.tools).kind;
+  t.same(['7', '7.0', '"7"'].map(kindOf), ['page', 'page', 'page']);
+  t.same(['8', '"8"', '"07"', 'null'].map(kindOf), ['invalid', 'invalid', 'invalid', 'invalid']);
+});
+
 void t.test('reads tools and cursor', async (t) => {
   const answer = read(
     `{"tools":[{"name":"a",${SCHEMA}}, {"title":"x","n\\u0061me":"\\u0062",${SCHEMA}}],"nextCursor":"c\\n","_meta":{}}`,

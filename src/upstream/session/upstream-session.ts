@@ -388,7 +388,9 @@ export class UpstreamSession extends UpstreamOpening implements AnswerSource {
   /** Takes an answer from the backend's own stream. It may be ahead of the 202, which comes on another connection: then it is tried again. */
   takeAnswer(bytes: Buffer, message: BackendMessage, isAgain = false): void {
     if (message.idStart === -1) return;
-    const reader = this.#waiting?.get(idKey(bytes, message.idStart, message.idEnd));
+    const id = idKey(bytes, message.idStart, message.idEnd);
+    // A number may come back as a string.
+    const reader = this.#waiting?.get(id) ?? this.#waiting?.get(id.replace('"', ''));
     const answer = Buffer.from(bytes);
     if (reader !== undefined) return reader.onEvent(answer);
     if (isAgain || this.#earlyCount >= EARLY_ANSWERS_MAX) return;

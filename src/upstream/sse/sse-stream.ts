@@ -266,7 +266,9 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
   /** An answer to no waiting call may be late, and is ignored. One chunk may contain hundreds of answers. */
   #onAnswer(data: Buffer, { idStart, idEnd }: BackendMessage): void {
     if (idStart === -1) return;
-    const key = idKey(data, idStart, idEnd);
+    const id = idKey(data, idStart, idEnd);
+    // A number may come back as a string.
+    const key = this.#waiting.has(id) ? id : id.replace('"', '');
     const reader = this.#waiting.get(key);
     if (reader === undefined) return;
     const owned = this.#owned(data);

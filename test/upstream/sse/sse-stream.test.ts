@@ -200,6 +200,14 @@ t.test('the size of an event is bounded until the URL for messages is known, and
   t.same(open.heard, []);
 });
 
+t.test('a number may come back as a string, as official clients take it', async (t) => {
+  const scene = new Scene(t).open().ask(7).ask(8);
+  scene.say({ id: '8', result: {} });
+  scene.say({ id: '"7', result: {} });
+  await until(() => scene.told.length > 0, 'the answer');
+  t.same(scene.heard, ['8: its answer'], 'and no other string');
+});
+
 t.test('the second of two requests with one id is not sent, nor one beyond the limit', async (t) => {
   const scene = new Scene(t).open();
   for (let id = 1; id <= limits.sessionRequestsInFlightMax; id += 1) scene.ask(id);
