@@ -4,7 +4,7 @@
 import { pino } from 'pino';
 import { listKinds } from '../src/mcp/list-kinds.js';
 import type { ReadPage } from '../src/lists/answer-reader.js';
-import { ListMerger, type KeptCatalogue } from '../src/lists/list-merger.js';
+import { ListMerger, type KeptInThread } from '../src/lists/list-merger.js';
 import type { BackendPages } from '../src/lists/merge.js';
 import { shareTable } from '../src/relay/relay-options.js';
 import { Accounts } from '../src/fair/share.js';
@@ -90,7 +90,7 @@ async function pageOf(backend: number): Promise<ReadPage> {
   });
 }
 
-async function catalogue(parts: readonly BackendPages<ReadPage>[]): Promise<KeptCatalogue> {
+async function catalogue(parts: readonly BackendPages<ReadPage>[]): Promise<KeptInThread> {
   return new Promise((resolve, reject) => {
     merger.catalogue(SUBJECT, { kind, rules: virtualHost, parts, unavailable: [] }, (made) => {
       if (typeof made === 'string') reject(new Error(made));

@@ -25,6 +25,7 @@ export {
   findMembers,
   findStringMember,
   idKey,
+  isEmptyObject,
   isKey,
   isNumberIdAsText,
   isSameId,

@@ -277,6 +277,16 @@ export function isNumberIdAsText(
 
 const QUOTE = 0x22;
 
+/** Whether an object has no members. @param start of its opening brace, in valid JSON. */
+export function isEmptyObject(bytes: Buffer, start: number): boolean {
+  let at = start + 1;
+  while (bytes[at]! <= SPACE) at += 1;
+  return bytes[at] === END_BRACE;
+}
+
+const SPACE = 0x20;
+const END_BRACE = 0x7d;
+
 /** A text for an id, equal for two ids exactly if `isSameId` is true: for `1` and `1.0`, but not for `1` and `"1"`. */
 export function idKey(bytes: Buffer, start: number, end: number): string {
   if (bytes[start] === QUOTE) return `"${stringValue(bytes, start, end)}`;

@@ -16,7 +16,7 @@ import {
   grantKeyOf,
 } from './secrets/user-grants.js';
 import { type UpstreamOptions, isSecretValue } from '../config/index.js';
-import { Backoff, limits, RecentMap } from '../shared/index.js';
+import { Backoff, getOrMake, limits, RecentMap } from '../shared/index.js';
 import type { DeadlineWheel } from '../fair/index.js';
 import type { UserAuth, SecretReference, UpstreamTarget } from '../user-config/index.js';
 import type { Secrets } from './secrets.js';
@@ -258,14 +258,10 @@ export class UserTokens {
   }
 
   #renewalsOf(key: string): Renewals {
-    const known = this.#renewals.get(key);
-    if (known !== undefined) return known;
-    const renewals: Renewals = {
+    return getOrMake(this.#renewals, key, () => ({
       backoff: new Backoff(limits.retryDelayMsMin, limits.retryDelayMsMax),
       ...{ fault: undefined, retryAtMs: 0, replaceableAtMs: 0 },
-    };
-    this.#renewals.set(key, renewals);
-    return renewals;
+    }));
   }
 
   async #pause(): Promise<void> {

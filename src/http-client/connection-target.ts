@@ -10,7 +10,7 @@ import {
 import type { Names } from './names/names.js';
 import type { OutboundProxy } from './names/outbound-proxy.js';
 import type { ReadScheduler } from './read-scheduler.js';
-import { KIB } from '../shared/index.js';
+import { dropOldest, KIB } from '../shared/index.js';
 
 /** TLS sessions kept per worker, one per origin. Beyond that, the oldest is dropped. */
 export const TLS_SESSIONS_MAX = 4_096;
@@ -48,12 +48,8 @@ export class TlsSessions {
   keep(origin: string, session: Buffer): void {
     if (session.length > TLS_SESSION_BYTES_MAX) return;
     this.#kept.delete(origin);
+    dropOldest(this.#kept, TLS_SESSIONS_MAX);
     this.#kept.set(origin, { session, keptAtMs: this.#nowMs() });
-    if (this.#kept.size <= TLS_SESSIONS_MAX) return;
-    for (const oldest of this.#kept.keys()) {
-      this.#kept.delete(oldest);
-      return;
-    }
   }
 
   drop(origin: string): void {

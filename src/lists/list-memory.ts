@@ -4,7 +4,7 @@
 // The bytes of a dropped list return to the share once the thread has released it. A request that finds the share full waits for that, if
 // the returning bytes are enough for it. Otherwise lists that are read at the same time might all be refused, each for lack of bytes that
 // another has just given up.
-import { KIB } from '../shared/index.js';
+import { getOrMake, KIB } from '../shared/index.js';
 import type { Accounts, ShareBound } from '../fair/index.js';
 
 /**
@@ -156,11 +156,7 @@ export class ListMemory {
   }
 
   #queueOf(subject: string): SubjectQueue {
-    const known = this.#queues.get(subject);
-    if (known !== undefined) return known;
-    const queue = { returningBytes: 0, waiting: [] };
-    this.#queues.set(subject, queue);
-    return queue;
+    return getOrMake(this.#queues, subject, () => ({ returningBytes: 0, waiting: [] }));
   }
 
   #forgetIfIdle(subject: string, queue: SubjectQueue): void {

@@ -2,7 +2,7 @@
 // give the same bytes.
 import type { ListEra, ListKind, ListKindName, ListPage } from '../mcp/index.js';
 import type { Accounts, DeadlineWheel } from '../fair/index.js';
-import type { Logger } from '../shared/index.js';
+import { type Logger, getOrMake } from '../shared/index.js';
 import { LIST_BYTES_INLINE_MAX, LentPage, type KeptPage, ListMemory } from './list-memory.js';
 import { AnswerReader, type ReadPage } from './answer-reader.js';
 import { Catalogues, type ListCache, type ListRead } from './list-cache.js';
@@ -17,11 +17,12 @@ import {
   type FindTask,
   type LentPageRef,
   type KeptOutcome,
+  type MergeTask,
   type PagesTask,
   type TransferredPage,
 } from './thread-tasks.js';
 
-export interface KeptCatalogue extends KeptOutcome {
+export interface KeptInThread extends KeptOutcome {
   readonly key: number;
 }
 
@@ -69,22 +70,39 @@ export class ListMerger {
       done(new SmallList(bytes, unreachable));
       return;
     }
+    const { frame, searchTools } = job;
+    this.#make(subject, 'merge', job, { frame, searchTools }, (made) =>
+      done(
+        typeof made === 'string'
+          ? made
+          : new LargeList(this.#pool, this.#memory, { subject, form: frame.form, ...made }),
+      ),
+    );
+  }
+
+  /** Makes something of pages, which it consumes, in the list thread: a list, which counts in the share, or a catalogue. */
+  #make(
+    subject: string,
+    name: 'merge' | 'catalogue',
+    job: Omit<MergeJob<ReadPage>, 'frame'>,
+    more: Partial<Pick<MergeTask, 'frame' | 'searchTools'>>,
+    done: (made: KeptInThread | ThreadFailure) => void,
+  ): void {
     const keptPages = job.parts.flatMap(({ pages }) => pages.filter(isKept));
     const key = this.#pool.mintKey();
     const views: ArrayBufferView[] = [];
-    const { frame, searchTools } = job;
-    const task = { ...this.#pagesTask(key, job, views), frame, searchTools };
-    this.#pool.run(subject, 'merge', task, views, (outcome) => {
+    const task = { ...this.#pagesTask(key, job, views), ...more };
+    this.#pool.run(subject, name, task, views, (outcome) => {
       if (typeof outcome === 'string') {
         this.dropPages(subject, keptPages);
-        // The list is dropped, because an overdue task may still leave one there.
-        this.#pool.drop(subject, [key], () => {});
+        // What was made is dropped, because an overdue task may still leave it there.
+        this.dropCatalogue(subject, key);
         done(outcome);
         return;
       }
-      this.#memory.take(subject, outcome.bytes);
+      if (name === 'merge') this.#memory.take(subject, outcome.bytes);
       for (const page of keptPages) this.#giveBack(subject, page);
-      done(new LargeList(this.#pool, this.#memory, { subject, key, form: frame.form, ...outcome }));
+      done({ key, ...outcome });
     });
   }
 
@@ -92,22 +110,9 @@ export class ListMerger {
   catalogue(
     subject: string,
     job: Omit<MergeJob<ReadPage>, 'frame'>,
-    done: (catalogue: KeptCatalogue | ThreadFailure) => void,
+    done: (catalogue: KeptInThread | ThreadFailure) => void,
   ): void {
-    const keptPages = job.parts.flatMap(({ pages }) => pages.filter(isKept));
-    const key = this.#pool.mintKey();
-    const views: ArrayBufferView[] = [];
-    const task = this.#pagesTask(key, job, views);
-    this.#pool.run(subject, 'catalogue', task, views, (outcome) => {
-      if (typeof outcome === 'string') {
-        this.dropPages(subject, keptPages);
-        this.dropCatalogue(subject, key);
-        done(outcome);
-        return;
-      }
-      for (const page of keptPages) this.#giveBack(subject, page);
-      done({ key, ...outcome });
-    });
+    this.#make(subject, 'catalogue', job, {}, done);
   }
 
   /** Warms up the code that searches catalogues in the thread, while the lists of the first one are being read. */
@@ -190,16 +195,13 @@ export class ListMerger {
     }));
     // The parts are sorted, so that a list is recognized when it is made again, in whatever order they came.
     sentParts.sort((one, other) => one.backend - other.backend);
-    return { key, kind: kind.name, rules: this.#rulesText(rules), parts: sentParts, unavailable };
-  }
-
-  #rulesText(rules: ListRules): string {
-    let text = this.#rulesTexts.get(rules);
-    if (text === undefined) {
-      text = encodeRules(rules);
-      this.#rulesTexts.set(rules, text);
-    }
-    return text;
+    return {
+      key,
+      kind: kind.name,
+      rules: getOrMake(this.#rulesTexts, rules, () => encodeRules(rules)),
+      parts: sentParts,
+      unavailable,
+    };
   }
 }
 

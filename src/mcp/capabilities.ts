@@ -2,6 +2,7 @@
 // and of which a caller gets the union.
 import type { Buffer } from 'node:buffer';
 import { MEMBER_ABSENT, findMember, JsonScanner, jsonKind } from '../bytes/index.js';
+import { getOrMake } from '../shared/index.js';
 
 /** What a client can be asked for. Read once per session, when a backend first asks its client. */
 export interface RequestableOfClient {
@@ -152,12 +153,7 @@ function withMember(object: string, name: string, value: string): string {
 
 function bitsJson(bits: number): string {
   const relayed = bits & RELAYED;
-  let json = jsonByBits.get(relayed);
-  if (json === undefined) {
-    json = JSON.stringify(describe(relayed));
-    jsonByBits.set(relayed, json);
-  }
-  return json;
+  return getOrMake(jsonByBits, relayed, () => JSON.stringify(describe(relayed)));
 }
 
 function describe(relayed: number): Record<string, object> {

@@ -19,7 +19,13 @@ export {
   readClientOffers,
 } from './capabilities.js';
 export { readDiscoverResult, readInitializeResult } from './initialize-result.js';
-export { type InputRequest, type InputRequired, readInputRequired, readResultType } from './input-required.js';
+export {
+  INPUT_METHODS,
+  type InputRequest,
+  type InputRequired,
+  readInputRequired,
+  readResultType,
+} from './input-required.js';
 export {
   type BackendMessage,
   type ClientBatch,

@@ -65,6 +65,13 @@ function typeIn(tape: JsonScanner | undefined, result: Buffer): ResultType {
   return isStringEqual(result, tape.start(node), tape.end(node), 'input_required') ? 'input_required' : 'other';
 }
 
+/** The methods of what a backend may ask so (M22). */
+export const INPUT_METHODS: ReadonlySet<string> = new Set([
+  'elicitation/create',
+  'sampling/createMessage',
+  'roots/list',
+]);
+
 export interface InputRequest {
   /** The name under which the answer is expected, as JSON. */
   readonly key: Buffer;

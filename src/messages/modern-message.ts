@@ -1,7 +1,7 @@
 // Converts a request for a modern backend: adds the envelope to `_meta`, and the client's answers if the backend has asked for input. No
 // other bytes change. Warm path: only for such backends.
 import { Buffer } from 'node:buffer';
-import { stringValue, JsonScanner, type Edit, partsOf } from '../bytes/index.js';
+import { isEmptyObject, stringValue, JsonScanner, type Edit, partsOf } from '../bytes/index.js';
 import {
   type ClientMessage,
   readClientMessage,
@@ -80,7 +80,7 @@ function editsOf(body: Buffer, message: ClientMessage, { envelope, round }: Mode
     edits.push(edit);
   } else edits.push({ start: metaStart, end: metaEnd, putIn: Buffer.concat([OPEN, envelope, CLOSE]) });
   if (leadingMembers.length > 0) {
-    if (!isEmpty(body, paramsStart)) leadingMembers.push(COMMA);
+    if (!isEmptyObject(body, paramsStart)) leadingMembers.push(COMMA);
     edits.push(insertAt(paramsStart + 1, ...leadingMembers));
   }
   return edits;
@@ -93,7 +93,7 @@ function editsOf(body: Buffer, message: ClientMessage, { envelope, round }: Mode
 function metaEdit(body: Buffer, start: number, end: number, envelope: Buffer): Edit | undefined {
   const meta = body.subarray(start, end);
   if (!meta.includes(ENVELOPE_PREFIX) && !meta.includes(BACKSLASH))
-    return insertAt(start + 1, envelope, ...(isEmpty(body, start) ? [] : [COMMA]));
+    return insertAt(start + 1, envelope, ...(isEmptyObject(body, start) ? [] : [COMMA]));
   if (meta.length > limits.readAtOnceBytesMax || !scanner.scan(meta, 1)) return undefined;
   const members: Buffer[] = [OPEN, envelope];
   const subtreeEnd = scanner.next(0);
@@ -131,10 +131,4 @@ const scanner = new JsonScanner();
 
 function insertAt(offset: number, ...parts: readonly Buffer[]): Edit {
   return { start: offset, end: offset, putIn: Buffer.concat(parts) };
-}
-
-function isEmpty(body: Buffer, start: number): boolean {
-  let next = start + 1;
-  while (body[next] === 0x20 || body[next] === 0x09 || body[next] === 0x0a || body[next] === 0x0d) next += 1;
-  return body[next] === 0x7d;
 }

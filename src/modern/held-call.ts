@@ -7,12 +7,12 @@
 //   held ──the backend has answered all the same──> answered
 //   served, asking, held, answered ──answered, given up or taken──> over
 import { edited } from '../bytes/index.js';
-import { readBackendMessage, type ClientMessage } from '../mcp/index.js';
+import { INPUT_METHODS, readBackendMessage, type ClientMessage } from '../mcp/index.js';
 import type { Account, Deadline } from '../fair/index.js';
 import { limits, errorsToBackends, rpcErrors, type RpcError } from '../shared/index.js';
 import {
-  answer,
   answerError,
+  answerWithStatus,
   errorMessage,
   idSpanOf,
   resultMessage,
@@ -88,9 +88,6 @@ export class AnswerOnlyExchange extends CallerlessExchange {
 
 /** Time after a backend's first question in which further questions join its round. After that, later questions go into the next round. */
 const HELD_GATHER_MS = 20;
-
-/** The methods of the requests that an `input_required` result can contain (M22). */
-const INPUT_METHODS: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list']);
 
 type State = 'served' | 'asking' | 'held' | 'answered' | 'over';
 
@@ -266,8 +263,7 @@ export class HeldCall {
     exchange.watcher?.onOutcome(answered.isError ? 'rpc-error' : 'ok', '', -1);
     const putIn = id.bytes.subarray(id.start, id.end);
     const body = edited(message, [{ start: answered.idStart, end: answered.idEnd, putIn }]);
-    if (status === 200) answer(exchange, body);
-    else exchange.respond(status, 'application/json', body);
+    answerWithStatus(exchange, body, status);
   }
 
   #passAnswer({ id }: Question, result: Buffer): void {

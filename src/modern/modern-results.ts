@@ -1,6 +1,6 @@
 // The members that a modern result has beside its content (type, cache hints, `_meta`), for the gateway's own results and for backends'
 // results that lack them. And what differs in errors.
-import { findMember, isKey, isStringEqual, JsonScanner, jsonKind, type Edit } from '../bytes/index.js';
+import { findMember, isEmptyObject, isKey, isStringEqual, JsonScanner, jsonKind, type Edit } from '../bytes/index.js';
 import { isObject, limits, PROGRAM_VERSION, rpcCodes, rpcErrors, type RpcError } from '../shared/index.js';
 import { type BackendMessage, type Era, MODERN_PROTOCOL_VERSION } from '../mcp/index.js';
 import { NO_EDITS } from '../calls/index.js';
@@ -79,7 +79,6 @@ const REQUIRED_IN_READ: typeof REQUIRED_MEMBERS = [
   ['cacheScope', '"cacheScope":"private"'],
 ];
 const BRACE = 0x7b;
-const END_BRACE = 0x7d;
 
 const scanner = new JsonScanner();
 
@@ -113,7 +112,7 @@ export function resultEdits(
 
 function membersBefore(result: Buffer, bodyStart: number, members: string): Edit {
   const start = bodyStart + 1;
-  return { start, end: start, putIn: Buffer.from(isEmpty(result) ? members : `${members},`) };
+  return { start, end: start, putIn: Buffer.from(isEmptyObject(result, 0) ? members : `${members},`) };
 }
 
 function putInPlace(edits: Edit[], result: Buffer, bodyStart: number, node: number, putIn: Buffer): void {
@@ -217,12 +216,6 @@ function nodesOf(result: Buffer, name: string): readonly number[] {
   for (let node = 1; node < past; node = scanner.next(node))
     if (isKey(result, scanner.keyStart(node), scanner.keyEnd(node), name)) nodes.push(node);
   return nodes;
-}
-
-function isEmpty(object: Buffer): boolean {
-  let at = 1;
-  while (object[at]! <= 0x20) at += 1;
-  return object[at] === END_BRACE;
 }
 
 // What differs in errors. Cold path.

@@ -19,6 +19,7 @@ import {
 } from '../upstream/index.js';
 import { type Era, eraOfVersion, LIST_CHANGES, PRESUMED_CAPABILITIES } from '../mcp/index.js';
 import { listChanges } from '../messages/index.js';
+import { getOrMake } from '../shared/index.js';
 import type { SessionStream } from '../streams/index.js';
 
 export interface SessionIdentity extends SessionOwner {
@@ -101,17 +102,14 @@ const ruleHashes = new WeakMap<CompiledBackend, readonly string[]>();
 
 /** For each kind in `listChanges`, in order: a hash of the config that decides which items are listed, and how. */
 function rulesOf(backend: CompiledBackend): readonly string[] {
-  const known = ruleHashes.get(backend);
-  if (known !== undefined) return known;
   const { prefix, uriName, allowedNames, curation } = backend;
-  const parts = [
-    [prefix, sorted(allowedNames.tools), entriesOf(curation.tools)],
-    [prefix, sorted(allowedNames.prompts), entriesOf(curation.prompts)],
-    [uriName, sorted(allowedNames.resources)],
-  ];
-  const hashes = parts.map(hashOf);
-  ruleHashes.set(backend, hashes);
-  return hashes;
+  return getOrMake(ruleHashes, backend, () =>
+    [
+      [prefix, sorted(allowedNames.tools), entriesOf(curation.tools)],
+      [prefix, sorted(allowedNames.prompts), entriesOf(curation.prompts)],
+      [uriName, sorted(allowedNames.resources)],
+    ].map(hashOf),
+  );
 }
 
 function sorted(names: ReadonlySet<string> | undefined): readonly string[] | undefined {

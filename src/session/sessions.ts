@@ -241,7 +241,8 @@ export class Sessions {
 
   /** Ends the sessions that have a record, without telling anyone: another process owns them now. */
   retire(): void {
-    this.#options.directory?.retire();
+    const { directory } = this.#options;
+    if (directory !== undefined) directory.isRetired = true;
     this.#renewal?.stop();
     for (const session of [...this.#sessions.values()]) session.retire();
   }

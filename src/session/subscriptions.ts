@@ -1,6 +1,6 @@
 // The resources that a client has subscribed to, by backend. They are repeated to a backend that loses its session. Cold path.
 import { capability } from '../mcp/index.js';
-import { limits } from '../shared/index.js';
+import { getOrMake, limits } from '../shared/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
 import { sendOwnRequest } from './own-requests.js';
 import { backendPace, visitAll } from '../streams/index.js';
@@ -172,13 +172,7 @@ const hashes = new WeakMap<ReadonlySet<string>, string>();
 
 /** A hash of the allow-list; `undefined` when there is no list: everything is allowed. */
 export function allowListHash({ allowedNames: { resources } }: CompiledBackend): string | undefined {
-  if (resources === undefined) return undefined;
-  let hash = hashes.get(resources);
-  if (hash === undefined) {
-    hash = hashOf([...resources].sort());
-    hashes.set(resources, hash);
-  }
-  return hash;
+  return resources && getOrMake(hashes, resources, () => hashOf([...resources].sort()));
 }
 
 /** The SHA-256 of the rules as JSON, in base64. */

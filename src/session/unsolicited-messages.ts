@@ -20,7 +20,7 @@ import { sendOwnRequest } from './own-requests.js';
 import type { Session } from './session.js';
 import { type UpstreamCall, type UpstreamHandler, type RequestMetadata } from '../http-client/index.js';
 import { filterJson, listChanges, untaggedNotification } from '../messages/index.js';
-import { Backoff, limits } from '../shared/index.js';
+import { Backoff, getOrMake, limits } from '../shared/index.js';
 
 /** Time after which an open upstream session counts as steady: after its loss, the delays before reopening begin anew. */
 const STEADY_MS = 30_000;
@@ -33,11 +33,7 @@ const GONE_AFTER_MS = 30_000;
  */
 export const BACKEND_STREAMS_LINGER_MS = 10_000;
 
-export const LIST_CHANGED_METHODS: ReadonlySet<string> = new Set([
-  'notifications/tools/list_changed',
-  'notifications/prompts/list_changed',
-  'notifications/resources/list_changed',
-]);
+export const LIST_CHANGED_METHODS: ReadonlySet<string> = new Set(listChanges.map(({ method }) => method));
 
 const UNASKED = capability.logging | LIST_CHANGES | capability.resourcesSubscribe | capability.tasks;
 
@@ -266,9 +262,7 @@ export class UnsolicitedMessages {
 
   #listenerOf(upstream: UpstreamSession, metadata: RequestMetadata): BackendListener {
     this.#listeners ??= new Map();
-    let listener = this.#listeners.get(upstream);
-    if (listener === undefined)
-      this.#listeners.set(upstream, (listener = new BackendListener(this, upstream, metadata)));
+    const listener = getOrMake(this.#listeners, upstream, () => new BackendListener(this, upstream, metadata));
     listener.metadata = metadata;
     return listener;
   }

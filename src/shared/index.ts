@@ -34,7 +34,7 @@ export {
   subjectHash,
 } from './logger.js';
 export { makeDirectory } from './make-directory.js';
-export { RecentMap } from './recent-map.js';
+export { RecentMap, dropOldest, getOrMake } from './recent-map.js';
 export {
   type Refusal,
   headerUnreadable,

@@ -55,3 +55,26 @@ export class RecentMap<Value> {
     this.#old.clear();
   }
 }
+
+/** The value under the key, made and put there if there is none. */
+export function getOrMake<Key, Value>(
+  map: { get(key: Key): Value | undefined; set(key: Key, value: Value): unknown },
+  key: Key,
+  make: () => Value,
+): Value {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  map.set(key, made);
+  return made;
+}
+
+/** Makes room for one more entry in the map. @returns the dropped value, if any. */
+export function dropOldest<Value>(map: Map<string, Value>, sizeMax: number): Value | undefined {
+  if (map.size < sizeMax) return undefined;
+  for (const [key, value] of map) {
+    map.delete(key);
+    return value;
+  }
+  return undefined;
+}

@@ -1,7 +1,6 @@
 // Logs what happens to backends, once per change: with thousands of sessions on one backend, a line for each would bury everything else.
-import { type Logger, FAILURE_LOG_INTERVAL_MS } from '../shared/index.js';
+import { type Logger, FAILURE_LOG_INTERVAL_MS, dropOldest } from '../shared/index.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/index.js';
-import { dropOldest } from './reach/silence-ledger.js';
 import { loggedReason, type UpstreamFault, type UpstreamFaultKind, faultReason } from '../http-client/index.js';
 
 /** Origins whose last failure is kept. Beyond that, the oldest is forgotten. */

@@ -1,6 +1,6 @@
 export { type BackendFaultHandler, BackendLog, type LastFault } from './backend-log.js';
 export { BackendEndpoints, type OriginView } from './reach/backend-endpoints.js';
-export type { IdSpan, RequestHandler } from './rpc/request-plan.js';
+export { type IdSpan, type RequestHandler, cancelledNotification } from './rpc/request-plan.js';
 export type { RpcRequest } from './rpc/rpc-request.js';
 export { LIST_PART_BYTES } from './rpc/unparsed-answer.js';
 export { BackendStream, type BackendStreamPlan } from './session/backend-stream.js';

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap';
 import { listKinds } from '../../src/mcp/list-kinds.js';
 import type { AnswerReader, ReadAnswer, ReadFailure, ReadPage } from '../../src/lists/answer-reader.js';
 import { ListCache } from '../../src/lists/list-cache.js';
-import { ListMerger, type KeptCatalogue } from '../../src/lists/list-merger.js';
+import { ListMerger, type KeptInThread } from '../../src/lists/list-merger.js';
 import { type ThreadFailure, LIST_TASKS_IN_THREAD_MAX } from '../../src/lists/list-pool.js';
 import type { MergeJob } from '../../src/lists/merge.js';
 import type { AnswerFrame } from '../../src/exchange/answers.js';
@@ -408,7 +408,7 @@ t.test('lent pages serve lists and catalogues repeatedly, until they are dropped
   t.equal(accounts.size, 0, 'what is kept counts in its own share');
   for (const what of ['merged', 'catalogue', 'merged again', 'dropped', 'merged at last']) {
     if (what === 'catalogue') {
-      const made = await new Promise<KeptCatalogue | ThreadFailure>((resolve) => {
+      const made = await new Promise<KeptInThread | ThreadFailure>((resolve) => {
         merger.catalogue(ADA, jobOf(pages), resolve);
       });
       t.ok(typeof made === 'object' && made.bytes > answer.length, what);
@@ -452,7 +452,7 @@ t.test(
     const catalogued = async (subject: string, bytes: Buffer): Promise<number> => {
       const pages = [await readPage(merger, bytes, subject)];
       const job = { kind: listKinds.tools, rules, parts: [{ backend: backendOf(rules, 'b'), pages }], unavailable: [] };
-      const made = await new Promise<KeptCatalogue | ThreadFailure>((resolve) =>
+      const made = await new Promise<KeptInThread | ThreadFailure>((resolve) =>
         merger.catalogue(subject, job, resolve),
       );
       if (typeof made === 'string') throw new Error(made);

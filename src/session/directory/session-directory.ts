@@ -97,7 +97,8 @@ export class SessionDirectory {
   #isRemovingAgain = false;
   /** Reads in progress; empty unless other machines can change records. */
   readonly #reads = new Set<ReadUnderWay>();
-  #isRetired = false;
+  /** Whether the sessions of this process are left to its successor. Set by `Sessions`. */
+  isRetired = false;
   #lookUpsUnderWay = 0;
   #failedCount = 0;
   #unheardCount = 0;
@@ -143,15 +144,6 @@ export class SessionDirectory {
   #onEnded(name: string): void {
     for (const read of this.#reads) if (read.name === name) read.isEnded = true;
     this.#watchers.get(name)?.onEndedElsewhere();
-  }
-
-  /** Leaves the sessions of this process to its successor. */
-  retire(): void {
-    this.#isRetired = true;
-  }
-
-  get isRetired(): boolean {
-    return this.#isRetired;
   }
 
   get outlivesGateway(): boolean {

@@ -7,6 +7,7 @@
 //     ├────its stream has ended─────────────────> the client is told
 //     └────not answered in time, or lost────────> the backend is told, and so is the client
 import {
+  INPUT_METHODS,
   readClientOffers,
   type RequestableOfClient,
   ANY_TASK_CAPABILITY,
@@ -26,11 +27,12 @@ import type { CompiledBackend } from '../../user-config/index.js';
 import { withEdit, bareTaskEdit, callersTaskEdits, type TaskOwnership } from '../../messages/index.js';
 import { AskedRequestIds, type AskedRequest } from './asked-request-ids.js';
 import { ClientTasks } from './client-tasks.js';
-import type {
-  ClientIntroduction,
-  MessageBudget,
-  UpstreamSession,
-  UpstreamSessionRecord,
+import {
+  type ClientIntroduction,
+  type MessageBudget,
+  type UpstreamSession,
+  type UpstreamSessionRecord,
+  cancelledNotification,
 } from '../../upstream/index.js';
 import { type Exchange, type ExchangeRequest, metadataFor } from '../../exchange/index.js';
 import type { OutgoingMessage, RequestMetadata } from '../../http-client/index.js';
@@ -416,8 +418,7 @@ export class BackendRequests {
 }
 
 function tellCancelled({ stream, id }: AwaitedAnswer, reason: string): void {
-  const before = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":';
-  stream.withdraw(id, [Buffer.from(before), id, Buffer.from(`,"reason":${JSON.stringify(reason)}}}`)]);
+  stream.withdraw(id, [cancelledNotification({ bytes: id, start: 0, end: id.length }, reason)]);
 }
 
 function tellAsker({ upstream, askedIn, backendId, metadata, onInput }: AwaitedAnswer, error: RpcError): void {
@@ -441,8 +442,6 @@ function resultIn(body: Buffer, { tape }: AnswerSpans): Buffer | undefined {
 
 const scanner = new JsonScanner();
 
-/** Requests that a backend without sessions may make in place of a result (M22). */
-const INPUT_METHODS: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list']);
 /** What stands for the backend's id of a question that has none. */
 const NO_ID = Buffer.from('""');
 const BEFORE_ID = Buffer.from('{"jsonrpc":"2.0","id":');

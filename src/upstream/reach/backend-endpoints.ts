@@ -13,7 +13,7 @@
 // Requests are sent only in `closed`. In `half-open`, the probe is in progress.
 import type { Deadline, DeadlineWheel } from '../../fair/index.js';
 import type { Era } from '../../mcp/index.js';
-import { Backoff, limits } from '../../shared/index.js';
+import { Backoff, dropOldest, getOrMake, limits } from '../../shared/index.js';
 import type { UpstreamTarget } from '../../user-config/index.js';
 import {
   plainRequest,
@@ -23,7 +23,6 @@ import {
   type UpstreamFault,
 } from '../../http-client/index.js';
 import {
-  dropOldest,
   type OpeningAdmission,
   ORIGIN_FORGOTTEN_MS,
   PROBE_DELAY_MS_MAX,
@@ -304,15 +303,11 @@ export class BackendEndpoints {
   }
 
   of({ origin, path }: UpstreamTarget): BackendEndpoint {
-    const key = origin + path;
-    let endpoint = this.#endpoints.get(key);
-    if (endpoint === undefined) {
+    return getOrMake(this.#endpoints, origin + path, () => {
       // Sessions that use the dropped endpoint keep it. Others begin without its knowledge.
       dropOldest(this.#endpoints, ENDPOINTS_MAX);
-      endpoint = new BackendEndpoint(this.#circuitOf(origin));
-      this.#endpoints.set(key, endpoint);
-    }
-    return endpoint;
+      return new BackendEndpoint(this.#circuitOf(origin));
+    });
   }
 
   get origins(): readonly OriginView[] {
@@ -324,12 +319,9 @@ export class BackendEndpoints {
   }
 
   #circuitOf(origin: string): OriginCircuit {
-    let circuit = this.#circuits.get(origin);
-    if (circuit === undefined) {
+    return getOrMake(this.#circuits, origin, () => {
       dropOldest(this.#circuits, limits.upstreamOriginsMax)?.close();
-      circuit = new OriginCircuit(this.#context, origin);
-      this.#circuits.set(origin, circuit);
-    }
-    return circuit;
+      return new OriginCircuit(this.#context, origin);
+    });
   }
 }

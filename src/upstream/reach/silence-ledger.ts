@@ -2,6 +2,8 @@
 // path), so a subject is refused only after its own timeout, and may try again after a delay. Once two subjects have waited in vain, a
 // third gets the fault at once, while its first try continues in the background. Cold path.
 
+import { dropOldest } from '../../shared/index.js';
+
 export const SILENCE_SUBJECTS_MAX = 64;
 
 /** First wait before an unreachable origin is probed, shortened at random by up to half; it doubles. */
@@ -65,14 +67,4 @@ export class SilenceLedger {
       if (nowMs - retryAtMs > ORIGIN_FORGOTTEN_MS) this.#silences.delete(subject);
     }
   }
-}
-
-/** Makes room for one more entry in the map. @returns the dropped value, if any. */
-export function dropOldest<Value>(map: Map<string, Value>, sizeMax: number): Value | undefined {
-  if (map.size < sizeMax) return undefined;
-  for (const [key, value] of map) {
-    map.delete(key);
-    return value;
-  }
-  return undefined;
 }

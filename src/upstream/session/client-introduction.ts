@@ -1,7 +1,7 @@
 // What a caller says about itself in `initialize`, forwarded byte for byte to each backend. A session keeps it, and counts it in its
 // memory.
 import { createHash } from 'node:crypto';
-import { PROGRAM_VERSION, KIB, RecentMap } from '../../shared/index.js';
+import { PROGRAM_VERSION, KIB, RecentMap, getOrMake } from '../../shared/index.js';
 
 export interface ClientIntroduction {
   readonly clientInfo: Buffer;
@@ -50,12 +50,7 @@ export class Introductions {
     const { clientInfo, capabilities } = original;
     // Both parts are JSON objects, so it is clear where the first ends.
     const key = clientInfo.toString('latin1') + capabilities.toString('latin1');
-    let introduction = this.#known.get(key);
-    if (introduction === undefined) {
-      introduction = copyOf(original);
-      this.#known.set(key, introduction);
-    }
-    return introduction;
+    return getOrMake(this.#known, key, () => copyOf(original));
   }
 }
 

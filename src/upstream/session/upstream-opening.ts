@@ -135,6 +135,11 @@ export abstract class UpstreamOpening implements Redirection {
     return origin + path;
   }
 
+  /** The headers by which the backend can tell callers apart. */
+  shownHeaders(metadata: RequestMetadata): readonly string[] {
+    return this.credentials?.addTo(NO_HEADERS, metadata) ?? metadata.headers;
+  }
+
   /** Applies a newer config of the backend at the same address. The session continues. */
   reconfigure(backend: CompiledBackend): void {
     this.backend = backend;
@@ -260,7 +265,7 @@ export abstract class UpstreamOpening implements Redirection {
       redirection: this,
       endpoint: this.endpoint,
       introduction: this.introduction,
-      headers: this.credentials?.addTo(NO_HEADERS, metadata) ?? metadata.headers,
+      headers: this.shownHeaders(metadata),
       isUnauthorizedFault: this.credentials !== undefined,
       keepsCookies: keepsCookies(this.backend),
       isSse: this.backend.transport === 'SSE',

@@ -54,7 +54,6 @@ export const EARLY_ANSWER_MS = 100;
 export const EARLY_ANSWERS_MAX = 16;
 
 const NONE: readonly ExtraCapability[] = [];
-const NO_HEADERS: readonly string[] = [];
 const NO_SESSION_VALUES = { sessionId: '', protocolVersion: '' };
 
 /** What a downstream session is told by its upstream sessions. */
@@ -242,8 +241,10 @@ export class UpstreamSession extends UpstreamOpening implements AnswerSource {
       return streams.dispatch({ ...request, head }, handler);
     }
     const headers = listeningHeaders(this.record ?? NO_SESSION_VALUES, from);
-    const allHeaders = this.credentials?.addTo(headers, metadata) ?? [...headers, ...metadata.headers];
-    return streams.dispatch(plainRequest(this.subject, this.target, 'GET', allHeaders), handler);
+    return streams.dispatch(
+      plainRequest(this.subject, this.target, 'GET', this.#headersWith(metadata, headers)),
+      handler,
+    );
   }
 
   /** Tells the backend of changed roots. Any number of changes during one notification cause one more. */
@@ -423,10 +424,6 @@ export class UpstreamSession extends UpstreamOpening implements AnswerSource {
     return hashOfIntroduction(this.introduction, [this.era, this.record?.protocolVersion, this.shownHeaders(metadata)]);
   }
 
-  shownHeaders(metadata: RequestMetadata): readonly string[] {
-    return this.credentials?.addTo(NO_HEADERS, metadata) ?? metadata.headers;
-  }
-
   reportFailure(fault: UpstreamFault): void {
     const isSilent = this.#stream?.hasBeenSilentFor(this.context.options.callIdleTimeoutMs) === true;
     if (isSilent && fault.kind === 'answer-timeout') this.markLost(this.record);
@@ -448,13 +445,12 @@ export class UpstreamSession extends UpstreamOpening implements AnswerSource {
     const { target } = this;
     const own = this.#headers;
     this.#refreshCredentials(metadata, () => {
-      const headers = this.credentials?.addTo(own, metadata) ?? [...own, ...metadata.headers];
+      const headers = this.#headersWith(metadata, own);
       this.context.oneWayRequests.send(this.subject, target, 'DELETE', headers, undefined, onTold);
     });
   }
 
-  #headersWith(metadata: RequestMetadata): readonly string[] {
-    const headers = this.#headers;
+  #headersWith(metadata: RequestMetadata, headers = this.#headers): readonly string[] {
     if (this.credentials !== undefined) return this.credentials.addTo(headers, metadata);
     return metadata.headers.length === 0 ? headers : [...headers, ...metadata.headers];
   }
