@@ -80,10 +80,6 @@ export class ListInFlight extends RequestInFlight {
     this.#exchange.end(encodeEvent(errorMessage(this.id, error)));
   }
 
-  cancel(): void {
-    // A cancellation changes nothing, because the list is answered soon anyway.
-  }
-
   override get mayEndLater(): true {
     return true;
   }

@@ -119,7 +119,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
    * Forwards the caller's own notification to the backend that runs the request, and stops waiting soon.
    * @param exchange that of the notification.
    */
-  cancel(exchange: Exchange, notice: ClientMessage): void {
+  override cancel(exchange: Exchange, notice: ClientMessage): void {
     if (this.isDone) return;
     if (this.request === undefined) {
       this.#refuse(rpcErrors.cancelled);

@@ -45,6 +45,7 @@ interface ListenRequestPlan {
 }
 
 export class ListenRequest extends RequestInFlight implements StreamAdapter {
+  /** A modern client cancels by closing the stream (M08). */
   readonly isCancellable = false;
   readonly #plan: ListenRequestPlan;
   #state: State = 'opening';
@@ -231,9 +232,6 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
     this.#plan.session.finish(this);
     this.#plan.onOver();
   }
-
-  /** Does nothing: a modern client cancels by closing the stream (M08). */
-  cancel(): void {}
 
   endWithSession(): void {
     this.#plan.session.endStream();

@@ -21,7 +21,7 @@ function cancelHere(session: Session, exchange: Exchange, message: ClientMessage
   const key = idKey(exchange.request.body, message.requestIdStart, message.requestIdEnd);
   const tryCancel = (): boolean => {
     const work = session.inFlight.find(key);
-    work?.cancel(exchange, message);
+    work?.cancel?.(exchange, message);
     return work !== undefined;
   };
   if (tryCancel()) return true;

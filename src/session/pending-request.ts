@@ -31,7 +31,7 @@ export class PendingRequest extends RequestInFlight {
     plan.session.inFlight.begin(this);
   }
 
-  cancel(): void {
+  override cancel(): void {
     this.#plan.session.finish(this);
     answerError(this.#plan.exchange, this.id, rpcErrors.cancelled);
   }

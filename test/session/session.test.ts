@@ -73,10 +73,6 @@ class CountedRequest extends RequestInFlight {
     this.isCancellable = isCancellable;
   }
 
-  cancel(): void {
-    // Nothing here cancels a request.
-  }
-
   endWithSession(): void {
     this.endCount += 1;
   }

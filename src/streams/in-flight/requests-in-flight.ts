@@ -76,7 +76,9 @@ export abstract class RequestInFlight extends ListNode {
     return (this.#idKey ??= idKey(bytes, start, end));
   }
 
-  abstract cancel(exchange: Exchange, notification: ClientMessage): void;
+  /** Cancels the request, if it can be. */
+  cancel?(exchange: Exchange, notification: ClientMessage): void;
+
   /** A key for what the request waits for, if its caller is gone and a later request can wait for the same. */
   abandonedWait?(): string | undefined;
 

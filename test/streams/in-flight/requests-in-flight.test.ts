@@ -73,10 +73,6 @@ class Work extends RequestInFlight {
     this.#tell();
   }
 
-  cancel(): void {
-    throw new Error('nobody cancels it');
-  }
-
   override get mayEndLater(): boolean {
     return this.mayWait;
   }
