@@ -33,7 +33,7 @@ t.test('progress token, mode, task and task id of a request are found in their p
     ['{"_meta":{"progressToken":true}}', {}],
     ['{"progressToken":7,"_meta":7}', {}],
     ['{"mode":"url","task":{}}', { mode: 'url', asksForTask: true }],
-    ['{"mode":7,"task":null}', { asksForTask: true }],
+    ['{"mode":7000,"task":null}', { asksForTask: true }],
     ['{"taskId":"t\\n1"}', { taskId: 't\n1' }],
     ['{"taskId":7}', {}],
     ['[]', {}],

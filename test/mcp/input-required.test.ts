@@ -57,7 +57,7 @@ t.test('a state alone asks to be asked again, and requests need no state', async
 t.test('a mode that is no short text is none', async (t) => {
   const longest = 'm'.repeat(METHOD_NAME_BYTES_MAX - 2);
   for (const [mode, told] of [
-    ['7', ''],
+    ['7000', ''],
     ['null', ''],
     [`"${longest}"`, longest],
     [`"${longest}m"`, ''],
@@ -90,6 +90,20 @@ t.test('a large result is read as well', async (t) => {
   const padding = 'x'.repeat(2 * limits.readAtOnceBytesMax);
   t.same(await read(`{"padding":"${padding}","requestState":"s"}`), { requests: [], requestState: '"s"' });
   t.equal(await read(`{"padding":"${padding}"`), 'not asked');
+});
+
+t.test('a small result is read at once, and a large one is a scan that can be stopped', async (t) => {
+  const [small, large] = [0, 2 * limits.readAtOnceBytesMax].map((bytes) =>
+    Buffer.from(`{"resultType":"task","x":"${'x'.repeat(bytes)}"}`),
+  );
+  const told: string[] = [];
+  t.equal(
+    readResultType('ada', small!, (type) => void told.push(type)),
+    undefined,
+  );
+  t.same(told, ['other']);
+  t.ok(readResultType('ada', large!, (type) => void told.push(type)));
+  await until(() => told.length === 2, 'the other');
 });
 
 async function readType(result: string): Promise<string> {

@@ -1,6 +1,7 @@
 import t from 'tap';
 import {
   beginsWithResult,
+  METHOD_NAME_BYTES_MAX,
   readBackendAnswer,
   readBackendMessage,
   readClientMessage,
@@ -85,7 +86,7 @@ void t.test('client: the members that concern tasks', async (t) => {
     asksForTask: true,
     relatedTask: related,
   });
-  for (const method of ['tasks/get', 'tasks/result', 'tasks/cancel']) {
+  for (const method of ['tasks/get', 'tasks/result', 'tasks/cancel', 'tasks/update']) {
     const params = '{"name":"x","taskId":"a-t"}';
     const read = client(`{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params}}`);
     t.same(read, { kind: 'request', method, id: '1', params, name: '"a-t"' });
@@ -99,6 +100,15 @@ void t.test('client: the members that concern tasks', async (t) => {
     relatedTask: related,
   });
   t.same(client(`{"jsonrpc":"2.0","id":1,"result":{${meta},${meta}}}`), { kind: 'response', method: '', id: '1' });
+});
+
+void t.test('client: a method with a name longer than any real one is cut off, as it was written', async (t) => {
+  const name = 'm\\u00e9'.repeat(METHOD_NAME_BYTES_MAX);
+  for (const [method, told] of [
+    ['m'.repeat(METHOD_NAME_BYTES_MAX), 'm'.repeat(METHOD_NAME_BYTES_MAX)],
+    [name, `${name.slice(0, METHOD_NAME_BYTES_MAX)}…`],
+  ])
+    t.match(client(`{"jsonrpc":"2.0","id":1,"method":"${method}"}`), { method: told });
 });
 
 void t.test('client: the kinds of messages', async (t) => {

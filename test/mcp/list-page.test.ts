@@ -255,6 +255,15 @@ void t.test(
   },
 );
 
+void t.test('what is right keeps its bytes, however late it comes in a page', async (t) => {
+  const first = `{"name":"first","description":"${'x'.repeat(10_000)}",${SCHEMA}}`;
+  const icon = '{"src":"a:1","mimeType":"image/png","sizes":["48x48","any"],"theme":"dark"}';
+  const tool =
+    `{"name":"a",${SCHEMA},"icons":[${icon}],"execution":{"taskSupport":"optional"},` +
+    '"annotations":{"title":"A","readOnlyHint":true}}';
+  t.same(textsOf(read(`{"tools":[${first},${tool}]}`))?.tools, [first, tool]);
+});
+
 void t.test('whatever says that it is an object keeps its bytes', async (t) => {
   const schemas = [
     OBJECT,
@@ -314,6 +323,8 @@ void t.test('a page that needs very many repairs keeps the items that need none'
   t.same(textsOf(read(`{"tools":[${tools.join()}]}`))?.nameTokens, ['"some"', '"right"', '"also-right"']);
   const all = [tool('some', REPAIRS_MAX - 1), tool('last', 1)];
   t.same(textsOf(read(`{"tools":[${all.join()}]}`))?.nameTokens, ['"some"', '"last"']);
+  const bare = Array.from({ length: REPAIRS_MAX + 1 }, () => '{"name":"a"}').join();
+  t.equal(textsOf(read(`{"tools":[${bare}]}`))?.tools.length, REPAIRS_MAX, 'what is missing is put in as often');
 });
 
 void t.test('an error is reported by its code', async (t) => {
@@ -330,6 +341,11 @@ void t.test('a message that does not answer the request is invalid', async (t) =
     readListAnswer(Buffer.from(answer.replace('"list"', '"l\\u0069st"')), ID, listKinds.tools).kind,
     'page',
     'the id in escapes',
+  );
+  t.equal(
+    readListAnswer(Buffer.from('{"jsonrpc":"2.0","error":{"code":1,"message":"x"}}'), Buffer.from('0'), listKinds.tools)
+      .kind,
+    'invalid',
   );
   const others = [
     ...['"other"', '1', 'null', '[]'].map((id) => answer.replace('"list"', id)),

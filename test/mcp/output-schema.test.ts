@@ -88,6 +88,11 @@ for (const [what, schema] of Object.entries(SCHEMAS)) {
   else t.throws(compile, what);
 }
 
+t.test('a schema as most servers write it is not even parsed', async (t) => {
+  const properties = { a: { type: 'string', format: 'date' }, b: { type: 'integer', minimum: 1 } };
+  t.notOk(isDoubtful(Buffer.from(JSON.stringify({ type: 'object', properties, required: ['a'] }))));
+});
+
 t.test('classes of Unicode are compiled up to a number of them, since each takes long', async (t) => {
   const budget = { unicodeClasses: new Map<string, boolean>() };
   const isRead = (pattern: string): boolean => isCompilable(Buffer.from(JSON.stringify(within({ pattern }))), budget);
