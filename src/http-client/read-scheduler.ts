@@ -17,7 +17,7 @@ export const UPSTREAM_TURN_BYTES_MAX = 256 * KIB;
 /** Bytes of all answers in one turn of the event loop. */
 export const UPSTREAM_TURN_BYTES_TOTAL_MAX = MIB;
 /** Bytes that were read when a turn was used up, and wait. Beyond that, reads are processed at once. */
-const UPSTREAM_KEPT_BYTES_MAX = 16 * MIB;
+export const UPSTREAM_KEPT_BYTES_MAX = 16 * MIB;
 /** Connections per worker for backends' own streams; at most half of those for calls. */
 export const BACKEND_STREAMS_MAX = 8_192;
 /** Connections per worker for replies, on which calls depend. Beyond that, replies use those for calls. */

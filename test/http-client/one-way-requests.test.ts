@@ -88,6 +88,21 @@ t.test('a message answered with a stream was taken, however long the stream stay
   t.same(scene.outcomes, [true], 'it is told once');
 });
 
+t.test('the session id of an answer is told, and its cookies only if the message was accepted', async (t) => {
+  const { context, notices } = new Scene(t);
+  for (const [status, cookies] of [
+    [202, 'a=1'],
+    [299, 'a=1'],
+    [300, ''],
+    [404, ''],
+  ] as const) {
+    const told: string[] = [];
+    notices.send('alice', target, 'POST', [], undefined, undefined, (...headers) => told.push(...headers));
+    context.http.last.head(status, '', 's-1', 0, 'a=1').end();
+    t.same(told, ['s-1', cookies], `${status}`);
+  }
+});
+
 t.test('any other answer is read to its end, so that its connection serves the next request', async (t) => {
   for (const [status, contentType] of [
     [202, ''],

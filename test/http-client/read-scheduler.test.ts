@@ -8,6 +8,7 @@ import {
   ReadPace,
   ReadQueueEntry,
   ReadScheduler,
+  UPSTREAM_KEPT_BYTES_MAX,
   UPSTREAM_TURN_BYTES_MAX,
   UPSTREAM_TURN_BYTES_TOTAL_MAX,
 } from '../../src/http-client/read-scheduler.js';
@@ -313,6 +314,17 @@ t.test('small reads are counted, then timed, then kept, and have turns of their 
     [1, 1, 1, 1],
   );
   t.equal(read(2 * untimed), 0, 'and no longer');
+});
+
+t.test('what connections keep until their turn is bounded in total', async (t) => {
+  let nowMs = 0;
+  const turns = new ReadScheduler(() => nowMs);
+  const bytes = connectionBounds.upstreamSmallReadBytesMax + 1;
+  t.notOk(turns.mustKeep(bytes, 'a'), 'there is time');
+  nowMs += limits.turnMs;
+  turns.keptBytes = UPSTREAM_KEPT_BYTES_MAX - bytes;
+  t.ok(turns.mustKeep(bytes, 'a'));
+  t.notOk(turns.mustKeep(bytes + 1, 'a'));
 });
 
 t.test('a turn that takes long is used up before its bytes are', async (t) => {

@@ -36,7 +36,7 @@ void t.test('one log line says that all listen; SIGTERM drains all, then stops a
 
   primary.process.kill('SIGTERM');
   t.equal(await primary.ended, 0);
-  const endings = primary.journal.entries().filter(({ event }) => event === 'drain' || event === 'stop');
+  const endings = primary.journal.entries().filter(({ event }) => /^(?:announce-drain|drain|stop)$/.test(event));
   t.same(
     endings.map(({ event }) => event),
     ['drain', 'drain', 'drain', 'stop', 'stop', 'stop'],
@@ -66,7 +66,10 @@ void t.test('a killed worker is replaced in its slot, again and again, by the fi
 });
 
 void t.test('the program ends with the reason when no worker starts', async (t) => {
-  const primary = startPrimary(t, stubOptions(), [{ start: 'report-failure' }, { start: 'report-failure' }]);
+  const primary = startPrimary(t, stubOptions({ drainNoticeMs: 60_000 }), [
+    { start: 'report-failure' },
+    { start: 'report-failure' },
+  ]);
   t.equal(await primary.ended, 70);
   const starts = primary.journal.entries('start').length;
   const triesMax = 2 * workerBounds.workerStartTriesMax;

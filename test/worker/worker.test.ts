@@ -1,6 +1,7 @@
 // A worker with all its parts, in this process: the test is its primary, and sends it what a primary would.
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -29,6 +30,7 @@ interface Scene {
   readonly store: DataplaneOptions['store'];
   readonly sent: FromWorker[];
   readonly tell: (message: Parameters<Worker['onMessage']>[0]) => Promise<void>;
+  readonly stop: (farewellsMs: number) => Promise<void>;
   /** Resolves to the message that answers. */
   readonly answer: <Kind extends FromWorker['kind']>(kind: Kind) => Promise<Extract<FromWorker, { kind: Kind }>>;
   readonly get: (path: string) => Promise<{ status: number; body: string }>;
@@ -68,17 +70,23 @@ async function startWorker(
     bootstrapModule: hasFeature ? pathToFileURL(module).href : undefined,
   };
   const worker = await Worker.start(start, primary);
+  let isStopped = false;
+  const stop = (farewellsMs: number): Promise<void> => {
+    isStopped = true;
+    t.intercept(process, 'exit', { value: () => undefined });
+    return worker.onMessage({ kind: 'stop', withinMs: 5_000, farewellsMs });
+  };
   t.teardown(async () => {
-    const exits: unknown[] = [];
-    t.intercept(process, 'exit', { value: (status: unknown) => exits.push(status) });
+    if (isStopped) return;
     await worker.onMessage({ kind: 'drain' });
-    await worker.onMessage({ kind: 'stop', withinMs: 5_000, farewellsMs: 1_000 });
+    await stop(1_000);
   });
   const origin = `http://127.0.0.1:${port}/gw-rs`;
   return {
     store: options.store,
     sent,
     tell: (message) => worker.onMessage(message),
+    stop,
     answer: async (kind) => {
       await until(() => sent.some((message) => message.kind === kind), `the message ${kind}`);
       return sent.find((message) => message.kind === kind) as never;
@@ -194,6 +202,41 @@ t.test('a session of a worker that is gone is unknown where sessions end with th
   t.match((await call('alice', mintSessionId(1, 2))).told, /^404 /);
 });
 
+t.test('where sessions outlive their workers, a request waits for an owner that is being replaced', async (t) => {
+  const directory = createScratchDirectory(t);
+  const two = { workerCount: 2, sessionDirectory: 'process' } as const;
+  const one = await startWorker(t, two, { directory });
+  await writeConfig(one.store, 'alice', { virtual_hosts: { [VIRTUAL_HOST]: { backends: {} } } });
+  const answered = one.call('alice', mintSessionId(1, 2));
+  await until(async () => {
+    await one.tell({ kind: 'report', ticket: 1 });
+    const [report] = one.sent.splice(0).filter(({ kind }) => kind === 'report');
+    const series = report?.kind === 'report' ? report.series : [];
+    return series.some(
+      ({ name, labels, value }) => name === 'switchyard_hops_total' && labels.includes('passed') && value,
+    );
+  }, 'the request');
+  const owner = await startWorker(t, two, { directory, slot: 1 });
+  t.match((await answered).told, /^404 /, 'it does not know the session');
+  await owner.tell({ kind: 'report', ticket: 1 });
+  const { series = [] } = await owner.answer('report');
+  t.ok(
+    series.some(({ name, labels, value }) => name === 'switchyard_requests_total' && labels.includes('404') && value),
+  );
+});
+
+t.test('a stop waits for a request that nobody answers for a moment only', async (t) => {
+  const { answer, get, stop, tell } = await startWorker(t);
+  const asked = get('/announce/alice');
+  const { ticket } = await answer('written');
+  void tell({ kind: 'drain' });
+  const beganMs = performance.now();
+  await stop(60_000);
+  t.ok(performance.now() - beganMs < 30_000);
+  await tell({ kind: 'all-forgotten', ticket });
+  await asked;
+});
+
 t.test('requests of a session reach its owner from any worker', async (t) => {
   const directory = createScratchDirectory(t);
   const two = { workerCount: 2 };
@@ -266,4 +309,22 @@ t.test('without metrics a worker reports nothing, and keeps no requests', async 
   t.same(JSON.parse((await answer('view')).answer), { list: [], count: 0 });
   await tell({ kind: 'report', ticket: 2 });
   t.same((await answer('report')).series, []);
+});
+
+t.test('spans are recorded for a collector, even where there are no metrics and no log', async (t) => {
+  const bodies: string[] = [];
+  const collector = createHttpServer((request, response) => {
+    request.setEncoding('utf8').on('data', (text: string) => bodies.push(text));
+    request.on('end', () => response.end('{}'));
+  });
+  collector.listen(0, '127.0.0.1');
+  await once(collector, 'listening');
+  t.teardown(() => collector.close());
+  const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}/v1/traces`;
+  const { call, stop, store, tell } = await startWorker(t, { metrics: false, traces: { endpoint, sampleRatio: 1 } });
+  await writeConfig(store, 'alice', { virtual_hosts: { [VIRTUAL_HOST]: { backends: {} } } });
+  const { requestId } = await call('alice');
+  await tell({ kind: 'drain' });
+  await stop(5_000);
+  t.match(bodies.join(''), requestId);
 });

@@ -61,6 +61,18 @@ t.test('a silent name server delays no other name, not even one of the same subj
   t.same(outcomes, ['not-answered']);
 });
 
+t.test('while a name server is silent, stale addresses stay, and nobody waits for it any more', async (t) => {
+  const { names, nameServer, lookUp, pass } = await start(t, { 'a.test': { addresses: ['127.0.0.1'], ttl: 1 } });
+  await lookUp('a.test');
+  pass(60_000);
+  nameServer.isHeld = () => true;
+  const outcomes: NameOutcome[] = [];
+  names.lookUp('a.test', 'alice', (outcome) => outcomes.push(outcome));
+  mock.timers.tick(NAME_LOOK_UP_MS_MAX);
+  t.same(outcomes, [['127.0.0.1']]);
+  t.same(names.known('a.test'), ['127.0.0.1']);
+});
+
 t.test('stale addresses are served while the look-up waits for its turn, and are replaced after it', async (t) => {
   const records = { 'a.test': { addresses: ['127.0.0.1'], ttl: 1 } };
   const { names, nameServer, lookUp, pass } = await start(t, records, { lookUpsMax: 1, lookUpsPerSubjectMax: 1 });
