@@ -13,7 +13,7 @@ function findDamage(database: Database<Buffer, Buffer>): string | undefined {
   const { entryCount } = database.getStats() as { readonly entryCount: number };
   let count = 0;
   let previous: Buffer | undefined;
-  for (const { key, value } of database.getRange({ snapshot: true })) {
+  for (const { key, value } of database.getRange()) {
     if (++count > entryCount) break;
     if (previous !== undefined && Buffer.compare(previous, key) >= 0) return 'its keys are out of order';
     if (!Buffer.isBuffer(value)) return 'an entry has no value';

@@ -56,6 +56,17 @@ async function openBoth(t: Test, place: (typeof places)[number]): Promise<readon
   return [await open(), await open()];
 }
 
+t.test('in Redis, a record is under a key of the form that its user has a right to', async (t) => {
+  const redis = await startRedis(t);
+  const sessions = closing(t, await RedisSessions.open(redis.storeOptions, logInto([])));
+  const key = newKey();
+  t.equal(await write(sessions, key, 1, 'first'), true);
+  const stored = Buffer.concat([Buffer.from('\xffsession/', 'latin1'), key]);
+  t.equal(await (await redis.connect()).exists(stored), 1);
+  t.equal(sessions.isShared, true, 'with other machines');
+  t.equal((await openBoth(t, 'embedded'))[0].isShared, false);
+});
+
 for (const place of places) {
   t.test(`${place}: a write is held against the version that its writer knew`, async (t) => {
     const [one, other] = await openBoth(t, place);
