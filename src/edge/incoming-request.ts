@@ -146,7 +146,7 @@ export class IncomingRequest implements MemoryWaiter {
   }
 
   onNoRoom(bound: ShareBound): void {
-    if (this.#outcome !== undefined || this.#state === 'unwanted' || this.#state === 'gone') return;
+    if (this.#outcome !== undefined) return;
     this.#received?.discard();
     this.#readOn();
     this.#end(bound);
@@ -197,8 +197,7 @@ export class IncomingRequest implements MemoryWaiter {
     }
     // The chunk is copied, because the library reuses its memory.
     if (isLast && this.#received === undefined) this.#whole = copyOf(chunk);
-    else if (chunk.byteLength > 0)
-      (this.#received ??= new BodyCollector(bodyBytesMax, bodyMemory)).add(new Uint8Array(chunk), this.#lengthBytes);
+    else (this.#received ??= new BodyCollector(bodyBytesMax, bodyMemory)).add(new Uint8Array(chunk), this.#lengthBytes);
     if (isLast) {
       this.#countWhole();
       this.#end('complete');

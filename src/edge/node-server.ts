@@ -93,7 +93,7 @@ class NodeListener implements HttpListener, HttpRouter {
     const server = this.#server;
     return new Promise((resolve) => {
       server.once('error', () => resolve(undefined));
-      const options = { host, port, exclusive: true, reusePort: canSharePort() };
+      const options = { host, port, reusePort: canSharePort() };
       server.listen(options, () => {
         // The server of `net` is closed: `http.Server.close` would end idle connections, on which a request may be on its way.
         resolve(() => NetServer.prototype.close.call(server));

@@ -48,7 +48,7 @@ export interface AdminServer {
 export async function openAdminServer(address: ListenAddress, options: AdminOptions): Promise<AdminServer> {
   const server = createAdminServer(address.host, options);
   try {
-    server.listen({ host: address.host, port: address.port, exclusive: true });
+    server.listen({ host: address.host, port: address.port });
     await once(server, 'listening');
   } catch (error) {
     throw listenFault(address, '--admin-address', error);

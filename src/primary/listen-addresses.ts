@@ -126,7 +126,7 @@ async function bindOnce(address: ListenAddress, bound: Bound[]): Promise<ListenA
   try {
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
-      server.listen({ host: address.host, port: address.port, exclusive: true }, resolve);
+      server.listen({ host: address.host, port: address.port }, resolve);
     });
     // A host name was resolved to this IP address.
     const { address: host, port } = server.address() as AddressInfo;

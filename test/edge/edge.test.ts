@@ -1,11 +1,14 @@
 // The listeners of a worker, the same with each HTTP library: which requests reach whom, what the edge answers by itself, and how it drains.
 import type { IncomingMessage } from 'node:http';
 import { get } from 'node:https';
+import Module from 'node:module';
 import { text } from 'node:stream/consumers';
 import t from 'tap';
 import type { DataplaneOptions } from '../../src/config/dataplane-options.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { createMessageMemories, type MessageMemories } from '../../src/fair/message-memory.js';
+import { StartFault } from '../../src/process/start-fault.js';
+import { limits } from '../../src/shared/limits.js';
 import { refusals } from '../../src/shared/refusals.js';
 import { chooseListener, loadLibrary } from '../../src/edge/choose-listener.js';
 import type { EdgeExchange } from '../../src/edge/edge-exchange.js';
@@ -461,6 +464,28 @@ t.test('a body that can never have room is refused before it is read', async (t)
   }
 });
 
+t.test('a body counts in the share of its subject from the size on that matters, however it arrived', async (t) => {
+  const deadlines = new DeadlineWheel();
+  t.teardown(() => deadlines.stop());
+  const accounts = createAccounts();
+  for (const [bytes, subject, counted] of [
+    [limits.countedFromBytes - 1, 'alice', 0],
+    [limits.countedFromBytes, 'alice', limits.countedFromBytes],
+    [2 * limits.countedFromBytes, '', 0],
+  ] as const)
+    for (const pieces of [1, 2]) {
+      let hear: ((chunk: ArrayBuffer, isLast: boolean) => void) | undefined;
+      const res = { onData: (listener: typeof hear) => void (hear = listener) } as unknown as HttpResponse;
+      const incoming = incomingOf(res, NaN, createMessageMemories(accounts, deadlines));
+      if (subject !== '') incoming.admit(subject, 'both', []);
+      if (pieces === 2) hear!(new ArrayBuffer(bytes - 1), false);
+      hear!(new ArrayBuffer(pieces === 2 ? 1 : bytes), true);
+      t.equal(accounts.held('requestBytes'), counted, `${bytes} bytes of ${subject || 'nobody'} in ${pieces}`);
+      incoming.releaseMemory();
+      t.equal(accounts.held('requestBytes'), 0);
+    }
+});
+
 t.test('a body without room at the moment is read once there is some', async (t) => {
   const deadlines = new DeadlineWheel();
   t.teardown(() => deadlines.stop());
@@ -506,6 +531,23 @@ t.test('which library is used, and with how many workers, is decided once', asyn
     t.equal(canSharePort(version, 'freebsd'), canShare, version);
     t.equal(canSharePort(version, 'darwin'), false, version);
   }
+});
+
+t.test('of a uWebSockets.js that does not load, nothing more is tried: `import` would end the process', async (t) => {
+  const loader = Module as unknown as { _load: (name: string) => unknown };
+  const load = loader._load;
+  t.intercept(loader, '_load', {
+    value: (name: string, ...rest: []) => {
+      if (name === 'uWebSockets.js')
+        throw Object.assign(new Error('GLIBC_2.38 not found'), { code: 'ERR_DLOPEN_FAILED' });
+      return load(name, ...rest);
+    },
+  });
+  const options = { listener: 'auto', workerCount: 1 } as DataplaneOptions;
+  const { options: chosen, warnings } = await chooseListener(options);
+  t.equal(chosen.listener, 'node');
+  t.match(warnings, [/GLIBC_2\.38 not found/]);
+  await t.rejects(chooseListener({ ...options, listener: 'uws' }), StartFault);
 });
 
 t.test('a busy worker leaves its port in the first turn that is quiet', async (t) => {
