@@ -110,7 +110,7 @@ t.test('a log level must be one of the existing levels', async (t) => {
   const { '/log-level': change } = viewChanges({ setLogLevel: (level) => void set.push(level) });
   for (const body of ['', 'debug', '{}', '{"level":"loud"}', '{"level":1}', 'null', '{"level":"silent"}']) {
     t.equal(change?.(body).status, 400, body);
-    t.match(change?.(body).body, /with one of fatal, error, warn, info, debug, trace"/);
+    t.match(change?.(body).body, /level must be one of fatal, error, warn, info, debug, trace"/);
   }
   t.match(change?.('{"level":"debug"}'), { status: 200, body: '{"level":"debug"}\n' });
   t.strictSame(set, ['debug']);
