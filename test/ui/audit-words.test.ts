@@ -2,7 +2,7 @@
 import t from 'tap';
 import type { AuditEntry, Explanation } from '../../ui/api/view-types.js';
 import { doneWords, memberChanges, outcomeWords, pageOfChanged } from '../../ui/model/audit-words.js';
-import { backendRowsOf, keptOf, odditiesOf, silenceWords, verdictsOf } from '../../ui/model/explanation.js';
+import { backendRowsOf, keptOf, lacksUser, odditiesOf, silenceWords, verdictsOf } from '../../ui/model/explanation.js';
 import { splitWords } from '../../ui/model/time-split.js';
 
 const entry: AuditEntry = {
@@ -70,6 +70,9 @@ t.test('workers that report the same appear once', async (t) => {
   t.strictSame(verdictsOf(explanation), [{ words: 'allowed', slots: [] }]);
   t.strictSame(odditiesOf(explanation), [{ words: 'odd', slots: [0] }]);
   t.strictSame(keptOf(explanation), []);
+  t.notOk(lacksUser(explanation));
+  const verdict = 'the user config has no such virtual host: every request gets 404';
+  t.ok(lacksUser({ ...explanation, workers: [{ slot: 0, verdict, backends: [] }] }));
   const differing = { ...explanation, workers: [...explanation.workers, { slot: 2, error: 'too long', backends: [] }] };
   t.strictSame(verdictsOf(differing), [
     { words: 'allowed', slots: [0, 1] },

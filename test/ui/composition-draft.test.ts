@@ -15,6 +15,7 @@ import {
   withCuration,
   withItem,
   withPicked,
+  withUser,
 } from '../../ui/model/composition-draft.js';
 import { ruleOf, withCurated, withPrefix, withRule } from '../../ui/model/curation.js';
 import { seenOf, tokensOf } from '../../ui/model/seen-items.js';
@@ -256,4 +257,10 @@ t.test('what somebody else has changed in the meantime stays; of what both have 
   ]);
   t.same(mergedDraft(before, before, theirs), theirs, 'nothing of mine');
   t.same(mergedDraft(before, mine, before).subjects, mine.subjects, 'nothing of theirs');
+});
+
+t.test('a user is added once', async (t) => {
+  const draft = compositionDraftOf(published);
+  t.equal(withUser(draft, 'bob').subjects, 'alice\nbob');
+  t.equal(withUser(draft, 'alice'), draft);
 });

@@ -100,6 +100,11 @@ t.test('the pages for operators', async (t) => {
     await page.getByRole('combobox', { name: 'User', exact: true }).fill('nobody@example.com');
     await page.keyboard.press('Enter');
     await card.getByText('No composition is published to this user').waitFor();
+    await card.getByRole('link', { name: 'Add this user to desk' }).click();
+    const users = page.getByRole('textbox', { name: 'Users', exact: true });
+    t.match(await users.inputValue(), /\nnobody@example\.com$/, 'added, and not published yet');
+    await page.getByRole('button', { name: 'Discard' }).click();
+    t.notMatch(await users.inputValue(), 'nobody@example.com');
   });
 
   await t.test('what became of a request, and who has sessions', async (t) => {

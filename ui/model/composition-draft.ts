@@ -48,6 +48,12 @@ export function subjectsIn(text: string): readonly string[] {
   return [...new Set(lines.filter((line) => line !== ''))];
 }
 
+/** The draft with one more user. */
+export function withUser(draft: CompositionDraft, user: string): CompositionDraft {
+  const subjects = subjectsIn(draft.subjects);
+  return subjects.includes(user) ? draft : { ...draft, subjects: [...subjects, user].join('\n') };
+}
+
 /** The picked names, URIs and patterns. */
 export function pickedOf({ servers }: CompositionDraft, server: string, kind: ItemKind): readonly string[] {
   return servers.find(({ name }) => name === server)?.[kind] ?? [];

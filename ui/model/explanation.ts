@@ -54,6 +54,11 @@ export function verdictParts(verdict: string, isComposed = false): Verdict {
   return { isAllowed: /(?:^|\. {2})allowed: /.test(said), reason: reasonWords(reason), outcome };
 }
 
+/** Whether the composition is not published to the user. */
+export function lacksUser(explanation: Explanation): boolean {
+  return verdictsOf(explanation).some(({ words }) => COMPOSED.slice(0, 2).some(([those]) => those.test(words)));
+}
+
 /** What finds the tool among those of all servers: names begin with the server's, mostly. */
 export function searchFor(tool: string, { workers }: Explanation): string {
   const names = workers.flatMap(({ backends }) => backends.map(({ name }) => name));

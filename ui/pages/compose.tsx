@@ -14,6 +14,7 @@ import {
   differencesOf,
   mergedDraft,
   subjectsIn,
+  withUser,
   type CompositionDraft,
   type Difference,
 } from '../model/composition-draft.js';
@@ -64,7 +65,10 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
     () => (published === undefined ? BLANK_COMPOSITION : compositionDraftOf(published.value)),
     [published],
   );
-  const [draft, setDraft] = useState<CompositionDraft>(kept?.draft ?? before);
+  const [draft, setDraft] = useState<CompositionDraft>(() => {
+    const user = new URLSearchParams(location.search).get('user');
+    return kept?.draft ?? (user === null ? before : withUser(before, user));
+  });
   const lists = useLists();
   /** What another user has changed in the composition meanwhile. */
   const [theirs, setTheirs] = useState<readonly Difference[]>([]);

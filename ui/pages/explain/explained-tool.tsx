@@ -9,6 +9,7 @@ import {
   backendRowsOf,
   connectionWords,
   keptOf,
+  lacksUser,
   odditiesOf,
   searchFor,
   silenceWords,
@@ -71,16 +72,22 @@ interface WordsProps {
   readonly composition: Composition | undefined;
 }
 
-/** Where the composition lacks the tool, the page of the composition opens with a search for it. */
+/** Where the composition lacks the tool or the user, its page opens with a search for the tool, or with the user added. */
 function Remedy({ composition: { id, name }, explanation }: RemedyProps): JSX.Element {
-  const { tool } = explanation;
-  const isLacking = verdictsOf(explanation).some(({ words }) => words.startsWith('not allowed'));
-  const search = isLacking ? `?${new URLSearchParams({ search: searchFor(tool, explanation) }).toString()}` : '';
+  const { subject, tool } = explanation;
+  const isUserMissing = lacksUser(explanation);
+  const isToolMissing = verdictsOf(explanation).some(({ words }) => words.startsWith('not allowed'));
+  const change = {
+    ...(isUserMissing && { user: subject }),
+    ...(isToolMissing && { search: searchFor(tool, explanation) }),
+  };
+  const isLacking = isUserMissing || isToolMissing;
+  const words = new URLSearchParams(change).toString();
   return (
-    <Link class={isLacking ? 'button main' : 'button'} href={`/compose/${id}${search}`}>
+    <Link class={isLacking ? 'button main' : 'button'} href={`/compose/${id}${words === '' ? '' : `?${words}`}`}>
       <Icon name={isLacking ? 'add' : 'compose'} />
       <span>
-        {isLacking ? 'Add it to ' : 'Open '}
+        {isUserMissing ? 'Add this user to ' : isToolMissing ? 'Add it to ' : 'Open '}
         <Said text={name} max={60} />
       </span>
     </Link>
