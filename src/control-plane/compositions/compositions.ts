@@ -280,7 +280,8 @@ export class Compositions {
       const member = `servers.${index}.name`;
       const isSameName = (server: StoredComposedServer): boolean => server.name.toLowerCase() === name.toLowerCase();
       const server = (await this.#options.registry.find(name)) ?? known.find(isSameName);
-      if (server === undefined) refuseMember(member, `${quoted(name)} is not the name of a registered server`);
+      if (server === undefined)
+        refuseMember(member, `must be the name of a registered server, and ${quoted(name)} is none`);
       if (resolved.some(({ id }) => id === server.id)) refuseMember(member, 'must not name a server twice');
       resolved.push({ id: server.id, name: server.name, ...given });
     }

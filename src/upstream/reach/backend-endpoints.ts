@@ -40,7 +40,7 @@ export const FORGIVEN = {
   status: 'a success status other than 200: the answer is known by its id',
   'id-as-text':
     'a number of the request, its id or progress token, as a string: ' +
-    "nothing else is in flight on the request's own response",
+    "nothing else is in flight on the request's own response; on a stream of several requests, one whose id is that string comes first",
   array:
     'an array around the one message of a JSON body: as in a batch of 2025-03-26; more than one message is refused',
   'byte-order-mark': 'a byte order mark before JSON: readers may ignore it (RFC 8259, 8.1)',

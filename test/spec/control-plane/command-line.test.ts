@@ -226,7 +226,7 @@ void t.test('what the control plane refuses: its own words are printed, with a s
     [
       ['compositions', 'create', newName('c'), 'nobody:x'],
       exit.refused,
-      /servers\.0\.name "nobody" is not the name of a registered server/,
+      /servers\.0\.name must be the name of a registered server, and "nobody" is none/,
     ],
   ] as const) {
     const { code: actual, output, errorOutput } = await run(...words);

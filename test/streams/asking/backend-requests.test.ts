@@ -277,7 +277,7 @@ t.test('the end of a call withdraws what was asked on its stream, and nothing el
   const otherCall = begun.scene.http.last.head(200, 'text/event-stream');
   begun.call.data(ROOTS);
   otherCall.data(ask(2, 'roots/list'));
-  begun.call.data('data: {"jsonrpc":"2.0","id":1,"result":{"content":[]}}\n\n');
+  begun.call.data('data: {"jsonrpc":"2.0","id":7,"result":{"content":[]}}\n\n');
   const [asked, ...told] = messages(begun);
   t.ok(told.some(({ method, params }) => method === 'notifications/cancelled' && params?.requestId === asked?.id));
   const [stays] = messages({ ...begun, exchange: other });

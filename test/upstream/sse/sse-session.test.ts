@@ -119,7 +119,7 @@ t.test('a session opens its stream first, then sends to the URL that it names; a
   first.empty(202);
   second.empty(202);
   scene.say('{"jsonrpc":"2.0","id":99,"result":{}}');
-  scene.say('{"jsonrpc":"2.0","id":"1","result":{}}');
+  scene.say('{"jsonrpc":"2.0","id":"99","result":{}}');
   scene.say('{"jsonrpc":"2.0","error":{"code":-32700,"message":"x"},"id":null}');
   t.same(scene.outcomes, [], 'an answer that nobody waits for is none');
   scene.say('{"jsonrpc":"2.0",  "id":"\\u0074wo","result":{"x":1.0}}');
