@@ -1,4 +1,5 @@
-// The delay before the next attempt: it doubles with each failure and starts over after a success. Cold path.
+// How long is waited: before the next attempt, which doubles with each failure and starts over after a success; and for a promise. Cold
+// path.
 
 /** The delay in ms, for callers that count attempts themselves. */
 export function delayAfter(tries: number, delayMsMin: number, delayMsMax: number): number {
@@ -36,4 +37,15 @@ export class Backoff {
   reset(): void {
     this.#delayMs = this.#delayMsMin;
   }
+}
+
+/** Settles as the promise does; if that takes longer than `ms`, resolves with what `onLate` returns. */
+export async function settledWithin<Value, Late>(
+  promise: Promise<Value>,
+  ms: number,
+  onLate: () => Late,
+): Promise<Value | Late> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<Late>((resolve) => (timer = setTimeout(() => resolve(onLate()), ms)));
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }

@@ -1,4 +1,4 @@
-export { Backoff, delayAfter, withJitter } from './backoff.js';
+export { Backoff, delayAfter, settledWithin, withJitter } from './backoff.js';
 export { bodyText } from './body-text.js';
 export {
   type DataplaneRequest,
@@ -14,7 +14,6 @@ export {
   workersShape,
 } from './dataplane-answers.js';
 export type { Endpoint, EndpointAnswer, FeatureModule } from './endpoint.js';
-export { settledWithin } from './settled-within.js';
 export { type ExitStatus, exitStatus, PROGRAM_VERSION } from './program.js';
 export { HostPolicy, REMEMBERED_HEADER_CHARS_MAX, refusedHost } from './host-policy.js';
 export { HTTP_TOKEN, bearerToken, headerIn, isHttpToken, isOwnHeader } from './http-token.js';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { RecentMap } from '../../src/shared/recent-map.js';
+import { dropOldest, getOrMake, RecentMap } from '../../src/shared/recent-map.js';
 
 const lengthOf = (value: string): number => value.length;
 
@@ -63,4 +63,20 @@ t.test('a deleted entry is gone from both generations', async (t) => {
   t.equal(map.get('b'), 'old');
   map.clear();
   t.equal(map.get('b'), undefined);
+});
+
+t.test('a value is made once, and the oldest entry of a full map makes room', async (t) => {
+  const map = new Map<string, number>();
+  t.equal(
+    getOrMake(map, 'a', () => 1),
+    1,
+  );
+  t.equal(
+    getOrMake(map, 'a', () => 2),
+    1,
+  );
+  map.set('b', 3);
+  t.equal(dropOldest(map, 3), undefined);
+  t.equal(dropOldest(map, 2), 1);
+  t.same([...map.keys()], ['b']);
 });
