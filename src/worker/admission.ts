@@ -5,8 +5,7 @@ import type { Caller } from '../exchange/index.js';
 import { type Logger, subjectHash, RepeatedLog, refusals, tokenRefusals, type Refusal } from '../shared/index.js';
 import type { UserConfigRead, UserConfigs } from '../user-config/index.js';
 
-export type AdmissionOutcome =
-  { readonly kind: 'admitted'; readonly caller: Caller } | ({ readonly kind: 'refused' } & RefusedToken);
+export type AdmissionOutcome = Caller | RefusedToken;
 
 /** The refusal that the caller gets, and for the log the subject and the cause, which the caller does not learn. */
 export interface RefusedToken {
@@ -48,19 +47,17 @@ export class Admission {
   }
 
   #onVerified(verified: Verified, virtualHostId: string | undefined): AdmissionOutcome | Promise<AdmissionOutcome> {
-    if (verified.kind === 'refused') return { kind: 'refused', ...refusedToken(verified) };
-    return this.admitSubject(verified.subject, virtualHostId);
+    return verified.kind === 'refused' ? refusedToken(verified) : this.admitSubject(verified.subject, virtualHostId);
   }
 
   #onConfig(read: UserConfigRead, subject: string, virtualHostId: string | undefined): AdmissionOutcome {
-    if (read.kind === 'missing') return refused(refusals.configMissing, subject);
+    if (read.kind === 'missing') return { refusal: refusals.configMissing, subject };
     if (read.kind === 'failed') {
       this.#report(read, subject);
-      return refused(refusals.configFailed, subject);
+      return { refusal: refusals.configFailed, subject };
     }
     const virtualHost = virtualHostId === undefined ? undefined : read.config.virtualHosts.get(virtualHostId);
-    if (virtualHost === undefined) return refused(refusals.virtualHostUnknown, subject);
-    return { kind: 'admitted', caller: { subject, virtualHost } };
+    return virtualHost === undefined ? { refusal: refusals.virtualHostUnknown, subject } : { subject, virtualHost };
   }
 
   /** Logs a failure. One that affects all subjects is logged once, not once per subject. */
@@ -80,8 +77,4 @@ function refusalOf(verified: Verified): RefusedToken | undefined {
 
 function refusedToken({ reason, cause }: Extract<Verified, { kind: 'refused' }>): RefusedToken {
   return { refusal: tokenRefusals[reason], cause };
-}
-
-function refused(refusal: Refusal, subject: string): Extract<AdmissionOutcome, { kind: 'refused' }> {
-  return { kind: 'refused', refusal, subject };
 }

@@ -139,7 +139,7 @@ export class Pipeline implements EdgeHandler {
     const outcome = this.#parts.admission.admit(head.authorization, head.virtualHostId);
     if (outcome instanceof Promise) {
       exchange.incoming.awaitAdmission();
-      void outcome.then((late) => wakeScheduler.run(subjectOf(late), () => this.#onAdmission(exchange, late)));
+      void outcome.then((late) => wakeScheduler.run(late.subject ?? '', () => this.#onAdmission(exchange, late)));
     } else {
       this.#onAdmission(exchange, outcome);
     }
@@ -199,8 +199,8 @@ export class Pipeline implements EdgeHandler {
   /** Serves a message about a request in flight here, which arrived at the successor. */
   onPassedBack(identity: ForwardedIdentity, exchange: Exchange): void {
     this.#admitForwarded(identity, (outcome) => {
-      if (outcome.kind === 'refused') refuse(exchange, outcome.refusal);
-      else this.#parts.relay.handle(outcome.caller, exchange);
+      if ('refusal' in outcome) refuse(exchange, outcome.refusal);
+      else this.#parts.relay.handle(outcome, exchange);
     });
   }
 
@@ -228,10 +228,9 @@ export class Pipeline implements EdgeHandler {
     this.#refuseRequest(exchange, { refusal, host: refusedHost(refusal, exchange.head.host) });
   }
 
-  #onAdmission(exchange: EdgeExchange, outcome: AdmissionOutcome): void {
+  #onAdmission(exchange: EdgeExchange, caller: AdmissionOutcome): void {
     if (exchange.isAborted) return;
-    if (outcome.kind === 'refused') return this.#refuseRequest(exchange, outcome);
-    const { caller } = outcome;
+    if ('refusal' in caller) return this.#refuseRequest(exchange, caller);
     const { subject } = caller;
     const { request } = exchange;
     const typesOrRefusal = checkTransport(request, exchange.head);
@@ -340,18 +339,13 @@ export class Pipeline implements EdgeHandler {
     refuse(exchange, refusal);
   }
 
-  #onHopAdmission(identity: ForwardedIdentity, exchange: Exchange, outcome: AdmissionOutcome): void {
+  #onHopAdmission(identity: ForwardedIdentity, exchange: Exchange, caller: AdmissionOutcome): void {
+    if ('refusal' in caller) return this.#refuseAdmitted(exchange, identity, caller.refusal);
     const { request } = exchange;
-    const refusal =
-      outcome.kind === 'refused'
-        ? outcome.refusal
-        : this.#parts.loadShedder.refusalOf(request.method, newSessionOrRequest(request), identity.subject);
+    const refusal = this.#parts.loadShedder.refusalOf(request.method, newSessionOrRequest(request), caller.subject);
     if (refusal !== undefined) this.#refuseAdmitted(exchange, identity, refusal);
-    else if (outcome.kind === 'admitted') {
-      const { caller } = outcome;
-      if (this.#parts.scheduler.tryPass(caller.subject)) this.#onHopTurn(caller, exchange);
-      else this.#awaitTurn(caller, exchange, () => this.#onHopTurn(caller, exchange));
-    }
+    else if (this.#parts.scheduler.tryPass(caller.subject)) this.#onHopTurn(caller, exchange);
+    else this.#awaitTurn(caller, exchange, () => this.#onHopTurn(caller, exchange));
   }
 
   #onHopTurn(caller: Caller, exchange: Exchange): void {
@@ -402,11 +396,6 @@ export class Pipeline implements EdgeHandler {
   #resourcePath({ head: { virtualHostId = '' } }: EdgeExchange): string {
     return virtualHostId === '' ? '' : `${this.#parts.pathPrefix}/servers/${encodeURIComponent(virtualHostId)}/mcp`;
   }
-}
-
-/** The subject that a request counts for when its token or config has been read; `''` without a valid token. */
-function subjectOf(outcome: AdmissionOutcome): string {
-  return (outcome.kind === 'admitted' ? outcome.caller.subject : outcome.subject) ?? '';
 }
 
 const REFUSED_BY_FAILURE: Readonly<Record<HopFailure, Refusal>> = {

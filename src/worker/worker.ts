@@ -149,8 +149,7 @@ export class Worker {
 
   /** Ends every session, and tells the backends within `farewellsMs`. */
   async #stop(farewellsMs: number): Promise<void> {
-    const { overloadWatch, relay, hops, predecessor, successorHops, hopListener, backends, configs, store, directory } =
-      this.#parts;
+    const { overloadWatch, relay, hops, successorHops, hopListener, backends, configs, store, directory } = this.#parts;
     overloadWatch.stop();
     this.#parts.tokens.close();
     const ended = relay.stop(farewellsMs);
@@ -160,7 +159,6 @@ export class Worker {
     await ended;
     const flushed = this.#parts.tracer?.close(Math.min(farewellsMs, TRACE_FLUSH_MS_MAX));
     hops.close();
-    predecessor.close();
     await Promise.all([hopListener.close(), successorHops.close()]);
     await backends.close();
     await configs.close();
@@ -203,7 +201,8 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
       logger,
     });
   const predecessorPath = predecessorSocketPath(hopDirectory, slot);
-  const predecessor = new Predecessor(predecessorPath, hopSecret, logger);
+  const hops = new Hops(hopDirectory, hopSecret, logger);
+  const predecessor = new Predecessor(hops, predecessorPath);
   const relay = new Relay({
     http: backends.calls,
     streams: backends.streams,
@@ -230,7 +229,6 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
     },
     logger,
   });
-  const hops = new Hops(hopDirectory, hopSecret, logger);
   const announcer = new ForgetAnnouncer(primary);
   const overload = new Overload(logger);
   // The issuers' keys are outside, too, so they are fetched through the proxy, if there is one.
@@ -297,7 +295,6 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
     pipeline,
     hopListener,
     hops,
-    predecessor,
     successorHops,
     relay,
     backends,

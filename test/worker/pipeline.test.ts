@@ -25,7 +25,7 @@ import { createAccounts } from '../support/shares.js';
 import { until } from '../support/until.js';
 
 const caller = { subject: 'alice', virtualHost: { id: 'vh', passthroughHeaders: new Set() } } as unknown as Caller;
-const admitted: AdmissionOutcome = { kind: 'admitted', caller };
+const admitted: AdmissionOutcome = caller;
 
 interface Scene {
   readonly pipeline: Pipeline;
@@ -152,7 +152,7 @@ t.test('the body of an admitted caller is read at once, that of one not yet know
 t.test('the headers that the virtual host passes through go with the request', async (t) => {
   const scene = createScene();
   const virtualHost = { id: 'vh', passthroughHeaders: new Set(['x-tenant']) };
-  scene.admission = { kind: 'admitted', caller: { subject: 'alice', virtualHost } as unknown as Caller };
+  scene.admission = { subject: 'alice', virtualHost } as unknown as Caller;
   const { exchange } = createExchange('POST', false, { headers: ['x-other', '1', 'x-tenant', '7'] });
   let passed: readonly string[] = [];
   Object.assign(exchange.incoming, { admit: (...[, , headers]: [unknown, unknown, string[]]) => (passed = headers) });
@@ -163,7 +163,7 @@ t.test('the headers that the virtual host passes through go with the request', a
 t.test('a request that has waited for its config goes on in the turn of its subject', async (t) => {
   const turns: string[] = [];
   t.intercept(wakeScheduler, 'run', { value: (subject: string, act: () => void) => (turns.push(subject), act()) });
-  const refused: AdmissionOutcome = { kind: 'refused', refusal: refusals.overloaded };
+  const refused: AdmissionOutcome = { refusal: refusals.overloaded };
   for (const outcome of [admitted, { ...refused, subject: 'bob' }, refused]) {
     const scene = createScene();
     scene.admission = Promise.resolve(outcome);
@@ -332,7 +332,7 @@ t.test('the owner of a session also refuses requests that come by a hop, and log
   scene.overloadRefusal = undefined;
   scene.pipeline.onHop({ subject: 'alice', virtualHostId: 'vh' }, createExchange().exchange);
   t.equal(scene.relayed.length, 1);
-  scene.admission = { kind: 'refused', refusal: refusals.configMissing };
+  scene.admission = { refusal: refusals.configMissing };
   const removed = createExchange();
   scene.pipeline.onHop({ subject: 'alice', virtualHostId: 'vh' }, removed.exchange);
   t.same(removed.steps, [`answered ${refusals.configMissing.status}`], 'also when its own config is gone by now');
@@ -349,7 +349,7 @@ t.test('what a successor passes back is served here, even by a worker that has l
   scene.admission = Promise.resolve(admitted);
   scene.pipeline.onPassedBack(identity, createExchange().exchange);
   await until(() => scene.relayed.length === 2, 'the one whose config had to be read');
-  const refused: AdmissionOutcome = { kind: 'refused', refusal: refusals.overloaded };
+  const refused: AdmissionOutcome = { refusal: refusals.overloaded };
   for (scene.admission of [refused, Promise.resolve(refused)]) {
     const { exchange, steps } = createExchange();
     scene.pipeline.onPassedBack(identity, exchange);
@@ -397,7 +397,7 @@ t.test('where a token can be had is told to whom one is missing, if that is know
   ] as const) {
     const resource = new ProtectedResource({ publicUrl: undefined, authorizationServers });
     const scene = createScene({ resource, pathPrefix: '/gw' });
-    scene.admission = { kind: 'refused', refusal };
+    scene.admission = { refusal };
     const { exchange } = createExchange();
     const answers: unknown[][] = [];
     scene.pipeline.onRequest(Object.assign(exchange, { respond: (...answer: unknown[]) => void answers.push(answer) }));

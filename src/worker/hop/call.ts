@@ -97,7 +97,7 @@ export class HopCall implements HopStream, MemoryWaiter {
    */
   onFrame(kind: FrameKind, payload: Buffer): void {
     if (kind === 'reset') return this.fail();
-    if (kind === 'credit') return this.#onCredit(readCredit(payload));
+    if (kind === 'credit') return this.onCredit(readCredit(payload));
     // The owner does not know yet that the caller is gone.
     if (this.#state === 'abandoned') return;
     switch (kind) {
@@ -128,14 +128,7 @@ export class HopCall implements HopStream, MemoryWaiter {
     }
   }
 
-  onLost(failure: HopFailure): void {
-    const hasBegun = this.#state === 'streaming';
-    if (!this.#finish(['asked', 'gathering', 'streaming'])) return;
-    if (hasBegun) this.#exchange.reset();
-    else this.#onFailure(failure);
-  }
-
-  /** Ends a stream that its owner has forgotten: the caller is answered, or cut off if its answer has begun. */
+  /** Ends a stream that its owner has forgotten, or that is lost with its link: the caller is answered, or cut off if its answer has begun. */
   fail(failure: HopFailure = 'hop-failed'): void {
     const hasBegun = this.#state === 'streaming';
     const isWaiting = this.#state === 'asked' || this.#state === 'gathering';
@@ -210,11 +203,7 @@ export class HopCall implements HopStream, MemoryWaiter {
     this.#exchange.reset();
   }
 
-  onLinkRoom(): void {
-    this.#onCredit(0);
-  }
-
-  #onCredit(creditBytes: number): void {
+  onCredit(creditBytes: number): void {
     this.#outflow.grant(creditBytes);
     this.#releaseSent();
     if (this.#state === 'abandoned' && this.#outflow.isEmpty) this.#forgetSent();

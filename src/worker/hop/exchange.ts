@@ -82,7 +82,7 @@ export class HopExchange extends Exchange implements HopStream {
       case 'data':
         return this.#receive(payload);
       case 'credit':
-        return this.#onCredit(readCredit(payload));
+        return this.onCredit(readCredit(payload));
       case 'abort':
         return this.#abort();
       case 'reset':
@@ -121,7 +121,10 @@ export class HopExchange extends Exchange implements HopStream {
     const head = { status, contentType, sessionId, headers, bodyBytes: bytes.length };
     if (!trySendRespondHead(this.#socket, this.stream, head)) {
       this.#socket.logger.error({ bytes: bytes.length }, 'an answer does not fit into a hop');
-      this.#reset();
+      this.#transition(['responding'], 'aborted');
+      this.#socket.reserve('reset', this.stream, 0);
+      this.#settle();
+      this.tellDone(this.#status, 0, 'cut');
       return;
     }
     this.#answer = bytes;
@@ -182,11 +185,7 @@ export class HopExchange extends Exchange implements HopStream {
     if (this.#state === 'streaming') this.#answerMemory().countSentInPieces(bytes);
   }
 
-  onLinkRoom(): void {
-    this.#onCredit(0);
-  }
-
-  #onCredit(creditBytes: number): void {
+  onCredit(creditBytes: number): void {
     this.#outflow.grant(creditBytes);
     if (this.#state !== 'streaming') {
       this.#tryComplete();
@@ -222,13 +221,6 @@ export class HopExchange extends Exchange implements HopStream {
 
   #answerMemory(): AnswerMemory {
     return (this.#memory ??= new AnswerMemory(this.#owner.answerMemory, this.identity.subject));
-  }
-
-  #reset(): void {
-    this.#transition(['responding'], 'aborted');
-    this.#socket.reserve('reset', this.stream, 0);
-    this.#settle();
-    this.tellDone(this.#status, 0, 'cut');
   }
 
   /** Completes the answer. Does nothing while bytes wait: `onCredit` calls it again. */

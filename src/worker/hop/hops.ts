@@ -39,11 +39,12 @@ export class Hops {
   readonly #directory: string;
   readonly #secret: Uint8Array;
   readonly #logger: Logger;
-  /** Links to the owners of sessions, by the owner's slot. */
-  readonly #links = new Map<number, HopLink>();
+  /** Links to other workers, by the paths of their sockets. */
+  readonly #links = new Map<string, HopLink>();
   /** Links to owners that have been replaced, until these links close. */
   #replacedLinks: HopLink[] = [];
-  #isClosed = false;
+  /** Changed only here. */
+  isClosed = false;
 
   constructor(directory: string, secret: Uint8Array, logger: Logger) {
     this.#directory = directory;
@@ -62,32 +63,35 @@ export class Hops {
     exchange: Exchange,
     onFailure: (failure: HopFailure) => void,
   ): void {
-    if (this.#isClosed) onFailure('owner-absent');
-    else {
-      const link = this.#linkTo(owner);
-      // The owner is not `owner-absent`: it may be alive, and will create its socket again.
-      if (link === undefined) onFailure('owner-lost');
-      else link.forward(identity, exchange, onFailure);
-    }
+    this.forwardTo(hopSocketPath(this.#directory, owner), identity, exchange, onFailure);
   }
 
-  get isClosed(): boolean {
-    return this.#isClosed;
+  /** Like `forward`. @param path where the worker listens. */
+  forwardTo(
+    path: string,
+    identity: ForwardedIdentity,
+    exchange: Exchange,
+    onFailure: (failure: HopFailure) => void,
+  ): void {
+    const link = this.isClosed ? undefined : this.#linkTo(path);
+    // Without the directory, the worker is not `owner-absent`: it may be alive, and will create its socket again.
+    if (link === undefined) onFailure(this.isClosed ? 'owner-absent' : 'owner-lost');
+    else link.forward(identity, exchange, onFailure);
   }
 
   close(): void {
-    this.#isClosed = true;
+    this.isClosed = true;
     for (const link of this.#replacedLinks) link.close();
     for (const link of this.#links.values()) link.close();
   }
 
-  /** The link to an owner; `undefined` while the private directory is missing. A directory of somebody else must not receive the secret. */
-  #linkTo(owner: number): HopLink | undefined {
-    const known = this.#links.get(owner);
+  /** The link to a worker; `undefined` while the private directory is missing. A directory of somebody else must not receive the secret. */
+  #linkTo(path: string): HopLink | undefined {
+    const known = this.#links.get(path);
     if (known !== undefined && !known.isReplaced) return known;
     if (!isPrivateFolder(this.#directory)) return undefined;
-    const link = new HopLink(hopSocketPath(this.#directory, owner), this.#secret, this.#logger);
-    this.#links.set(owner, link);
+    const link = new HopLink(path, this.#secret, this.#logger);
+    this.#links.set(path, link);
     this.#replacedLinks = this.#replacedLinks.filter(({ isClosed }) => !isClosed);
     if (known?.isClosed === false) this.#replacedLinks.push(known);
     return link;
@@ -106,29 +110,24 @@ export function predecessorSocketPath(directory: string, slot: number): string {
 }
 
 export class Predecessor {
+  readonly #hops: Hops;
   readonly #path: string;
-  readonly #secret: Uint8Array;
-  readonly #logger: Logger;
   readonly #startedAtMs = performance.now();
-  #link: HopLink | undefined;
   /** Whether there was no predecessor, or it has ended. */
   #isGone = false;
   readonly #waiting = new RequestsAwaitingOwner(
     new Quota(hopBounds.predecessorNoticesWaitingMax, hopBounds.predecessorNoticesWaitingMax),
   );
 
-  constructor(path: string, secret: Uint8Array, logger: Logger) {
+  constructor(hops: Hops, path: string) {
+    this.#hops = hops;
     this.#path = path;
-    this.#secret = secret;
-    this.#logger = logger;
   }
 
   /** Forwards a notification; the response is ignored. */
   pass(identity: ForwardedIdentity, request: ExchangeRequest): void {
-    if (this.#isGone) return;
-    if (this.#link === undefined || this.#link.isReplaced)
-      this.#link = new HopLink(this.#path, this.#secret, this.#logger);
-    this.#link.forward(identity, new CallerlessExchange(request), (failure) => {
+    if (this.#isGone || this.#hops.isClosed) return;
+    this.#hops.forwardTo(this.#path, identity, new CallerlessExchange(request), (failure) => {
       if (failure === 'owner-absent') this.#onAbsent(identity, request);
     });
   }
@@ -137,10 +136,5 @@ export class Predecessor {
   #onAbsent(identity: ForwardedIdentity, request: ExchangeRequest): void {
     if (performance.now() - this.#startedAtMs >= PREDECESSOR_WAIT_MS_MAX) this.#isGone = true;
     if (!this.#isGone) this.#waiting.tryWait(identity.subject, this.#startedAtMs, () => this.pass(identity, request));
-  }
-
-  close(): void {
-    this.#isGone = true;
-    this.#link?.close();
   }
 }

@@ -88,8 +88,7 @@ export class HopLink implements HopSocketHandler {
     clearTimeout(this.#connectTimer);
     const failure = this.#state === 'connecting' ? 'owner-absent' : 'owner-lost';
     this.#transition(this.#state, 'closed');
-    for (const call of this.#socket.streams.values()) call.onLost(failure);
-    this.#socket.streams.clear();
+    for (const call of this.#socket.streams.values()) call.fail(failure);
   }
 
   #endIfReplaced(): void {

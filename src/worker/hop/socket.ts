@@ -48,11 +48,8 @@ export class StreamNumbers {
 
 export class StreamTable<Member extends { readonly stream: number }> {
   readonly #members: (Member | undefined)[] = [];
-  #size = 0;
-
-  get size(): number {
-    return this.#size;
-  }
+  /** The number of streams. Changed only here. */
+  size = 0;
 
   get(stream: number): Member | undefined {
     const member = this.#members[stream & INDEX_MASK];
@@ -66,23 +63,18 @@ export class StreamTable<Member extends { readonly stream: number }> {
     // The array is filled: one with holes would become a dictionary, as slow as a `Map`.
     while (this.#members.length < index) this.#members.push(undefined);
     this.#members[index] = member;
-    this.#size += 1;
+    this.size += 1;
     return true;
   }
 
   delete(stream: number): void {
     if (this.get(stream) === undefined) return;
     this.#members[stream & INDEX_MASK] = undefined;
-    this.#size -= 1;
+    this.size -= 1;
   }
 
   values(): Member[] {
     return this.#members.filter((member) => member !== undefined);
-  }
-
-  clear(): void {
-    this.#members.length = 0;
-    this.#size = 0;
   }
 }
 
@@ -97,8 +89,8 @@ export interface HopStream {
    * @throws {StreamFault} when only this stream is affected: it is reset at the peer, and `fail` is called.
    */
   onFrame(kind: FrameKind, payload: Buffer): void;
-  /** Called once there is room, after `waitForLinkRoom`. */
-  onLinkRoom(): void;
+  /** Called with the peer's credit, and with 0 once there is room, after `waitForLinkRoom`. */
+  onCredit(creditBytes: number): void;
   fail(): void;
 }
 
@@ -145,7 +137,7 @@ export class HopSocket<Stream extends HopStream = HopStream> {
     });
     socket.on('data', (piece) => this.onPiece(piece));
     socket.on('drain', () => {
-      while (this.#waiting.isReady && this.hasRoom) this.#waiting.take()?.onLinkRoom();
+      while (this.#waiting.isReady && this.hasRoom) this.#waiting.take()?.onCredit(0);
     });
     socket.on('error', (error) => logger.debug({ err: error }, 'hop link failed'));
     socket.on('close', () => handler.onClose());

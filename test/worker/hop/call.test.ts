@@ -99,18 +99,18 @@ t.test('a request is sent to its end though its caller is gone, and its stream i
 
 t.test('the loss of a link is reported to the caller as such', async (t) => {
   const asked = new Scene();
-  asked.call.onLost('owner-absent');
+  asked.call.fail('owner-absent');
   t.equal(asked.exchange.outcome, 'owner-absent');
   const gathering = new Scene().hear('respond', respondHead(4)).hear('data', 'ab');
-  gathering.call.onLost('owner-lost');
+  gathering.call.fail('owner-lost');
   t.equal(gathering.exchange.outcome, 'owner-lost', 'half an answer is none');
   const streaming = new Scene().hear('open-stream').hear('data', 'ab');
-  streaming.call.onLost('owner-lost');
+  streaming.call.fail('owner-lost');
   t.equal(streaming.exchange.outcome, 'cut');
   const ending = new Scene();
   ending.exchange.isSlow = true;
   ending.hear('open-stream').hear('data', 'ab').hear('end');
-  ending.call.onLost('owner-lost');
+  ending.call.fail('owner-lost');
   ending.exchange.drain();
   t.equal(ending.exchange.outcome, 'ended', 'all of it has come before');
 });

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import t, { type Test } from 'tap';
 import { HopListener } from '../../../src/worker/hop/intake.js';
-import { Predecessor, predecessorSocketPath } from '../../../src/worker/hop/hops.js';
+import { Hops, Predecessor, predecessorSocketPath } from '../../../src/worker/hop/hops.js';
 import { RecordedExchange } from '../../support/recorded-exchange.js';
 import { createScratchDirectory } from '../../support/scratch-directory.js';
 import { until } from '../../support/until.js';
@@ -10,7 +10,7 @@ import { BODY_BYTES_MAX, HOP, logger, roomForAll } from './pair.js';
 import { hopBounds } from '../../../src/worker/hop/frames.js';
 
 interface Stage {
-  readonly predecessor: Predecessor;
+  readonly hops: Hops;
   /** The bodies that the replaced worker got. */
   readonly heard: readonly string[];
   readonly pass: (body: string) => void;
@@ -19,10 +19,12 @@ interface Stage {
 }
 
 function stage(t: Test): Stage {
-  const path = predecessorSocketPath(createScratchDirectory(t), 1);
+  const directory = createScratchDirectory(t);
+  const path = predecessorSocketPath(directory, 1);
   const secret = randomBytes(32);
-  const predecessor = new Predecessor(path, secret, logger);
-  t.teardown(() => predecessor.close());
+  const hops = new Hops(directory, secret, logger);
+  const predecessor = new Predecessor(hops, path);
+  t.teardown(() => hops.close());
   const heard: string[] = [];
   const listen = async (): Promise<HopListener> => {
     const listener = new HopListener(path, {
@@ -43,7 +45,7 @@ function stage(t: Test): Stage {
   const pass = (body: string): void => {
     predecessor.pass(HOP, new RecordedExchange({ body: Buffer.from(body) }).request);
   };
-  return { predecessor, heard, pass, listen };
+  return { hops, heard, pass, listen };
 }
 
 t.test(
@@ -75,9 +77,9 @@ t.test('of those that wait, a bounded number is kept, and each is passed on once
 });
 
 t.test('a worker that is over passes nothing on', async (t) => {
-  const { predecessor, pass, listen, heard } = stage(t);
+  const { hops, pass, listen, heard } = stage(t);
   pass('waiting');
-  predecessor.close();
+  hops.close();
   await listen();
   pass('later');
   await new Promise((resolve) => setTimeout(resolve, 3 * hopBounds.ownerRetryMs));
