@@ -72,7 +72,7 @@ interface MethodRules {
   readonly missing: string;
   /** The error for a name, URI or task id that nothing has. */
   readonly unknown: (text: string, isUri: boolean) => RpcError;
-  /** The capability without which the method does not exist; 0 if it always exists. */
+  /** The capability without which the method does not exist; 0 for tools alone, which always exist. */
   readonly capability: number;
   /** Where the answer has URIs of the backend, and where it has task ids. */
   readonly uriLocations: number;

@@ -109,7 +109,7 @@ export function keysOfJwks(text: string, origin: JwksOrigin): readonly Verificat
   return checkedKeys(usable);
 }
 
-/** The same keys. @throws {InvalidValue} for too many, for equal keys, and for keys that a token could not tell apart. */
+/** Returns `keys`. @throws {InvalidValue} for too many, for equal keys, and for keys with the same `kid` and algorithm. */
 export function checkedKeys(keys: readonly VerificationKey[]): readonly VerificationKey[] {
   if (keys.length > limits.verificationKeysMax) {
     throw new InvalidValue(`holds ${keys.length} keys; ${limits.verificationKeysMax} is the maximum`);

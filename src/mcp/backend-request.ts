@@ -10,7 +10,7 @@ interface ParamsSpan {
 }
 
 export interface RequestDetail {
-  /** `params._meta.progressToken` as a key of `idKey`; `undefined` when there is none, or it cannot be used. */
+  /** `params._meta.progressToken` as `idKey` writes it; `undefined` when there is none, or it cannot be used. */
   readonly progressKey: string | undefined;
   /** `params.mode`; `''` when it is not a string, or too long. */
   readonly mode: string;

@@ -47,8 +47,8 @@ export {
   LOG_LEVEL_KEY,
   type ModernEnvelope,
   PROTOCOL_VERSION_KEY,
-  type BackendErrorText,
-  readBackendErrorText,
+  type BackendError,
+  readBackendError,
 } from './modern-envelope.js';
 export {
   BACKEND_VERSIONS,

@@ -7,7 +7,7 @@ import { isObject, jsonIn, limits } from '../shared/index.js';
 const VERSION = /^\d{4}-\d{2}-\d{2}$/;
 
 /** A JSON-RPC error of a backend: modern servers are recognized by theirs. Cold path. */
-export interface BackendErrorText {
+export interface BackendError {
   /** The code as received, of any type. */
   readonly code: unknown;
   /** The message; `''` when it is not a string. */
@@ -17,7 +17,7 @@ export interface BackendErrorText {
 }
 
 /** Reads an error. @param error JSON. One too large to be read at once counts as empty. */
-export function readBackendErrorText(error: Buffer): BackendErrorText {
+export function readBackendError(error: Buffer): BackendError {
   const value = error.length <= limits.upstreamRefusalBytesMax ? jsonIn(error) : undefined;
   if (!isObject(value)) return { code: undefined, message: '', versions: [] };
   const { code, message, data } = value;

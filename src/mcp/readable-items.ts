@@ -1,6 +1,6 @@
 // Repairs listed items that official clients refuse: for one member of a wrong type they refuse the whole list, with the items of all
 // backends. Many servers do not say that arguments are an object, or write `null`, an empty list or text where something else belongs; what
-// cannot be read is removed, or replaced where a client needs it. Hot path: one look at each member that has a shape; a page is copied only
+// cannot be read is removed, or replaced where a client needs it. Hot path: one look at each member whose type is checked; a page is copied only
 // if an item needs a repair.
 import { cutsOf, edited, insertion, isKey, isStringEqual, jsonKind, JsonScanner, MemberNames } from '../bytes/index.js';
 import type { Edit } from '../bytes/index.js';

@@ -37,7 +37,7 @@ export class RecordRenewal {
   readonly #sessions: ReadonlyMap<string, RenewedSession>;
   readonly #roundMs: number;
   /** Sessions of the current round that are left, oldest first. */
-  #turns: Iterator<RenewedSession>;
+  #leftInRound: Iterator<RenewedSession>;
   #roundEndMs: number;
   #lastStepMs: number;
   readonly #next: Deadline;
@@ -46,7 +46,7 @@ export class RecordRenewal {
     this.#deadlines = deadlines;
     this.#sessions = sessions;
     this.#roundMs = roundMs;
-    this.#turns = sessions.values();
+    this.#leftInRound = sessions.values();
     this.#lastStepMs = deadlines.nowMs();
     this.#roundEndMs = this.#lastStepMs + roundMs;
     this.#next = deadlines.after(Math.min(SESSION_RENEWAL_STEP_MS, roundMs), () => {
@@ -66,16 +66,16 @@ export class RecordRenewal {
     this.#lastStepMs = nowMs;
     this.#renewNext(Math.ceil((this.#sessions.size * passedMs) / this.#roundMs));
     if (nowMs >= this.#roundEndMs) {
-      this.#turns = this.#sessions.values();
+      this.#leftInRound = this.#sessions.values();
       this.#roundEndMs = nowMs + this.#roundMs;
     }
   }
 
   #renewNext(count: number): void {
     for (let left = count; left > 0; left -= 1) {
-      const turn = this.#turns.next();
-      if (turn.done === true) return;
-      turn.value.entry?.onRenewalRound(turn.value.isBusy);
+      const session = this.#leftInRound.next();
+      if (session.done === true) return;
+      session.value.entry?.onRenewalRound(session.value.isBusy);
     }
   }
 }

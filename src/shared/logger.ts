@@ -112,7 +112,7 @@ export class LogOutput {
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
   #retryTimer: NodeJS.Timeout | undefined;
-  #failedUntilMs = 0;
+  #droppingUntilMs = 0;
   #droppedLines = 0;
 
   /**
@@ -139,7 +139,7 @@ export class LogOutput {
     const isShort = line.length * 3 <= this.#scratch.length;
     const bytes = isShort ? this.#scratch.subarray(0, this.#scratch.write(line)) : Buffer.from(line);
     if (this.#waiting.length > 0) this.#keep(bytes);
-    else if (this.#failedUntilMs > 0 && performance.now() < this.#failedUntilMs) this.#droppedLines++;
+    else if (this.#droppingUntilMs > 0 && performance.now() < this.#droppingUntilMs) this.#droppedLines++;
     else this.#offer(bytes);
   }
 
@@ -153,11 +153,11 @@ export class LogOutput {
   /** Tries to write. @returns the accepted bytes; `undefined` when the line is lost. */
   #tryWrite(bytes: Buffer): number | undefined {
     try {
-      this.#failedUntilMs = 0;
+      this.#droppingUntilMs = 0;
       return writeSync(this.#fd, bytes);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return 0;
-      this.#failedUntilMs = performance.now() + LOG_RETRY_MS;
+      this.#droppingUntilMs = performance.now() + LOG_RETRY_MS;
       this.#droppedLines++;
       return undefined;
     }
@@ -190,7 +190,7 @@ export class LogOutput {
     }
     this.#waiting = this.#waiting.slice(index);
     if (this.#waiting.length > 0) this.#retryTimer = setTimeout(() => this.#retry(), LOG_RETRY_MS).unref();
-    else if (this.#droppedLines > 0 && this.#failedUntilMs === 0) this.#reportDropped();
+    else if (this.#droppedLines > 0 && this.#droppingUntilMs === 0) this.#reportDropped();
   }
 
   #reportDropped(): void {

@@ -56,7 +56,7 @@ export async function commitReason(error: unknown): Promise<Error> {
 type CopyOutcome = 'copied' | 'no-store' | 'not-empty' | { readonly damage: string };
 
 /**
- * Makes a consistent copy of an embedded store, which other processes may have open. When it rejects, there is no usable store.
+ * Makes a consistent copy of an embedded store, which other processes may have open. When it rejects, there is no usable store in `to`.
  * @param to a directory that is empty or does not exist; it is created for its owner alone.
  */
 export async function copyEmbedded(from: string, to: string): Promise<CopyOutcome> {

@@ -47,7 +47,7 @@ function optionsOf({ username, password, tls }: RedisAccess) {
 /** Disconnects without an unhandled 'error' event. */
 export function disconnectQuietly(connection: Redis): void {
   // A listener is needed: ioredis handles only the first error of a socket, and the second one of a TLS socket would end the process. There
-  // is no socket before the first attempt to connect, although the types say so.
+  // is no socket before the first attempt to connect, although the types promise one.
   const socket = connection.stream as Redis['stream'] | undefined;
   socket?.on('error', () => {});
   connection.disconnect();

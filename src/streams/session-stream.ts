@@ -201,7 +201,7 @@ export class SessionStream implements AskingStream, StreamOwner {
     if (this.#readyDeadline !== undefined) return;
     this.#events.holdBack(true);
     this.#readyDeadline = this.#deadlines.after(CLIENT_READY_MS_MAX, () => {
-      // The client may be ready all the same, as another process knows: then nothing is dropped.
+      // A session that another process has served counts as ready: then nothing is dropped.
       if (!this.#session.isReady) this.#events.dropWithCallback();
       this.onReady();
     });

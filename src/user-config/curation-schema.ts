@@ -48,7 +48,7 @@ export const curationMembers = {
 /** The schema of the curation of a backend that is described elsewhere. */
 export const curationSchema = z.strictObject(curationMembers, 'must be an object');
 
-export type CuratedBackend = z.infer<typeof curationSchema>;
+export type BackendCuration = z.infer<typeof curationSchema>;
 
 /** The prefix of a backend's tool and prompt names, with `-`. @param prefix the one in the config. */
 export function namePrefix(backendName: string, prefix: string | undefined): string {
@@ -60,7 +60,7 @@ export function curatedEntries(members: CuratedMembers | undefined): readonly Cu
 }
 
 /** Finds backends of one virtual host with the same prefix. */
-export function samePrefixes(backends: ReadonlyMap<string, CuratedBackend>): z.core.$ZodRawIssue[] {
+export function samePrefixes(backends: ReadonlyMap<string, BackendCuration>): z.core.$ZodRawIssue[] {
   const owners = new Map<string, string>();
   const issues: z.core.$ZodRawIssue[] = [];
   for (const [backend, { prefix }] of backends) {
@@ -82,7 +82,7 @@ export function samePrefixes(backends: ReadonlyMap<string, CuratedBackend>): z.c
 }
 
 /** Finds prefixes, and names within a backend, that are there twice. The fault's path is that of the later one. */
-export function duplicateIssuesOf(backends: ReadonlyMap<string, CuratedBackend>): ConfigIssue[] {
+export function duplicateIssuesOf(backends: ReadonlyMap<string, BackendCuration>): ConfigIssue[] {
   const issues = samePrefixes(backends);
   for (const [backend, curated] of backends) {
     for (const kind of ['tools', 'prompts'] as const) {
@@ -95,7 +95,7 @@ export function duplicateIssuesOf(backends: ReadonlyMap<string, CuratedBackend>)
 }
 
 /** Finds names in the config that not every client accepts. */
-export function oddNames(backendName: string, { prefix, ...kinds }: CuratedBackend): ConfigIssue[] {
+export function oddNames(backendName: string, { prefix, ...kinds }: BackendCuration): ConfigIssue[] {
   const ownPrefix = namePrefix(backendName, prefix);
   const issues: ConfigIssue[] = [];
   if (prefix !== undefined && !CLIENTS_NAME.test(`${ownPrefix}x`)) issues.push({ path: ['prefix'], message: ODD_NAME });

@@ -27,7 +27,7 @@ export {
   readPublication,
 } from './config-editing.js';
 export {
-  type CuratedBackend,
+  type BackendCuration,
   type CuratedMembers,
   duplicateIssuesOf,
   curatedEntries,

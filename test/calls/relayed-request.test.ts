@@ -29,6 +29,41 @@ t.test('a call whose session is lost is sent once more', async (t) => {
   t.equal(exchange.outcome, 'none');
 });
 
+t.test('a call whose answer breaks off is not sent again: the backend may have carried it out', async (t) => {
+  const begun = 'data: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\ndata: {"jsonrpc":"2.0",';
+  const cuts: Readonly<Record<string, readonly [cut: (call: ScriptedCall) => unknown, reason: RegExp]>> = {
+    'the connection ends before the head': [(call) => call.end(), /stream ended without a response/],
+    'the connection breaks before the head': [(call) => call.fault('connection-lost'), /connection lost/],
+    'an event stream ends': [
+      (call) => call.head(200, 'text/event-stream').data(begun).end(),
+      /stream ended without a response/,
+    ],
+    'the connection breaks within an event stream': [
+      (call) => call.head(200, 'text/event-stream').data(begun).fault('connection-lost'),
+      /connection lost/,
+    ],
+    'a JSON answer ends': [
+      (call) => call.head(200, 'application/json').data('{"jsonrpc":"2.0",').end(),
+      /invalid response/,
+    ],
+    'the connection breaks within a JSON answer': [
+      (call) => call.head(200, 'application/json').data('{"jsonrpc":"2.0",').fault('connection-lost'),
+      /connection lost/,
+    ],
+  };
+  for (const [what, [cut, reason]] of Object.entries(cuts)) {
+    const scene = open(t);
+    const exchange = scene.post('tools/call', { name: 'b-book_flight' }, 7);
+    const sentCount = scene.http.calls.length;
+    cut(scene.http.last);
+    t.equal(scene.http.calls.length, sentCount, `${what}: nothing is sent, not even an initialize`);
+    const answer = exchange.answer?.body.toString() ?? readEvents(exchange.written).at(-1) ?? '{}';
+    t.match(JSON.parse(answer), { id: 7, error: { code: -32603, message: reason } }, what);
+    t.match(scene.post('tools/call', { name: 'b-x' }, 8).outcome, 'none');
+    t.equal(scene.http.last.summary, 'tools/call', `${what}: the session is used on`);
+  }
+});
+
 t.test('a cancelled call is not sent again', async (t) => {
   const scene = open(t);
   const exchange = scene.post('tools/call', { name: 'b-x' }, 7);

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { readClientMessage, type ParsedClientMessage } from '../../src/mcp/json-rpc.js';
 import { readLargeClientMessage } from '../../src/mcp/large-messages.js';
-import { readBackendErrorText, type ModernEnvelope } from '../../src/mcp/modern-envelope.js';
+import { readBackendError, type ModernEnvelope } from '../../src/mcp/modern-envelope.js';
 import { limits } from '../../src/shared/limits.js';
 
 const VERSION = '"io.modelcontextprotocol/protocolVersion":"2026-07-28"';
@@ -82,7 +82,7 @@ void t.test('the envelope of a large message is read too', async (t) => {
 });
 
 t.test('of an error its code, its words and the versions that it names are read', async (t) => {
-  const said = (error: string): unknown => readBackendErrorText(Buffer.from(error));
+  const said = (error: string): unknown => readBackendError(Buffer.from(error));
   const data = '{"supported":["2026-07-28","x2025-11-25","2025-06-18x",7,"2025-11-25"]}';
   t.same(said(`{"code":-32022,"message":"m","data":${data}}`), {
     ...{ code: -32022, message: 'm', versions: ['2026-07-28', '2025-11-25'] },

@@ -705,6 +705,7 @@ t.test('a cancelled call is aborted, and one whose stream broke is not sent agai
   const backend = await rawModern(t, ({ params }, request) => {
     request.head({}, { 'content-type': 'text/event-stream', 'transfer-encoding': 'chunked' });
     if (params['name'] === 'break') request.connection.end('e\r\nid: 1\ndata: \n\n\r\n');
+    if (params['name'] === 'end') request.connection.end('e\r\nid: 1\ndata: \n\n\r\n0\r\n\r\n');
     return undefined;
   });
   const caller = new WiredRelay(t).caller({ one: backend.url });
@@ -717,6 +718,8 @@ t.test('a cancelled call is aborted, and one whose stream broke is not sent agai
   caller.request({ body: Buffer.from(JSON.stringify(notice)) });
   t.match((await answerOf(exchange)).error?.message, 'Request cancelled');
   await until(() => connection.destroyed || connection.readableEnded, 'the end of the stream');
-  t.match((await caller.call('one-break')).error?.message, /stream ended without a response|connection lost/);
+  t.match((await caller.call('one-break')).error?.message, /connection lost/);
   t.equal(backend.requests.length, 4, 'neither a notice, nor a GET, nor a second try');
+  t.match((await caller.call('one-end')).error?.message, /stream ended without a response/);
+  t.equal(backend.requests.length, 5, 'nor after a stream that ends in the regular way');
 });

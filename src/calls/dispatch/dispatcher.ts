@@ -53,7 +53,7 @@ import { visitBackends } from '../../streams/index.js';
 
 const ROOTS_CHANGED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}');
 
-/** Serves a notification. The caller still answers the exchange. @returns the refusal to answer with, if any. */
+/** Serves a notification or response. The calling function still answers the exchange. @returns the refusal to answer with, if any. */
 function onClientNotification(session: Session, exchange: Exchange, message: ClientMessage): Refusal | undefined {
   if (message.kind === 'response') return onResponse(session, exchange, message);
   switch (message.method) {

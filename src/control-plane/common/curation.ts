@@ -9,7 +9,7 @@ import {
   namePrefix,
   readableIssues,
   repeatedNames,
-  type CuratedBackend,
+  type BackendCuration,
   type CuratedMembers,
   type BackendConfig,
 } from '../../user-config/index.js';
@@ -17,12 +17,12 @@ import {
 /** A curation in the form in which people write it: `{ prefix, tools, prompts }`. */
 export type WrittenCuration = Readonly<Record<string, unknown>>;
 
-const NO_CURATION: CuratedBackend = {};
+const NO_CURATION: BackendCuration = {};
 /** Half of what a user config may have, because a user config has the curation of the server and that of the composition. */
 const ITEMS_MAX = limits.curatedItemsMax / 2;
 
 /** Parsed curations, so that each record in memory is parsed only once. */
-const parsed = new WeakMap<WrittenCuration, CuratedBackend>();
+const parsed = new WeakMap<WrittenCuration, BackendCuration>();
 
 /** What is wrong with a curation, as the rest of a sentence that begins with the member's name; `undefined` if nothing is. */
 export function curationFault(written: WrittenCuration): string | undefined {
@@ -39,7 +39,7 @@ export function curationFault(written: WrittenCuration): string | undefined {
 }
 
 /** @param written must have passed `curationFault`. */
-export function readCuration(written: WrittenCuration | undefined): CuratedBackend {
+export function readCuration(written: WrittenCuration | undefined): BackendCuration {
   if (written === undefined) return NO_CURATION;
   let curation = parsed.get(written);
   if (curation === undefined) {
@@ -51,9 +51,9 @@ export function readCuration(written: WrittenCuration | undefined): CuratedBacke
 
 /** The curation of the named tools and prompts only: the rest would fill user configs, and could clash with names in use. */
 export function curationOfNamed(
-  { tools, prompts, ...others }: CuratedBackend,
+  { tools, prompts, ...others }: BackendCuration,
   named: { readonly tools: readonly string[]; readonly prompts: readonly string[] },
-): CuratedBackend {
+): BackendCuration {
   const ofTools = membersNamed(tools, named.tools);
   const ofPrompts = membersNamed(prompts, named.prompts);
   return { ...others, ...(ofTools && { tools: ofTools }), ...(ofPrompts && { prompts: ofPrompts }) };
@@ -70,7 +70,7 @@ function membersNamed<Item>(
   return found.length === 0 ? undefined : new Map(found);
 }
 
-export function mergedCuration(general: CuratedBackend, special: CuratedBackend): CuratedBackend {
+export function mergedCuration(general: BackendCuration, special: BackendCuration): BackendCuration {
   return {
     ...general,
     ...special,
@@ -81,9 +81,9 @@ export function mergedCuration(general: CuratedBackend, special: CuratedBackend)
 
 function mergedMembers(
   kind: 'tools' | 'prompts',
-  { [kind]: general }: CuratedBackend,
-  { [kind]: special }: CuratedBackend,
-): CuratedBackend {
+  { [kind]: general }: BackendCuration,
+  { [kind]: special }: BackendCuration,
+): BackendCuration {
   if (general === undefined || special === undefined) return {};
   const merged = new Map<string, object>(general);
   for (const [bareName, item] of special) merged.set(bareName, { ...merged.get(bareName), ...item });

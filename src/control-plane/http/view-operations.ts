@@ -57,7 +57,7 @@ function permittedSubject(request: FastifyRequest, subject: string): string {
 /** @param caller `undefined` if roles are not in use. */
 export function maySee(caller: Principal | undefined, { kind, subject, owner, team }: AuditEntry): boolean {
   if (caller === undefined || isAdmin(caller)) return true;
-  // These changes are made by commands, whose subjects are not callers.
+  // These changes are made by commands: `subject` is the user of the machine who ran one, not a caller of the control plane.
   if (kind === 'user-configs' || kind === 'secrets') return false;
   if (subject === caller.subject) return true;
   if (kind === 'connections') return false;

@@ -1,6 +1,6 @@
 // The upstream session of a probe.
 import * as z from 'zod';
-import { readBackendErrorText } from '../../mcp/index.js';
+import { readBackendError } from '../../mcp/index.js';
 import { NO_METADATA, type RequestMetadata } from '../../http-client/index.js';
 import { type CompiledBackend, compileUserConfig } from '../../user-config/index.js';
 import {
@@ -93,7 +93,7 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
           const body = bytes.subarray(bodyStart, bodyEnd);
           if (!isError) return resolve(body);
           // The code in a server's error may be any value. Only a number is repeated in the fault.
-          const { code } = readBackendErrorText(body);
+          const { code } = readBackendError(body);
           reject(new ProbeFault('rpc-error', Number.isInteger(code) ? String(code) : undefined));
         },
         onMessage: (bytes, message) => this.answer(bytes, message, NO_METADATA),

@@ -134,7 +134,7 @@ export class Prober {
   readonly #options: ProberOptions;
   readonly #names: Names;
   readonly #deadlines: DeadlineWheel;
-  readonly #endings = new Set<(cause: Error) => void>();
+  readonly #aborts = new Set<(cause: Error) => void>();
   #isClosed = false;
 
   constructor(options: ProberOptions) {
@@ -164,7 +164,7 @@ export class Prober {
       cause ??= because;
       session?.close(NO_METADATA);
     };
-    this.#endings.add(end);
+    this.#aborts.add(end);
     const deadline = this.#deadlines.after(deadlineMs, () => end(new ProbeFault('answer-timeout')));
     try {
       session = new ProbedSession(dependencies, probedBackend(url, transport, authHeaders, mode));
@@ -178,7 +178,7 @@ export class Prober {
       return { kind: 'failed', reason };
     } finally {
       deadline.cancel();
-      this.#endings.delete(end);
+      this.#aborts.delete(end);
       session?.close(NO_METADATA);
       await dependencies.oneWayRequests.settled(limits.noticeMsMax);
       dependencies.endpoints.stop();
@@ -189,7 +189,7 @@ export class Prober {
   /** Ends the probes in progress. */
   close(): void {
     this.#isClosed = true;
-    for (const end of this.#endings) end(new ProberClosedError());
+    for (const end of this.#aborts) end(new ProberClosedError());
     this.#names.close();
   }
 

@@ -2,8 +2,8 @@
 import {
   CLIENT_CAPABILITIES_KEY,
   PROTOCOL_VERSION_KEY,
-  readBackendErrorText,
-  type BackendErrorText,
+  readBackendError,
+  type BackendError,
   readBackendMessage,
   type BackendMessage,
   MODERN_PROTOCOL_VERSION,
@@ -103,7 +103,7 @@ export function saysNoSession(
   { bodyStart, bodyEnd }: BackendMessage,
 ): boolean {
   if (!carriesSession) return false;
-  const { code, message } = readBackendErrorText(body.subarray(bodyStart, bodyEnd));
+  const { code, message } = readBackendError(body.subarray(bodyStart, bodyEnd));
   return code === SESSION_NOT_FOUND && NO_SESSION.test(message);
 }
 
@@ -143,6 +143,6 @@ const isEraRefused: Readonly<Record<Era, IsRefused>> = { legacy: isLegacyRefused
 
 const ENVELOPE_KEYS: readonly string[] = [PROTOCOL_VERSION_KEY, CLIENT_CAPABILITIES_KEY];
 
-function errorTextIn(body: Buffer, { bodyStart, bodyEnd }: BackendMessage): BackendErrorText {
-  return readBackendErrorText(body.subarray(bodyStart, bodyEnd));
+function errorTextIn(body: Buffer, { bodyStart, bodyEnd }: BackendMessage): BackendError {
+  return readBackendError(body.subarray(bodyStart, bodyEnd));
 }

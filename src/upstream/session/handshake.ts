@@ -3,7 +3,7 @@
 import {
   readInitializeResult,
   type BackendMessage,
-  readBackendErrorText,
+  readBackendError,
   BACKEND_VERSIONS,
   LATEST_PROTOCOL_VERSION,
   MODERN_PROTOCOL_VERSION,
@@ -216,7 +216,7 @@ export class Initialization extends Handshake implements RequestHandler {
       const error = bytes.subarray(message.bodyStart, message.bodyEnd);
       if (message.isError) this.#noteNextVersion(error);
       if (this.#tryNextVersion()) return;
-      const isInternal = message.isError && readBackendErrorText(error).code === rpcCodes.internalError;
+      const isInternal = message.isError && readBackendError(error).code === rpcCodes.internalError;
       this.#fail(record, isOfOtherEra(record) && !isInternal);
       return;
     }

@@ -4,7 +4,7 @@ import {
   TASK_CAPABILITIES,
   readDiscoverResult,
   type BackendMessage,
-  readBackendErrorText,
+  readBackendError,
   MODERN_PROTOCOL_VERSION,
   PROTOCOL_VERSIONS,
 } from '../../mcp/index.js';
@@ -56,7 +56,7 @@ export class Discovery extends Handshake implements RequestHandler {
 
   /** The fault for an error that belongs to no request: some servers answer so. */
   faultOfError(error: Buffer): UpstreamFault | undefined {
-    const { code, versions } = readBackendErrorText(error);
+    const { code, versions } = readBackendError(error);
     if (code === modernCodes.versionUnsupported) {
       this.#isVersionListed = versions.includes(MODERN_PROTOCOL_VERSION);
       return versionsFault(versions);
@@ -81,7 +81,7 @@ export class Discovery extends Handshake implements RequestHandler {
   }
 
   #onError(error: Buffer): void {
-    const { code, versions } = readBackendErrorText(error);
+    const { code, versions } = readBackendError(error);
     if (code === modernCodes.versionUnsupported) this.#onVersions(versions);
     // An error about headers or capabilities comes from a server of this era. Others may come from a server that does not know the method.
     else this.handler.onFault(upstreamFault('discover-refused'), !MODERN_CODES.has(code));

@@ -347,7 +347,10 @@ export class UpstreamSession extends UpstreamOpening implements AnswerSource {
     this.#instructionBytes = this.#recount(this.#instructionBytes, '');
   }
 
-  /** @returns whether the request was refused for its session, which is then lost, or its era, which is detected again. */
+  /**
+   * @returns whether the request was refused for its session, which is then lost, or its era, which is detected again. Then the backend
+   * has not carried it out, and callers send it again.
+   */
   tryMarkLost(fault: UpstreamFault, sentIn: UpstreamSessionRecord | undefined): boolean {
     const isEraRefused = fault.kind === 'era-refused';
     if (!isEraRefused && fault.kind !== 'session-lost') return false;

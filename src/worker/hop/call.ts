@@ -3,7 +3,7 @@
 //   asked ── respond ──> gathering ── body complete ──> done
 //   asked ── open-stream, open-body ──> streaming ── end ──> ending ── all written ──> done
 //   asked, gathering, streaming ── cut, or the link is lost ──> done
-//   asked, gathering, streaming, abandoned ── reset, or a frame that cannot be ──> done
+//   asked, gathering, streaming, abandoned ── reset, or an invalid frame ──> done
 //   asked, gathering, streaming ── the caller went away ──> abandoned ── request sent ──> done
 //   ending ── the caller went away ──> done
 import { type Exchange, JOINED_EVENT_BYTES_MAX } from '../../exchange/index.js';
@@ -234,7 +234,7 @@ export class HopCall implements HopStream, MemoryWaiter {
     else this.#release(bytes.length);
   }
 
-  /** Returns credit, which the owner no longer needs once the stream is ending. */
+  /** Lets the owner send as much again. Not once the stream is ending: then the owner has nothing to send. */
   #release(bytes: number): void {
     if (this.#state === 'streaming') this.#inflow.release(bytes);
   }

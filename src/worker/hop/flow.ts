@@ -17,7 +17,7 @@ export class FlowSender {
   #creditBytes: number = hopBounds.hopWindowBytes;
   /** Bytes that wait for credit, or for the link's room. */
   #waiting: Uint8Array[] = [];
-  #place: FairQueueEntry<HopStream> | undefined;
+  #entry: FairQueueEntry<HopStream> | undefined;
 
   constructor(socket: HopSocket, stream: HopStream, subject: string) {
     this.#socket = socket;
@@ -55,7 +55,7 @@ export class FlowSender {
 
   drop(): void {
     this.#waiting = [];
-    this.#place?.leave();
+    this.#entry?.leave();
   }
 
   #send(bytes: Uint8Array): number {
@@ -69,8 +69,8 @@ export class FlowSender {
       sentBytes += part.length;
     }
     this.#creditBytes -= sentBytes;
-    if (sentBytes < bytesMax && this.#place?.isLinked !== true) {
-      this.#place = this.#socket.waitForLinkRoom(this.#subject, this.#stream);
+    if (sentBytes < bytesMax && this.#entry?.isLinked !== true) {
+      this.#entry = this.#socket.waitForLinkRoom(this.#subject, this.#stream);
     }
     return sentBytes;
   }
