@@ -96,8 +96,7 @@ export class RedisLink implements StoreLink {
     this.#subscriber = this.#reports && this.#createConnection(address);
     await Promise.all([data.connect(), this.#subscriber?.connect()]);
     await checkRole(data, this.#options);
-    if (this.#subscriber !== undefined && this.#reports !== undefined)
-      await this.#listen(data, this.#subscriber, this.#reports);
+    if (this.#reports !== undefined) await this.#listen(data, this.#subscriber!, this.#reports);
     // A ping is needed: a Redis that is still loading its data answers the commands above, but refuses this one.
     await data.ping();
   }

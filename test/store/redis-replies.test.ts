@@ -9,7 +9,7 @@ import { limits } from '../../src/shared/limits.js';
 import { createLogger } from '../../src/shared/logger.js';
 import { findShards, redisSlotOf, SLOTS } from '../../src/store/redis-location.js';
 import { RedisStore } from '../../src/store/redis-store.js';
-import { FakeRedis } from '../support/fake-redis.js';
+import { FakeRedis, slotsIn } from '../support/fake-redis.js';
 import { logInto } from '../support/log-lines.js';
 import { Random } from '../support/random.js';
 import { until } from '../support/until.js';
@@ -300,15 +300,6 @@ t.test('a cluster that names slots that do not exist is not used', async (t) => 
     t.match(lines.join(''), /it names slots that do not exist/, `${first} to ${last}`);
   }
 });
-
-/** The reply to CLUSTER SLOTS. */
-function slotsIn(...nodes: (readonly [first: number, last: number, host: string | null, port: number])[]): string {
-  const text = (words: string | null): string => (words === null ? '$-1\r\n' : `$${words.length}\r\n${words}\r\n`);
-  const lines = nodes.map(
-    ([first, last, host, port]) => `*3\r\n:${first}\r\n:${last}\r\n*2\r\n${text(host)}:${port}\r\n`,
-  );
-  return `*${nodes.length}\r\n${lines.join('')}`;
-}
 
 t.test('the nodes of a cluster are where it says, or where it was asked if it names no host', async (t) => {
   const redis = new FakeRedis();

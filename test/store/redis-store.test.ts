@@ -221,10 +221,13 @@ t.test('when Redis dies, cached values serve, other reads fail, and all heals', 
   const { store, lines } = await open(t, redis.storeOptions);
   const before = await store.read('alice');
   await store.read('bob');
+  t.equal(store.kept?.('alice'), undefined, 'it is current');
   await redis.kill();
   await untilLost(lines);
 
   t.equal(readAtOnce(store, 'alice'), 'one');
+  t.match(store.kept?.('alice'), { readAt: /^\d{4}-\d\d-\d\dT/ }, 'it is one that was kept');
+  t.equal(store.kept?.('carol'), undefined);
   t.equal(readAtOnce(store, 'bob'), 'missing');
   t.match(store.read('carol'), { kind: 'failed', reason: /not reachable/ });
   await t.rejects(store.write('alice', Buffer.from('x')), /cannot be reached/);

@@ -9,6 +9,17 @@ const FLUSHED = '*3\r\n$7\r\nmessage\r\n$20\r\n__redis__:invalidate\r\n*-1\r\n';
 const PONG_OF_SUBSCRIBER = '*2\r\n$4\r\npong\r\n$0\r\n\r\n';
 const SUBSCRIBED = '*3\r\n$9\r\nsubscribe\r\n$20\r\n__redis__:invalidate\r\n:1\r\n';
 
+/** The reply to CLUSTER SLOTS. */
+export function slotsIn(
+  ...nodes: (readonly [first: number, last: number, host: string | null, port: number])[]
+): string {
+  const text = (words: string | null): string => (words === null ? '$-1\r\n' : `$${words.length}\r\n${words}\r\n`);
+  const lines = nodes.map(
+    ([first, last, host, port]) => `*3\r\n:${first}\r\n:${last}\r\n*2\r\n${text(host)}:${port}\r\n`,
+  );
+  return `*${nodes.length}\r\n${lines.join('')}`;
+}
+
 export class FakeRedis {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -29,6 +40,7 @@ export class FakeRedis {
   /** The whole reply to each PING. */
   pingReply = '+PONG\r\n';
   pings = 0;
+  askings = 0;
 
   constructor() {
     this.#server = createServer((socket) => {
@@ -58,6 +70,10 @@ export class FakeRedis {
       tls: { mode: 'plain-text' },
       staleGraceMs: 0,
     };
+  }
+
+  get connectionCount(): number {
+    return this.#sockets.size;
   }
 
   /** Answers GETs that an empty reply left pending. */
@@ -112,6 +128,9 @@ export class FakeRedis {
         socket.write(`*1\r\n$${this.role.length}\r\n${this.role}\r\n`);
       } else if (name === 'cluster') {
         socket.write(this.slotsReply);
+      } else if (name === 'asking') {
+        this.askings++;
+        socket.write('+OK\r\n');
       } else if (command.includes('ID')) socket.write(':7\r\n');
       else socket.write('+OK\r\n');
     }
