@@ -282,10 +282,6 @@ export class ProtectedResource {
     this.#options = options;
   }
 
-  get isDescribed(): boolean {
-    return this.#options.authorizationServers.length > 0;
-  }
-
   /** The metadata as JSON; `undefined` when there is none. @param path of the resource, percent-encoded; `''` for the whole program. */
   metadata(path: string, origin: RequestOrigin): string | undefined {
     const resource = this.#resource(path, origin);
@@ -309,7 +305,7 @@ export class ProtectedResource {
   }
 
   #resource(path: string, { isTls, host, isHostTrusted }: RequestOrigin): URL | undefined {
-    if (!this.isDescribed) return undefined;
+    if (this.#options.authorizationServers.length === 0) return undefined;
     const requested = isHostTrusted && host !== '' ? `${isTls ? 'https' : 'http'}://${host}` : undefined;
     const url = `${this.#options.publicUrl ?? requested ?? ''}${path}`;
     return URL.canParse(url) ? new URL(url) : undefined;

@@ -377,10 +377,8 @@ export class Pipeline implements EdgeHandler {
 
   #refuseRequest(exchange: EdgeExchange, details: RefusedToken & Pick<RefusalDetails, 'host'>): void {
     this.#parts.watch?.refused(exchange.request, exchange.head.virtualHostId ?? '', details);
-    const { resource } = this.#parts;
-    const isUnauthorized = details.refusal.status === 401 && resource.isDescribed;
-    if (!isUnauthorized) return refuse(exchange, details.refusal);
-    refuse(exchange, resource.challenge(details.refusal, this.#resourcePath(exchange), this.#originOf(exchange)));
+    const path = this.#resourcePath(exchange);
+    refuse(exchange, this.#parts.resource.challenge(details.refusal, path, this.#originOf(exchange)));
   }
 
   #hostsOf({ isTls }: EdgeExchange): HostPolicy {

@@ -46,7 +46,6 @@ t.test('a challenge names the address of the metadata, and keeps its other parts
 
 t.test('without authorization servers there is no metadata', async (t) => {
   const resource = new ProtectedResource({ publicUrl: 'https://gateway.example', authorizationServers: [] });
-  t.notOk(resource.isDescribed);
   t.equal(resource.metadata(path, trusted), undefined);
   t.equal(resource.challenge(refusals.tokenMissing, path, trusted), refusals.tokenMissing);
 });

@@ -52,6 +52,7 @@ t.test('the verdict is the outcome of the call', async (t) => {
     t.equal(route && `${route.backend.name}/${route.bareName}`, goesTo, tool);
     t.match(explained(tool)['verdict'], words, tool);
   }
+  t.notOk('verdict' in explained(''), 'where no tool is asked about there is none');
   const { files, docs } = backends;
   const some = virtualHostOf({ files, docs } as unknown as Parameters<typeof virtualHostOf>[0]);
   t.match(explained('files-read', some)['verdict'], /^unknown backend: .*available: files, docs\./);

@@ -472,6 +472,9 @@ t.test(
       figures.failedHops.series().map(({ labels }) => labels),
       [['owner-absent'], ['hop-failed']],
     );
+    const unwatched = createScene({ hops: { forward } as unknown as Hops, watch: undefined }).pipeline;
+    unwatched.forwardToSlot(1, caller, createExchange().exchange, (refusal) => told.push(refusal));
+    t.equal(told.at(-1), refusals.hopFailed, 'without figures and a log, too');
   },
 );
 
