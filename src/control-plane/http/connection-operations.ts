@@ -35,7 +35,7 @@ export const connectionOperations = operationsOf('connections', {
     refusals: [404, 422, 503],
     handle: async ({ connect, registry }, request) => {
       const reference = pathParameter(request, 'server');
-      const { probes = false } = (request.body ?? {}) as { readonly probes?: boolean };
+      const { probes = false } = request.body as { readonly probes?: boolean };
       const found = await registry.find(reference);
       if (found === undefined) throw notFound('server', reference);
       if (probes) refuseUnentitled(request, found);

@@ -165,6 +165,7 @@ t.test('one user and backend use a bounded number of links in ten minutes', asyn
   t.match(await faultOf(callback('bob')), /^429 Too many links/);
   t.ok(await callback('carol'), 'others have their own');
   t.equal(answered.registrations, 1, 'the gateway registers itself once for all of them');
+  t.match(wishes, [{ redirect_uris: [/\/connect\/callback$/], grant_types: ['authorization_code', 'refresh_token'] }]);
 });
 
 t.test('metadata is asked for as JSON: there may be a page for people at the same address', async (t) => {

@@ -9,6 +9,7 @@ import {
 } from '../../../src/control-plane/common/control-plane-fault.js';
 import { type HttpApp, type HttpAppParts } from '../../../src/control-plane/http/http-app.js';
 import type { ConsentFlow } from '../../../src/control-plane/connect/consent-flow.js';
+import { RequestIds } from '../../../src/edge/request-head.js';
 import { HostPolicy } from '../../../src/shared/host-policy.js';
 import { Overload, overloadBounds } from '../../../src/fair/overload.js';
 import { AccessLog } from '../../../src/observation/access-log.js';
@@ -219,6 +220,18 @@ t.test('invalid members are named by their path, and endless names are cut', asy
     128 + ' is not a known member: remove it or correct its name'.length,
   );
   t.same(stage.lines, []);
+});
+
+t.test('the id that a trusted caller gives its request is kept', async (t) => {
+  const { app } = await setStage(t, new ControlPlaneFault('not-found', 'gone'), {
+    requestIds: new RequestIds('trust'),
+  });
+  const idOf = async (given: string): Promise<unknown> => {
+    const headers = { host: 'localhost', 'x-request-id': given };
+    return (await app.inject({ method: 'GET', url: '/health', headers })).headers['x-request-id'];
+  };
+  t.equal(await idOf('of-the-proxy'), 'of-the-proxy');
+  t.match(await idOf(''), /^[0-9a-f]{12}-1$/);
 });
 
 t.test('each request has an id and a log line with its outcome', async (t) => {
