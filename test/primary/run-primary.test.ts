@@ -16,8 +16,8 @@ import { STOP_SIGNAL_REPEAT_MS_MAX } from '../../src/process/stop-signals.js';
 import { workerBounds } from '../../src/primary/worker-bounds.js';
 import { PROGRAM_VERSION } from '../../src/shared/program.js';
 
-// These tests mostly wait for processes to start.
-t.jobs = 2;
+// These tests mostly wait: for processes to start, and for the times after which the primary acts.
+t.jobs = 6;
 
 void t.test('one log line says that all listen; SIGTERM drains all, then stops all', async (t) => {
   const primary = startPrimary(t, stubOptions({ workerCount: 3 }));
@@ -139,7 +139,7 @@ void t.test('a port in use ends the program before any worker starts', async (t)
 void t.test('of two gateways that start on one port at the same moment exactly one stays', async (t) => {
   const { options, release } = await claimAddresses(stubOptions());
   release();
-  for (let round = 1; round <= 10; round++) {
+  for (let round = 1; round <= 4; round++) {
     // The workers do not listen on anything, so only the claim keeps the second gateway away.
     const two = [0, 1].map(() => startPrimary(t, { ...options, workerCount: 1 }));
     const [loserExit, loser] = await Promise.race(two.map(async (primary) => [await primary.ended, primary] as const));

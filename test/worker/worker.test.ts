@@ -2,8 +2,10 @@
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
+import { syncBuiltinESMExports } from 'node:module';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import timers from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
 import type { DataplaneOptions } from '../../src/config/dataplane-options.js';
@@ -174,6 +176,14 @@ t.test(
   'a worker that has a successor says when it accepts nothing more, and then when it has answered all',
   async (t) => {
     const { tell, sent } = await startWorker(t);
+    const sleep = timers.setTimeout;
+    const setSleep = (value: typeof sleep): void => {
+      timers.setTimeout = value;
+      syncBuiltinESMExports();
+    };
+    t.teardown(() => setSleep(sleep));
+    // For how long connections may be kept is tested with the edge.
+    setSleep(async () => sleep(1));
     await tell({ kind: 'retire' });
     t.same(
       sent.map(({ kind }) => kind).filter((kind) => kind === 'left' || kind === 'drained'),
