@@ -10,15 +10,20 @@ const ACTIVE_MUTANT = '__STRYKER_ACTIVE_MUTANT__';
 /** As in tsconfig.json: what decides about the written code. */
 const COMPILER = { compilerOptions: { target: 'ES2023', useDefineForClassFields: false, verbatimModuleSyntax: true } };
 /**
- * Each instrumented module begins with it: at its end a process, or a thread, writes down which mutants it came by. Tests that start
- * programs of the package are known so as well.
+ * Each instrumented module begins with it: now and then, and at its end, a process, or a thread, writes down which mutants it came by.
+ * Tests that start programs of the package are known so as well, also when they kill them.
  */
 const COVERAGE = `import { writeFileSync as __write } from 'node:fs';
 import { threadId as __thread } from 'node:worker_threads';
 if (process.env.MUTANTS_REACHED && !globalThis.__reached) {
-  globalThis.__reached = true;
-  process.on('exit', () => __write(process.env.MUTANTS_REACHED + '/' + process.pid + '-' + __thread,
-    JSON.stringify(Object.keys(globalThis.__stryker__?.mutantCoverage?.static ?? {}))));
+  const note = () => {
+    const reached = Object.keys(globalThis.__stryker__?.mutantCoverage?.static ?? {});
+    if (reached.length > globalThis.__reached.length)
+      __write(process.env.MUTANTS_REACHED + '/' + process.pid + '-' + __thread, JSON.stringify(globalThis.__reached = reached));
+  };
+  globalThis.__reached = [];
+  process.on('exit', note);
+  setInterval(note, 100).unref();
 }
 `;
 
