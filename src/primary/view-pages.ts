@@ -111,7 +111,7 @@ type Ask = (question: ViewQuestion, gather: PageMaker) => Promise<AdminPage>;
 /** A page of the sessions, slot by slot. `cursor` is where the page begins: `slot.offset`. */
 async function sessionsPage(query: URLSearchParams, ask: Ask): Promise<AdminPage> {
   const limit = Number(query.get('limit') ?? limits.viewPageMax);
-  const [, first = '0', offset = '0'] = /^(\d{1,4})\.(\d{1,9})$/.exec(query.get('cursor') ?? '0.0') ?? [];
+  const [, first = 0, offset = 0] = /^(\d{1,4})\.(\d{1,9})$/.exec(query.get('cursor') ?? '') ?? [];
   if (!Number.isInteger(limit) || limit < 1 || limit > limits.viewPageMax) {
     return jsonPage(400, { detail: `limit: must be 1 to ${limits.viewPageMax}` });
   }

@@ -151,7 +151,8 @@ t.test('pages about workers say which of them are absent, and which are silent',
   t.same(await read('/backends'), { backends: [{ slot: 0, ...origin }], silent: [1, 2] });
   t.same(await read('/requests/', 'r-1'), { requests: [{ slot: 0, ...origin }], silent: [1, 2] });
   const sessions = { sessions: [{ slot: 0, ...origin }], total: 0, silent: [1, 2] };
-  t.same(await read('/sessions'), sessions);
+  for (const cursor of [undefined, 'x0.7', '0.7x'])
+    t.same(await read('/sessions', '', { ...(cursor && { cursor }) }), sessions);
   t.same(await read('/sessions', '', { subject: 's', session: 'h', cursor: '0.7', limit: '1' }), sessions);
   const of = { subject: 's', virtual_host: 'v' };
   t.match(await read('/explain', '', of), { workers: [{ slot: 0 }, { slot: 4 }], silent: [1, 2] });
@@ -161,7 +162,7 @@ t.test('pages about workers say which of them are absent, and which are silent',
     { view: 'worker' },
     { view: 'backends' },
     { view: 'request', requestId: 'r-1' },
-    { view: 'sessions', ...all },
+    ...Array.from({ length: 3 }, () => ({ view: 'sessions', ...all }) as const),
     { view: 'sessions', ...all, subject: 's', session: 'h', offset: 7, countMax: 1 },
     { view: 'explain', subject: 's', virtualHost: 'v', tool: '' },
     { view: 'explain', subject: 's', virtualHost: 'v', tool: 'a-b' },
