@@ -1,5 +1,6 @@
 // Requests access tokens from authorization servers: with the client's own credentials (RFC 6749, section 4.4), in exchange
 // for the caller's token (RFC 8693), or with a refresh token. Faults contain no URL and no secret. Cold path.
+import type { ClientAuth } from 'oauth4webapi';
 import type { ClientAuthentication } from './secrets/user-grants.js';
 import { limits } from '../shared/index.js';
 import { isSecretValue } from '../config/index.js';
@@ -125,8 +126,18 @@ export async function clientAuth(authentication: ClientAuthentication, secret = 
     case 'post':
       return oauth.ClientSecretPost(secret);
     case 'basic':
-      return oauth.ClientSecretBasic(secret);
+      return basicAuth(secret);
   }
+}
+
+/**
+ * The library encodes every `-`, `_` and `.`, and many servers decode nothing (RFC 6749, section 2.3.1): they would not know a UUID. So only
+ * that is encoded which is something else once decoded.
+ */
+function basicAuth(secret: string): ClientAuth {
+  const encode = (text: string): string => text.replaceAll(/[%+:]|[^!-~]/gu, encodeURIComponent);
+  return (_server, { client_id: id }, _body, headers) =>
+    headers.set('authorization', `Basic ${btoa(`${encode(id)}:${encode(secret)}`)}`);
 }
 
 function parametersOf(auth: OAuthAuth, callerToken: string): Record<string, string> {

@@ -269,10 +269,15 @@ export class UserTokens {
   }
 }
 
+/** What servers call a refresh token that they no longer accept; most of them use the first, which RFC 6749 has for it. */
+const OVER: ReadonlySet<string> = new Set(
+  ['grant', 'request', 'token', 'refresh_token'].map((what) => `(invalid_${what})`).concat('(bad_refresh_token)'),
+);
+
 /** Whether only a new consent helps. It is needed, too, if the server has forgotten a client that the gateway registered. */
-function isGrantOver({ kind, detail }: UpstreamFault, auth: UserAuth): boolean {
+function isGrantOver({ kind, detail = '' }: UpstreamFault, auth: UserAuth): boolean {
   if (kind !== 'token-refused') return false;
-  return detail === '(invalid_grant)' || (detail === '(invalid_client)' && auth.client_id === undefined);
+  return OVER.has(detail) || (detail === '(invalid_client)' && auth.client_id === undefined);
 }
 
 /** The members of a grant that a renewal changes. */

@@ -119,6 +119,32 @@ t.test('what is forgiven of token answers is forgiven at each token endpoint, an
   }
 });
 
+t.test('as directly: a client’s secret is shown as it is written, where decoding would not change it', async (t) => {
+  const http = new Http1Upstream({ connectTimeoutMs: 10_000, names: new Names() });
+  let shown = '';
+  const endpoint = await startRawBackend((request) => {
+    shown = Buffer.from(request.headers['authorization']?.replace('Basic ', '') ?? '', 'base64').toString();
+    request.bytes(Buffer.from(answer(200)));
+  });
+  t.teardown(async () => {
+    await http.close();
+    await endpoint.close();
+  });
+  const showing = async (id: string, clientSecret: string): Promise<string> => {
+    const auth = {
+      ...({ type: 'oauth2-client-credentials', token_endpoint: endpoint.url } as const),
+      ...{ client_id: id, client_secret: { secret: 's' } },
+    };
+    await requestToken({ http }, 'alice', { auth, clientSecret, callerToken: '' });
+    return shown;
+  };
+  const id = '0b9c1c6e-3f0f-4b8e-9d61-7f6c9a0c5b11';
+  t.equal(await showing(id, 'a_b.c~d/e='), `${id}:a_b.c~d/e=`);
+  const [client, secret] = ['https://a.example/c', 'a+b%41:c d'];
+  const decoded = (await showing(client, secret)).split(':').map((part) => decodeURIComponent(part));
+  t.same(decoded, [client, secret], 'anything else is encoded, as RFC 6749 has it');
+});
+
 t.test('no token is requested at a refused address, by its URL or by what its name resolves to', async (t) => {
   const nameServer = await startNameServer(REFUSED_NAMES);
   const names = new Names({ nameServers: [nameServer.address] });

@@ -66,6 +66,8 @@ class Scene {
   thefts = 0;
   /** The status of the server's response; anything but 200 replaces the token. */
   status = 200;
+  /** What the server says of a refresh token that is not valid. */
+  refusal = 'invalid_grant';
   onAsked: () => Promise<void> = async () => {};
   readonly #grants: UserGrants;
   readonly #endpoint: string;
@@ -125,7 +127,7 @@ class Scene {
     const token = body.get('refresh_token') ?? '';
     if (!this.good.delete(token)) {
       this.thefts += 1;
-      return [400, { error: 'invalid_grant' }];
+      return [400, { error: this.refusal }];
     }
     this.good.add(`refresh-${number}`);
     const expires = { expires_in: LIFE_MS / 1_000, token_type: 'Bearer' };
@@ -260,6 +262,23 @@ t.test('an ended grant, or one that cannot be renewed, asks for consent again', 
   scene.expire();
   t.equal(scene.read(), CONSENT);
   t.equal(scene.asked, 1);
+});
+
+t.test('as directly: a server may call an ended grant by other names, and any other refusal ends none', async (t) => {
+  const scene = await Scene.set(t, 1);
+  scene.good.clear();
+  for (const refusal of ['invalid_request', 'invalid_token', 'invalid_refresh_token', 'bad_refresh_token']) {
+    await scene.grant();
+    scene.expire();
+    scene.refusal = refusal;
+    t.equal(await scene.read(), CONSENT, refusal);
+    t.equal(scene.stored, undefined);
+  }
+  await scene.grant();
+  scene.expire();
+  scene.refusal = 'rate_limited';
+  t.match(await scene.read(), { kind: 'token-refused' });
+  t.equal(scene.stored?.refreshToken, 'refresh-0');
 });
 
 t.test('a user who disconnects during a renewal stays disconnected', async (t) => {

@@ -80,16 +80,18 @@ async function resourceMetadata(fetch: ConnectFetch, backend: URL, challenge: st
   if (named !== undefined && URL.canParse(named) && new URL(named).origin === backend.origin) urls.unshift(named);
   for (const address of new Set(urls)) {
     const metadata = await fetch.fetchObject(new URL(address));
-    if (metadata === undefined) continue;
-    checkResource(textIn(metadata, 'resource'), backend);
+    const resource = textIn(metadata, 'resource');
+    // What names no resource is no such metadata; official clients look on, too.
+    if (resource === undefined) continue;
+    checkResource(resource, backend);
     return metadata;
   }
   return undefined;
 }
 
 /** Throws if the resource is not the backend's own: the backend would get tokens that are valid elsewhere. */
-function checkResource(resource: string | undefined, backend: URL): void {
-  const url = resource !== undefined && URL.canParse(resource) ? new URL(resource) : undefined;
+function checkResource(resource: string, backend: URL): void {
+  const url = URL.canParse(resource) ? new URL(resource) : undefined;
   const path = url?.pathname.replace(/\/$/, '') ?? '';
   const isWithin = backend.pathname === path || backend.pathname.startsWith(`${path}/`);
   if (url?.origin !== backend.origin || !isWithin)

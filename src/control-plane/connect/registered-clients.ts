@@ -34,6 +34,8 @@ const AUTHENTICATION_BY_METHOD: Readonly<Record<string, ClientAuthentication>> =
   client_secret_post: 'post',
 };
 
+const SECRET_METHODS = ['client_secret_basic', 'client_secret_post'];
+
 export class RegisteredClients {
   readonly #sealed: SealedRecords<RegisteredClient>;
 
@@ -122,8 +124,10 @@ async function register(
   };
   const registration = await ask(scope);
   const { client_id: id, client_secret: secret, client_secret_expires_at: expiresAt } = registration;
-  const agreed = registration.token_endpoint_auth_method;
-  const authentication = AUTHENTICATION_BY_METHOD[typeof agreed === 'string' ? agreed : method] ?? 'basic';
+  // Many servers give a secret without a word about its use, and want to see it; a client without one can only be public.
+  const { token_endpoint_auth_method: agreed = SECRET_METHODS.find((each) => supported.includes(each)) } = registration;
+  const said = AUTHENTICATION_BY_METHOD[typeof agreed === 'string' ? agreed : ''] ?? 'basic';
+  const authentication = secret === undefined ? 'none' : said;
   if (id.length > limits.oauthMemberCharsMax) throw notRegistered('answered with a client id that is too long');
   const client = { id, authentication, ...(authentication !== 'none' && { secret: usableSecret(secret) }) };
   const untilMs = typeof expiresAt === 'number' && authentication !== 'none' ? expiresAt * 1_000 : 0;

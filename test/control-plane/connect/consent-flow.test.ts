@@ -59,8 +59,9 @@ let refusedWith: Readonly<Record<string, string>> = {};
 /** What the registration endpoint answers, if not as the standard says. */
 let registered: { readonly status: number; readonly body?: object } = { status: 201 };
 let tokenAnswer: object | undefined;
-/** Bodies of token requests. */
+/** Bodies of token requests, and the last one's credentials. */
 let asked = '';
+let shown: string | undefined;
 /** What registrations said, in order. */
 const wishes: Readonly<Record<string, unknown>>[] = [];
 /** Where the authorization server publishes its metadata. */
@@ -91,6 +92,7 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
       json(registered.status, registered.body ?? { redirect_uris: said['redirect_uris'], ...client });
     });
   } else if (url === '/token') {
+    shown = request.headers.authorization;
     request.setEncoding('utf8').on('data', (piece: string) => (asked += piece));
     if (tokenAnswer !== undefined) json(201, tokenAnswer);
     else json(200, { access_token: 'a', token_type: 'bearer', refresh_token: 'r', expires_in: 60, ...said });
@@ -403,6 +405,39 @@ t.test('a registration that fails is told by its own reason', async (t) => {
   t.equal(await wordsOf('/public'), 'none');
 });
 
+t.test('as directly: a client shows the secret that it was given, and none if it was given none', async (t) => {
+  t.teardown(() => {
+    registered = { status: 201 };
+    delete said['token_endpoint_auth_methods_supported'];
+  });
+  const secret = { client_id: 'c', client_secret: 's' };
+  const basic = `Basic ${Buffer.from('c:s').toString('base64')}`;
+  const rows: readonly [what: string, supported: string[] | undefined, body: object, shown: RegExp | string][] = [
+    ['no secret, and nothing said', undefined, { client_id: 'c' }, /client_id=c/],
+    [
+      'no secret, whatever is said',
+      undefined,
+      { client_id: 'c', token_endpoint_auth_method: 'client_secret_basic' },
+      /client_id=c/,
+    ],
+    ['a secret that nobody asked for', ['none', 'client_secret_basic'], secret, basic],
+    ['one for the body', ['none', 'client_secret_post'], secret, /client_secret=s/],
+    ['one that is not wanted', ['none'], { ...secret, token_endpoint_auth_method: 'none' }, /client_id=c/],
+  ];
+  for (const [index, [what, supported, body, expected]] of rows.entries()) {
+    said['token_endpoint_auth_methods_supported'] = supported;
+    [registered, asked] = [{ status: 201, body }, ''];
+    const auth = { type: 'oauth2-user' } as const;
+    const sealed = { subject: `peggy-${index}`, backendName: 'b', origin, path: `/secrets-${index}`, auth };
+    const address = new URL(await connect.start('b', sealTicket(keys, sealed, Date.now()) ?? '', BROWSER));
+    const state = address.searchParams.get('state') ?? '';
+    await connect.complete(new URLSearchParams({ code: 'c', state, iss: origin }), BROWSER);
+    if (typeof expected === 'string') t.equal(shown, expected, what);
+    else t.match([asked, shown], [expected, undefined], what);
+    if (expected !== basic && !String(expected).includes('secret')) t.notMatch(asked, /client_secret/, what);
+  }
+});
+
 t.test(
   'with `resource: false`, no resource is asked for, neither by the browser nor at the token endpoint',
   async (t) => {
@@ -450,6 +485,20 @@ async function directly(scope?: string): Promise<URLSearchParams | string> {
   }
   return sentTo.searchParams;
 }
+
+t.test('as directly: metadata that names no resource is not believed, and does not stand in the way', async (t) => {
+  t.teardown(() => {
+    resourceSaid = undefined;
+    for (const name of Object.keys(OPENID)) Reflect.deleteProperty(said, name);
+  });
+  Object.assign(said, OPENID);
+  resourceSaid = { resource: undefined, authorization_servers: ['https://nobody.example'] };
+  const expected = await directly();
+  t.equal(typeof expected === 'string' ? expected : expected.get('response_type'), 'code', 'directly');
+  t.match(await connect.preview('b', ticket('quentin')), { server: { issuer: origin } }, 'through the gateway');
+  resourceSaid = { resource: 'https://other.example' };
+  t.match(await faultOf(connect.preview('b', ticket('quentin'))), /^502 .*not its own/, 'another one is refused');
+});
 
 t.test('as directly: scopes are asked for and registered, so that tokens can be renewed', async (t) => {
   t.teardown(() => {
