@@ -135,11 +135,11 @@ class BackendListener implements BackendStreamPlan, ModernListeningPlan {
 
   onAnswered(isStream = false): void {
     this.#upstream.releaseRequests();
-    this.#upstream.hearAnswers(isStream);
+    this.#upstream.hearAnswers(isStream ? this.memory : undefined);
   }
 
   onAnswer(bytes: Buffer, message: BackendMessage): void {
-    this.#upstream.takeAnswer(bytes, message);
+    this.#upstream.elsewhere?.take(bytes, message);
   }
 
   onLost(): void {

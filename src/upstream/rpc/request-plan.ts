@@ -1,7 +1,7 @@
 // What a JSON-RPC request to a backend consists of, and the handler of its answer (rpc-request.ts).
 import { withoutByteOrderMark } from '../../bytes/index.js';
 import type { BackendMessage, Era } from '../../mcp/index.js';
-import type { MessageMemory } from '../../fair/index.js';
+import { type MessageMemory, wakeScheduler } from '../../fair/index.js';
 import type { UpstreamTarget } from '../../user-config/index.js';
 import type {
   HttpUpstream,
@@ -12,7 +12,7 @@ import type {
   UpstreamRequest,
 } from '../../http-client/index.js';
 import type { BackendEndpoint } from '../reach/backend-endpoints.js';
-import type { RpcError } from '../../shared/index.js';
+import { limits, type RpcError } from '../../shared/index.js';
 
 /** A span with a JSON-RPC id, as JSON. @param end after the last byte. */
 export interface IdSpan {
@@ -66,8 +66,8 @@ export interface Redirection {
 
 /** What brings the answer to a request that was answered 202. */
 export interface AnswerSource {
-  /** @returns false if it can bring none now. */
-  tryWait(id: IdSpan, reader: SharedStreamReader): boolean;
+  /** Brings the reader one event, perhaps at once, unless `forget` comes first; or `onLost`. */
+  wait(id: IdSpan, reader: SharedStreamReader): void;
   forget(id: IdSpan, reader: SharedStreamReader): void;
 }
 
@@ -84,6 +84,26 @@ export interface SharedStreamReader extends UpstreamHandler {
   onLost(fault: UpstreamFault): void;
 }
 
+/** Takes the reader of an answer out of those that wait. A number may have come back as a string. @param key of the answer's id. */
+export function takeReader(waiting: Map<string, SharedStreamReader>, key: string): SharedStreamReader | undefined {
+  const waitingKey = waiting.has(key) ? key : key.replace(/^"(?!")/, '');
+  const reader = waiting.get(waitingKey);
+  waiting.delete(waitingKey);
+  return reader;
+}
+
+/** Hands over an answer in its subject's turn, because one chunk may contain hundreds; a large one at once, so that it is counted. */
+export function handOver(subject: string, reader: SharedStreamReader, answer: Buffer): void {
+  if (answer.length >= limits.countedFromBytes) reader.onEvent(answer);
+  else wakeScheduler.run(subject, () => reader.onEvent(answer));
+}
+
+interface SendingSession {
+  /** What brings an answer that does not come in the response; `undefined` if nothing can. */
+  readonly elsewhere?: AnswerSource | undefined;
+  noteHead(sessionId: string, cookieLines: string, requestSessionId: string): void;
+}
+
 export interface RequestPlan extends OutgoingMessage {
   readonly subject: string;
   /** The configured target, which `redirection` may replace. */
@@ -98,8 +118,7 @@ export interface RequestPlan extends OutgoingMessage {
   /** Whether the request has a session id of the backend: only then does 404 mean that the session is lost. */
   readonly carriesSession: boolean;
   /** What gets the session id and `set-cookie` lines of the response, and the session id of the request; `''` for none. */
-  readonly session?: { noteHead(sessionId: string, cookieLines: string, requestSessionId: string): void } | undefined;
-  readonly elsewhere?: AnswerSource;
+  readonly session?: SendingSession | undefined;
   readonly sessionId?: string;
   /** The backend's era, so that it is noticed when the backend no longer speaks it; `undefined` for requests that detect it. */
   readonly era?: Era | undefined;

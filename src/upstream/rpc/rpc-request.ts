@@ -146,11 +146,14 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   }
 
   #tryWaitElsewhere(status: number): boolean {
-    const { id, elsewhere, endpoint } = this.#plan;
-    if (status !== 202 || elsewhere?.tryWait(id, this) !== true) return false;
+    const { id, session, endpoint } = this.#plan;
+    const elsewhere = session?.elsewhere;
+    if (status !== 202 || elsewhere === undefined) return false;
     endpoint.onForgiven('stray-answer');
     this.#elsewhere = elsewhere;
-    return this.#transition('waiting', 'event-stream');
+    this.#transition('waiting', 'event-stream');
+    elsewhere.wait(id, this);
+    return true;
   }
 
   #noteHead(status: number, sessionId: string, statusHeader: string): void {

@@ -20,7 +20,7 @@ export interface BackendStreamPlan {
   ask(lastEventId: string, handler: UpstreamHandler): UpstreamCall;
   /** Follows a redirect. @returns whether to ask once more, where it leads. */
   tryFollow(status: number, location: string): boolean;
-  /** Called with the outcome. @param isStream false if the backend refuses the stream or cannot be reached now. */
+  /** Called with the outcome. @param isStream false if the backend refuses the stream, cannot be reached now, or sends what is not read. */
   onAnswered(isStream: boolean): void;
   /** Called with a request or a notification. @param bytes valid until this returns. */
   onMessage(bytes: Buffer, message: BackendMessage): void;
@@ -99,6 +99,7 @@ export class BackendStream implements UpstreamHandler {
     if (this.isOver) return;
     if (isSound && this.#count(parser.keptBytes)) return;
     // The stream is cut. The next one continues behind an event that is too large, or sends one again that had no room.
+    if (!isSound) this.#plan.onAnswered(false);
     this.#call?.abort();
     this.#wait();
   }

@@ -1,6 +1,6 @@
 // Receives what a backend of MCP 2026-07-28 sends on its own, for one session: on the response to a `subscriptions/listen`, whose filter
 // says what is wanted. When that changes, a new request is sent, and the old one is closed once the backend has acknowledged the new one,
-// so that nothing is lost. Cold path.
+// so that nothing is lost; or after a while, because a backend may acknowledge nothing, or serve one at a time. Cold path.
 //
 //   next ── acknowledged, or its time is over ──> current ── the next one is ──> closed
 //   next, current ── refused ──> closed
@@ -121,9 +121,7 @@ export class ModernListening {
     const listen: Listen = { filter, stream: undefined };
     this.#next = listen;
     const { deadlines } = this.#plan;
-    this.#acknowledgementDeadline = deadlines.after(limits.remoteAnswerMsMax, () => {
-      if (listen.stream?.isOffered === true) this.#onAcknowledged(listen);
-    });
+    this.#acknowledgementDeadline = deadlines.after(limits.remoteAnswerMsMax, () => this.#replaceWith(listen));
     listen.stream = this.#streamOf(listen);
   }
 
@@ -151,12 +149,12 @@ export class ModernListening {
   #onMessage(listen: Listen, bytes: Buffer, message: BackendMessage): void {
     if (message.method === 'notifications/subscriptions/acknowledged') {
       listen.unhonoured = readUnhonoured(listen.filter, bytes, message);
-      this.#onAcknowledged(listen);
+      this.#replaceWith(listen);
     } else if (message.kind === 'notification') this.#plan.onMessage(bytes, message);
   }
 
-  #onAcknowledged(listen: Listen): void {
-    this.isOffered = true;
+  #replaceWith(listen: Listen): void {
+    this.isOffered ||= listen.stream?.isOffered === true;
     if (this.#next !== listen) return;
     this.#acknowledgementDeadline?.cancel();
     this.#current?.stream?.close();

@@ -1,6 +1,5 @@
 // One MCP session with one backend, on behalf of one downstream session: what is sent in it, what is known about the backend, and what
 // happens when the backend has lost the session. The base class, in `upstream-opening.ts`, opens it.
-import { idKey } from '../../bytes/index.js';
 import { type CompiledBackend, isLimited, mayHaveTasks } from '../../user-config/index.js';
 import {
   LATEST_PROTOCOL_VERSION,
@@ -27,17 +26,16 @@ import type { UpstreamDependencies } from '../upstream-context.js';
 import { UpstreamOpening } from './upstream-opening.js';
 import { RpcRequest } from '../rpc/rpc-request.js';
 import {
-  type AnswerSource,
   type IdSpan,
   type RequestHandler,
-  type SharedStreamReader,
   answerMessage,
   cancelledNotification,
   plainOwnRequest,
 } from '../rpc/request-plan.js';
 import type { SseStream } from '../sse/sse-stream.js';
 import { envelopeOf, modernRequest, withoutTasks } from './modern-request.js';
-import { KnownMirrors, type UpstreamSessionRecord, type TextBudget } from './known-mirrors.js';
+import { KnownMirrors, type MessageBudget, type UpstreamSessionRecord, type TextBudget } from './known-mirrors.js';
+import { StrayAnswers } from './stray-answers.js';
 import { errorsToBackends, type RpcError } from '../../shared/index.js';
 
 type OwnRecord = { -readonly [Member in keyof UpstreamSessionRecord]: UpstreamSessionRecord[Member] };
@@ -48,10 +46,6 @@ function textOf(named: readonly ExtraCapability[] = []): string {
 
 /** Answers to one backend's requests that the gateway is sending itself, per session. Beyond that, the backend gets no answer. */
 export const BACKEND_REQUESTS_UNDER_WAY_MAX = 16;
-
-/** How much later an answer that nobody waits for yet is tried again, and how many are at once. */
-export const EARLY_ANSWER_MS = 100;
-export const EARLY_ANSWERS_MAX = 16;
 
 const NONE: readonly ExtraCapability[] = [];
 const NO_SESSION_VALUES = { sessionId: '', protocolVersion: '' };
@@ -65,7 +59,7 @@ export interface UpstreamOwner {
   onListChanged(method: string): void;
 }
 
-export class UpstreamSession extends UpstreamOpening implements AnswerSource {
+export class UpstreamSession extends UpstreamOpening {
   owner: UpstreamOwner | undefined = undefined;
   readonly #memory: TextBudget;
   /** What the backend declared, without texts for which there is no room; `undefined` unless open. Changed only here. */
@@ -86,9 +80,8 @@ export class UpstreamSession extends UpstreamOpening implements AnswerSource {
   /** The stream that carries the whole session, for an SSE backend. */
   #stream: SseStream | undefined;
   #answersUnderWay = 0;
-  /** Requests that were answered 202, by the keys of their ids; `undefined` while the backend's own stream is not open. */
-  #waiting: Map<string, SharedStreamReader> | undefined;
-  #earlyCount = 0;
+  /** What brings the answers to requests that get 202; `undefined` while the backend's own stream is not open. Changed only here. */
+  elsewhere: StrayAnswers | undefined = undefined;
   /** Sends the next notification of changed roots, or the one in progress if no other is needed. */
   #sendRootsChanged: (() => void) | undefined;
   #envelope: Buffer | undefined;
@@ -191,7 +184,6 @@ export class UpstreamSession extends UpstreamOpening implements AnswerSource {
         isSilenceDeadline,
         carriesSession: stream !== undefined || sessionId !== '',
         session: this,
-        elsewhere: this,
         sessionId,
         era,
         stream,
@@ -372,37 +364,11 @@ export class UpstreamSession extends UpstreamOpening implements AnswerSource {
     this.#headers = sessionHeaders(record);
   }
 
-  tryWait({ bytes, start, end }: IdSpan, reader: SharedStreamReader): boolean {
-    this.#waiting?.set(idKey(bytes, start, end), reader);
-    return this.#waiting !== undefined;
-  }
-
-  forget({ bytes, start, end }: IdSpan, reader: SharedStreamReader): void {
-    const key = idKey(bytes, start, end);
-    if (this.#waiting?.get(key) === reader) this.#waiting.delete(key);
-  }
-
-  /** Called when the backend's own stream is open, or no longer is. */
-  hearAnswers(isOpen: boolean): void {
-    const waiting = this.#waiting;
-    this.#waiting = isOpen ? (waiting ?? new Map<string, SharedStreamReader>()) : undefined;
-    if (!isOpen) for (const reader of waiting?.values() ?? []) reader.onLost(upstreamFault('answer-incomplete'));
-  }
-
-  /** Takes an answer from the backend's own stream. It may be ahead of the 202, which comes on another connection: then it is tried again. */
-  takeAnswer(bytes: Buffer, message: BackendMessage, isAgain = false): void {
-    if (message.idStart === -1) return;
-    const id = idKey(bytes, message.idStart, message.idEnd);
-    // A number may come back as a string.
-    const reader = this.#waiting?.get(id) ?? this.#waiting?.get(id.replace('"', ''));
-    const answer = Buffer.from(bytes);
-    if (reader !== undefined) return reader.onEvent(answer);
-    if (isAgain || this.#earlyCount >= EARLY_ANSWERS_MAX) return;
-    this.#earlyCount += 1;
-    this.context.deadlines.after(EARLY_ANSWER_MS, () => {
-      this.#earlyCount -= 1;
-      this.takeAnswer(answer, message, true);
-    });
+  /** Called when the backend's own stream is open, or no longer is. @param memory for what the stream brings; `undefined` for no stream. */
+  hearAnswers(memory: MessageBudget | undefined): void {
+    const before = this.elsewhere;
+    this.elsewhere = memory && (before ?? new StrayAnswers(this.subject, this.context.deadlines, memory));
+    if (memory === undefined) before?.close();
   }
 
   /** Called when the backend no longer knows the session. It is opened again when next needed (C11). */

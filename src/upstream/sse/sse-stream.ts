@@ -5,7 +5,7 @@
 //   asking, naming, open ── any other answer, end, fault, close ──> over
 import { EventStreamParser, encodeEvent, idKey, type Scan } from '../../bytes/index.js';
 import { readBackendMessage, type BackendMessage, readLargeBackendMessage } from '../../mcp/index.js';
-import { wakeScheduler, type MessageReservation, type MemoryWaiter, type ShareBound } from '../../fair/index.js';
+import { type MessageReservation, type MemoryWaiter, type ShareBound } from '../../fair/index.js';
 import { limits } from '../../shared/index.js';
 import type { UpstreamTarget } from '../../user-config/index.js';
 import {
@@ -19,7 +19,14 @@ import {
   upstreamFault,
   type UpstreamFault,
 } from '../../http-client/index.js';
-import type { IdSpan, RequestPlan, SharedStream, SharedStreamReader } from '../rpc/request-plan.js';
+import {
+  handOver,
+  type IdSpan,
+  type RequestPlan,
+  type SharedStream,
+  type SharedStreamReader,
+  takeReader,
+} from '../rpc/request-plan.js';
 import type { UpstreamDependencies } from '../upstream-context.js';
 
 const STREAM_LOST = upstreamFault('stream-lost');
@@ -144,11 +151,12 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
   }
 
   forget(id: IdSpan, reader: SharedStreamReader): void {
-    this.#forget(keyOf(id), reader);
+    const key = keyOf(id);
+    if (this.#waiting.get(key) === reader) this.#waiting.delete(key);
+    this.#goOnWithout(reader);
   }
 
-  #forget(key: string, reader: SharedStreamReader): void {
-    if (this.#waiting.get(key) === reader) this.#waiting.delete(key);
+  #goOnWithout(reader: SharedStreamReader): void {
     this.#paused.delete(reader);
     this.#pauseOrResume();
   }
@@ -263,18 +271,13 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
     else this.#onUnsolicited(data, message);
   }
 
-  /** An answer to no waiting call may be late, and is ignored. One chunk may contain hundreds of answers. */
+  /** An answer to no waiting call may be late, and is ignored. */
   #onAnswer(data: Buffer, { idStart, idEnd }: BackendMessage): void {
     if (idStart === -1) return;
-    const id = idKey(data, idStart, idEnd);
-    // A number may come back as a string.
-    const key = this.#waiting.has(id) ? id : id.replace('"', '');
-    const reader = this.#waiting.get(key);
+    const reader = takeReader(this.#waiting, idKey(data, idStart, idEnd));
     if (reader === undefined) return;
-    const owned = this.#owned(data);
-    this.#forget(key, reader);
-    if (owned.length >= limits.countedFromBytes) reader.onEvent(owned);
-    else wakeScheduler.run(this.#plan.subject, () => reader.onEvent(owned));
+    this.#goOnWithout(reader);
+    handOver(this.#plan.subject, reader, this.#owned(data));
   }
 
   #onUnsolicited(data: Buffer, message: BackendMessage): void {

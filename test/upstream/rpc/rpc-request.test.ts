@@ -246,12 +246,10 @@ t.test('event-stream: the answer to another request, or to none, is skipped, and
 
 /** The backend's own stream, as a request sees it. */
 class OwnStream implements AnswerSource {
-  isOpen = true;
   reader: SharedStreamReader | undefined;
 
-  tryWait(_id: IdSpan, reader: SharedStreamReader): boolean {
-    if (this.isOpen) this.reader = reader;
-    return this.isOpen;
+  wait(_id: IdSpan, reader: SharedStreamReader): void {
+    this.reader = reader;
   }
 
   forget(_id: IdSpan, reader: SharedStreamReader): void {
@@ -259,9 +257,8 @@ class OwnStream implements AnswerSource {
   }
 }
 
-function startAccepted(t: Test): Started & { readonly elsewhere: OwnStream } {
-  const elsewhere = new OwnStream();
-  const started = start(t, { elsewhere });
+function startAccepted(t: Test, elsewhere = new OwnStream()): Started & { readonly elsewhere: OwnStream } {
+  const started = start(t, { session: { elsewhere, noteHead: () => undefined } });
   started.call.head(202, '');
   return { ...started, elsewhere };
 }
@@ -282,14 +279,21 @@ t.test(
 );
 
 t.test('202: without the backend’s own stream, or when it is lost, nothing is waited for', async (t) => {
-  const closed = new OwnStream();
-  closed.isOpen = false;
-  const { call, listener } = start(t, { elsewhere: closed });
+  const { call, listener } = start(t, { session: { elsewhere: undefined, noteHead: () => undefined } });
   call.head(202, '');
   t.same(listener.faults, [upstreamFault('answer-invalid')]);
   const lost = startAccepted(t);
   lost.elsewhere.reader?.onLost(upstreamFault('answer-incomplete'));
   t.same(lost.listener.faults, [upstreamFault('answer-incomplete')]);
+});
+
+t.test('202: an answer that is there already is taken', async (t) => {
+  const ahead = new OwnStream();
+  ahead.wait = (_id, reader) => reader.onEvent(Buffer.from(RESULT));
+  const { call, listener } = startAccepted(t, ahead);
+  t.same([listener.answers, listener.faults], [[`result ${RESULT}`], []]);
+  call.end();
+  t.same([listener.answers, listener.faults], [[`result ${RESULT}`], []]);
 });
 
 t.test('202: whatever ends the wait, the stream is told', async (t) => {

@@ -36,13 +36,14 @@ function listen(
   heard: string[];
   answers: string[];
   lost: () => number;
+  outcomes: boolean[];
   answered: () => number;
 } {
   const context = new ScriptedContext(t);
   const heard: string[] = [];
   const answers: string[] = [];
   let lostCount = 0;
-  let answeredCount = 0;
+  const outcomes: boolean[] = [];
   let target = { origin: 'https://b.example', path: '/mcp' };
   const stream = new BackendStream({
     deadlines: context.deadlines,
@@ -56,12 +57,12 @@ function listen(
       target = { ...target, path: location };
       return true;
     },
-    onAnswered: () => (answeredCount += 1),
+    onAnswered: (isStream) => outcomes.push(isStream),
     onMessage: (bytes) => heard.push(bytes.toString()),
     onAnswer: (bytes) => answers.push(bytes.toString()),
     onSessionDoubtful: () => (lostCount += 1),
   });
-  return { context, stream, heard, answers, lost: () => lostCount, answered: () => answeredCount };
+  return { context, stream, heard, answers, lost: () => lostCount, outcomes, answered: () => outcomes.length };
 }
 
 t.test('the outcome of its GET is reported once it is known', async (t) => {
@@ -180,13 +181,14 @@ t.test('a retry is obeyed exactly, within bounds, and the stream resumes after t
 t.test(
   'an event that is too large ends the stream; answers are told apart, and invalid messages skipped',
   async (t) => {
-    const { context, heard, answers } = listen(t);
+    const { context, heard, answers, outcomes } = listen(t);
     const call = context.http.last.head(200, 'text/event-stream');
     call.data('data: {"jsonrpc":"2.0","id":1,"result":{}}\n\ndata: nonsense\n\n').data(MESSAGE);
     t.equal(heard.length, 1);
     t.same(answers, ['{"jsonrpc":"2.0","id":1,"result":{}}']);
     call.data(`data: ${'x'.repeat(limits.backendStreamEventBytesMax)}`);
     t.ok(call.isAborted);
+    t.same(outcomes, [true, false], 'it may have been an answer that a request waits for');
     context.advance(limits.retryDelayMsMin + 20);
     t.equal(context.http.calls.length, 2);
     context.http.last.head(200, 'text/event-stream').data(MESSAGE);
@@ -320,3 +322,40 @@ t.test('a backend that never knew how to be listened to is not lost', async (t) 
   t.ok(told.includes('settled'));
   t.notOk(told.includes('lost'));
 });
+
+t.test(
+  'a backend that does not acknowledge what is wanted now has some time, in which nothing else is asked',
+  async (t) => {
+    const context = new ScriptedContext(t);
+    let wanted = 'a';
+    const target = { origin: 'https://b.example', path: '/mcp' };
+    const listening = new ModernListening({
+      deadlines: context.deadlines,
+      memory: new Memory(),
+      filter: () => wanted,
+      ask: (filter, handler) => context.http.dispatch(plainRequest('ada', target, 'POST', ['filter', filter]), handler),
+      tryFollow: () => false,
+      onAsking: () => undefined,
+      onAnswered: () => undefined,
+      onLost: () => undefined,
+      onMessage: () => undefined,
+    });
+    const renew = async (filter: string): Promise<string[]> => {
+      wanted = filter;
+      listening.renew();
+      await Promise.resolve();
+      return context.http.calls.map((call) => `${call.header('filter')}${call.isAborted ? ' (closed)' : ''}`);
+    };
+    context.http.last.head(200, 'text/event-stream');
+    t.same(await renew('b'), ['a']);
+    context.advance(2 * limits.remoteAnswerMsMax);
+    t.ok(listening.isOffered);
+    t.same(await renew('c'), ['a', 'b']);
+    context.advance(2 * limits.remoteAnswerMsMax);
+    t.same(await renew('c'), ['a (closed)', 'b', 'c'], 'b has got no response at all');
+    context.advance(2 * limits.remoteAnswerMsMax);
+    t.same(await renew('c'), ['a (closed)', 'b (closed)', 'c']);
+    listening.close();
+    t.ok(context.http.last.isAborted);
+  },
+);

@@ -9,8 +9,7 @@ import {
   UPSTREAM_RETRY_DELAY_MS_MAX,
   BACKEND_STREAM_PATIENCE_MS,
 } from '../../../src/upstream/session/upstream-opening.js';
-import { EARLY_ANSWER_MS, EARLY_ANSWERS_MAX, UpstreamSession } from '../../../src/upstream/session/upstream-session.js';
-import type { SharedStreamReader } from '../../../src/upstream/rpc/request-plan.js';
+import { UpstreamSession } from '../../../src/upstream/session/upstream-session.js';
 import { MIRRORS_CHARS_MAX, type TextBudget } from '../../../src/upstream/session/known-mirrors.js';
 import { limits } from '../../../src/shared/limits.js';
 import { backendOf, virtualHostOf } from '../../relay/virtual-host.js';
@@ -878,49 +877,4 @@ t.test('headers of one caller accompany its own requests only', async (t) => {
   t.notOk(http.call(2).request.headers.includes('x-tenant'), 'another session');
   scene.session.send({ body: Buffer.from('{}') }, NO_METADATA);
   t.notOk(http.call(3).request.headers.includes('x-tenant'), 'a request without them');
-});
-
-t.test('answers that are ahead of what waits for them are tried once more, and only so many', async (t) => {
-  const { context, session } = new Scene(t);
-  session.hearAnswers(true);
-  const got: string[] = [];
-  const idOf = (id: number): { bytes: Buffer; start: number; end: number } => {
-    const bytes = Buffer.from(String(id));
-    return { bytes, start: 0, end: bytes.length };
-  };
-  const answer = (id: number): void => {
-    // A number may come back as a string.
-    const bytes = Buffer.from(`{"jsonrpc":"2.0","id":${id % 2 === 0 ? id : `"${id}"`},"result":{}}`);
-    session.takeAnswer(bytes, readBackendMessage(bytes)!);
-    bytes.fill(0);
-  };
-  const reader = (id: number): SharedStreamReader => ({
-    onEvent: (bytes) => {
-      t.match(bytes.toString(), new RegExp(`"id":"?${id}"?,`));
-      got.push(String(id));
-    },
-    onLost: ({ kind }) => got.push(kind),
-    onHead: () => undefined,
-    onData: () => undefined,
-    onEnd: () => undefined,
-    onFault: () => undefined,
-  });
-  for (let id = 0; id <= EARLY_ANSWERS_MAX; id += 1) answer(id);
-  for (let id = 0; id <= EARLY_ANSWERS_MAX; id += 1) t.ok(session.tryWait(idOf(id), reader(id)));
-  t.same(got, []);
-  context.advance(2 * EARLY_ANSWER_MS);
-  t.same(
-    got,
-    Array.from({ length: EARLY_ANSWERS_MAX }, (_, id) => String(id)),
-    'the one beyond the bound was dropped',
-  );
-  answer(1_000);
-  context.advance(2 * EARLY_ANSWER_MS);
-  t.ok(session.tryWait(idOf(1_000), reader(1_000)));
-  context.advance(2 * EARLY_ANSWER_MS);
-  t.notOk(got.includes('1000'), 'an answer that nobody waited for is not kept for a later request');
-  got.length = 0;
-  session.hearAnswers(false);
-  t.ok(got.length > 0 && got.every((each) => each === 'answer-incomplete'), 'without the stream, no answer comes');
-  t.notOk(session.tryWait(idOf(1), reader(1)));
 });

@@ -1,0 +1,83 @@
+// The answers that a backend sends on its own stream, in place of the responses to their requests, which got 202. A stream and a response
+// come on two connections: an answer that is ahead of its 202 is kept for a moment. Cold path.
+import { Buffer } from 'node:buffer';
+import { idKey } from '../../bytes/index.js';
+import type { Deadline, DeadlineWheel } from '../../fair/index.js';
+import { upstreamFault } from '../../http-client/index.js';
+import type { BackendMessage } from '../../mcp/index.js';
+import { KIB } from '../../shared/index.js';
+import { handOver, takeReader, type AnswerSource, type IdSpan, type SharedStreamReader } from '../rpc/request-plan.js';
+import type { MessageBudget } from './known-mirrors.js';
+
+/** How long, and up to how many bytes, answers are kept that nobody waits for yet. Beyond that, an answer is skipped. */
+export const EARLY_ANSWER_MS = 1_000;
+export const EARLY_ANSWER_BYTES_MAX = 256 * KIB;
+/** What each adds to its own bytes. */
+export const EARLY_ANSWER_BYTES_EACH = 256;
+
+interface EarlyAnswer {
+  readonly bytes: Buffer;
+  readonly deadline: Deadline;
+}
+
+export class StrayAnswers implements AnswerSource {
+  readonly #subject: string;
+  readonly #deadlines: DeadlineWheel;
+  readonly #memory: MessageBudget;
+  /** Requests that were answered 202, and answers that are ahead, by the keys of their ids. */
+  readonly #waiting = new Map<string, SharedStreamReader>();
+  readonly #early = new Map<string, EarlyAnswer>();
+  #earlyBytes = 0;
+
+  constructor(subject: string, deadlines: DeadlineWheel, memory: MessageBudget) {
+    this.#subject = subject;
+    this.#deadlines = deadlines;
+    this.#memory = memory;
+  }
+
+  wait({ bytes, start, end }: IdSpan, reader: SharedStreamReader): void {
+    const key = idKey(bytes, start, end);
+    // A number may have come back as a string.
+    const early = this.#drop(key) ?? (key.startsWith('"') ? undefined : this.#drop(`"${key}`));
+    if (early === undefined) this.#waiting.set(key, reader);
+    else handOver(this.#subject, reader, early);
+  }
+
+  forget({ bytes, start, end }: IdSpan, reader: SharedStreamReader): void {
+    const key = idKey(bytes, start, end);
+    if (this.#waiting.get(key) === reader) this.#waiting.delete(key);
+  }
+
+  /** Takes an answer from the stream. A request gets one only. @param bytes valid until this returns. */
+  take(bytes: Buffer, { idStart, idEnd }: BackendMessage): void {
+    if (idStart === -1) return;
+    const key = idKey(bytes, idStart, idEnd);
+    const reader = takeReader(this.#waiting, key);
+    if (reader !== undefined) return handOver(this.#subject, reader, Buffer.from(bytes));
+    const counted = bytes.length + EARLY_ANSWER_BYTES_EACH;
+    if (this.#earlyBytes + counted > EARLY_ANSWER_BYTES_MAX || !this.#memory.hasRoomFor(counted)) return;
+    if (this.#early.has(key)) return;
+    this.#earlyBytes += counted;
+    this.#memory.keep(counted);
+    const deadline = this.#deadlines.after(EARLY_ANSWER_MS, () => this.#drop(key));
+    this.#early.set(key, { bytes: Buffer.from(bytes), deadline });
+  }
+
+  /** Called when the stream brings nothing any more. */
+  close(): void {
+    for (const key of [...this.#early.keys()]) this.#drop(key);
+    for (const reader of [...this.#waiting.values()]) reader.onLost(upstreamFault('answer-incomplete'));
+  }
+
+  /** @returns the early answer with this key. */
+  #drop(key: string): Buffer | undefined {
+    const early = this.#early.get(key);
+    if (early === undefined) return undefined;
+    this.#early.delete(key);
+    early.deadline.cancel();
+    const counted = early.bytes.length + EARLY_ANSWER_BYTES_EACH;
+    this.#earlyBytes -= counted;
+    this.#memory.drop(counted);
+    return early.bytes;
+  }
+}
