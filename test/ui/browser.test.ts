@@ -108,8 +108,19 @@ t.test('the console', async (t) => {
   await t.test('a server is previewed, registered, and tried, by keyboard alone', async (t) => {
     await open('/servers/new');
     await page.getByLabel('Name', { exact: true }).focus();
+    await page.keyboard.type('calculator!');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('http://127.0.0.1:1/mcp');
+    await page.keyboard.press('Enter');
+    const faulty = page.locator(':focus[aria-invalid=true]');
+    await faulty.waitFor();
+    t.equal(await faulty.inputValue(), 'calculator!', 'what is wrong is said at its field, which gets the focus');
+    t.match(await page.getByRole('alert').textContent(), /^name must be/);
+    complaints.splice(0);
+    await page.keyboard.press('ControlOrMeta+a');
     await page.keyboard.type('calculator');
     await page.keyboard.press('Tab');
+    await page.keyboard.press('ControlOrMeta+a');
     await page.keyboard.type(backends.calculator.url);
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Preview' }).waitFor();

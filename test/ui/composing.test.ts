@@ -85,8 +85,14 @@ t.test('composing and registering', async (t) => {
       ...{ tags: ['books', 'demo'], transport: 'STREAMABLEHTTP', team: 'readers' },
       ...found,
     });
-    await page.getByText('review').first().waitFor();
-    await page.getByText('book://{n}').first().waitFor();
+    await tabTo(page, /^prompts 1$/);
+    await page.keyboard.press('Enter');
+    await tabTo(page, /^review/);
+    await page.keyboard.press('Enter');
+    t.match(await page.getByRole('list', { name: 'Arguments' }).textContent(), /^tone ?text/);
+    await tabTo(page, /^resources 2$/);
+    await page.keyboard.press('Space');
+    await page.getByText('book://{n}').waitFor();
   });
 
   await t.test('a composition gets another name and a fixed argument by keyboard alone', async (t) => {
@@ -133,11 +139,14 @@ t.test('composing and registering', async (t) => {
     await page.locator('.by-pattern select').selectOption('library');
     await page.getByLabel(/^Pattern of tools/).fill('*');
     await page.getByRole('button', { name: 'Add pattern' }).click();
+    const matched = page.getByRole('checkbox', { name: /^read_book/ });
+    await matched.click({ force: true });
+    t.ok(await matched.isChecked(), 'what a pattern includes is shown as chosen, and goes with the pattern');
     await page.getByRole('checkbox', { name: 'review' }).check();
     await page.getByRole('checkbox', { name: 'book://1' }).check();
     await page.getByRole('checkbox', { name: 'book://{n}' }).check();
     const seen = page.locator('section', { has: page.getByRole('heading', { name: 'What clients will see' }) });
-    t.match(await seen.textContent(), /3 tools, 1 prompts, 2 resources.*about \d+ tokens.*estimate.*1 to check/s);
+    t.match(await seen.textContent(), /3 tools, 1 prompt, 2 resources.*about \d+ tokens.*estimate.*1 to check/s);
     t.match(await seen.textContent(), /library-odd\.name\s*This name has \.: Claude Desktop/);
     await page.locator('summary', { hasText: 'How clients see read_book' }).click();
     await page.getByLabel('Argument number of read_book').selectOption('Always this value');
@@ -174,6 +183,7 @@ t.test('composing and registering', async (t) => {
     t.notMatch(await page.content(), caller.token ?? '', 'no token is on the page');
     await page.getByLabel(/^Many tools/).check();
     await page.getByText('its tools are searched').waitFor();
+    t.match(await seen.textContent(), /3 tools, .*; clients list find_tools and call_tool alone/);
     await page.getByRole('button', { name: 'Publish' }).click();
     await page.getByText('its tools are searched').waitFor({ state: 'detached' });
     t.match((await ask('all', 'tools/list'))['tools'], [{ name: 'call_tool' }, { name: 'find_tools' }]);
@@ -207,7 +217,7 @@ t.test('composing and registering', async (t) => {
       .and(page.getByRole('checkbox', { name: 'All tools of large' }))
       .waitFor();
     await page.keyboard.press('Space');
-    await page.getByText('1500 tools; about').waitFor();
+    await page.getByText('1,500 tools; about').waitFor();
     await page.keyboard.press('Space');
     await page.getByText('Nothing selected yet').first().waitFor();
     await page.keyboard.press('ArrowLeft');

@@ -7,6 +7,7 @@ import {
   BLANK_COMPOSITION,
   compositionDraftOf,
   compositionRequest,
+  contentWords,
   curationOf,
   differencesOf,
   isPicked,
@@ -257,6 +258,15 @@ t.test('what somebody else has changed in the meantime stays; of what both have 
   ]);
   t.same(mergedDraft(before, before, theirs), theirs, 'nothing of mine');
   t.same(mergedDraft(before, mine, before).subjects, mine.subjects, 'nothing of theirs');
+});
+
+t.test('what a composition has, in words', async (t) => {
+  const one = { name: 'files', tools: ['read', 'list_*', 'get_*'], prompts: ['p'] };
+  const whole = { name: 'mail', tools: ['*'], resources: ['a', 'b'] };
+  t.equal(contentWords([one]), '1 tool, 2 patterns of tools, 1 prompt');
+  t.equal(contentWords([whole]), 'all of mail, 2 resources');
+  t.equal(contentWords([one, whole, { ...whole, name: 'web' }]).split(',')[0], 'all of 2 servers');
+  t.equal(contentWords([]), 'nothing yet');
 });
 
 t.test('a user is added once', async (t) => {

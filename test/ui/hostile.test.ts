@@ -242,13 +242,20 @@ t.test('hostile servers in the console', async (t) => {
   await t.test('its pages', async (t) => {
     await open('', () => page.getByRole('heading', { level: 1 }).waitFor());
     await open('/servers', () => page.getByRole('link', { name: 'hostile' }).waitFor());
-    await open(`/servers/${hostileId}`, async () => {
-      await page.getByText('good-prompt').first().waitFor();
-      await page.getByText('memo://good').first().waitFor();
-    });
+    const show = async (kind: string, good: string): Promise<void> => {
+      await page.getByRole('button', { name: kind }).click();
+      // What is good is shown.
+      await page.getByText(good, { exact: true }).first().waitFor();
+      await openDetails(page);
+      await checkPage(kind);
+      t.same(await axeFindings(page, 'all'), [], kind);
+    };
+    await open(`/servers/${hostileId}`, () => page.getByText('good', { exact: true }).waitFor());
     t.same(await axeFindings(page, 'all'), []);
-    t.equal((await page.getByText('memo://notes/{id}').count()) > 0, true, 'what is good is shown');
-    await open(`/servers/${oddId}`, () => page.getByText('odd-prompt').first().waitFor());
+    await show('prompts', 'good-prompt');
+    await show('resources', 'memo://notes/{id}');
+    await open(`/servers/${oddId}`, () => page.getByText('untyped').first().waitFor());
+    await show('prompts', 'odd-prompt');
     await open('/compose/new', () => page.getByText('10 tools').first().waitFor());
     await open('/audit', () => page.getByText('hostile').first().waitFor());
   });
@@ -326,8 +333,13 @@ t.test('hostile servers in the console', async (t) => {
   t.same(asked, [], 'nobody asks where its addresses lead');
 });
 
-/** Opens everything that is folded or cut short. */
+/** Opens everything that is folded or cut short, also what is within it. */
 async function openDetails(page: Page): Promise<void> {
-  await page.evaluate(`for (const each of document.querySelectorAll('details')) each.open = true`);
+  await page.evaluate(`(async () => {
+    for (let folded; (folded = document.querySelectorAll('details:not([open])')).length > 0;) {
+      for (const each of folded) each.open = true;
+      await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+    }
+  })()`);
   await page.evaluate(`for (const each of document.querySelectorAll('.long-said button')) each.click()`);
 }

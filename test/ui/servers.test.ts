@@ -6,7 +6,7 @@ import { isFound, stateOf } from '../../ui/model/server-state.js';
 import { choicesFor, type Choice } from '../../ui/model/choices.js';
 import { inOrder } from '../../ui/model/server-order.js';
 import { serversInSettings, type ImportedServer } from '../../ui/model/settings-file.js';
-import { sinceWords } from '../../ui/model/since-words.js';
+import { dayWords, sinceWords } from '../../ui/model/since-words.js';
 
 const active = { status: 'active', enabled: true, reachable: true } as const;
 
@@ -96,6 +96,10 @@ t.test('refreshes and times are put in words', async (t) => {
   t.equal(sinceWords(60_000), '1 minute ago');
   t.equal(sinceWords(3 * 3_600_000 + 1), '3 hours ago');
   t.equal(sinceWords(50 * 3_600_000), '2 days ago');
+  const noon = new Date(2026, 2, 1, 12);
+  t.equal(dayWords(new Date(2026, 2, 1, 0, 1).toISOString(), noon), 'Today');
+  t.equal(dayWords(new Date(2026, 1, 28, 23).toISOString(), noon), 'Yesterday');
+  t.match(dayWords(new Date(2026, 1, 27, 23).toISOString(), noon), '2026');
 });
 
 t.test('a table of servers is sorted by what its columns mean, and by name where that is the same', async (t) => {

@@ -1,6 +1,7 @@
 // A composition while it is being edited: what is picked of each server, the composition's own settings, and how both differ from what is
 // published.
 import type { ComposedServer, Composition } from '../api/types.js';
+import { counted } from './counted.js';
 import { curatedItem, curationWords, withCurated, type Curation } from './curation.js';
 import { isMatched } from './seen-items.js';
 import { itemKinds, type ItemKind, type ServerItem } from './server-items.js';
@@ -226,4 +227,22 @@ function curationDifferences(before: Curation | undefined, after: Curation | und
     }
   }
   return words;
+}
+
+/** What a composition has, in words. How many tools a pattern matches changes with the server, so patterns are counted themselves. */
+export function contentWords(servers: readonly ComposedServer[]): string {
+  const whole = servers.filter(({ tools }) => tools.includes('*'));
+  const tools = servers.flatMap((server) => (whole.includes(server) ? [] : server.tools));
+  const patterns = tools.filter((name) => name.includes('*')).length;
+  const sumOf = (kind: 'prompts' | 'resources'): number =>
+    servers.reduce((sum, each) => sum + (each[kind] ?? []).length, 0);
+  const counts = [
+    [tools.length - patterns, 'tools'],
+    [patterns, 'patterns of tools'],
+    [sumOf('prompts'), 'prompts'],
+    [sumOf('resources'), 'resources'],
+  ] as const;
+  const all = whole.length === 1 ? `all of ${whole[0]?.name ?? ''}` : `all of ${whole.length} servers`;
+  const told = counts.filter(([count]) => count > 0).map(([count, kind]) => counted(count, kind));
+  return [...(whole.length > 0 ? [all] : []), ...told].join(', ') || 'nothing yet';
 }

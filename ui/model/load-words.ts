@@ -22,9 +22,12 @@ export function msWords(value: number | null): string {
   return value < 1_000 ? `${value < 10 ? value.toFixed(1) : Math.round(value)} ms` : `${(value / 1_000).toFixed(1)} s`;
 }
 
-/** Points of a line over the whole width; the highest value is at the top. */
+/** How much higher than its highest value the chart is: what never changes is a line in the chart, not a block. */
+const HEADROOM = 1.6;
+
+/** Points of a line over the whole width, from zero at the bottom. */
 export function sparkPoints(values: readonly number[], width: number, height: number): string {
-  const top = Math.max(...values, 1e-9);
+  const top = Math.max(...values, 1e-9) * HEADROOM;
   const step = width / Math.max(1, values.length - 1);
   return values
     .map((value, index) => `${round(index * step)},${round(height - 1 - (value / top) * (height - 2))}`)

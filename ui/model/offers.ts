@@ -27,7 +27,8 @@ export function offersOf(kind: OfferKind, items: readonly unknown[], target: Tar
   );
 }
 
-function offerOf(kind: OfferKind, item: JsonObject): Offer | undefined {
+/** @returns `undefined` for what is none. */
+export function offerOf(kind: OfferKind, item: JsonObject): Offer | undefined {
   const { name, title, description, uri, uriTemplate, inputSchema } = item;
   const shown = kind === 'resources' ? (uri ?? uriTemplate) : name;
   if (typeof shown !== 'string') return undefined;

@@ -13,3 +13,12 @@ export function sinceWords(agoMs: number): string {
   const count = Math.floor(agoS / unitS);
   return `${count} ${unit}${count === 1 ? '' : 's'} ago`;
 }
+
+/** The day of a time, as a heading. */
+export function dayWords(time: string, now = new Date()): string {
+  const day = new Date(time);
+  const yesterday = new Date(now.getFullYear(), now.getMonth(), now.getDate() - 1);
+  if (day.toDateString() === now.toDateString()) return 'Today';
+  if (day.toDateString() === yesterday.toDateString()) return 'Yesterday';
+  return day.toLocaleDateString(undefined, { weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' });
+}

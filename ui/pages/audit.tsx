@@ -16,6 +16,7 @@ import {
   type Undoing,
 } from '../model/audit-words.js';
 import { mayChange } from '../model/permission.js';
+import { dayWords } from '../model/since-words.js';
 import { Empty } from '../parts/empty.js';
 import { announce } from '../parts/announcements.js';
 import { Confirmation } from '../parts/confirmation.js';
@@ -115,17 +116,20 @@ function AuditPages({ first, reload }: PagesProps): JSX.Element {
           </Empty>
         </section>
       )}
-      {entries.length > 0 && (
-        <ol class="card table-card items changes" aria-label="Changes">
-          {entries.map((entry, index) => (
-            <ChangeItem
-              key={`${entry.at} ${entry.requestId ?? index}`}
-              {...{ entry, reload }}
-              isGone={removed.has(entry.id)}
-            />
-          ))}
-        </ol>
-      )}
+      {byDay(entries).map(([day, changes]) => (
+        <section key={day}>
+          <h2 class="day">{day}</h2>
+          <ol class="card table-card items changes" aria-label={`Changes, ${day}`}>
+            {changes.map((entry, index) => (
+              <ChangeItem
+                key={`${entry.at} ${entry.requestId ?? index}`}
+                {...{ entry, reload }}
+                isGone={removed.has(entry.id)}
+              />
+            ))}
+          </ol>
+        </section>
+      ))}
       <Fault words={fault} />
       {next !== undefined && (
         <button type="button" onClick={() => void readOlder()}>
@@ -134,6 +138,16 @@ function AuditPages({ first, reload }: PagesProps): JSX.Element {
       )}
     </>
   );
+}
+
+/** Newest first, as the entries are. */
+function byDay(entries: readonly AuditEntry[]): readonly (readonly [string, readonly AuditEntry[]])[] {
+  const days = new Map<string, AuditEntry[]>();
+  for (const entry of entries) {
+    const day = dayWords(entry.at);
+    days.set(day, [...(days.get(day) ?? []), entry]);
+  }
+  return [...days];
 }
 
 /** Changes of more members than this are folded, and so is all that a new or removed record had. */
@@ -172,7 +186,9 @@ function ChangeItem({ entry, isGone, reload }: ChangeProps): JSX.Element {
   const folded = [...(isFolded ? changes : []), ...request];
   return (
     <li>
-      <Icon name={iconOf(entry)} />
+      <span class={`badge ${iconOf(entry)}`}>
+        <Icon name={iconOf(entry)} />
+      </span>
       <div>
         <p class="change">
           <strong>

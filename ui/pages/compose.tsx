@@ -24,6 +24,7 @@ import { seenOf } from '../model/seen-items.js';
 import { settingsName } from '../model/client-settings.js';
 import { announce } from '../parts/announcements.js';
 import { Confirmation } from '../parts/confirmation.js';
+import { Crumb, UnknownHeading } from '../parts/crumb.js';
 import { Field } from '../parts/field.js';
 import { Icon } from '../parts/icon.js';
 import { Fault, Loaded } from '../parts/notices.js';
@@ -46,7 +47,14 @@ export function ComposePage({ reference }: { readonly reference: string }): JSX.
 function KnownComposition({ reference }: { readonly reference: string }): JSX.Element {
   const path = `/compositions/${encodeURIComponent(reference)}`;
   const composition = useQuery(path, () => ask<Composition>(path));
-  return <Loaded query={composition}>{(read) => <Composer key={reference} known={read} />}</Loaded>;
+  return (
+    <>
+      {composition.value === undefined && (
+        <UnknownHeading to="/compose" {...{ reference }} isReading={composition.isReading} />
+      )}
+      <Loaded query={composition}>{(read) => <Composer key={reference} known={read} />}</Loaded>
+    </>
+  );
 }
 
 /** What is kept of the page when the token ends. */
@@ -158,7 +166,10 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
     >
       <div class="heading">
         <div>
-          <h1>{published === undefined ? 'New composition' : before.name}</h1>
+          <div class="titled">
+            <Crumb to="/compose" />
+            <h1>{published === undefined ? 'New composition' : before.name}</h1>
+          </div>
           {caller !== undefined && !isChangeable && (
             <p class="note">
               {known === undefined
@@ -254,7 +265,7 @@ function Composer({ known }: { readonly known?: Answered<Composition> }): JSX.El
       {isChangeable && (
         <div class="bar">
           <Fault words={fault} />
-          {isSomethingMissing && (
+          {isSomethingMissing && differences.length > 0 && (
             <label class="choice">
               <input
                 type="checkbox"

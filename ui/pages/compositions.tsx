@@ -6,9 +6,9 @@ import { askAll } from '../api/api.js';
 import { useCaller } from '../api/caller.js';
 import { useQuery } from '../api/query.js';
 import type { Composition } from '../api/types.js';
+import { contentWords } from '../model/composition-draft.js';
 import { counted } from '../model/counted.js';
 import { mayMake } from '../model/permission.js';
-import { itemKinds } from '../model/server-items.js';
 import { Empty } from '../parts/empty.js';
 import { Icon } from '../parts/icon.js';
 import { NextSteps } from '../parts/next-steps.js';
@@ -146,10 +146,6 @@ function rowOf({
   team,
   updatedAt,
 }: Composition): Row {
-  const counts = itemKinds.map(
-    (kind) => [kind, servers.reduce((sum, each) => sum + (each[kind] ?? []).length, 0)] as const,
-  );
-  const told = counts.filter(([kind, count]) => kind === 'tools' || count > 0);
   return {
     key: id,
     cells: [
@@ -162,11 +158,9 @@ function rowOf({
         )}
       </>,
       <div>
-        {told.map(([kind, count]) => counted(count, kind)).join(', ')}
-        <p class="note one-line">
-          of {servers.map((server) => server.name).join(', ')}
-          {exposure === 'search' && '; clients search them'}
-        </p>
+        {contentWords(servers)}
+        <p class="note one-line">of {servers.map((server) => server.name).join(', ')}</p>
+        {exposure === 'search' && <p class="note">Clients search them</p>}
         {missingTools.length > 0 && (
           <p class="note bad">
             Missing:{' '}

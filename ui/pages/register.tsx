@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { useLocation } from 'wouter-preact';
 import { useCaller } from '../api/caller.js';
 import { mayMake } from '../model/permission.js';
+import { Crumb } from '../parts/crumb.js';
 import { useTitle } from '../parts/title.js';
 import { ServerForm } from './server-form.js';
 
@@ -14,7 +15,10 @@ export function RegisterPage(): JSX.Element {
     <>
       <div class="heading">
         <div>
-          <h1>Register a server</h1>
+          <div class="titled">
+            <Crumb to="/servers" />
+            <h1>Register a server</h1>
+          </div>
           <p class="note">Test the connection first: you see what the server offers before anything is saved.</p>
         </div>
       </div>

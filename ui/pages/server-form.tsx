@@ -78,6 +78,8 @@ export function ServerForm({ known, onDone, onCancel, onReload }: ServerFormProp
     });
   const isNew = known === undefined;
   const isWaiting = isBusy || isOutdated;
+  /** What the fault is about, if it is a field: it is said there. */
+  const faulty = /^(name|url)\b/.exec(fault)?.[1];
   /** Looked at, and not as it should be: what is mended elsewhere is tested again here. */
   const isFaulty = isNew && preview !== undefined && preview.server.lastError !== null;
   const isToBeTested = isNew && (preview === undefined || isFaulty);
@@ -94,13 +96,21 @@ export function ServerForm({ known, onDone, onCancel, onReload }: ServerFormProp
     >
       <div class="card">
         <h2>{isNew ? 'Server details' : 'Edit server'}</h2>
-        <Field label="Name" value={draft.name} isRequired placeholder="github" onChange={(name) => change({ name })} />
+        <Field
+          label="Name"
+          value={draft.name}
+          isRequired
+          placeholder="github"
+          fault={faulty === 'name' ? fault : ''}
+          onChange={(name) => change({ name })}
+        />
         <Field
           label="URL of its MCP endpoint"
           type="url"
           placeholder="https://mcp.example.com/mcp"
           value={draft.url}
           isRequired
+          fault={faulty === 'url' ? fault : ''}
           onChange={(url) => change({ url })}
         />
         <div class="field">
@@ -131,7 +141,7 @@ export function ServerForm({ known, onDone, onCancel, onReload }: ServerFormProp
       </div>
       {isNew && <ServerPreview preview={preview} />}
       <div class="bar">
-        <Fault words={fault} />
+        <Fault words={faulty === undefined ? fault : ''} />
         {isOutdated && (
           <button
             type="button"

@@ -9,6 +9,7 @@ import type { RefreshReport, Server } from '../api/types.js';
 import { mayChange } from '../model/permission.js';
 import { refreshWords } from '../model/refresh-words.js';
 import { announce } from '../parts/announcements.js';
+import { Crumb, UnknownHeading } from '../parts/crumb.js';
 import { Icon } from '../parts/icon.js';
 import { Fault, Loaded } from '../parts/notices.js';
 import { CodeBlock, LongSaid } from '../parts/said.js';
@@ -17,16 +18,20 @@ import { useTitle } from '../parts/title.js';
 import { keptDraft, mayLeave } from '../parts/unsaved.js';
 import { isMissed, LossQuestion } from './server/loss-question.js';
 import { ServerFacts, ServerHealth, ServerObstacle } from './server/server-facts.js';
+import { ServerOffers } from './server/server-offers.js';
 import { ServerUsers } from './server/server-users.js';
 import { ServerConnection } from './server-connection.js';
 import { ServerForm } from './server-form.js';
-import { ServerLists } from './server-lists.js';
-import { ServerTools } from './server-tools.js';
 
 export function ServerPage({ reference }: { readonly reference: string }): JSX.Element {
   const path = `/servers/${encodeURIComponent(reference)}`;
   const server = useQuery(path, () => ask<Server>(path));
-  return <Loaded query={server}>{(read) => <ServerDetails read={read} reload={server.reload} />}</Loaded>;
+  return (
+    <>
+      {server.value === undefined && <UnknownHeading to="/servers" {...{ reference }} isReading={server.isReading} />}
+      <Loaded query={server}>{(read) => <ServerDetails read={read} reload={server.reload} />}</Loaded>
+    </>
+  );
 }
 
 interface DetailsProps {
@@ -45,6 +50,7 @@ function ServerDetails({ read, reload }: DetailsProps): JSX.Element {
       <div class="heading">
         <div>
           <div class="titled">
+            <Crumb to="/servers" />
             <h1>{server.name}</h1>
             <Status server={server} />
           </div>
@@ -60,7 +66,7 @@ function ServerDetails({ read, reload }: DetailsProps): JSX.Element {
         />
       </div>
       <ServerObstacle server={server} />
-      {isEdited && (
+      {isEdited ? (
         <ServerForm
           known={read}
           onDone={async () => {
@@ -70,32 +76,43 @@ function ServerDetails({ read, reload }: DetailsProps): JSX.Element {
           onCancel={() => setEdited(false)}
           onReload={reload}
         />
+      ) : (
+        <ServerColumns server={server} isChangeable={isChangeable} />
       )}
-      <div class="server">
-        <div>
-          <ServerUsers server={server} />
-          <ServerHealth server={server} />
-          <ServerFacts server={server} />
-        </div>
-        <div>
-          {server.auth?.type === 'oauth2-user' && <ServerConnection server={server} isChangeable={isChangeable} />}
-          <ServerTools server={server} />
-          <ServerLists server={server} />
-          {server.serverInfo !== null && (
-            <section class="card folded" aria-labelledby="itself">
-              <details>
-                <summary>
-                  <h2 id="itself">Reported by the server</h2>
-                </summary>
-                <CodeBlock label="Server info" text={server.serverInfo} />
-                <h3>Capabilities</h3>
-                <CodeBlock label="Capabilities" text={server.capabilities} />
-              </details>
-            </section>
-          )}
-        </div>
-      </div>
     </>
+  );
+}
+
+interface ColumnsProps {
+  readonly server: Server;
+  readonly isChangeable: boolean;
+}
+
+function ServerColumns({ server, isChangeable }: ColumnsProps): JSX.Element {
+  return (
+    <div class="server">
+      <div>
+        <ServerUsers server={server} />
+        <ServerHealth server={server} />
+        <ServerFacts server={server} />
+      </div>
+      <div>
+        {server.auth?.type === 'oauth2-user' && <ServerConnection server={server} isChangeable={isChangeable} />}
+        <ServerOffers server={server} />
+        {server.serverInfo !== null && (
+          <section class="card folded" aria-labelledby="itself">
+            <details>
+              <summary>
+                <h2 id="itself">Reported by the server</h2>
+              </summary>
+              <CodeBlock label="Server info" text={server.serverInfo} />
+              <h3>Capabilities</h3>
+              <CodeBlock label="Capabilities" text={server.capabilities} />
+            </details>
+          </section>
+        )}
+      </div>
+    </div>
   );
 }
 

@@ -217,9 +217,12 @@ const COLUMNS: readonly Column[] = [
   { name: 'Status', isSorted: true, isBeside: true },
   { name: 'Tools', isNumber: true, isSorted: true },
   { name: 'Belongs to', isSorted: true },
-  { name: 'Tags' },
+  { name: 'Tags', isExtra: true },
   { name: 'Last seen', isSorted: true },
 ];
+
+/** Of the tags of a server, in the table; its page has all. */
+const TAGS_MAX = 3;
 
 /** Columns that some gateways have no use for. */
 const EMPTY: Readonly<Record<string, (servers: readonly Server[]) => boolean>> = {
@@ -237,15 +240,13 @@ function rowOf(server: Server): Row {
         <p class="note one-line">
           <Said text={url} max={100} />
         </p>
-      </>,
-      <div>
-        <Status server={server} />
         {lastError !== null && (
           <p class="note bad">
             <Said text={plainReason(lastError)} max={120} />
           </p>
         )}
-      </div>,
+      </>,
+      <Status server={server} />,
       toolCount.toLocaleString(),
       (team !== undefined || owner !== undefined) && (
         <div>
@@ -256,7 +257,7 @@ function rowOf(server: Server): Row {
             </span>
           )}
           {owner !== undefined && (
-            <p class="note one-line">
+            <p class={team === undefined ? 'one-line' : 'note one-line'}>
               <Said text={owner} max={80} />
             </p>
           )}
@@ -264,9 +265,10 @@ function rowOf(server: Server): Row {
       ),
       tags.length > 0 && (
         <ul class="chips">
-          {tags.map((tag) => (
+          {tags.slice(0, TAGS_MAX).map((tag) => (
             <li key={tag}>{tag}</li>
           ))}
+          {tags.length > TAGS_MAX && <li>+{tags.length - TAGS_MAX}</li>}
         </ul>
       ),
       <Since time={lastSeen} />,

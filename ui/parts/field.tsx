@@ -1,6 +1,6 @@
 // A labelled text field of a form.
 import type { ComponentChildren, JSX } from 'preact';
-import { useId } from 'preact/hooks';
+import { useEffect, useId } from 'preact/hooks';
 
 interface FieldProps {
   readonly label: string;
@@ -13,6 +13,8 @@ interface FieldProps {
   readonly isRequired?: boolean;
   readonly placeholder?: string;
   readonly rows?: number;
+  /** What is wrong with the value; `''` when nothing is known to be. */
+  readonly fault?: string;
 }
 
 export function Field({
@@ -25,8 +27,12 @@ export function Field({
   isRequired,
   placeholder,
   rows,
+  fault = '',
 }: FieldProps): JSX.Element {
   const id = useId();
+  useEffect(() => {
+    if (fault !== '') document.getElementById(id)?.focus();
+  }, [fault]);
   const shared = {
     id,
     value,
@@ -34,7 +40,8 @@ export function Field({
     placeholder,
     spellcheck: false,
     autocomplete: 'off',
-    ...(help !== undefined && { 'aria-describedby': `${id}-help` }),
+    'aria-invalid': fault !== '',
+    ...((help !== undefined || fault !== '') && { 'aria-describedby': `${id}-help` }),
   } as const;
   return (
     <div class="field">
@@ -47,9 +54,9 @@ export function Field({
       ) : (
         <textarea {...shared} rows={rows} onInput={(event) => onChange(event.currentTarget.value)} />
       )}
-      {help !== undefined && (
-        <p id={`${id}-help`} class="note">
-          {help}
+      {(help !== undefined || fault !== '') && (
+        <p id={`${id}-help`} class={fault === '' ? 'note' : 'note bad'} role={fault === '' ? undefined : 'alert'}>
+          {fault === '' ? help : fault}
         </p>
       )}
     </div>

@@ -11,6 +11,8 @@ export interface Column {
   readonly isSorted?: boolean;
   /** In a card it is beside the head of the row, without its name. */
   readonly isBeside?: boolean;
+  /** Left out where there is little room, but not in cards. */
+  readonly isExtra?: boolean;
   /** No row has anything in it. */
   readonly isEmpty?: boolean;
 }
@@ -72,14 +74,15 @@ interface ColumnHeadProps {
   readonly onOrder: ((order: Order) => void) | undefined;
 }
 
-function ColumnHead({ column: { name, isNumber, isSorted }, order, onOrder }: ColumnHeadProps): JSX.Element {
+function ColumnHead({ column, order, onOrder }: ColumnHeadProps): JSX.Element {
+  const { name, isSorted } = column;
   const isOrdered = order?.column === name;
   const isDown = isOrdered && order.isDown;
   return (
     <th
       role="columnheader"
       scope="col"
-      class={isNumber === true ? 'number' : undefined}
+      class={classOf(column)}
       aria-sort={isOrdered ? (isDown ? 'descending' : 'ascending') : undefined}
     >
       {isSorted === true ? (
@@ -92,6 +95,10 @@ function ColumnHead({ column: { name, isNumber, isSorted }, order, onOrder }: Co
       )}
     </th>
   );
+}
+
+function classOf({ isNumber, isBeside, isExtra }: Column): string | undefined {
+  return isNumber === true ? 'number' : isBeside === true ? 'beside' : isExtra === true ? 'extra' : undefined;
 }
 
 interface RowProps {
@@ -114,18 +121,13 @@ class TableRow extends Component<RowProps> {
             <SelectBox of={selection} id={key} label={`Select ${name}`} />
           </td>
         )}
-        {columns.map(({ name: column, isNumber, isBeside, isEmpty }, index) =>
-          isEmpty === true ? undefined : index === 0 ? (
-            <th key={column} role="rowheader" scope="row">
+        {columns.map((column, index) =>
+          column.isEmpty === true ? undefined : index === 0 ? (
+            <th key={column.name} role="rowheader" scope="row">
               {cells[index]}
             </th>
           ) : (
-            <td
-              key={column}
-              role="cell"
-              data-label={column}
-              class={isNumber === true ? 'number' : isBeside === true ? 'beside' : undefined}
-            >
+            <td key={column.name} role="cell" data-label={column.name} class={classOf(column)}>
               {cells[index]}
             </td>
           ),

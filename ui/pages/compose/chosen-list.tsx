@@ -10,6 +10,7 @@ import {
   withPicked,
   type CompositionDraft,
 } from '../../model/composition-draft.js';
+import { counted } from '../../model/counted.js';
 import { withPrefix } from '../../model/curation.js';
 import { prefixOf, tokensOf, type Seen, type SeenItem } from '../../model/seen-items.js';
 import { itemKinds, type ServerItem, type ServerItems } from '../../model/server-items.js';
@@ -42,9 +43,11 @@ export function ChosenList({ seen, servers, lists, draft, onChange }: ChosenProp
     <section class="card seen" aria-labelledby="seen" tabIndex={0} ref={place}>
       <h2 id="seen">What clients will see</h2>
       <p class="note" role="status">
-        {told.map(([kind, each]) => `${each.length} ${kind}`).join(', ')}
+        {told.map(([kind, each]) => counted(each.length, kind)).join(', ')}
         {items.length > 0 &&
-          `; about ${tokensOf(tools).toLocaleString()} tokens of a model’s context, estimated at four bytes each`}
+          (draft.exposure === 'search'
+            ? '; clients list find_tools and call_tool alone, and find these by search'
+            : `; about ${tokensOf(tools).toLocaleString()} tokens of a model’s context, estimated at four bytes each`)}
         {faulty.length > 0 && `. ${faulty.length} to check`}
       </p>
       {idle.slice(0, SHOWN_MAX).map(({ server, pattern }) => (

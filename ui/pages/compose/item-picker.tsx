@@ -213,8 +213,13 @@ function ItemRow({ row: { server, of, item }, tabIndex, draft, picked, onChange 
           type="checkbox"
           data-row=""
           tabIndex={tabIndex}
-          checked={isChosen}
-          onChange={({ currentTarget }) => onChange(withItem(draft, server.name, of, item, currentTarget.checked))}
+          checked={isChosen || isByPattern}
+          // What a pattern includes is taken away with the pattern, or left out on the right.
+          aria-disabled={isByPattern}
+          onClick={(event) => isByPattern && event.preventDefault()}
+          onChange={({ currentTarget }) =>
+            isByPattern || onChange(withItem(draft, server.name, of, item, currentTarget.checked))
+          }
         />
         <span>
           <Said text={item.key} max={128} />

@@ -1,6 +1,7 @@
 // Who has sessions with the dataplane, and the state of their backends.
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
+import { Link } from 'wouter-preact';
 import { ask, faultWords } from '../../api/api.js';
 import { useCaller } from '../../api/caller.js';
 import { useQuery } from '../../api/query.js';
@@ -11,8 +12,11 @@ import { Icon } from '../../parts/icon.js';
 import { Fault, Loaded } from '../../parts/notices.js';
 import { Said } from '../../parts/said.js';
 import { Table, type Row } from '../../parts/table.js';
+import { useCompositions } from '../compositions.js';
 
 const PAGE = 50;
+
+const UPSTREAM_CLASSES: Readonly<Record<string, string>> = { open: 'active', unavailable: 'inactive' };
 
 interface SessionPage extends DataplaneSessions {
   readonly next: string | undefined;
@@ -70,6 +74,8 @@ function SessionPages({ first }: { readonly first: SessionPage }): JSX.Element {
     setOf(first);
     setMore([]);
   }
+  const compositions = useCompositions().value;
+  const names = useMemo(() => new Map(compositions?.map(({ id, name }) => [id, name])), [compositions]);
   const pages = [first, ...more];
   const next = pages.at(-1)?.next;
   const readMore = async (): Promise<void> => {
@@ -89,7 +95,13 @@ function SessionPages({ first }: { readonly first: SessionPage }): JSX.Element {
       <p class="note" role="status">
         {counted(first.total, 'sessions')}
       </p>
-      {first.total > 0 && <SessionTable sessions={pages.flatMap(({ sessions }) => sessions)} />}
+      {first.total > 0 && (
+        <Table
+          label="Table of sessions"
+          columns={COLUMNS}
+          rows={pages.flatMap(({ sessions }) => sessions).map((each) => rowOf(each, names.get(each.virtualHost)))}
+        />
+      )}
       <Fault words={fault} />
       {next !== undefined && (
         <button type="button" onClick={() => void readMore()}>
@@ -101,43 +113,45 @@ function SessionPages({ first }: { readonly first: SessionPage }): JSX.Element {
 }
 
 const COLUMNS = [
-  { name: 'Session' },
+  { name: 'Session at' },
+  { name: 'User' },
   { name: 'Client' },
   { name: 'Age', isNumber: true },
   { name: 'Idle', isNumber: true },
   { name: 'Servers' },
 ] as const;
 
-function SessionTable({ sessions }: { readonly sessions: readonly DataplaneSession[] }): JSX.Element {
-  return <Table label="Table of sessions" columns={COLUMNS} rows={sessions.map(rowOf)} />;
-}
-
-function rowOf({ session, subject, slot, virtualHost, client, ageS, isBusy, idleS, backends }: DataplaneSession): Row {
+/** @param name of the composition, where the virtual host is one. */
+function rowOf(of: DataplaneSession, name: string | undefined): Row {
+  const { session, subject, slot, virtualHost, client, ageS, isBusy, idleS, backends } = of;
   return {
     key: session,
     cells: [
       <>
-        <code>{session}</code>
+        {name === undefined ? (
+          <Said text={virtualHost} max={64} />
+        ) : (
+          <Link href={`/compose/${virtualHost}`}>{name}</Link>
+        )}
         <p class="note">
-          of <code>{subject}</code>, process {slot}
-        </p>
-        <p class="note">
-          at <Said text={virtualHost} max={64} />
+          <code>{session}</code>, process {slot}
         </p>
       </>,
+      <code>{subject}</code>,
       <Said text={client || 'not said'} max={100} />,
       durationWords(ageS),
       isBusy ? 'busy' : durationWords(idleS),
-      <ul class="names">
+      <ul class="upstreams">
         {backends.map(({ name, state, reason }) => (
-          <li key={name}>
-            <Said text={name} max={64} />: {state}
-            {reason !== undefined && (
-              <span class="note">
-                {' '}
-                <Said text={reason} max={200} />
-              </span>
-            )}
+          <li key={name} class={`status ${UPSTREAM_CLASSES[state] ?? ''}`}>
+            <span>
+              <Said text={name} max={64} />: {state}
+              {reason !== undefined && (
+                <>
+                  , <Said text={reason} max={200} />
+                </>
+              )}
+            </span>
           </li>
         ))}
       </ul>,

@@ -3,7 +3,6 @@ import type { ComponentChildren, JSX } from 'preact';
 import { Link } from 'wouter-preact';
 import { useCaller } from '../../api/caller.js';
 import type { Server } from '../../api/types.js';
-import { offerWords } from '../../model/server-items.js';
 import { mayMake, ownerWords } from '../../model/permission.js';
 import { plainReason, taskWords } from '../../model/reason-words.js';
 import { stateOf, type ServerState } from '../../model/server-state.js';
@@ -68,7 +67,6 @@ export function ServerFacts({ server }: { readonly server: Server }): JSX.Elemen
         <Fact name="Address">
           <Said text={server.url} max={2_000} />
         </Fact>
-        <Fact name="Provides">{offerWords(server)}</Fact>
         <Fact name="Protocol">
           {ERA_WORDS[(server.eras?.length ?? 0) > 1 ? 'both' : (server.era ?? 'unknown')]}
           {server.transport === 'SSE' && ', over the older transport (SSE)'}

@@ -10,6 +10,7 @@ import { mayMake } from '../../model/permission.js';
 import { reasonWords } from '../../model/reason-words.js';
 import { secretCommand } from '../../model/server-draft.js';
 import type { ImportBody, ImportedServer } from '../../model/settings-file.js';
+import { Crumb } from '../../parts/crumb.js';
 import { Copied } from '../../parts/copied.js';
 import { Empty } from '../../parts/empty.js';
 import { Icon } from '../../parts/icon.js';
@@ -34,7 +35,10 @@ export function ImportPage(): JSX.Element {
     <>
       <div class="heading">
         <div>
-          <h1>Import servers</h1>
+          <div class="titled">
+            <Crumb to="/servers" />
+            <h1>Import servers</h1>
+          </div>
           <p class="note">
             From the settings of Claude, Cursor, VS Code, Codex and other clients: JSON, TOML or YAML. You see first
             what would be registered.
