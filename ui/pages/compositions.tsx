@@ -69,7 +69,7 @@ const COLUMNS: readonly Column[] = [
   { name: 'Name', isSorted: true },
   { name: 'Contents' },
   { name: 'Users', isSorted: true },
-  { name: 'Team', isSorted: true },
+  { name: 'Team', isSorted: true, isExtra: true },
   { name: 'Last edited', isSorted: true },
 ];
 

@@ -78,6 +78,11 @@ function ToolForm({ known, onAsk }: ToolFormProps): JSX.Element {
         onAsk({ ...asked });
       }}
     >
+      <datalist id="subjects">
+        {[...new Set(compositions.flatMap(({ subjects }) => subjects))].slice(0, SUGGESTED_MAX).map((subject) => (
+          <option key={subject} value={subject} />
+        ))}
+      </datalist>
       <div class="filters wide">
         <label>
           Composition
@@ -134,11 +139,6 @@ function ToolForm({ known, onAsk }: ToolFormProps): JSX.Element {
           Explain
         </button>
       </div>
-      <datalist id="subjects">
-        {[...new Set(compositions.flatMap(({ subjects }) => subjects))].slice(0, SUGGESTED_MAX).map((subject) => (
-          <option key={subject} value={subject} />
-        ))}
-      </datalist>
       {!isAdmin && <p class="note">For yourself: only admins may ask about others.</p>}
     </form>
   );

@@ -134,11 +134,14 @@ function rowOf(of: DataplaneSession, name: string | undefined): Row {
           <Link href={`/compose/${virtualHost}`}>{name}</Link>
         )}
         <p class="note">
-          <code>{session}</code>, process {slot}
+          <code>{session}</code>
         </p>
+        <p class="note">process {slot}</p>
       </>,
       <code>{subject}</code>,
-      <Said text={client || 'not said'} max={100} />,
+      <div class="client">
+        <Said text={client || 'not said'} max={100} />
+      </div>,
       durationWords(ageS),
       isBusy ? 'busy' : durationWords(idleS),
       <ul class="upstreams">

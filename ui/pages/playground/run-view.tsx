@@ -21,20 +21,12 @@ export function RunView({ run }: { readonly run: Run }): JSX.Element {
   ].filter((words) => words !== false);
   return (
     <section class="card" aria-labelledby="outcome">
-      <div role="status">
+      <div role="status" class="outcome">
         <h2 id="outcome" ref={outcome} tabIndex={-1}>
           <span class={`status ${STATE_LOOKS[state.value]}`}>{STATE_WORDS[state.value]}</span>
         </h2>
-        {told.length > 0 && (
-          <p class="note">
-            {told.join(', ')}
-            {split.value !== '' && (
-              <>
-                . <span>Timed by the control plane: {split.value}</span>
-              </>
-            )}
-          </p>
-        )}
+        {told.length > 0 && <p class="note">{told.join(', ')}</p>}
+        {split.value !== '' && <p class="note split">Timed by the control plane: {split.value}</p>}
       </div>
       {state.value === 'underway' && (
         <button
