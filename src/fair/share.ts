@@ -9,6 +9,8 @@ export interface ShareBounds {
   readonly totalMax: number;
   /** The part of `totalMax` for subjects that hold little. */
   readonly reserved?: number;
+  /** Whether an even part stays free for whoever comes next, because nobody waits for room. */
+  readonly keepsPart?: true;
 }
 
 /** One part in so many is reserved. Beyond the rest, subjects that hold more are refused, or wait. */
@@ -28,8 +30,18 @@ export function withReserve({ subjectMax, totalMax }: ShareBounds): ShareBounds 
  * @param holders how many subjects hold anything.
  */
 export function isWithinBounds(bounds: ShareBounds, held: number, own: number, holders: number): boolean {
-  const { totalMax, reserved = 0 } = bounds;
-  return held <= totalMax - reserved || (held <= totalMax && isLittle(bounds, own, holders));
+  const { totalMax } = bounds;
+  return held <= totalMax - freePart(bounds, own, holders) || (held <= totalMax && isLittle(bounds, own, holders));
+}
+
+/** What must stay free of a share: for a subject that holds more than an even part, one more such part. */
+function freePart(
+  { subjectMax, totalMax, reserved = 0, keepsPart }: ShareBounds,
+  own: number,
+  holders: number,
+): number {
+  const part = keepsPart === true ? Math.min(totalMax / (holders + 1), totalMax - subjectMax) : 0;
+  return own > part ? Math.max(reserved, part) : reserved;
 }
 
 function isLittle({ reserved = 0 }: ShareBounds, own: number, holders: number): boolean {

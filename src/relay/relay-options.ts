@@ -29,7 +29,10 @@ export function shareTable(options: ShareOptions): ShareTable {
     sessionBytes: withReserve({ subjectMax: options.subjectSessionBytesMax, totalMax: options.sessionBytesMax }),
     requestBytes: withReserve({ subjectMax: options.subjectBytesInFlightMax, totalMax: options.bytesInFlightMax }),
     answerBytes: withReserve({ subjectMax: options.subjectBytesInFlightMax, totalMax: options.bytesInFlightMax }),
-    listBytes: withReserve({ subjectMax: options.subjectListBytesMax, totalMax: options.listBytesMax }),
+    listBytes: {
+      ...withReserve({ subjectMax: options.subjectListBytesMax, totalMax: options.listBytesMax }),
+      keepsPart: true,
+    },
     requests: withReserve({ subjectMax: options.subjectRequestsInFlightMax, totalMax: options.requestsInFlightMax }),
   };
 }

@@ -62,6 +62,23 @@ t.test('room can be limited to a fraction of each bound, which leaves the rest t
   t.equal(bob.sessionBytes.hasRoomWithin(0.5, 4), false, 'of all');
 });
 
+t.test('where nobody waits for room, who holds more than an even part leaves one to whoever comes next', async (t) => {
+  const accounts = accountsOf({ listBytes: { subjectMax: 60, totalMax: 120, reserved: 15, keepsPart: true } });
+  const [ada, bob, eve] = [accounts.of('ada'), accounts.of('bob'), accounts.of('eve')];
+  t.equal(ada.listBytes.tryTake(60), undefined, 'alone, up to its own bound');
+  t.equal(bob.listBytes.tryTake(45), undefined, 'less than an even part, up to the reserve');
+  t.equal(bob.listBytes.tryTake(1), 'totalMax');
+  ada.listBytes.give(25);
+  t.equal(bob.listBytes.tryTake(1), 'totalMax', 'of three even parts, two are taken');
+  t.equal(ada.listBytes.tryTake(5), undefined, 'but this is less than one');
+  t.equal(eve.listBytes.tryTake(20), undefined, 'and who comes next finds room');
+  ada.listBytes.give(40);
+  t.equal(bob.listBytes.tryTake(15), undefined, 'as does who holds much, while others leave enough');
+  const whole = accountsOf({ listBytes: { subjectMax: 100, totalMax: 100, keepsPart: true } });
+  whole.of('ada').listBytes.take(1);
+  t.equal(whole.of('bob').listBytes.tryTake(99), undefined, 'nothing where one subject may have the whole');
+});
+
 t.test('the reserve is for subjects that hold little', async (t) => {
   const accounts = accountsOf({ requests: { subjectMax: 60, totalMax: 100, reserved: 20 } });
   const [ada, bob, eve] = [accounts.of('ada'), accounts.of('bob'), accounts.of('eve')];
