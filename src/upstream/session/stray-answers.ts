@@ -37,6 +37,7 @@ export class StrayAnswers implements AnswerSource {
 
   wait({ bytes, start, end }: IdSpan, reader: SharedStreamReader): void {
     const key = idKey(bytes, start, end);
+    if (this.#waiting.has(key)) return reader.onLost(upstreamFault('id-in-use'));
     // A number may have come back as a string.
     const early = this.#drop(key) ?? (key.startsWith('"') ? undefined : this.#drop(`"${key}`));
     if (early === undefined) this.#waiting.set(key, reader);

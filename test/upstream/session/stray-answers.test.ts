@@ -77,6 +77,13 @@ t.test('a number may come back as a string, and a string is no number', async (t
   t.same(scene.got.slice(2), ['3 3']);
 });
 
+t.test('of two requests with one id, the first gets the answer, and the second none', async (t) => {
+  const scene = new Scene(t);
+  for (const id of ['1', '1.0']) scene.wait(id);
+  scene.send('1.0');
+  t.same(scene.got, ['1.0 id-in-use', '1 1']);
+});
+
 t.test('an answer that nobody waits for is kept for a moment, and counted', async (t) => {
   const scene = new Scene(t);
   scene.send('1');
@@ -110,7 +117,7 @@ t.test(
 t.test('when the stream is lost, those who wait are told, and what came early is dropped', async (t) => {
   const scene = new Scene(t);
   scene.send('1');
-  for (const id of ['2', '3']) scene.wait(id);
+  scene.wait('2');
   scene.answers.forget(spanOf('3'), scene.wait('3'));
   scene.answers.close();
   t.same(scene.got, ['2 answer-incomplete']);
