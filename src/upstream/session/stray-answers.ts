@@ -9,7 +9,7 @@ import { KIB } from '../../shared/index.js';
 import { handOver, takeReader, type AnswerSource, type IdSpan, type SharedStreamReader } from '../rpc/request-plan.js';
 import type { MessageBudget } from './known-mirrors.js';
 
-/** How long, and up to how many bytes, answers are kept that nobody waits for yet. Beyond that, an answer is skipped. */
+/** How long, and up to how many bytes, answers are kept that nobody waits for yet. Beyond that, the oldest is dropped. */
 export const EARLY_ANSWER_MS = 1_000;
 export const EARLY_ANSWER_BYTES_MAX = 256 * KIB;
 /** What each adds to its own bytes. */
@@ -56,8 +56,11 @@ export class StrayAnswers implements AnswerSource {
     const reader = takeReader(this.#waiting, key);
     if (reader !== undefined) return handOver(this.#subject, reader, Buffer.from(bytes));
     const counted = bytes.length + EARLY_ANSWER_BYTES_EACH;
-    if (this.#earlyBytes + counted > EARLY_ANSWER_BYTES_MAX || !this.#memory.hasRoomFor(counted)) return;
-    if (this.#early.has(key)) return;
+    if (this.#early.has(key) || !this.#memory.hasRoomFor(counted)) return;
+    for (const oldest of this.#early.keys()) {
+      if (this.#earlyBytes + counted <= EARLY_ANSWER_BYTES_MAX) break;
+      this.#drop(oldest);
+    }
     this.#earlyBytes += counted;
     this.#memory.keep(counted);
     const deadline = this.#deadlines.after(EARLY_ANSWER_MS, () => this.#drop(key));

@@ -111,6 +111,9 @@ t.test(
     t.equal(scene.keptBytes, 0);
     for (let id = 1_000; id < 1_100; id += 1) scene.send(String(id), 'x'.repeat(10_000));
     t.ok(scene.keptBytes <= EARLY_ANSWER_BYTES_MAX && scene.keptBytes > EARLY_ANSWER_BYTES_MAX / 2);
+    for (const id of ['1000', '1099']) scene.wait(id);
+    t.equal(scene.got.at(-1), '1099 1099', 'the newest are likeliest to be waited for');
+    t.equal(scene.got.length, ids.length + 1);
   },
 );
 
