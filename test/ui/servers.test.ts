@@ -99,6 +99,7 @@ t.test('refreshes and times are put in words', async (t) => {
   const noon = new Date(2026, 2, 1, 12);
   t.equal(dayWords(new Date(2026, 2, 1, 0, 1).toISOString(), noon), 'Today');
   t.equal(dayWords(new Date(2026, 1, 28, 23).toISOString(), noon), 'Yesterday');
+  t.equal(dayWords(new Date(2026, 2, 2).toISOString(), noon), 'Today', 'a clock that is behind');
   t.match(dayWords(new Date(2026, 1, 27, 23).toISOString(), noon), '2026');
 });
 

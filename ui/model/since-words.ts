@@ -14,11 +14,11 @@ export function sinceWords(agoMs: number): string {
   return `${count} ${unit}${count === 1 ? '' : 's'} ago`;
 }
 
-/** The day of a time, as a heading. */
+/** The day of a time, as a heading. What is ahead of this clock is of today. */
 export function dayWords(time: string, now = new Date()): string {
   const day = new Date(time);
-  const yesterday = new Date(now.getFullYear(), now.getMonth(), now.getDate() - 1);
-  if (day.toDateString() === now.toDateString()) return 'Today';
-  if (day.toDateString() === yesterday.toDateString()) return 'Yesterday';
+  const startOf = (daysAgo: number): Date => new Date(now.getFullYear(), now.getMonth(), now.getDate() - daysAgo);
+  if (day >= startOf(0)) return 'Today';
+  if (day >= startOf(1)) return 'Yesterday';
   return day.toLocaleDateString(undefined, { weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' });
 }
