@@ -18,6 +18,7 @@ import { ServersPage, useServers } from './pages/servers.js';
 import { ImportPage } from './pages/servers/import.js';
 import { SignInPage } from './pages/sign-in.js';
 import { Announcements } from './parts/announcements.js';
+import { Empty } from './parts/empty.js';
 import { Icon, Logo } from './parts/icon.js';
 import { Palette, PaletteButton } from './parts/palette.js';
 import { Said } from './parts/said.js';
@@ -106,9 +107,13 @@ function Frame(): JSX.Element {
             <div class="heading">
               <h1>Page not found</h1>
             </div>
-            <p>
-              There is no page of the console at this address. <Link href="/servers">Go to the servers</Link>
-            </p>
+            <section class="card">
+              <Empty icon="search" title="There is no page of the console at this address">
+                <Link class="button" href="/">
+                  Go to the overview
+                </Link>
+              </Empty>
+            </section>
           </Route>
         </Switch>
       </main>

@@ -92,7 +92,7 @@ export function Offers({ session, target, reopen }: OffersProps): JSX.Element {
           </Empty>
         )}
         <ul class="items" aria-label={kind}>
-          {found.slice(0, SHOWN_MAX).map(({ name, title }) => (
+          {found.slice(0, SHOWN_MAX).map(({ name, title, description }) => (
             <li key={name}>
               <button
                 type="button"
@@ -101,7 +101,9 @@ export function Offers({ session, target, reopen }: OffersProps): JSX.Element {
                 onClick={() => choose(name, kind)}
               >
                 <Said text={name} max={128} />{' '}
-                {title !== '' && <span class="note">{<Said text={title} max={80} />}</span>}
+                <span class="note one-line">
+                  <Said text={title !== '' ? title : (description ?? '')} max={80} />
+                </span>
               </button>
             </li>
           ))}
