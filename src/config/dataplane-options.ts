@@ -23,10 +23,6 @@ import { protectedResourceOptions, tokenOptions, roleClaimOptions, hasKeys } fro
 import { signInOptions } from './table/sign-in-options.js';
 import { existsSync } from 'node:fs';
 
-export type { IssuerKeySource } from './table/token-options.js';
-export type { RedisLocation, RedisTls, StoreOptions } from './table/store-options.js';
-export type { ListenAddress } from './values.js';
-
 /** The options of both planes, so that one file of environment variables can serve both. */
 export const planeOptions = {
   ...requestCheckOptions,

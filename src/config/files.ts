@@ -15,16 +15,6 @@ export interface PemFile {
   readonly pem: string;
 }
 
-export interface TokenSecretFile {
-  readonly path: string;
-  readonly secret: Uint8Array;
-}
-
-export interface TextFile {
-  readonly path: string;
-  readonly text: string;
-}
-
 /** A file that cannot be read. Its content is not at fault, so another attempt may succeed. */
 export class UnreadableFile extends InvalidValue {}
 
@@ -47,7 +37,7 @@ export function readTokenPublicKey(path: string): PemFile {
   return { path, pem };
 }
 
-export function readTokenJwks(path: string): TextFile {
+export function readTokenJwks(path: string) {
   const text = readKeyFile(path).toString('utf8');
   keysOfJwks(text, 'operator');
   return { path, text };
@@ -60,7 +50,7 @@ export function readTokenPrivateKey(path: string): string {
   return pem;
 }
 
-export function readTokenSecret(path: string): TokenSecretFile {
+export function readTokenSecret(path: string) {
   const bytes = readKeyFile(path);
   const secret = new Uint8Array(bytes.subarray(0, bytes.length - finalNewlineLength(bytes)));
   keysOfSecret(secret);

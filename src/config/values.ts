@@ -207,15 +207,8 @@ export function parseNetworks(text: string): readonly string[] {
   });
 }
 
-export interface ProxyAddress {
-  readonly host: string;
-  readonly port: number;
-  /** The value of `proxy-authorization`; `''` for none. */
-  readonly authorization: string;
-}
-
 /** Reads the address of a proxy, which may lack a scheme, as other programs allow. */
-export function parseProxy(text: string): ProxyAddress {
+export function parseProxy(text: string) {
   const written = text.includes('://') ? text : `http://${text}`;
   const url = URL.canParse(written) ? new URL(written) : undefined;
   const rest = url && url.pathname + url.search + url.hash;
@@ -224,6 +217,7 @@ export function parseProxy(text: string): ProxyAddress {
   }
   const { hostname, port, username, password } = url;
   const user = `${percentDecoded(username)}:${percentDecoded(password)}`;
+  // The value of `proxy-authorization`; `''` for none.
   const authorization = user === ':' ? '' : `Basic ${Buffer.from(user).toString('base64')}`;
   return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) || 80, authorization };
 }
