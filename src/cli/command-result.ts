@@ -115,20 +115,14 @@ export function parsedResponse<Shape extends z.ZodType>(
   throw new CliFault(exitStatus.unavailable, words, parsed.error);
 }
 
+const { notAllowed, notFound, tryAgain } = exitStatus;
+/** By HTTP status. 412: another writer has changed the resource first. */
+const EXIT_STATUSES: Readonly<Record<number, CliExitStatus>> = {
+  ...{ 401: notAllowed, 403: notAllowed, 404: notFound },
+  ...{ 412: tryAgain, 429: tryAgain, 503: tryAgain },
+};
+
 /** The exit status for a refusal with this HTTP status. */
 export function exitStatusOf(status: number): CliExitStatus {
-  switch (status) {
-    case 401:
-    case 403:
-      return exitStatus.notAllowed;
-    case 404:
-      return exitStatus.notFound;
-    // Status 412: another writer has changed the resource first.
-    case 412:
-    case 429:
-    case 503:
-      return exitStatus.tryAgain;
-    default:
-      return status >= 500 ? exitStatus.unavailable : exitStatus.refused;
-  }
+  return EXIT_STATUSES[status] ?? (status >= 500 ? exitStatus.unavailable : exitStatus.refused);
 }

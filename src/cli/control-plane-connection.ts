@@ -2,7 +2,7 @@
 import { setTimeout } from 'node:timers/promises';
 import * as z from 'zod';
 import type { controlPlaneClientOptions, ValuesOf } from '../config/index.js';
-import { bodyText, exitStatus, jsonIn, refusals } from '../shared/index.js';
+import { bodyText, exitStatus, isObject, jsonIn, refusals } from '../shared/index.js';
 import { CliFault, exitStatusOf, print, printResult, type CommandResult } from './command-result.js';
 import { callerView, type Columns } from './views.js';
 
@@ -37,20 +37,13 @@ function claimsOf(token: string): Claims | undefined {
 
 function objectIn(part: string): Claims | undefined {
   const value = jsonIn(Buffer.from(part, 'base64url'));
-  return typeof value === 'object' && value !== null ? (value as Claims) : undefined;
+  return isObject(value) ? value : undefined;
 }
 
 /** Time for an answer to a command: long, because a probe takes its time. */
 const COMMAND_ANSWER_MS_MAX = 120_000;
 
 type RequestMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
-
-interface ControlPlaneResponse {
-  readonly answer: unknown;
-  /** The response's `link` and `etag` headers; `''` if absent. */
-  readonly link: string;
-  readonly tag: string;
-}
 
 /** How often a command that is refused because of its rate (429) waits, and how long at most each time. */
 const RATE_WAITS_MAX = 10;
@@ -61,17 +54,13 @@ const errorShape = z.object({ detail: z.string() });
 export class ControlPlaneConnection {
   readonly #url: string;
   readonly #token: string;
-  #unpublishedCount = 0;
+  /** How many user configs the last change had not reached when its response was sent. */
+  unpublishedCount = 0;
 
   /** @param url without a trailing slash. */
   constructor(url: string, token: string) {
     this.#url = url;
     this.#token = token;
-  }
-
-  /** How many user configs the last change had not reached when its response was sent. */
-  get unpublishedCount(): number {
-    return this.#unpublishedCount;
   }
 
   /**
@@ -108,8 +97,8 @@ export class ControlPlaneConnection {
     return items;
   }
 
-  /** @param tag the version to change (`if-match`); `''` for any. */
-  async #exchange(method: RequestMethod, path: string, body?: unknown, tag = ''): Promise<ControlPlaneResponse> {
+  /** @param tag the version to change (`if-match`); `''` for any. @returns also the response's `link` and `etag` headers; `''` if absent. */
+  async #exchange(method: RequestMethod, path: string, body?: unknown, tag = '') {
     let { response, text } = await this.#fetch(method, path, body, tag);
     // A request that is refused for its rate was not carried out, so it may be sent again.
     for (let count = 0; response.status === 429 && count < RATE_WAITS_MAX; count += 1) {
@@ -118,8 +107,10 @@ export class ControlPlaneConnection {
       await setTimeout(waitS * 1_000);
       ({ response, text } = await this.#fetch(method, path, body, tag));
     }
-    const answer = this.#parse(text);
-    this.#unpublishedCount = Number(response.headers.get('switchyard-unpublished') ?? 0);
+    const answer = jsonIn(text);
+    if (answer === undefined && text !== '')
+      throw this.#unavailable('does not respond like a control plane', undefined);
+    this.unpublishedCount = Number(response.headers.get('switchyard-unpublished') ?? 0);
     const { headers } = response;
     if (response.ok) return { answer, link: headers.get('link') ?? '', tag: headers.get('etag') ?? '' };
     const { detail } = errorShape.safeParse(answer).data ?? {};
@@ -128,12 +119,7 @@ export class ControlPlaneConnection {
     throw new CliFault(exitStatusOf(response.status), this.#adviceFor(response.status, detail));
   }
 
-  async #fetch(
-    method: RequestMethod,
-    path: string,
-    body: unknown,
-    tag: string,
-  ): Promise<{ response: Response; text: string }> {
+  async #fetch(method: RequestMethod, path: string, body: unknown, tag: string) {
     const headers: Record<string, string> = { authorization: `Bearer ${this.#token}`, accept: 'application/json' };
     if (body !== undefined) headers['content-type'] = 'application/json';
     if (tag !== '') headers['if-match'] = tag;
@@ -148,15 +134,6 @@ export class ControlPlaneConnection {
       if (signal.aborted) throw this.#unavailable(`did not respond within ${COMMAND_ANSWER_MS_MAX / 1_000} s`, error);
       if (response !== undefined) throw this.#unavailable('closed the connection in the middle of its response', error);
       throw this.#unavailable(`cannot be reached (${reasonOf(error)})`, error);
-    }
-  }
-
-  #parse(text: string): unknown {
-    if (text === '') return undefined;
-    try {
-      return JSON.parse(text);
-    } catch (error) {
-      throw this.#unavailable('does not respond like a control plane', error);
     }
   }
 

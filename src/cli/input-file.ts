@@ -5,21 +5,26 @@ import { CliFault } from './command-result.js';
 
 export const STANDARD_INPUT = '-';
 
-/** Reads all input. Throws a CliFault. @param bytesMax reading stops soon after this many bytes; the caller refuses longer input. */
-export async function readInput(file: string, bytesMax: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
+/** Reads all input. @param bytesMax reading stops soon after this many bytes; the caller refuses longer input. */
+export async function readAll(input: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
   let bytes = 0;
+  for await (const chunk of input) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > bytesMax) break;
+  }
+  return Buffer.concat(chunks);
+}
+
+/** Reads all of a file or of standard input, as `readAll` does. Throws a CliFault. */
+export async function readInput(file: string, bytesMax: number): Promise<Buffer> {
   try {
-    for await (const chunk of file === STANDARD_INPUT ? process.stdin : createReadStream(file)) {
-      chunks.push(Buffer.from(chunk as Buffer));
-      bytes += chunks.at(-1)!.length;
-      if (bytes > bytesMax) break;
-    }
+    return await readAll(file === STANDARD_INPUT ? process.stdin : createReadStream(file), bytesMax);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
     throw new CliFault(exitStatus.notFound, `${inputName(file)} cannot be read (${code})`, error);
   }
-  return Buffer.concat(chunks);
 }
 
 /** What messages to people call the input. */

@@ -8,13 +8,6 @@ import { CliFault } from './command-result.js';
 import { SERVER_MAP_PATHS, serversIn, type SettingsServer } from './client-settings.js';
 import { readSettings } from './settings-text.js';
 
-interface StdioServer {
-  readonly command: string;
-  readonly args?: readonly string[] | undefined;
-  readonly env?: Readonly<Record<string, unknown>> | undefined;
-  readonly cwd?: string | undefined;
-}
-
 /** The command line that runs a stdio server behind a bridge. It refers to environment variables, and has none of their values. */
 export function bridgeCommand(
   { command, args = [], env = {}, cwd }: StdioServer,
@@ -107,6 +100,7 @@ const serverShape = z.object({
   'x-switchyard': z.record(z.string(), z.unknown()).optional(),
 });
 type NormalizedServer = z.infer<typeof serverShape>;
+type StdioServer = NormalizedServer & { readonly command: string };
 
 /** The servers in a client's file. Rejects with a CliFault. */
 export async function readMcpFile(text: string, options: ImportOptions): Promise<readonly ServerInFile[]> {

@@ -4,6 +4,7 @@ import { isSecretValue, type sealingOptions, type secretsOptions, type ValuesOf 
 import { resealGrants, SecretKeys, SecretRecords, type SecretOrigins } from '../credentials/index.js';
 import { exitStatus, limits } from '../shared/index.js';
 import { countInWords, CliFault, print, textTable, type CommandResult } from './command-result.js';
+import { readAll } from './input-file.js';
 import { addToAuditTrail, withStore } from './store-use.js';
 
 type InStore = ValuesOf<typeof secretsOptions>;
@@ -85,17 +86,11 @@ async function readValue(input: SecretInput): Promise<string> {
   };
   if (input.isTTY === true)
     return refuse('standard input is a terminal, which would show the secret; pipe the secret in');
-  const pieces: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const piece of input) {
-    bytes += piece.length;
-    // Two bytes more, because a line break at the end is removed.
-    if (bytes > limits.secretBytesMax + 2) return refuse(`the secret is longer than ${limits.secretBytesMax} bytes`);
-    pieces.push(piece);
-  }
-  const text = Buffer.concat(pieces)
-    .toString('latin1')
-    .replace(/\r?\n$/, '');
+  // Two bytes more, because a line break at the end is removed.
+  const bytesMax = limits.secretBytesMax + 2;
+  const bytes = await readAll(input, bytesMax);
+  if (bytes.length > bytesMax) return refuse(`the secret is longer than ${limits.secretBytesMax} bytes`);
+  const text = bytes.toString('latin1').replace(/\r?\n$/, '');
   if (isSecretValue(text) && text.length <= limits.secretBytesMax) return text;
   return refuse('the secret must be one line of ASCII, without spaces around it, and not empty');
 }

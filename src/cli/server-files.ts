@@ -2,13 +2,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
 import { exitStatus, limits } from '../shared/index.js';
-import { CliFault, jsonText, type CommandResult, printable, textTable } from './command-result.js';
+import { CliFault, jsonText, type CommandResult, parsedResponse, printable, textTable } from './command-result.js';
 import type { ControlPlaneConnection, CommandContext } from './control-plane-connection.js';
 import { readInput } from './input-file.js';
 import { readMcpFile, type ServerInFile, type ImportOptions, type NeededSecret } from './mcp-file.js';
 import type { Columns } from './views.js';
 
 type ServersConnection = Pick<ControlPlaneConnection, 'request' | 'list'>;
+type ServersContext = Omit<CommandContext, 'connection'> & { readonly connection: ServersConnection };
 
 interface Imported {
   readonly name: string;
@@ -33,11 +34,7 @@ export interface Import {
 
 export async function importServers(
   { file, way, isTrial }: Import,
-  {
-    connection,
-    columns,
-    print,
-  }: Pick<CommandContext, 'columns' | 'print'> & { readonly connection: ServersConnection },
+  { connection, columns, print }: ServersContext,
 ): Promise<CommandResult> {
   const results: Imported[] = [];
   const servers = await readMcpFile(await readText(file), way);
@@ -148,24 +145,16 @@ const headersShape = z.record(z.string(), z.union([z.object({ file: z.string() }
 /** Writes the servers in the form that `import` and clients read, with placeholders instead of secrets. */
 export async function exportServers(
   _action: object,
-  { connection }: { readonly connection: ServersConnection },
+  { connection }: Pick<ServersContext, 'connection'>,
 ): Promise<CommandResult> {
-  const servers = z.array(exportedShape).safeParse(await connection.list('/servers')).data;
-  if (servers === undefined) throw new CliFault(exitStatus.unavailable, "the control plane's answer is not understood");
+  const servers = parsedResponse('control plane', z.array(exportedShape), await connection.list('/servers'));
   const mcpServers = Object.fromEntries(servers.map((server) => [server.name, exported(server)]));
   const answer = { mcpServers };
   return { answer, text: jsonText(answer) };
 }
 
-function exported({
-  url,
-  transport,
-  description,
-  tags,
-  enabled,
-  auth,
-  curation,
-}: z.infer<typeof exportedShape>): object {
+function exported(server: z.infer<typeof exportedShape>): object {
+  const { url, transport, description, tags, enabled, auth, curation } = server;
   const headers = auth?.type === 'headers' ? headersShape.safeParse(auth['headers']).data : undefined;
   const references = Object.entries(headers ?? {}).map(([header, reference]): [string, string] => [
     header,

@@ -9,23 +9,10 @@ interface ServerName {
   readonly server: string;
 }
 
-interface Filter {
-  readonly tags: readonly string[] | undefined;
-  readonly status: string | undefined;
-}
-
-interface Addition {
-  readonly name: string;
-  readonly url: string;
-  readonly properties: Partial<ServerProperties>;
-}
-
-/** A change of a server: `change` has only the members that change. */
-interface ServerChange extends ServerName {
-  readonly change: object;
-}
-
-export async function list({ tags, status }: Filter, { connection, columns }: CommandContext): Promise<CommandResult> {
+export async function list(
+  { tags, status }: { readonly tags: readonly string[] | undefined; readonly status: string | undefined },
+  { connection, columns }: CommandContext,
+): Promise<CommandResult> {
   const query = new URLSearchParams();
   if (tags !== undefined) query.set('tags', tags.join(','));
   if (status !== undefined) query.set('status', status);
@@ -33,7 +20,14 @@ export async function list({ tags, status }: Filter, { connection, columns }: Co
   return { answer, text: serversView(answer, columns) };
 }
 
-export async function add({ name, url, properties }: Addition, { connection }: CommandContext): Promise<CommandResult> {
+export async function add(
+  {
+    name,
+    url,
+    properties,
+  }: { readonly name: string; readonly url: string; readonly properties: Partial<ServerProperties> },
+  { connection }: CommandContext,
+): Promise<CommandResult> {
   const { auth, ...others } = properties;
   const answer = await connection.request('POST', '/servers', { name, url, ...others, auth: auth ?? undefined });
   return { answer, text: serverView(answer) };
@@ -45,7 +39,11 @@ export async function show({ server }: ServerName, { connection, columns }: Comm
   return { answer: { ...Object(found), tools }, text: serverView(found) + toolsView(tools, columns) };
 }
 
-export async function update({ server, change }: ServerChange, { connection }: CommandContext): Promise<CommandResult> {
+/** @param action its `change` has only the members that change. */
+export async function update(
+  { server, change }: ServerName & { readonly change: object },
+  { connection }: CommandContext,
+): Promise<CommandResult> {
   const answer = await connection.update(pathOf('servers', server), (current) => ({
     name: current['name'],
     url: current['url'],

@@ -50,9 +50,7 @@ export async function addToAuditTrail(
   const changes = new AuditRecords(records, { warn });
   changes.append({
     ...{ at: new Date().toISOString(), operation, kind, subject: beginningOf(operatorName()) },
-    ...(name !== undefined && { name: beginningOf(name) }),
-    ...(before !== undefined && { before }),
-    ...(after !== undefined && { after }),
+    ...{ name: name && beginningOf(name), before, after },
   });
   await changes.stop();
   return { isListed, words: isListed ? '' : 'This change could not be added to the list of changes.\n' };

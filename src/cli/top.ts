@@ -9,15 +9,10 @@ import {
   textTable,
   parsedResponse,
 } from './command-result.js';
-import { loadOf, type LoadRow, type DataplaneLoad, type WorkerSample, Figures, Interval } from '../metrics/index.js';
+import { loadOf, type LoadRow, type DataplaneLoad, Figures, Interval } from '../metrics/index.js';
 import type { adminClientOptions, ValuesOf } from '../config/index.js';
 import { AdminConnection } from './admin-commands.js';
 import type { Columns } from './views.js';
-
-interface DataplaneSample {
-  readonly figures: Figures;
-  readonly workers: readonly WorkerSample[];
-}
 
 type Admin = Pick<AdminConnection, 'get' | 'find'>;
 
@@ -53,7 +48,7 @@ export async function* watchDataplane(
   }
 }
 
-async function read(admin: Admin): Promise<DataplaneSample> {
+async function read(admin: Admin) {
   const [figures, workers] = await Promise.all([admin.find('/metrics'), admin.get('/workers')]);
   if (figures === undefined) {
     throw new CliFault(exitStatus.notFound, 'the dataplane collects no metrics: start it with --metrics true');
@@ -74,13 +69,8 @@ function topText(answer: DataplaneLoad, columns: Columns): string {
   const workerTable = textTable(
     ['SLOT', 'STATE', 'HEALTH', 'PID', 'VERSION', 'SESSIONS', 'IN FLIGHT', 'CPU', 'MEMORY', 'LOOP DELAY P99'],
     workers.map((worker) => [
-      ...[String(worker.slot), worker.state, worker.health, worker.pid === null ? '' : String(worker.pid)],
-      ...[
-        worker.version,
-        String(worker.sessions),
-        String(worker.requestsInFlight),
-        `${(worker.cpuShare * 100).toFixed(0)}%`,
-      ],
+      ...[String(worker.slot), worker.state, worker.health, String(worker.pid ?? ''), worker.version],
+      ...[String(worker.sessions), String(worker.requestsInFlight), `${(worker.cpuShare * 100).toFixed(0)}%`],
       ...[`${(worker.rssBytes / 2 ** 20).toFixed(0)} MiB`, timeText(worker.eventLoopDelayP99S)],
     ]),
     columns,

@@ -2,7 +2,7 @@
 // the one that was read before.
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import type { StoreOptions } from '../config/index.js';
+import type { userConfigChange, ValuesOf } from '../config/index.js';
 import { exitStatus, limits, isObject, jsonIn } from '../shared/index.js';
 import { RecordStoreFault, type RecordKey, type RecordStore } from '../store/index.js';
 import {
@@ -45,18 +45,7 @@ function originOf(url: unknown): string {
   return typeof url === 'string' && URL.canParse(url) ? new URL(url).origin : '';
 }
 
-interface InStore {
-  readonly store: StoreOptions;
-}
-
-interface SubjectArguments extends InStore {
-  readonly subject: string;
-}
-
-interface ChangeArguments extends SubjectArguments {
-  /** The SHA-256 that the present config must have, or `none` if there must be none; `undefined` for no condition. */
-  readonly expectedDigest: string | undefined;
-}
+type ChangeArguments = ValuesOf<typeof userConfigChange> & { readonly subject: string };
 
 interface Input {
   readonly file?: string | undefined;
@@ -75,7 +64,7 @@ export async function check({ file = STANDARD_INPUT }: Input): Promise<CommandRe
   };
 }
 
-export async function list({ store: options }: InStore): Promise<CommandResult> {
+export async function list({ store: options }: Pick<ChangeArguments, 'store'>): Promise<CommandResult> {
   return withStore(options, false, async (store) => {
     const subjects = new Set<string>();
     for await (const some of store.subjects()) for (const subject of some) subjects.add(subject);
@@ -84,7 +73,10 @@ export async function list({ store: options }: InStore): Promise<CommandResult> 
   });
 }
 
-export async function get({ subject, store: options }: SubjectArguments): Promise<CommandResult> {
+export async function get({
+  subject,
+  store: options,
+}: Omit<ChangeArguments, 'expectedDigest'>): Promise<CommandResult> {
   return withStore(options, false, async (store) => {
     const value = required(await store.read(keyOf(subject)), store, subject);
     const check = checkUserConfig(value);
@@ -126,15 +118,15 @@ export async function put({
     const { isListed, words } = await auditConfig(store, 'putUserConfig', subject, before, config);
     const left = hostsIn(config);
     const removed = hostsIn(before).filter((id) => !left.includes(id));
-    const answer = {
-      ...{ subject, digest: digestOf(config), ...checkAnswer(check), isStored: true, isListed },
-      ...{ kept, removed },
-    };
-    const warnings = check.warnings.length > 0 ? checkText(inputName(file), check) : '';
-    const stored = `Stored the user config of ${printable(subject)} in ${printable(store.location)}.\n`;
-    const hosts = `${hostsText('Kept, because the control plane has published it', kept)}${hostsText('Removed', removed)}`;
-    const text = `${warnings}${stored}${hosts}${words}`;
-    return { answer, text };
+    const stored = { subject, digest: digestOf(config), ...checkAnswer(check), isStored: true, isListed };
+    const lines = [
+      check.warnings.length > 0 ? checkText(inputName(file), check) : '',
+      `Stored the user config of ${printable(subject)} in ${printable(store.location)}.\n`,
+      hostsText('Kept, because the control plane has published it', kept),
+      hostsText('Removed', removed),
+      words,
+    ];
+    return { answer: { ...stored, kept, removed }, text: lines.join('') };
   });
 }
 

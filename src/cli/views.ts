@@ -93,19 +93,12 @@ export function toolsView(answer: unknown, columns: Columns): string {
 
 export function refreshView(answer: unknown): { readonly text: string; readonly isRead: boolean } {
   const { status, error, lists } = parsedResponse('control plane', reportShape, answer);
-  if (error !== undefined)
-    return {
-      text: textLines([
-        ['status', status],
-        ['error', error],
-      ]),
-      isRead: false,
-    };
-  const shown = lists.filter(({ list, counts }) => list === 'tools' || counts.some((count) => count > 0));
+  const isRead = error === undefined;
+  const shown = lists.filter(({ list, counts }) => isRead && (list === 'tools' || counts.some((count) => count > 0)));
   const lines = shown.map(({ list, counts: [added, updated, removed] }): [string, string] => {
     return [list, `${added} added, ${updated} updated, ${removed} removed`];
   });
-  return { text: textLines([['status', status], ...lines]), isRead: true };
+  return { text: textLines([['status', status], ['error', error], ...lines]), isRead };
 }
 
 export function compositionsView(answer: unknown, columns: Columns): string {

@@ -27,17 +27,17 @@ export interface AuditEntry {
   /** What was changed. Operations: servers, compositions, connections; commands: user-configs, secrets. */
   readonly kind: string;
   readonly subject: string;
-  readonly requestId?: string;
-  readonly id?: string;
-  readonly name?: string;
+  readonly requestId?: string | undefined;
+  readonly id?: string | undefined;
+  readonly name?: string | undefined;
   /** The owner when the change was made. */
-  readonly owner?: string;
-  readonly team?: string;
-  readonly before?: object;
-  readonly after?: object;
-  readonly outcome?: 'unknown';
-  readonly unpublished?: number;
-  readonly fault?: string;
+  readonly owner?: string | undefined;
+  readonly team?: string | undefined;
+  readonly before?: object | undefined;
+  readonly after?: object | undefined;
+  readonly outcome?: 'unknown' | undefined;
+  readonly unpublished?: number | undefined;
+  readonly fault?: string | undefined;
 }
 
 interface AuditQuery {
