@@ -27,15 +27,8 @@ import { SignInFlow } from './sign-in/sign-in-flow.js';
 /** Requests to the control plane's own MCP endpoints that can be looked up by id. Beyond that, the oldest is forgotten. */
 const CONTROL_PLANE_REQUESTS_KEPT = 1_024;
 
-interface ControlPlane {
-  readonly address: ListenAddress;
-  readonly records: Pick<RecordStore, 'kind' | 'ping'>;
-  /** Accepts no more connections, lets requests finish within `timeoutMs`, then closes everything. */
-  readonly drain: (timeoutMs: number) => Promise<void>;
-}
-
 /** Resolves when it listens. Rejects with a `StartFault`. */
-export async function startControlPlane(options: ControlPlaneOptions, logger: Logger): Promise<ControlPlane> {
+export async function startControlPlane(options: ControlPlaneOptions, logger: Logger) {
   const { upstream, connections, sessionIdleTimeoutMs, bodyBytesMax, answers, eras, shares } = options;
   const records = await openRecords(options.store, logger);
   const { nameServers, allowedNetworks, proxy } = connections.names;
@@ -126,6 +119,7 @@ export async function startControlPlane(options: ControlPlaneOptions, logger: Lo
     audit: new AuditTrail(logger, options.auditSubjects, changes),
   });
   const overloadWatch = new OverloadWatch(overload, options.memoryBytes, new ProcessGauges('managed'));
+  /** Accepts no more connections, lets requests finish within `timeoutMs`, then closes everything. */
   const drain = async (timeoutMs: number): Promise<void> => {
     const cut = setTimeout(() => app.server.closeAllConnections(), timeoutMs);
     mcp.drain();

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import { limits, subjectHash, type Logger } from '../../shared/index.js';
 import type { AuditEntry, AuditRecords } from '../../store/index.js';
 import type { ChangeOutcome } from './change.js';
+import type { Ownership } from './principal.js';
 
 /** Subjects of a composition that one log line names. If there are more, it has their count and a hash of them all, too. */
 const AUDIT_SUBJECTS_MAX = 20;
@@ -42,8 +43,8 @@ export class AuditTrail {
     this.#logger.info({ audit: operation, ...auditedFactsOf(request, change, formatSubject) }, message);
     // The audit list has all facts, because only people who may see who owns what can read it.
     const facts = auditedFactsOf(request, change, beginningOf);
-    const ownership = ownershipOf(change.after ?? change.before);
-    this.#stored?.append({ at: new Date().toISOString(), operation, kind, ...facts, ...ownership });
+    const { owner, team } = (change.after ?? change.before ?? {}) as Ownership;
+    this.#stored?.append({ at: new Date().toISOString(), operation, kind, ...facts, owner, team });
   }
 }
 
@@ -54,15 +55,17 @@ function auditedFactsOf(
   { before, after, isCertain }: NonNullable<ChangeOutcome['change']>,
   formatSubject: FormatSubject,
 ): Omit<AuditEntry, 'at' | 'operation' | 'kind'> {
+  const { id, name } = (after ?? before ?? {}) as { readonly id?: string; readonly name?: string };
   return {
-    ...(requestId !== '' && { requestId }),
+    requestId: requestId || undefined,
     subject: formatSubject(subject),
-    ...identityOf(after ?? before),
-    ...(before !== undefined && { before: auditedMembers(before, after, formatSubject) }),
-    ...(after !== undefined && { after: auditedMembers(after, before, formatSubject) }),
-    ...(!isCertain && { outcome: 'unknown' }),
-    ...(unpublished > 0 && { unpublished }),
-    ...(fault !== '' && { fault }),
+    id,
+    name: name && beginningOf(name),
+    before: before && auditedMembers(before, after, formatSubject),
+    after: after && auditedMembers(after, before, formatSubject),
+    outcome: isCertain ? undefined : 'unknown',
+    unpublished: unpublished || undefined,
+    fault: fault || undefined,
   };
 }
 
@@ -94,13 +97,8 @@ function auditedValue(member: string, value: unknown, formatSubject: FormatSubje
   return { chars, hash: hashOf(value), beginning: text.slice(0, limits.auditValueCharsMax) };
 }
 
-function beginningOf(subject: string): string {
-  return subject.slice(0, limits.auditValueCharsMax);
-}
-
-function ownershipOf(entity: object | undefined): Pick<AuditEntry, 'owner' | 'team'> {
-  const { owner, team } = (entity ?? {}) as { readonly owner?: string; readonly team?: string };
-  return { ...(owner !== undefined && { owner }), ...(team !== undefined && { team }) };
+function beginningOf(text: string): string {
+  return text.slice(0, limits.auditValueCharsMax);
 }
 
 /** Members that the program computes: people cannot set them. */
@@ -108,14 +106,6 @@ const COMPUTED_MEMBERS: ReadonlySet<string> = new Set([
   ...['id', 'slug', 'reachable', 'toolCount', 'promptCount', 'resourceCount', 'templateCount', 'era', 'eras'],
   ...['capabilities', 'serverInfo', 'createdAt', 'updatedAt', 'lastSeen', 'lastRefreshAt', 'lastError', 'hostBytes'],
 ]);
-
-function identityOf(entity: object | undefined): object {
-  const { id, name } = (entity ?? {}) as { readonly id?: string; readonly name?: string };
-  return {
-    ...(id !== undefined && { id }),
-    ...(name !== undefined && { name: name.slice(0, limits.auditValueCharsMax) }),
-  };
-}
 
 /** Keeps only the origin: a path or query may be as sensitive as a password. */
 function auditedUrl(url: string): object {

@@ -25,10 +25,12 @@ interface RecordedChange {
 /** Recorded by the code that makes the change, so that no change lacks an audit line. */
 export class ChangeOutcome {
   readonly #waitMsMax: number;
-  #change: RecordedChange | undefined;
-  #unpublished = 0;
+  /** `undefined` if nothing has changed. */
+  change: RecordedChange | undefined;
   /** User configs still to be updated; `undefined` before the subjects are known. */
   configsLeft: number | undefined;
+  /** User configs that lacked the change when the time was over. */
+  unpublished = 0;
 
   /** @param waitMsMax how long the request waits for the publication, which may be for 100,000 subjects. */
   constructor(waitMsMax = Infinity) {
@@ -40,32 +42,18 @@ export class ChangeOutcome {
    * @param before `undefined` for a new entity. @param after `undefined` for a removed one.
    */
   async record(before: object | undefined, after: object | undefined, make: () => Promise<boolean>): Promise<boolean> {
-    this.#change = { before, after, isCertain: false };
+    this.change = { before, after, isCertain: false };
     const isMade = await make();
-    this.#change = isMade ? { before, after, isCertain: true } : undefined;
+    this.change = isMade ? { before, after, isCertain: true } : undefined;
     return isMade;
-  }
-
-  recordMade(before: object | undefined, after: object | undefined): void {
-    this.#change = { before, after, isCertain: true };
-  }
-
-  /** `undefined` if nothing has changed. */
-  get change(): RecordedChange | undefined {
-    return this.#change;
   }
 
   /** Resolves when the publication is done or the time is over. */
   async waitFor(published: Promise<void>): Promise<void> {
     if (this.#waitMsMax === Infinity) return published;
     await settledWithin(published, this.#waitMsMax, () => {
-      this.#unpublished = this.configsLeft ?? 1;
+      this.unpublished = this.configsLeft ?? 1;
     });
-  }
-
-  /** User configs that lacked the change when the time was over. */
-  get unpublished(): number {
-    return this.#unpublished;
   }
 }
 

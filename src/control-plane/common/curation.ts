@@ -1,6 +1,6 @@
 // Curation of a registered server: the server's own, and a composition's, which overrides it member by member. Both are
 // written as in user configs.
-import { limits } from '../../shared/index.js';
+import { getOrMake, limits } from '../../shared/index.js';
 import {
   describeIssues,
   duplicateIssuesOf,
@@ -40,13 +40,7 @@ export function curationFault(written: WrittenCuration): string | undefined {
 
 /** @param written must have passed `curationFault`. */
 export function readCuration(written: WrittenCuration | undefined): BackendCuration {
-  if (written === undefined) return NO_CURATION;
-  let curation = parsed.get(written);
-  if (curation === undefined) {
-    curation = curationSchema.parse(written);
-    parsed.set(written, curation);
-  }
-  return curation;
+  return written === undefined ? NO_CURATION : getOrMake(parsed, written, () => curationSchema.parse(written));
 }
 
 /** The curation of the named tools and prompts only: the rest would fill user configs, and could clash with names in use. */

@@ -25,19 +25,6 @@ export function patchSchemaOf(input: ObjectSchema): JsonSchema {
   return { type: 'object', properties: Object.fromEntries(properties), additionalProperties: false };
 }
 
-/** Keywords that bound a value beyond its type. */
-const BOUNDS: ReadonlySet<string> = new Set(['minLength', 'maxLength', 'pattern', 'minItems', 'maxItems']);
-
-/** A schema without bounds. @param areNames whether the keys of the value are names of members instead of keywords. */
-export function withoutBounds(value: unknown, areNames = false): unknown {
-  if (Array.isArray(value)) return value.map((item) => withoutBounds(item));
-  if (typeof value !== 'object' || value === null) return value;
-  const kept = Object.entries(value).filter(([name]) => areNames || !BOUNDS.has(name));
-  return Object.fromEntries(
-    kept.map(([name, member]) => [name, withoutBounds(member, !areNames && name === 'properties')]),
-  );
-}
-
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 interface ObjectSchema<Properties = Readonly<Record<string, JsonSchema>>, Required = PropertyKey> extends JsonSchema {

@@ -6,7 +6,7 @@ import { limits, type Logger } from '../../shared/index.js';
 import { RECORDS_AT_ONCE_MAX, type RecordStore, walkRecords } from '../../store/index.js';
 import type { ComposerQuotas } from '../../config/index.js';
 import { CoalescedRuns } from '../../fair/index.js';
-import type { Exposure, BackendConfig } from '../../user-config/index.js';
+import type { Exposure } from '../../user-config/index.js';
 import { type Change, ChangeOutcome } from '../common/change.js';
 import { ownershipAfter, ownershipOfNew, refuseForeignTeam } from '../common/principal.js';
 import { ControlPlaneFault, refuseMember } from '../common/control-plane-fault.js';
@@ -65,13 +65,6 @@ interface CompositionsOptions {
   readonly repairIntervalMs?: number;
 }
 
-/** A composition's virtual host as it is served now. */
-interface ComposedHost {
-  readonly id: string;
-  readonly backends: ReadonlyMap<string, BackendConfig>;
-  readonly exposure: Exposure;
-}
-
 export class Compositions {
   readonly #options: CompositionsOptions;
   readonly #compositions: Collection<StoredComposition, StoredComposition>;
@@ -121,7 +114,7 @@ export class Compositions {
   }
 
   /** What the composition's own endpoint serves; `undefined` if the subject is not one of the composition's. */
-  async findHost(reference: string, subject: string): Promise<ComposedHost | undefined> {
+  async findHost(reference: string, subject: string) {
     const composition = (await this.#compositions.find(reference))?.row;
     if (composition === undefined || !composition.subjects.includes(subject)) return undefined;
     await this.#options.directory.sync();

@@ -2,6 +2,7 @@
 // next request (specification 3). What to publish follows from the store alone, so many publishers may run at once. A
 // user config and its publication record change in one swap. Compositions and servers may be on other nodes of a Redis
 // cluster, so they are read again after the swap: a publisher that finds a change starts over.
+import { isDeepStrictEqual } from 'node:util';
 import type { ComposerQuotas } from '../../config/index.js';
 import { CoalescedRuns, TurnScheduler } from '../../fair/index.js';
 import { limits, subjectHash, type Logger } from '../../shared/index.js';
@@ -35,13 +36,6 @@ interface PublisherParts {
   readonly quotas: Pick<ComposerQuotas, 'makerConfigBytesMax'>;
 }
 
-/** A composition's virtual host as JSON. */
-interface HostJson {
-  /** The server directory's version when the JSON was made. */
-  readonly version: number;
-  readonly json: string;
-}
-
 /** Time between two log lines about a long publication. */
 const PROGRESS_MS = 5_000;
 
@@ -56,7 +50,8 @@ export class Publisher {
   readonly #runs = new CoalescedRuns((subject) => this.#publish(subject));
   /** By subject, the last logged reason why nothing can be published to it. */
   readonly #obstacles = new Map<string, string>();
-  readonly #hostJson = new WeakMap<StoredComposition, HostJson>();
+  /** Virtual hosts as JSON, with the server directory's version when they were made. */
+  readonly #hostJson = new WeakMap<StoredComposition, { readonly version: number; readonly json: string }>();
   #isStopped = false;
 
   constructor(parts: PublisherParts) {
@@ -150,7 +145,7 @@ export class Publisher {
       if (!(await records.swap(changesOf(state, plan)))) return undefined;
       logger.info({ subject: subjectHash(subject), virtualHosts: wanted.size }, 'compositions published');
       await directory.sync();
-      return isSame(await this.#virtualHostsOf(subject), wanted) ? true : undefined;
+      return isDeepStrictEqual(await this.#virtualHostsOf(subject), wanted) || undefined;
     });
   }
 
@@ -232,8 +227,4 @@ export function virtualHostJson(
   { exposure }: Pick<StoredComposition, 'exposure'>,
 ): string {
   return JSON.stringify({ backends: Object.fromEntries(composeBackends(matches)), exposure }, mapsAsObjects);
-}
-
-function isSame(one: ReadonlyMap<string, string>, other: ReadonlyMap<string, string>): boolean {
-  return one.size === other.size && [...one].every(([id, json]) => other.get(id) === json);
 }

@@ -144,7 +144,7 @@ export class ConsentFlow {
     const issuedAtMs = Date.now();
     try {
       const request = this.#requestOf(state, begun);
-      const answer = await exchangeCode(query, fetch, { ...begun.server }, { authentication, secret }, request);
+      const answer = await exchangeCode(query, fetch, begun.server, { authentication, secret }, request);
       const issued = renewedGrant(answer, issuedAtMs);
       if ('kind' in issued) throw unusableResponse('The authorization server issued no usable token.');
       await this.#save(begun, { ...issued, issuedAtMs });

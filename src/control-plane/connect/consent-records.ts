@@ -95,12 +95,6 @@ function keyOf(grantKey: string): string {
 
 // Records whose values are sealed as JSON, each bound to its own key.
 
-interface SealedRead<Value> {
-  readonly bytes: Buffer | undefined;
-  /** `undefined` if there is no record, or no key opens it. */
-  readonly value: Value | undefined;
-}
-
 export class SealedRecords<Value> {
   readonly records: RecordStore;
   readonly #keys: SecretKeys;
@@ -110,7 +104,8 @@ export class SealedRecords<Value> {
     this.#keys = keys;
   }
 
-  async read(key: string): Promise<SealedRead<Value>> {
+  /** @returns the value; `undefined` if there is no record, or no key opens it. */
+  async read(key: string) {
     const bytes = await this.records.read(recordKey(key));
     return { bytes, value: this.open(key, bytes) };
   }

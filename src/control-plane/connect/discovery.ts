@@ -1,19 +1,15 @@
 // Finds out where a backend's users give their consent, and to what: from the backend's challenge, its protected-resource
 // metadata (RFC 9728) and its authorization server's metadata (RFC 8414, OpenID Connect Discovery). Rejects metadata with
 // which this backend could get a token for another resource. Cold path.
+import type * as oauth from 'oauth4webapi';
 import { PROGRAM_VERSION, limits } from '../../shared/index.js';
 import type { UserAuth, UpstreamTarget } from '../../user-config/index.js';
 import { type ConnectFetch, unusableResponse } from './connect-fetch.js';
 
-export interface AuthorizationServer {
-  readonly issuer: string;
+export type AuthorizationServer = oauth.AuthorizationServer & {
   readonly authorization_endpoint: string;
   readonly token_endpoint: string;
-  readonly registration_endpoint?: string;
-  readonly revocation_endpoint?: string;
-  readonly token_endpoint_auth_methods_supported?: string[];
-  readonly authorization_response_iss_parameter_supported?: boolean;
-}
+};
 
 export interface DiscoveredAuthorization {
   readonly server: AuthorizationServer;

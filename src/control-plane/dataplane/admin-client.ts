@@ -8,7 +8,7 @@ import { Quota } from '../../fair/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 
 /** The part of a schema of zod that is used here. */
-interface Shape<Value> {
+export interface Shape<Value> {
   safeParse(value: unknown): { readonly success: true; readonly data: Value } | { readonly success: false };
 }
 

@@ -7,52 +7,34 @@ import { ControlPlaneFault, type FaultCode } from '../common/control-plane-fault
 /** Characters of a member's name, which may come from the caller, that an error message repeats. */
 const MEMBER_CHARS_MAX = 128;
 
+const TYPES_IN_WORDS: Readonly<Record<string, string>> = {
+  string: 'a string',
+  array: 'an array',
+  object: 'an object',
+  boolean: 'true or false',
+  integer: 'a whole number',
+};
+
 /** A sentence that names the member at fault. @param part `body` or `querystring`. */
 export function describeViolation(violation: FastifySchemaValidationError, part: string): string {
   const { keyword, instancePath, params, message = 'is not valid' } = violation;
-  const path = instancePath
-    .slice(1)
-    .split('/')
-    .filter((step) => step !== '')
-    .map(unescape);
-  const member = (name?: unknown): string =>
-    [...path, ...(typeof name === 'string' ? [name] : [])].join('.').slice(0, MEMBER_CHARS_MAX);
+  const steps = instancePath.split('/').slice(1);
+  // The steps of a JSON pointer (RFC 6901 section 4).
+  const path = steps.map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const member = (...names: unknown[]): string => [...path, ...names].join('.').slice(0, MEMBER_CHARS_MAX);
+  const subject = member() || `the ${part}`;
   switch (keyword) {
     case 'required':
       return `${member(params['missingProperty'])} is missing`;
     case 'additionalProperties':
       return `${member(params['additionalProperty'])} is not a known member: remove it or correct its name`;
     case 'enum':
-      return `${member()} must be one of ${listOf(params['allowedValues'])}`;
+      return `${member()} must be one of ${(params['allowedValues'] as readonly unknown[]).join(', ')}`;
     case 'type':
-      return `${member() || nameOf(part)} must be ${withArticle(params['type'])}`;
+      return `${subject} must be ${TYPES_IN_WORDS[String(params['type'])] ?? String(params['type'])}`;
     default:
-      return `${member() || nameOf(part)} ${message}`;
+      return `${subject} ${message}`;
   }
-}
-
-function nameOf(part: string): string {
-  return part === 'body' ? 'the body' : `the ${part}`;
-}
-
-function listOf(values: unknown): string {
-  return Array.isArray(values) ? values.join(', ') : String(values);
-}
-
-function withArticle(type: unknown): string {
-  const words: Readonly<Record<string, string>> = {
-    string: 'a string',
-    array: 'an array',
-    object: 'an object',
-    boolean: 'true or false',
-    integer: 'a whole number',
-  };
-  return words[String(type)] ?? String(type);
-}
-
-/** Decodes one step of a JSON pointer (RFC 6901 section 4). */
-function unescape(step: string): string {
-  return step.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
 /** Texts in place of messages that fastify writes for programmers, by fastify's code. */

@@ -10,8 +10,9 @@ import { operationsOf, jsonAnswer, jsonListAnswer, pageAnswer, pathParameter } f
 
 export const CONNECT_OFF = 'Servers cannot be connected here: that needs --connect-url and --secrets-key-file';
 
-function requireConnect(connect: ConsentFlow | undefined): ConsentFlow {
-  if (connect === undefined) throw new ControlPlaneFault('invalid', CONNECT_OFF, { status: 503 });
+/** @param connect `undefined` if users cannot connect servers. */
+export function requireConnect(connect: ConsentFlow | undefined): ConsentFlow {
+  if (connect === undefined) throw new ControlPlaneFault('consent-unready', CONNECT_OFF);
   return connect;
 }
 

@@ -1,14 +1,13 @@
 // Checks before everything else: Host and Origin (403), repeated headers (400), rate (429), token (401), then whether path
 // and method exist (404, 405), role (403), and overload (503). The token is verified before the rate is counted, because
 // requests are counted by subject, or else by address. Without a valid token, nothing is revealed about paths.
-import type { FastifyContextConfig, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import type { TokenVerifier, Verified } from '../../auth/index.js';
 import type { Overload } from '../../fair/index.js';
 import { refusedHost, type HostPolicy, tokenRefusals, type Refusal } from '../../shared/index.js';
 import { METADATA_PATH, metadataCorsHeaders, type ProtectedResource, type RequestOrigin } from '../../edge/index.js';
 import { isRoleEnough, type Role } from '../../config/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
-import type { Principal } from '../common/principal.js';
 
 const ROLE_MISSING = 'role-missing';
 
@@ -24,14 +23,6 @@ export function roleRefusal(required: Role, has: Role | undefined): Refusal<type
 }
 
 const ALLOWED_METHODS = 'GET, POST, PUT, PATCH, DELETE, OPTIONS';
-
-interface KnownCaller {
-  readonly subject: string;
-  /** `undefined` if roles are not taken from tokens, or the route is open. */
-  readonly caller: Principal | undefined;
-}
-
-const NOBODY: KnownCaller = { subject: '', caller: undefined };
 
 /** Headers that a request may have once: of a repeated one, two programs on the path might use different copies. */
 const SINGLE_HEADERS = new Set(['host', 'content-length', 'authorization', 'mcp-session-id']);
@@ -61,22 +52,24 @@ export class ControlPlaneAdmission {
     if (repeated !== undefined) throw new ControlPlaneFault('head-ambiguous', `Send ${repeated} once`);
   }
 
-  /** Throws if the request is refused. @returns the caller; the subject is `''` for open routes. */
-  async checkCaller(request: FastifyRequest, routeConfig: FastifyContextConfig): Promise<KnownCaller> {
+  /** Throws if the request is refused. On routes that are not open, it then has a subject. */
+  async checkCaller(request: FastifyRequest): Promise<void> {
+    const { isOpen, isUncounted } = request.routeOptions.config;
     const verified: Verified | undefined =
-      routeConfig.isOpen === true ? undefined : await this.#parts.tokens.verify(request.headers.authorization ?? '');
+      isOpen === true ? undefined : await this.#parts.tokens.verify(request.headers.authorization ?? '');
     const subject = verified?.kind === 'subject' ? verified.subject : undefined;
-    if (routeConfig.isUncounted !== true) this.#checkRate(subject === undefined ? `a ${request.ip}` : `s ${subject}`);
+    if (isUncounted !== true) this.#checkRate(subject === undefined ? `a ${request.ip}` : `s ${subject}`);
     if (verified?.kind === 'refused') {
       throw refusedBy(this.#withChallenge(request, tokenRefusals[verified.reason]), { why: verified.cause });
     }
-    if (verified === undefined) return NOBODY;
-    const { subject: name, roleAndTeams } = verified;
-    return { subject: name, caller: roleAndTeams && { subject: name, ...roleAndTeams } };
+    if (verified === undefined) return;
+    request.subject = verified.subject;
+    request.caller = verified.roleAndTeams && { subject: verified.subject, ...verified.roleAndTeams };
   }
 
-  checkRole(request: FastifyRequest, { role = 'any' }: FastifyContextConfig): void {
-    const { caller } = request;
+  checkRole(request: FastifyRequest): void {
+    const { caller, routeOptions } = request;
+    const { role = 'any' } = routeOptions.config;
     if (caller === undefined || role === 'any' || isRoleEnough(caller.role, role)) return;
     throw refusedBy(this.#withChallenge(request, roleRefusal(role, caller.role)));
   }
@@ -96,8 +89,8 @@ export class ControlPlaneAdmission {
   }
 
   /** Throws under overload. Open routes are exempt, because they cost next to nothing. */
-  checkLoad({ method }: FastifyRequest, routeConfig: FastifyContextConfig): void {
-    const refusal = routeConfig.isOpen === true ? undefined : this.#parts.overload.requestRefusalOf(method);
+  checkLoad({ method, routeOptions }: FastifyRequest): void {
+    const refusal = routeOptions.config.isOpen === true ? undefined : this.#parts.overload.requestRefusalOf(method);
     if (refusal !== undefined) throw refusedBy(refusal);
   }
 

@@ -146,12 +146,10 @@ function checkAdmission(app: FastifyInstance, admission: ControlPlaneAdmission):
     const corsHeaders = admission.corsHeaders(request);
     for (let i = 0; i < corsHeaders.length; i += 2) reply.raw.setHeader(corsHeaders[i] ?? '', corsHeaders[i + 1] ?? '');
     if (isPreflight(request)) return reply.code(204).send();
-    const { subject, caller } = await admission.checkCaller(request, request.routeOptions.config);
-    request.subject = subject;
-    request.caller = caller;
+    await admission.checkCaller(request);
     if (request.is404) throw unknownRoute(request);
-    admission.checkRole(request, request.routeOptions.config);
-    admission.checkLoad(request, request.routeOptions.config);
+    admission.checkRole(request);
+    admission.checkLoad(request);
     return undefined;
   });
 }

@@ -5,7 +5,7 @@ import { isObject, limits } from '../../shared/index.js';
 import { scanQueue } from '../../bytes/index.js';
 import { describeViolation } from './answered-error.js';
 import type { JsonSchema } from '../common/schema-parts.js';
-import { schemas, shapes } from './schemas.js';
+import { schemas } from './schemas.js';
 
 /** Depth to which objects in a merge patch may be nested. */
 const PATCH_DEPTH_MAX = 64;
@@ -76,7 +76,7 @@ export function applyPatch(request: FastifyRequest, entity: object, schema: 'Ser
     ([name]) => properties[name]?.['readOnly'] === undefined && name in properties,
   );
   const whole = merged(Object.fromEntries(current), request.body);
-  const validate = request.compileValidationSchema(shapes[schema], 'body');
+  const validate = request.compileValidationSchema(schemas[schema], 'body');
   const [violation] = validate(whole) ? [] : (validate.errors ?? []);
   if (violation !== undefined) throw new ControlPlaneFault('invalid', describeViolation(violation, 'body'));
   return whole as object;

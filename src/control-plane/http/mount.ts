@@ -1,5 +1,5 @@
 // Mounts a route for each operation. The routes of MCP pass requests on.
-import type { FastifyInstance, FastifySchema, FastifySchemaValidationError, RouteOptions } from 'fastify';
+import type { FastifyInstance, FastifySchemaValidationError, RouteOptions } from 'fastify';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { AuditTrail } from '../common/audit.js';
 import { ChangeOutcome } from '../common/change.js';
@@ -7,18 +7,10 @@ import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { faultOf } from './answered-error.js';
 import type { McpEndpoints } from '../mcp/mcp-endpoints.js';
 import type { Exposure } from '../../user-config/index.js';
-import {
-  pathParameters,
-  roleOf,
-  routePath,
-  type Handle,
-  type Operation,
-  type OperationParts,
-  pathParameter,
-} from './operation.js';
+import { roleOf, routePath, type Handle, type Operation, type OperationParts } from './operation.js';
 import { operations } from './operations.js';
 import type { JsonSchema } from '../common/schema-parts.js';
-import { shapes } from './schemas.js';
+import { schemas } from './schemas.js';
 
 const UNPUBLISHED_HEADER = 'switchyard-unpublished';
 
@@ -79,17 +71,16 @@ export function mountOperation(app: FastifyInstance, operation: Operation, handl
 }
 
 function routeOf(operation: Operation): Pick<RouteOptions, 'method' | 'url' | 'schema' | 'config'> {
-  const { method, isOpen = false, isUncounted = false } = operation;
-  const config = { isOpen, isUncounted, role: roleOf(operation) };
-  return { method, url: routePath(operation), schema: requestSchema(operation), config };
+  const { method, isOpen = false, isUncounted = false, query, requiredQuery = [], body } = operation;
+  const schema = {
+    ...(query && { querystring: { type: 'object', properties: query, required: requiredQuery } }),
+    ...(body && { body: schemas[body] }),
+  };
+  return { method, url: routePath(operation), schema, config: { isOpen, isUncounted, role: roleOf(operation) } };
 }
 
-function requestSchema({ query, requiredQuery = [], body }: Operation): FastifySchema {
-  return {
-    ...(query === undefined ? {} : { querystring: { type: 'object', properties: query, required: requiredQuery } }),
-    ...(body === undefined ? {} : { body: shapes[body] }),
-  };
-}
+/** Keywords that bound a value beyond its type. In bodies, they are for documentation: handlers check bounds, with better messages. */
+const BOUNDS = ['minLength', 'maxLength', 'pattern', 'minItems', 'maxItems'];
 
 /**
  * Validation stops at the first fault of a request, which may have a million. Query strings are converted to numbers where
@@ -97,6 +88,8 @@ function requestSchema({ query, requiredQuery = [], body }: Operation): FastifyS
  */
 export function compileValidators(app: FastifyInstance): void {
   const bodies = new Ajv2020({ allowUnionTypes: true });
+  for (const keyword of BOUNDS) bodies.removeKeyword(keyword);
+  bodies.addVocabulary(BOUNDS);
   const queries = new Ajv2020({ coerceTypes: true });
   app.setValidatorCompiler<JsonSchema>(({ schema, httpPart }) => {
     const ajv = httpPart === 'body' ? bodies : queries;
@@ -112,7 +105,7 @@ export function compileValidators(app: FastifyInstance): void {
   });
 }
 
-export type ServedMcp = Pick<McpEndpoints, 'handleAggregate' | 'handleComposition'>;
+export type ServedMcp = Pick<McpEndpoints, 'handle'>;
 
 /** These routes pass Node.js's request and response to the relay once the caller is known, with the body unread. */
 export async function mountMcpRoutes(app: FastifyInstance, mcp: ServedMcp): Promise<void> {
@@ -120,17 +113,16 @@ export async function mountMcpRoutes(app: FastifyInstance, mcp: ServedMcp): Prom
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', (_request, _body, done) => done(null));
     for (const { body: _unread, ...operation } of operations.filter(({ tag }) => tag === 'mcp')) {
-      const isComposition = pathParameters(operation).length > 0;
       scope.route({
         ...routeOf(operation),
         exposeHeadRoute: false,
         handler: async (request, reply) => {
           reply.hijack();
           request.isRelayed = true;
-          const { subject, raw, id, query } = request;
-          const { exposure } = query as { readonly exposure?: Exposure };
-          if (!isComposition) mcp.handleAggregate(subject, raw, reply.raw, id, exposure);
-          else mcp.handleComposition(pathParameter(request, 'composition'), subject, raw, reply.raw, id);
+          const { subject, raw, id: requestId } = request;
+          const { exposure } = request.query as { readonly exposure?: Exposure };
+          const { composition } = request.params as { readonly composition?: string };
+          mcp.handle({ subject, requestId, composition, exposure }, raw, reply.raw);
         },
       });
     }

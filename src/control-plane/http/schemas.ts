@@ -8,7 +8,6 @@ import {
   orNull,
   textSchema,
   timeSchema,
-  withoutBounds,
   type JsonSchema,
   anyObject,
 } from '../common/schema-parts.js';
@@ -179,7 +178,3 @@ export const schemas = {
 } as const satisfies Record<string, JsonSchema>;
 
 export type SchemaName = keyof typeof schemas;
-
-export const shapes = Object.fromEntries(
-  Object.entries(schemas).map(([name, schema]) => [name, withoutBounds(schema)]),
-) as Readonly<Record<SchemaName, JsonSchema>>;

@@ -77,6 +77,15 @@ export interface McpEndpointsOptions extends Pick<RelayOptions, RelayedOptions> 
   readonly watch?: RequestWatch | undefined;
 }
 
+interface AskedEndpoint {
+  readonly subject: string;
+  readonly requestId?: string;
+  /** Id or name of a composition, percent-decoded; `undefined` for all servers. */
+  readonly composition?: string | undefined;
+  /** What the `tools/list` of all servers shows. */
+  readonly exposure?: Exposure | undefined;
+}
+
 /** Ids of the virtual hosts with all servers, one per exposure, because a session keeps its exposure. */
 const AGGREGATE_IDS: Readonly<Record<Exposure, string>> = { all: 'aggregate', search: 'aggregate?exposure=search' };
 
@@ -128,28 +137,16 @@ export class McpEndpoints {
     this.#virtualHosts = new VirtualHosts(upstream.mode);
   }
 
-  /** Handles a request to `/mcp`. @param exposure what its `tools/list` shows. */
-  handleAggregate(
-    subject: string,
+  handle(
+    { subject, composition, exposure = 'all', requestId = '' }: AskedEndpoint,
     request: IncomingMessage,
     response: ServerResponse,
-    requestId = '',
-    exposure: Exposure = 'all',
   ): void {
-    const asked = { subject, name: AGGREGATE_IDS[exposure], find: () => this.#findAggregate(exposure) };
-    this.#handle(asked, request, response, requestId);
-  }
-
-  /** Handles a request to `/servers/{reference}/mcp`. @param reference id or name of a composition, percent-decoded. */
-  handleComposition(
-    reference: string,
-    subject: string,
-    request: IncomingMessage,
-    response: ServerResponse,
-    requestId = '',
-  ): void {
-    const asked = { subject, name: reference, find: () => this.#findComposition(reference, subject) };
-    this.#handle(asked, request, response, requestId);
+    const requested: RequestedHost =
+      composition === undefined
+        ? { subject, name: AGGREGATE_IDS[exposure], find: () => this.#findAggregate(exposure) }
+        : { subject, name: composition, find: () => this.#findComposition(composition, subject) };
+    void this.#pipeline.onRequest(requested, this.#exchanges.open(request, response, requestId));
   }
 
   /** Call this when a server's lists, or the set of servers, have changed. */
@@ -167,10 +164,6 @@ export class McpEndpoints {
     await this.#relay.stop();
     await this.#backends.close();
     this.#deadlines.stop();
-  }
-
-  #handle(requested: RequestedHost, request: IncomingMessage, response: ServerResponse, requestId: string): void {
-    void this.#pipeline.onRequest(requested, this.#exchanges.open(request, response, requestId));
   }
 
   async #currentHost(subject: string, virtualHostId: string): Promise<CurrentHost> {

@@ -266,21 +266,6 @@ export type ServerRecord = Omit<FromSchema<typeof server>, 'auth' | 'curation' |
 export type HealthEntry = FromSchema<typeof healthEntry>;
 export type RefreshReport = FromSchema<typeof refreshReport>;
 
-/** A tool as its server sent it, with all members. */
-export interface ServerTool {
-  readonly name: string;
-  readonly description?: string | undefined;
-  readonly inputSchema: unknown;
-  readonly [member: string]: unknown;
-}
-
-/** What a registration would store. */
-export interface ServerPreview {
-  readonly server: Omit<ServerRecord, 'id'>;
-  /** The server's tools as a JSON array. */
-  readonly toolsJson: Uint8Array;
-}
-
 export type ReportedCounts = Readonly<Record<`${ListName}${'Added' | 'Updated' | 'Removed'}`, number>>;
 
 // A server's lists as stored and sent, and the digests by which two readings are compared.

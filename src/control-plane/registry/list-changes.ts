@@ -31,15 +31,11 @@ export function compareItems(before: ReadonlyMap<string, string>, after: Readonl
 export type ServerChanges = ReadonlyMap<ListName, ItemChanges>;
 
 function reportedCounts(changes: ServerChanges = new Map()): ReportedCounts {
-  const counts = LISTS.flatMap((list) => {
+  const counts = LISTS.map((list) => {
     const { added, updated, removed } = changes.get(list) ?? { added: 0, updated: 0, removed: 0 };
-    return [
-      [`${list}Added`, added],
-      [`${list}Updated`, updated],
-      [`${list}Removed`, removed],
-    ];
+    return { [`${list}Added`]: added, [`${list}Updated`]: updated, [`${list}Removed`]: removed };
   });
-  return Object.fromEntries(counts) as ReportedCounts;
+  return Object.assign({}, ...counts) as ReportedCounts;
 }
 
 /** What a probe changed. */

@@ -19,7 +19,6 @@ import {
   type ListName,
   type RefreshReport,
   type ServerInput,
-  type ServerPreview,
   type ServerRecord,
   type ServerStatus,
 } from '../records/server-record.js';
@@ -34,7 +33,7 @@ import {
   recordAfter,
 } from './server-state.js';
 import type { Directory } from './directory.js';
-import type { KnownServer, ServerCounts } from './server-directory.js';
+import type { KnownServer } from './server-directory.js';
 import { checkServerInput, prefixOf, refuseTakenPrefix, withPrefixForClients } from './server-input.js';
 import { ServerStorage } from './server-storage.js';
 import { logLevelOf, auditedRefresh, reportOf, type ServerChanges, type ProbeEffect } from './list-changes.js';
@@ -101,7 +100,7 @@ export class Registry {
     return { items, cursor: page.cursor };
   }
 
-  async count(): Promise<ServerCounts> {
+  async count() {
     await this.#options.directory.sync();
     return this.#options.directory.servers.count();
   }
@@ -128,8 +127,8 @@ export class Registry {
     return [...(await this.#servers.loadList(id, 'tools')).keys()];
   }
 
-  /** Probes a server and returns what would be registered. Faults: `invalid`, `name-taken`, `prefix-taken`. */
-  async preview(input: ServerInput): Promise<ServerPreview> {
+  /** Probes a server. @returns what would be registered; its tools are a JSON array. Faults: `invalid`, `name-taken`, `prefix-taken`. */
+  async preview(input: ServerInput) {
     const checked = checkServerInput(input);
     await this.#servers.refuseTakenName(checked.name);
     const named = await this.#withSlugAndPrefix(newServer(checked, ''));
@@ -218,7 +217,7 @@ export class Registry {
       const settlement = await this.#applyProbe(record, probe, 'at-once', outcome);
       const report = reportOf(record, settlement, performance.now() - startedAtMs);
       const { id, name, status } = record;
-      outcome.recordMade({ id, name, status }, { id, name, ...report });
+      outcome.change = { before: { id, name, status }, after: { id, name, ...report }, isCertain: true };
       return report;
     } finally {
       this.#refreshing.delete(record.id);

@@ -37,12 +37,6 @@ export interface KnownServer extends Pick<ServerRecord, KnownServerField> {
   readonly toolsDigest: string;
 }
 
-export interface ServerCounts {
-  readonly total: number;
-  readonly active: number;
-  readonly inactive: number;
-}
-
 /** `lastSeen` says only whether the server was ever reached: times are not kept. */
 function toKnownServer({ record, toolsDigest = '' }: StoredServer): KnownServer {
   const { id, name, url, tags, transport, auth, curation, status, enabled } = record;
@@ -88,7 +82,7 @@ export class ServerDirectory extends NamedMirror<KnownServer> {
     return this.#byName.get(name.toLowerCase());
   }
 
-  count(): ServerCounts {
+  count() {
     const active = this.sorted.filter(({ status }) => status === 'active').length;
     return { total: this.size, active, inactive: this.size - active };
   }

@@ -160,7 +160,8 @@ t.test('subjects appear by their names, where that is configured', async (t) => 
   const lines: string[] = [];
   const trail = new AuditTrail(logInto(lines), 'plain');
   const outcome = new ChangeOutcome();
-  outcome.recordMade(undefined, { id: 'x', name: 'desk', subjects: ['bob'], maker: 'alice' });
+  const after = { id: 'x', name: 'desk', subjects: ['bob'], maker: 'alice' };
+  outcome.change = { before: undefined, after, isCertain: true };
   trail.write({ operation: 'o', kind: 'servers', requestId: '', subject: 'alice', fault: '', unpublished: 3 }, outcome);
   const line = JSON.parse(lines[0] ?? '{}') as Line;
   t.match(line, { subject: 'alice', unpublished: 3, after: { subjects: ['bob'], maker: 'alice' } });
@@ -183,7 +184,7 @@ t.test('a change has a line though its publication fails, and at a log level of 
   };
   trail.write(request, outcome);
   t.same(lines, [], 'nothing is changed yet');
-  outcome.recordMade({ name: 'a' }, { name: 'b' });
+  outcome.change = { before: { name: 'a' }, after: { name: 'b' }, isCertain: true };
   trail.write(request, outcome);
   const line = JSON.parse(lines[0] ?? '{}') as Line;
   t.match(line, { fault: 'store-failed', before: { name: 'a' }, after: { name: 'b' } });
@@ -195,13 +196,8 @@ t.test('the length of a line is bounded, however much was changed', async (t) =>
   const outcome = new ChangeOutcome();
   const subjects = Array.from({ length: 5_000 }, (_, n) => `subject-${n}`);
   const servers = Array.from({ length: 500 }, (_, n) => ({ name: `s${n}`, tools: ['x'.repeat(100)] }));
-  outcome.recordMade(undefined, {
-    id: 'x',
-    name: 'n'.repeat(10_000),
-    description: 'd'.repeat(10_000),
-    subjects,
-    servers,
-  });
+  const made = { id: 'x', name: 'n'.repeat(10_000), description: 'd'.repeat(10_000), subjects, servers };
+  outcome.change = { before: undefined, after: made, isCertain: true };
   new AuditTrail(logInto(lines), 'plain').write(
     { operation: 'o', kind: 'servers', requestId: 'r', subject: 's'.repeat(5_000), fault: '', unpublished: 0 },
     outcome,
@@ -217,7 +213,7 @@ t.test('fixed arguments appear as names and hashes of their values, wherever the
   const tell = (before: object | undefined, after: object): { readonly text: string; readonly line: Line } => {
     const lines: string[] = [];
     const outcome = new ChangeOutcome();
-    outcome.recordMade(before, after);
+    outcome.change = { before, after, isCertain: true };
     const request = { operation: 'o', kind: 'servers', requestId: 'r', subject: 's', fault: '', unpublished: 0 };
     new AuditTrail(logInto(lines), 'hash').write(request, outcome);
     return { text: lines[0] ?? '', line: JSON.parse(lines[0] ?? '{}') as Line };

@@ -20,7 +20,7 @@ export type Kept = Pick<HttpAppParts, 'registry' | 'compositions' | 'records'>;
 export async function openApp(t: Test, parts: Kept & Partial<HttpAppParts>): Promise<HttpApp> {
   const app = await createHttpApp({
     console: new Map(),
-    mcp: { handleAggregate: () => {}, handleComposition: () => {} },
+    mcp: { handle: () => {} },
     hosts: new HostPolicy({ listenHost: '127.0.0.1', allowedHosts: [], allowedOrigins: [] }),
     resource: new ProtectedResource({ publicUrl: undefined, authorizationServers: [] }),
     tokens: new TokenVerifier(tokenOptions({ secret: SECRET })),

@@ -22,10 +22,7 @@ const ROLE_CLAIMS = {
 async function createApp(t: Test, kept: Kept, roleClaims: typeof ROLE_CLAIMS | undefined): Promise<HttpApp> {
   return openApp(t, {
     ...kept,
-    mcp: {
-      handleAggregate: (_subject, _request, response) => void response.writeHead(299).end(),
-      handleComposition: (_reference, _subject, _request, response) => void response.writeHead(299).end(),
-    },
+    mcp: { handle: (_asked, _request, response) => void response.writeHead(299).end() },
     resource: new ProtectedResource({ publicUrl: 'https://cp.example', authorizationServers: ['https://idp.example'] }),
     tokens: new TokenVerifier({ ...tokenOptions({ secret: SECRET }), roleClaims }),
   });

@@ -67,8 +67,7 @@ class Front {
     const http = createServer((request, response) => {
       const subject = String(request.headers['x-subject']);
       const [, , reference] = (request.url ?? '').split('/');
-      if (reference === undefined) endpoints.handleAggregate(subject, request, response);
-      else endpoints.handleComposition(decodeURIComponent(reference), subject, request, response);
+      endpoints.handle({ subject, composition: reference && decodeURIComponent(reference) }, request, response);
     });
     await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
     t.teardown(async () => {

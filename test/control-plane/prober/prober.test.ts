@@ -11,7 +11,7 @@ import { Prober, type ProbeResult, type ServerFindings } from '../../../src/cont
 import { readLists } from '../../../src/control-plane/prober/item-reader.js';
 import type { ProbedServer } from '../../../src/control-plane/prober/probed-session.js';
 import { ProberClosedError } from '../../../src/control-plane/prober/probe-fault.js';
-import type { ServerTool } from '../../../src/control-plane/records/server-record.js';
+import type { ServerTool } from '../server-tool.js';
 import { ProbeFault } from '../../../src/control-plane/prober/probe-fault.js';
 import { limits } from '../../../src/shared/limits.js';
 import { createCertificates } from '../../support/certificates.js';

@@ -1,5 +1,6 @@
 import t from 'tap';
-import { type ServerList, serverListOf, type ServerTool } from '../../../src/control-plane/records/server-record.js';
+import { type ServerList, serverListOf } from '../../../src/control-plane/records/server-record.js';
+import type { ServerTool } from '../server-tool.js';
 import { compareItems, type ItemChanges } from '../../../src/control-plane/registry/list-changes.js';
 
 function toolListOf(tools: readonly ServerTool[]): ServerList {

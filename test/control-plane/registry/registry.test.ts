@@ -12,12 +12,8 @@ import { Names } from '../../../src/http-client/names/names.js';
 import { Prober } from '../../../src/control-plane/prober/prober.js';
 import { ProberClosedError } from '../../../src/control-plane/prober/probe-fault.js';
 import { Registry } from '../../../src/control-plane/registry/registry.js';
-import type {
-  ServerInput,
-  ServerRecord,
-  ServerTool,
-  ListName,
-} from '../../../src/control-plane/records/server-record.js';
+import type { ServerInput, ServerRecord, ListName } from '../../../src/control-plane/records/server-record.js';
+import type { ServerTool } from '../server-tool.js';
 import { ControlPlaneFault } from '../../../src/control-plane/common/control-plane-fault.js';
 import { openRecordStore } from '../../../src/store/open-store.js';
 import { Failure, startMcpBackend, type McpBackend, type McpBackendOptions } from '../../support/mcp-backend.js';

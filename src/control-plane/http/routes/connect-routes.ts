@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { limits } from '../../../shared/index.js';
 import { CALLBACK_PATH, type ConsentFlow, type ConsentPreview } from '../../connect/consent-flow.js';
 import { ControlPlaneFault } from '../../common/control-plane-fault.js';
-import { CONNECT_OFF } from '../connection-operations.js';
+import { requireConnect } from '../connection-operations.js';
 import { cookieIn, html, Html, setCookie } from '../browser-parts.js';
 
 const STYLE = `
@@ -176,9 +176,4 @@ function browserOf(request: FastifyRequest): string {
 
 function textOrEmpty(value: unknown): string {
   return typeof value === 'string' ? value : '';
-}
-
-function requireConnect(connect: ConsentFlow | undefined): ConsentFlow {
-  if (connect === undefined) throw new ControlPlaneFault('consent-unready', CONNECT_OFF);
-  return connect;
 }
