@@ -31,13 +31,8 @@ function faultOf({ sub, exp, nbf }: Claims, nowMs: number): string | undefined {
 function claimsOf(token: string): Claims | undefined {
   const parts = token.split('.');
   if (parts.length !== 3) return undefined;
-  const [header, claims] = parts.map(objectIn);
-  return header === undefined ? undefined : claims;
-}
-
-function objectIn(part: string): Claims | undefined {
-  const value = jsonIn(Buffer.from(part, 'base64url'));
-  return isObject(value) ? value : undefined;
+  const [header, claims] = parts.map((part) => jsonIn(Buffer.from(part, 'base64url')));
+  return isObject(header) && isObject(claims) ? claims : undefined;
 }
 
 /** Time for an answer to a command: long, because a probe takes its time. */

@@ -62,14 +62,9 @@ function beginningOf(text: string): string {
 
 // `switchyard store copy`: a backup of an embedded store.
 
-/** Copies an embedded store. @param from and `directory` are paths of directories. Rejects with a CliFault. */
-export async function copyStore({
-  from,
-  directory: to,
-}: {
-  readonly from: string;
-  readonly directory: string;
-}): Promise<CommandResult> {
+/** Copies an embedded store. @param action has the paths of both directories. Rejects with a CliFault. */
+export async function copyStore(action: { readonly from: string; readonly directory: string }): Promise<CommandResult> {
+  const { from, directory: to } = action;
   const outcome = await copyEmbedded(from, to).catch((error: unknown) => {
     const reason = error instanceof Error ? error.message : String(error);
     throw new CliFault(exitStatus.unavailable, `the store cannot be copied to ${to}: ${reason}`, error);

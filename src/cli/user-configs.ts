@@ -115,7 +115,10 @@ export async function put({
       );
     }
     await swap(store, subject, before, config);
-    const { isListed, words } = await auditConfig(store, 'putUserConfig', subject, before, config);
+    const { isListed, words } = await addToAuditTrail(store, {
+      ...{ operation: 'putUserConfig', kind: 'user-configs', name: subject },
+      ...{ before: before && configSummary(before), after: configSummary(config) },
+    });
     const left = hostsIn(config);
     const removed = hostsIn(before).filter((id) => !left.includes(id));
     const stored = { subject, digest: digestOf(config), ...checkAnswer(check), isStored: true, isListed };
@@ -135,22 +138,14 @@ export async function remove({ subject, store: options, expectedDigest }: Change
     const before = required(await readExpected(store, subject, expectedDigest), store, subject);
     const published = (await publishedIn(store, subject)) ?? [];
     await swap(store, subject, before, undefined);
-    const { isListed, words } = await auditConfig(store, 'deleteUserConfig', subject, before, undefined);
+    const { isListed, words } = await addToAuditTrail(store, {
+      ...{ operation: 'deleteUserConfig', kind: 'user-configs', name: subject },
+      ...{ before: configSummary(before), after: undefined },
+    });
     const hosts = hostsText('Published by the control plane, which will put it back', published);
     const text = `Deleted the user config of ${printable(subject)}.\n${hosts}${words}`;
     return { answer: { subject, isDeleted: true, isListed, published }, text };
   });
-}
-
-async function auditConfig(
-  records: RecordStore,
-  operation: 'putUserConfig' | 'deleteUserConfig',
-  name: string,
-  before: Buffer | undefined,
-  after: Buffer | undefined,
-): ReturnType<typeof addToAuditTrail> {
-  const summaries = { before: before && configSummary(before), after: after && configSummary(after) };
-  return addToAuditTrail(records, { operation, kind: 'user-configs', name, ...summaries });
 }
 
 /**

@@ -179,10 +179,7 @@ export const connectionOptions = section(
       lookUpsPerSubjectMax,
       proxy: section(
         { address: proxyAddress, exceptions: proxyExceptions },
-        {
-          check: checkProxy,
-          combine: ({ address, exceptions }) => address && { ...address, exceptions },
-        },
+        { check: checkProxy, combine: ({ address, exceptions }) => address && { ...address, exceptions } },
       ),
     },
   },

@@ -98,10 +98,7 @@ export const listenerOptions = {
         'true',
       ),
     },
-    {
-      check: checkAdmin,
-      combine: ({ isWanted }, reader) => isWanted && reader.resolve(adminAddress) !== undefined,
-    },
+    { check: checkAdmin, combine: ({ isWanted }, reader) => isWanted && reader.resolve(adminAddress) !== undefined },
   ),
 };
 

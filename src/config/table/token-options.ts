@@ -227,7 +227,9 @@ export function parseIssuerKeySources(text: string): readonly IssuerKeySource[] 
 export function isKeyUrl(text: string, isPlainTextAllowed: boolean): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || url.username !== '' || url.password !== '') return false;
-  return url.protocol === 'https:' || (isPlainTextAllowed && url.protocol === 'http:' && isLoopback(url.hostname));
+  const { protocol, hostname: host } = url;
+  const isLoopback = host === 'localhost' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'));
+  return protocol === 'https:' || (isPlainTextAllowed && protocol === 'http:' && isLoopback);
 }
 
 function parseSource(item: string): IssuerKeySource {
@@ -237,8 +239,4 @@ function parseSource(item: string): IssuerKeySource {
   if (isKeyUrl(url ?? issuer, true)) return { issuer, url };
   const what = url === undefined ? 'an issuer whose keys can be discovered' : 'the address of a JWK set';
   throw new InvalidValue(`is not ${what}: write an https URL, or an http one of a loopback address, without a user`);
-}
-
-function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || (isIPv4(hostname) && hostname.startsWith('127.'));
 }
