@@ -30,36 +30,32 @@ const CONTROL_PLANE_REQUESTS_KEPT = 1_024;
 /** Resolves when it listens. Rejects with a `StartFault`. */
 export async function startControlPlane(options: ControlPlaneOptions, logger: Logger) {
   const { upstream, connections, sessionIdleTimeoutMs, bodyBytesMax, answers, eras, shares } = options;
+  const { allowedHosts, allowedOrigins, composerQuotas: quotas, probeTimeoutMs: deadlineMs } = options;
   const records = await openRecords(options.store, logger);
   const { nameServers, allowedNetworks, proxy } = connections.names;
-  const store = upstream.secretKeys.length === 0 ? undefined : await openStore(options.store, logger);
-  const storedSecrets = store && StoredSecrets.of(store, upstream.secretKeys);
-  const keys = new SecretKeys(upstream.secretKeys);
+  const forProbes = { nameServers, allowedNetworks, proxy };
+  const { connectTimeoutMs, connectUrl, authorities, mode, secretKeys } = upstream;
+  const store = secretKeys.length === 0 ? undefined : await openStore(options.store, logger);
+  const storedSecrets = store && StoredSecrets.of(store, secretKeys);
+  const keys = new SecretKeys(secretKeys);
   const userGrants = store && UserGrants.of(store, keys);
   // The look-up of host names for requests to authorization servers.
   const names = new Names(connections.names);
-  const { connectTimeoutMs, authorities, mode } = upstream;
   const http = new Http1Upstream({ connectTimeoutMs, names, authorities });
   const deadlines = new DeadlineWheel();
   const credentials = createCredentials(upstream, { http, deadlines, storedSecrets, userGrants });
-  const fetchDependencies = { http, names, mode };
+  const outside = { http, names, mode, logger };
   const overload = new Overload(logger);
   const directory = new Directory(records);
   const registry = new Registry({
     records,
     directory,
-    prober: new CredentialedProber(
-      new ProbeThread({
-        ...{ deadlineMs: options.probeTimeoutMs, mode, authorities },
-        names: { nameServers, allowedNetworks, proxy },
-      }),
-      credentials,
-    ),
+    prober: new CredentialedProber(new ProbeThread({ deadlineMs, mode, authorities, names: forProbes }), credentials),
     logger,
     healthIntervalMs: options.healthCheckIntervalMs,
-    serversMax: options.composerQuotas.serversMax,
+    serversMax: quotas.serversMax,
   });
-  const compositions = new Compositions({ records, directory, registry, quotas: options.composerQuotas, logger });
+  const compositions = new Compositions({ records, directory, registry, quotas, logger });
   const tracer = await openTracer(options.traces, 'control-plane', logger);
   const accessLog = new AccessLog(logger, options.accessLog);
   const recent = options.requestIds === 'off' ? undefined : new RecentRequests(CONTROL_PLANE_REQUESTS_KEPT);
@@ -77,6 +73,11 @@ export async function startControlPlane(options: ControlPlaneOptions, logger: Lo
   registry.onChange(async () => mcp.forgetLists());
   const tokens = new TokenVerifier({ ...options.token, fetch: names.proxy && fetchOver(http) });
   await tokens.watchKeys(logger);
+  const connect =
+    connectUrl && userGrants
+      ? new ConsentFlow({ ...outside, connectUrl, records, keys, grants: userGrants, secrets: credentials.secrets })
+      : undefined;
+  const { audience } = options.token;
   const app = await createHttpApp({
     ...{
       overload,
@@ -92,25 +93,10 @@ export async function startControlPlane(options: ControlPlaneOptions, logger: Lo
       live,
       adminClient,
     },
-    connect:
-      upstream.connectUrl === undefined || userGrants === undefined
-        ? undefined
-        : new ConsentFlow({
-            ...{ ...fetchDependencies, records, keys, grants: userGrants, secrets: credentials.secrets, logger },
-            connectUrl: upstream.connectUrl,
-          }),
-    signIn:
-      options.signIn &&
-      new SignInFlow(options.signIn, {
-        ...{ ...fetchDependencies, tokens, audience: options.token.audience, keys: upstream.secretKeys, logger },
-      }),
+    connect,
+    signIn: options.signIn && new SignInFlow(options.signIn, { ...outside, tokens, audience, keys: secretKeys }),
     console: readConsole(CONSOLE_DIRECTORY),
-    hosts: new HostPolicy({
-      listenHost: options.address.host,
-      allowedHosts: options.allowedHosts,
-      allowedOrigins: options.allowedOrigins,
-      areOwnPagesAllowed: true,
-    }),
+    hosts: new HostPolicy({ listenHost: options.address.host, allowedHosts, allowedOrigins, areOwnPagesAllowed: true }),
     resource: new ProtectedResource(options.protectedResource),
     rates: new RateLimiter(options.requestsPerMinuteMax),
     bodyBytesMax,

@@ -84,7 +84,8 @@ function auditedMembers(
 }
 
 function auditedValue(member: string, value: unknown, formatSubject: FormatSubject): unknown {
-  if (member === 'url') return auditedUrl(String(value));
+  // Only the origin: a path or query may be as sensitive as a password.
+  if (member === 'url') return { origin: originOf(String(value)), hash: hashOf(value) };
   if (member === 'auth') return { hash: hashOf(value) };
   if (member === 'maker' || member === 'owner') return formatSubject(String(value));
   if (member === 'subjects' && Array.isArray(value)) {
@@ -107,9 +108,8 @@ const COMPUTED_MEMBERS: ReadonlySet<string> = new Set([
   ...['capabilities', 'serverInfo', 'createdAt', 'updatedAt', 'lastSeen', 'lastRefreshAt', 'lastError', 'hostBytes'],
 ]);
 
-/** Keeps only the origin: a path or query may be as sensitive as a password. */
-function auditedUrl(url: string): object {
-  return { origin: URL.canParse(url) ? new URL(url).origin : '', hash: hashOf(url) };
+function originOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).origin : '';
 }
 
 /** Hashes fixed arguments at any depth: their values may identify a tenant or be a key. */
@@ -119,8 +119,6 @@ function hashArguments(member: string, value: unknown): unknown {
 }
 
 function hashOf(value: unknown): string {
-  return createHash('sha256')
-    .update(typeof value === 'string' ? value : JSON.stringify(value))
-    .digest('hex')
-    .slice(0, 12);
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return createHash('sha256').update(text).digest('hex').slice(0, 12);
 }

@@ -128,13 +128,10 @@ function withoutRepeatedNames(config: BackendConfig): BackendConfig {
   for (const kind of ['tools', 'prompts'] as const) {
     const members = config[kind];
     const repeated = members === undefined ? [] : repeatedNames(members);
-    if (repeated.length > 0) settled = { ...settled, [kind]: withHidden(members, repeated) };
+    if (repeated.length === 0) continue;
+    const changed = new Map<string, object>(members);
+    for (const bareName of repeated) changed.set(bareName, { ...changed.get(bareName), hidden: true });
+    settled = { ...settled, [kind]: changed };
   }
   return settled;
-}
-
-function withHidden(members: CuratedMembers | undefined, bareNames: readonly string[]): CuratedMembers {
-  const changed = new Map<string, object>(members ?? []);
-  for (const bareName of bareNames) changed.set(bareName, { ...changed.get(bareName), hidden: true });
-  return changed;
 }

@@ -7,7 +7,7 @@ export function inputSchemaOf<Properties extends object, Required extends keyof 
   record: ObjectSchema,
   properties: Properties,
   required: readonly Required[],
-): InputSchema<Properties, Required> {
+): ObjectSchema<Properties, Required> {
   const others = Object.keys(record.properties).filter((name) => !Object.hasOwn(properties, name));
   const ignored = Object.fromEntries(others.map((name) => [name, { readOnly: true }]));
   return { type: 'object', properties: { ...properties, ...ignored }, required, additionalProperties: false };
@@ -33,8 +33,6 @@ interface ObjectSchema<Properties = Readonly<Record<string, JsonSchema>>, Requir
   readonly required: readonly Required[];
 }
 
-type InputSchema<Properties, Required> = ObjectSchema<Properties & Readonly<Record<string, JsonSchema>>, Required>;
-
 export type FromSchema<Schema> = Schema extends { readonly enum: readonly (infer Choice)[] }
   ? Choice
   : Schema extends { readonly type: infer Type }
@@ -59,16 +57,9 @@ interface PlainTypes {
   readonly null: null;
 }
 
-type Members<Properties, Required> = {
-  readonly [Name in keyof Properties as Name extends Required ? Name : never]: FromSchema<Properties[Name]>;
-} & {
-  readonly [Name in keyof Properties as Name extends Required ? never : Name]?:
-    FromSchema<Properties[Name]> | undefined;
-};
-
 /** Members that are not required may also be `undefined`. */
-export type InputFrom<Properties, Required extends keyof Properties> = {
-  readonly [Name in Required]: FromSchema<Properties[Name]>;
+type Members<Properties, Required> = {
+  readonly [Name in keyof Properties & Required]: FromSchema<Properties[Name]>;
 } & { readonly [Name in Exclude<keyof Properties, Required>]?: FromSchema<Properties[Name]> | undefined };
 
 export const textSchema = { type: 'string' } as const;
@@ -91,12 +82,10 @@ export function exactObject<
 >(
   properties: Properties,
   optional: readonly Optional[] = [],
-  description?: string,
 ): ObjectSchema<Properties, Exclude<keyof Properties, Optional>> {
   const isRequired = (name: keyof Properties) => !optional.some((each) => each === name);
   const required = Object.keys(properties).filter(isRequired) as Exclude<keyof Properties, Optional>[];
-  const described = description === undefined ? {} : { description };
-  return { type: 'object', ...described, properties, required, additionalProperties: false };
+  return { type: 'object', properties, required, additionalProperties: false };
 }
 
 // Members that people set on both servers and compositions.

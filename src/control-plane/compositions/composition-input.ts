@@ -40,7 +40,10 @@ function checkServer(server: CompositionInput['servers'][number], member: string
   checkNames(tools, `${member}.tools`);
   checkPatterns(tools, `${member}.tools`);
   checkNames(prompts, `${member}.prompts`);
-  refusePatterns(prompts, `${member}.prompts`);
+  // Taken literally, a pattern would match less than its author expects.
+  const pattern = prompts.findIndex(isPattern);
+  if (pattern !== -1)
+    refuseMember(`${member}.prompts.${pattern}`, 'must be the whole name of one prompt: patterns are not supported');
   // In resources, `*` is no pattern and is allowed, because it has a meaning in URI templates.
   checkNames(resources, `${member}.resources`);
   refuseMemberIf(`${member}.curation`, curation && curationFault(curation));
@@ -72,13 +75,6 @@ function checkPatterns(tools: readonly string[], member: string): void {
     refuseMember(member, `must have at most ${limits.toolPatternsMax} patterns`);
   const long = tools.findIndex((tool) => isPattern(tool) && tool.length > limits.toolPatternCharsMax);
   if (long !== -1) refuseMember(`${member}.${long}`, `must have at most ${limits.toolPatternCharsMax} characters`);
-}
-
-/** Refuses patterns where they are not supported: taken literally, one would match less than its author expects. */
-function refusePatterns(names: readonly string[], member: string): void {
-  const index = names.findIndex(isPattern);
-  if (index !== -1)
-    refuseMember(`${member}.${index}`, 'must be the whole name of one prompt: patterns are not supported');
 }
 
 function checkSubjects(subjects: readonly string[]): readonly string[] {

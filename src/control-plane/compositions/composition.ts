@@ -8,7 +8,6 @@ import {
   exactObject,
   type FromSchema,
   idSchema,
-  type InputFrom,
   inputSchemaOf,
   type JsonSchema,
   name,
@@ -93,7 +92,7 @@ export const compositionSchemas = {
 export type ComposedServer = Omit<FromSchema<typeof composedServer>, 'tools'> & { readonly tools: readonly string[] };
 
 /** What people set. Members that are left out have their default in a new composition, and stay as they are in an existing one. */
-export type CompositionInput = InputFrom<typeof settableProperties, 'name' | 'servers'> & {
+export type CompositionInput = FromSchema<typeof compositionInput> & {
   /** Whether to accept tools that their server does not have. */
   readonly isForced?: boolean | undefined;
 };

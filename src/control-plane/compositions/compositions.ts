@@ -325,19 +325,18 @@ export class Compositions {
   /** The composition as people see it: with the servers' current names and the missing tools. */
   async #describe({ maker: _, hostBytes: _bytes, exposure, ...composition }: StoredComposition): Promise<Composition> {
     const matches = matchServers(composition, this.#options.directory.servers);
-    const missing = await Promise.all(matches.map((match) => this.#findMissing(match)));
+    const missing = await Promise.all(
+      matches.map(async (match) => {
+        const names = isCallable(match.server) ? await this.#names.of(match.server) : undefined;
+        const tools = match.composed.tools.filter((tool) => names === undefined || !toolExists(tool, names));
+        return tools.map((tool) => ({ server: nameOf(match), tool }));
+      }),
+    );
     const servers = matches.map((match) => {
       const { id: _, ...given } = match.composed;
       return { ...given, name: nameOf(match) };
     });
     return { ...composition, servers, ...(exposure && { exposure }), missingTools: missing.flat() };
-  }
-
-  async #findMissing(match: MatchedServer): Promise<Composition['missingTools']> {
-    const { composed, server } = match;
-    const names = isCallable(server) ? await this.#names.of(server) : undefined;
-    const missing = composed.tools.filter((tool) => names === undefined || !toolExists(tool, names));
-    return missing.map((tool) => ({ server: nameOf(match), tool }));
   }
 }
 

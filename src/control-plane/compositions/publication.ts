@@ -132,7 +132,6 @@ interface JobTarget {
 }
 
 export interface PublicationJob extends JobTarget {
-  /** Key of the job's record in the store. */
   readonly key: string;
   readonly bytes: Buffer;
 }

@@ -11,7 +11,6 @@ interface CodeRequest {
   readonly clientId: string;
   readonly redirectUri: string;
   readonly state: string;
-  /** PKCE's code verifier. */
   readonly verifier: string;
   /** A nonce that the ID token must repeat; absent if no ID token is wanted. */
   readonly nonce?: string;

@@ -35,14 +35,9 @@ export class ConnectFetch {
     this.check(target);
     let bytes = 0;
     const takes = ({ length }: Buffer): boolean => (bytes += length) <= limits.authorizationAnswerBytesMax;
-    const dependencies = {
-      http: this.#dependencies.http,
-      subject: this.#subject,
-      signal: this.#signal,
-      takes,
-      errorOf: faultOf,
-    };
-    return upstreamFetch(dependencies, target, request);
+    const { http } = this.#dependencies;
+    const bounds = { subject: this.#subject, signal: this.#signal, takes, errorOf: faultOf };
+    return upstreamFetch({ http, ...bounds }, target, request);
   };
 
   /** @returns `undefined` for a response that cannot be read, because it is compressed although nobody asked for that. */

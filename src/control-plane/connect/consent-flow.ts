@@ -187,15 +187,10 @@ export class ConsentFlow {
 
   #openTicketFor(server: string, text: string): ConnectTicket {
     const opened = openTicket(this.#options.keys, text, Date.now());
-    if (opened.kind === 'failed') {
-      const isOld = opened.reason === 'expired';
-      throw new ControlPlaneFault(
-        isOld ? 'consent-over' : 'consent-unknown',
-        isOld ? 'This link has expired.' : 'This link is not valid.',
-      );
-    }
-    if (opened.ticket.backendName !== server) throw new ControlPlaneFault('consent-unknown', 'This link is not valid.');
-    return opened.ticket;
+    if (opened.kind !== 'failed' && opened.ticket.backendName === server) return opened.ticket;
+    if (opened.kind === 'failed' && opened.reason === 'expired')
+      throw new ControlPlaneFault('consent-over', 'This link has expired.');
+    throw new ControlPlaneFault('consent-unknown', 'This link is not valid.');
   }
 
   #fetchFor({ subject }: ConnectTicket): ConnectFetch {

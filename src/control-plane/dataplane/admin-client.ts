@@ -36,7 +36,6 @@ export interface DataplaneAnswers<Value> {
     readonly address: string;
     readonly value: Value;
   }[];
-  /** Dataplanes that did not respond. */
   readonly silent: readonly { readonly machine: string; readonly address: string }[];
 }
 
@@ -128,7 +127,11 @@ export class AdminClient {
   async #exchange(host: string, path: string, signal: AbortSignal) {
     try {
       const response = await fetch(this.#originOf(host) + path, { headers: ACCEPT, signal, redirect: 'error' });
-      return { status: response.status, value: JSON.parse(await this.#textOf(response, signal)) as unknown };
+      const { answerBytesMax } = this.#bounds;
+      const words = `The dataplane’s response has more than ${answerBytesMax} bytes: ask for less`;
+      const tooLarge = () => new ControlPlaneFault('dataplane-refused', words);
+      const text = await bodyText(response, signal, answerBytesMax, tooLarge);
+      return { status: response.status, value: JSON.parse(text) as unknown };
     } catch (error) {
       if (error instanceof ControlPlaneFault) throw error;
       const silence = `it did not respond in ${this.#bounds.answerMsMax} ms`;
@@ -147,12 +150,6 @@ export class AdminClient {
       'The dataplane’s admin listener does not respond: admins can see why',
       { messageForAdmins: `The admin listener at ${this.#originOf(host)} does not respond: ${why}; ${advice}` },
     );
-  }
-
-  #textOf(response: Response, signal: AbortSignal): Promise<string> {
-    const { answerBytesMax } = this.#bounds;
-    const words = `The dataplane’s response has more than ${answerBytesMax} bytes: ask for less`;
-    return bodyText(response, signal, answerBytesMax, () => new ControlPlaneFault('dataplane-refused', words));
   }
 }
 

@@ -10,7 +10,7 @@ import {
   KIB,
   limits,
 } from '../../shared/index.js';
-import { Figures, Interval, loadOf, type LoadRow, type DataplaneLoad } from '../../metrics/index.js';
+import { Figures, Interval, loadOf, type DataplaneLoad } from '../../metrics/index.js';
 import { PassThrough, type Readable } from 'node:stream';
 import { Quota } from '../../fair/index.js';
 import { slotName, withSlotNames, type AdminClient, type DataplaneAnswers } from './admin-client.js';
@@ -163,12 +163,11 @@ function liveView(load: DataplaneLoad, isAdmin: boolean): object {
     callP99Ms: inMs(calls?.p99S),
     gatewayP99Ms: inMs(gatewayP99S),
     // The names of backends are from other users' configs.
-    backends: isAdmin ? backends.slice(0, LIVE_BACKENDS_MAX).map(rowOf) : [],
+    backends: (isAdmin ? backends : []).slice(0, LIVE_BACKENDS_MAX).map((backend) => {
+      const { name, requestsPerSecond, failuresPerSecond, p99S } = backend;
+      return { name, requestsPerSecond, failuresPerSecond, p99Ms: inMs(p99S) };
+    }),
   };
-}
-
-function rowOf({ name, requestsPerSecond, failuresPerSecond, p99S }: LoadRow): object {
-  return { name, requestsPerSecond, failuresPerSecond, p99Ms: inMs(p99S) };
 }
 
 type Answer<Value> = DataplaneAnswers<Value>['answered'][number];
@@ -184,10 +183,7 @@ function figuresOf({ machine, value }: Answer<DataplaneFigures>): DataplaneFigur
   }));
 }
 
-interface Problem {
-  readonly code: string;
-  readonly message: string;
-}
+type Problem = DataplaneReadiness['degraded'][number];
 
 /** The readiness of all dataplanes together. While one is ready, what keeps others from being ready is a loss of capacity. */
 function readinessOf({ answered, silent }: DataplaneAnswers<DataplaneReadiness>) {

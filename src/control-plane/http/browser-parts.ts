@@ -1,5 +1,6 @@
 // What browsers get that is not JSON: HTML whose inserted texts are escaped, and the cookies that bind consents and sign-ins
 // to the browser that began them. Cold path.
+import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
 export class Html {
@@ -15,6 +16,27 @@ type Part = string | number | Html | readonly Html[];
 /** Inserted strings are escaped; the template itself is HTML. */
 export function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Html {
   return new Html(texts.map((text, index) => text + escaped(parts[index] ?? '')).join(''));
+}
+
+/** A whole document. */
+export function pageOf(title: string, style: string, body: Html, head = new Html('')): string {
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width" />
+        <title>${title}</title>
+        ${head} ${new Html(`<style>${style}</style>`)}
+      </head>
+      <body>
+        ${body}
+      </body>
+    </html>`.text;
+}
+
+/** What a content security policy says to allow this style and no other. */
+export function styleSource(style: string): string {
+  return `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`;
 }
 
 /** The text as HTML; what is in backticks becomes `code`. */

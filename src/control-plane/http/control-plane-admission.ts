@@ -58,7 +58,10 @@ export class ControlPlaneAdmission {
     const verified: Verified | undefined =
       isOpen === true ? undefined : await this.#parts.tokens.verify(request.headers.authorization ?? '');
     const subject = verified?.kind === 'subject' ? verified.subject : undefined;
-    if (isUncounted !== true) this.#checkRate(subject === undefined ? `a ${request.ip}` : `s ${subject}`);
+    const counted = subject === undefined ? `a ${request.ip}` : `s ${subject}`;
+    const waitS = isUncounted === true ? 0 : this.#parts.rates.admit(counted);
+    if (waitS > 0)
+      throw new ControlPlaneFault('rate-limited', `Too many requests: try again in ${waitS} s`, { retryAfterS: waitS });
     if (verified?.kind === 'refused') {
       throw refusedBy(this.#withChallenge(request, tokenRefusals[verified.reason]), { why: verified.cause });
     }
@@ -104,12 +107,6 @@ export class ControlPlaneAdmission {
       ...(isPreflight(request) ? this.#parts.hosts.preflightHeaders(asked, ALLOWED_METHODS) : []),
     ];
   }
-
-  #checkRate(key: string): void {
-    const waitS = this.#parts.rates.admit(key);
-    if (waitS > 0)
-      throw new ControlPlaneFault('rate-limited', `Too many requests: try again in ${waitS} s`, { retryAfterS: waitS });
-  }
 }
 
 function isMetadata({ url }: FastifyRequest): boolean {
@@ -154,17 +151,12 @@ const RATE_LIMIT_KEYS_MAX = 100_000;
 
 const WINDOW_MS = 60_000;
 
-interface Window {
-  readonly endsAtMs: number;
-  count: number;
-}
-
 export class RateLimiter {
   readonly #countMax: number;
   readonly #nowMs: () => number;
   readonly #keysMax: number;
   /** The windows by key, in the order in which they end. */
-  readonly #windows = new Map<string, Window>();
+  readonly #windows = new Map<string, { readonly endsAtMs: number; count: number }>();
 
   /** @param countMax 0: unlimited. */
   constructor(countMax: number, nowMs: () => number = () => performance.now(), keysMax: number = RATE_LIMIT_KEYS_MAX) {

@@ -29,7 +29,6 @@ interface CrudKind<Entity, Input> {
   readonly noun: 'server' | 'composition';
   readonly schema: 'Server' | 'Composition';
   readonly query?: NonNullable<Operation['query']>;
-  /** Descriptions of the answers to each operation. */
   readonly created: string;
   readonly changed: string;
   /** The values that members get which a patch removes. */

@@ -162,15 +162,12 @@ function setSecurityHeaders(reply: FastifyReply): void {
 /** The fault for a request without a route: 404 for an unknown path, 405 for an unknown method. */
 function unknownRoute({ url }: FastifyRequest): ControlPlaneFault {
   const [path = ''] = url.split('?', 1);
+  const patternOf = (template: string): string => template.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+');
   const methods = operations
-    .filter((operation) => pathPattern(operation).test(path))
+    .filter((operation) => new RegExp(`^${patternOf(operation.path)}$`).test(path))
     .flatMap(({ method, tag }) => (method === 'GET' && tag !== 'mcp' ? ['GET', 'HEAD'] : [method]));
   if (methods.length === 0) return new ControlPlaneFault('path-unknown', 'Not Found');
   return new ControlPlaneFault('method-not-allowed', 'Method Not Allowed', { headers: { allow: methods.join(', ') } });
-}
-
-function pathPattern({ path }: Operation): RegExp {
-  return new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`);
 }
 
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply, logger: Logger): void {

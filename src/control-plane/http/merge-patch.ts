@@ -1,4 +1,5 @@
 // Request bodies, and JSON merge patches (RFC 7396). Cold path.
+import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { isObject, limits } from '../../shared/index.js';
@@ -15,16 +16,9 @@ type BodyDone = (error: Error | null, body?: unknown) => void;
 /** Makes JSON the only content type. A request without a body needs none. */
 export function readJsonBodies(app: FastifyInstance, mediaType = 'application/json'): void {
   const parse = app.getDefaultJsonParser('error', 'error');
-  const decoder = new TextDecoder('utf-8', { fatal: true });
   const parseNow = (request: FastifyRequest, body: Buffer, done: BodyDone): void => {
-    let text: string;
-    try {
-      text = decoder.decode(body);
-    } catch {
-      done(new ControlPlaneFault('invalid', 'The body is not UTF-8', { status: 400 }));
-      return;
-    }
-    void parse(request, text, done);
+    if (isUtf8(body)) void parse(request, body.toString(), done);
+    else done(new ControlPlaneFault('invalid', 'The body is not UTF-8', { status: 400 }));
   };
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(mediaType, { parseAs: 'buffer' }, (request, body: Buffer, done) => {

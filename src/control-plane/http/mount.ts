@@ -12,8 +12,6 @@ import { operations } from './operations.js';
 import type { JsonSchema } from '../common/schema-parts.js';
 import { schemas } from './schemas.js';
 
-const UNPUBLISHED_HEADER = 'switchyard-unpublished';
-
 export interface MountParts extends OperationParts {
   readonly audit: AuditTrail;
   /** How long a request waits for the publication of its change, at most. */
@@ -50,7 +48,7 @@ export function mountOperation(app: FastifyInstance, operation: Operation, handl
         const change = { outcome, ifMatch: request.headers['if-match'], caller: request.caller };
         const body = await handle(parts, request, reply.code(status), change);
         // The request no longer waits for the publication.
-        if (outcome.unpublished > 0) reply.code(202).header(UNPUBLISHED_HEADER, String(outcome.unpublished));
+        if (outcome.unpublished > 0) reply.code(202).header('switchyard-unpublished', String(outcome.unpublished));
         return body;
       } catch (error) {
         fault = faultOf(error)?.code ?? 'internal-error';

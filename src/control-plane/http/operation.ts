@@ -38,7 +38,6 @@ export interface AnswerDescription {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** The parts of the control plane that operations use. */
 export interface OperationParts {
   readonly admission: Pick<ControlPlaneAdmission, 'metadata'>;
   readonly overload: Pick<Overload, 'healthRefusal'>;
@@ -81,7 +80,6 @@ export interface Operation {
   readonly isOpen?: true;
   /** The role that the caller needs: `admin` by default; for `any`, a token without a role suffices. Open endpoints need none. */
   readonly role?: Role | 'any';
-  /** Whether the operation makes a change, which is audited. */
   readonly isAudited?: true;
   /** Whether the operation is exempt from the rate limit. */
   readonly isUncounted?: true;

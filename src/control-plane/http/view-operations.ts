@@ -14,13 +14,20 @@ import type { AuditEntry } from '../../store/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import type { PageQuery } from '../mirror/named-mirror.js';
 import { isAdmin, mayChange, type Principal } from '../common/principal.js';
-import { slotName, withSlotNames, type AdminClient, type DataplaneAnswers } from '../dataplane/admin-client.js';
+import {
+  type AdminClient,
+  type DataplaneAnswers,
+  type Shape,
+  slotName,
+  withSlotNames,
+} from '../dataplane/admin-client.js';
 import {
   operationsOf,
   itemsOf,
   jsonAnswer,
   jsonListAnswer,
   nextLink,
+  type OperationParts,
   pageHeaders,
   pathParameter,
 } from './operation.js';
@@ -28,20 +35,8 @@ import {
 const subjectDescription = 'If left out, the caller’s own. Only admins may ask about other subjects.';
 const text = { type: 'string', maxLength: limits.pathParameterCharsMax };
 
-interface ExplainQuery {
-  readonly subject?: string;
-  readonly virtualHost: string;
-  readonly tool?: string;
-}
-
-interface SessionsQuery extends PageQuery {
-  readonly subject?: string;
-  readonly session?: string;
-}
-
-interface AuditPageQuery extends PageQuery {
-  readonly record?: string;
-}
+/** The members of the queries below. */
+type Query = Readonly<Partial<Record<'subject' | 'tool' | 'session' | 'record', string>>> & PageQuery;
 
 const TOO_MANY = 'Too many pages show live figures of the dataplane: close one of them, or try again';
 const SOME_SILENT = 'No dataplane that responds has served a request with this id, and some do not respond: try again';
@@ -72,13 +67,14 @@ function requireDataplane<Part>(part: Part | undefined): Part {
   return part;
 }
 
-interface View {
-  /** Slots of workers that did not respond. */
-  readonly silent: readonly number[];
-}
-
 /** Throws if no dataplane has the view. @returns the answers, and which workers and dataplanes did not respond. */
-function requireViews<Told extends View>({ answered, silent }: DataplaneAnswers<Told>) {
+async function askForView<Told extends { readonly silent: readonly number[] }>(
+  adminClient: OperationParts['adminClient'],
+  path: string,
+  shape: Shape<Told>,
+  subject: string,
+) {
+  const { answered, silent } = await requireDataplane(adminClient).ask(path, shape, subject);
   if (answered.length === 0)
     throw new ControlPlaneFault('dataplane-refused', 'The dataplane has no such view: it may be an older version');
   const slots = answered.flatMap(({ machine, value }) => value.silent.map((slot) => slotName(machine, slot)));
@@ -128,13 +124,12 @@ export const viewOperations = operationsOf('views', {
     answers: [jsonAnswer(200, 'What each worker says.', 'Explanation')],
     refusals: [404, 422, 503],
     handle: async ({ adminClient }, request) => {
-      const { subject: named = request.subject, virtualHost, tool = '' } = request.query as ExplainQuery;
+      const { virtualHost } = request.query as { readonly virtualHost: string };
+      const { subject: named = request.subject, tool = '' } = request.query as Query;
       const subject = permittedSubject(request, named);
       const query = new URLSearchParams({ subject, virtual_host: virtualHost, tool });
       const path = `/explain?${query.toString()}`;
-      const { answered, silent } = requireViews(
-        await requireDataplane(adminClient).ask(path, explanationShape, request.subject),
-      );
+      const { answered, silent } = await askForView(adminClient, path, explanationShape, request.subject);
       const workers = answered.flatMap(({ machine, value }) => withSlotNames(machine, value.workers));
       return { subject, virtualHost, tool, workers, silent };
     },
@@ -150,30 +145,19 @@ export const viewOperations = operationsOf('views', {
         description: 'If left out, all that the caller may see. Only admins may ask about other subjects.',
       },
       session: { ...text, description: 'The hash of one.' },
-      limit: {
-        type: 'integer',
-        minimum: 1,
-        maximum: limits.viewPageMax,
-        description: 'The most sessions on a page.',
-      },
-      cursor: {
-        type: 'string',
-        pattern: '^(\\d{1,2}/)?\\d{1,4}\\.\\d{1,9}$',
-        description: 'From the `Link` header.',
-      },
+      limit: { type: 'integer', minimum: 1, maximum: limits.viewPageMax, description: 'The most sessions on a page.' },
+      cursor: { type: 'string', pattern: '^(\\d{1,2}/)?\\d{1,4}\\.\\d{1,9}$', description: 'From the `Link` header.' },
     },
     answers: [{ ...jsonAnswer(200, 'One page of them.', 'DataplaneSessions'), headers: pageHeaders }],
     refusals: [404, 422, 503],
     handle: async ({ adminClient }, request, reply) => {
-      const query = request.query as SessionsQuery;
+      const query = request.query as Query;
       const subject = permittedSubject(request, query.subject ?? (isAdmin(request.caller) ? '' : request.subject));
       const { session = '', limit = limits.viewPageMax } = query;
       const [cursor = '', machine = ''] = (query.cursor ?? '').split('/').reverse();
       const parameters = Object.entries({ subject, session, cursor, limit: String(limit) });
       const path = `/sessions?${new URLSearchParams(parameters.filter(([, value]) => value !== '')).toString()}`;
-      const { answered, silent } = requireViews(
-        await requireDataplane(adminClient).ask(path, sessionsShape, request.subject),
-      );
+      const { answered, silent } = await askForView(adminClient, path, sessionsShape, request.subject);
       const { next, ...page } = pageOf(answered, machine);
       if (next !== undefined) reply.header('link', nextLink(request.url, next));
       return { ...page, silent };
@@ -206,11 +190,7 @@ export const viewOperations = operationsOf('views', {
     description:
       'Server-sent events: `load` with the figures of the last seconds, `fault` with the reason when there are none; comments in between. The stream ends after a while: open it again. Only admins get figures of backends, and addresses in faults.',
     answers: [
-      {
-        status: 200,
-        description: 'Until the caller goes away.',
-        contents: [{ mediaType: 'text/event-stream' }],
-      },
+      { status: 200, description: 'Until the caller goes away.', contents: [{ mediaType: 'text/event-stream' }] },
     ],
     refusals: [404, 503],
     handle: async ({ live }, request, reply) => {
@@ -239,7 +219,7 @@ export const viewOperations = operationsOf('views', {
     ],
     refusals: [422],
     handle: async ({ changes }, request, reply) => {
-      const { record = '', limit = limits.viewPageMax, cursor } = request.query as AuditPageQuery;
+      const { record = '', limit = limits.viewPageMax, cursor } = request.query as Query;
       const page = await changes.list({ record, limit, cursor }, (entry) => maySee(request.caller, entry));
       return itemsOf(request, reply, page);
     },

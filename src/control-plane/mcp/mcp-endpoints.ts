@@ -104,18 +104,15 @@ export class McpEndpoints {
 
   constructor(options: McpEndpointsOptions) {
     const { upstream, answers, eras, storedSecrets, userGrants, sessionIdleTimeoutMs, bodyBytesMax, logger } = options;
+    const { connections: pool, names, overload, watch } = options;
+    const { connectTimeoutMs, authorities, mode } = upstream;
     const deadlines = this.#deadlines;
     this.#options = options;
     const accounts = new Accounts(shareTable(options.shares));
     const memories = createMessageMemories(accounts, deadlines);
     const { streamKeepAliveMs } = answers;
     this.#exchanges = new NodeExchanges({ deadlines, bodyBytesMax, streamKeepAliveMs, logger }, memories);
-    this.#backends = new BackendConnections({
-      connectTimeoutMs: upstream.connectTimeoutMs,
-      pool: options.connections,
-      names: options.names,
-      authorities: upstream.authorities,
-    });
+    this.#backends = new BackendConnections({ connectTimeoutMs, pool, names, authorities });
     this.#relay = new Relay({
       http: this.#backends.calls,
       streams: this.#backends.streams,
@@ -126,15 +123,9 @@ export class McpEndpoints {
       isSessionOptional: true,
       readHost: (subject, virtualHostId) => this.#currentHost(subject, virtualHostId),
     });
-    this.#pipeline = new McpPipeline({
-      overload: options.overload,
-      loadShedder: new LoadShedder(options.overload, accounts),
-      served: eras.served,
-      relay: this.#relay,
-      watch: options.watch,
-      logger,
-    });
-    this.#virtualHosts = new VirtualHosts(upstream.mode);
+    const loadShedder = new LoadShedder(overload, accounts);
+    this.#pipeline = new McpPipeline({ overload, loadShedder, served: eras.served, relay: this.#relay, watch, logger });
+    this.#virtualHosts = new VirtualHosts(mode);
   }
 
   handle(

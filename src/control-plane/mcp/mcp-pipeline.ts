@@ -62,7 +62,10 @@ export class McpPipeline {
 
   async onRequest(requested: RequestedHost, exchange: EdgeExchange): Promise<void> {
     const refusal = await this.#onAdmission(requested, exchange);
-    if (refusal !== undefined) this.#refuse(requested, exchange, refusal);
+    if (refusal === undefined) return;
+    const { name, subject } = requested;
+    this.#parts.watch?.refused(exchange.request, name, { refusal, subject });
+    refuse(exchange, refusal);
   }
 
   /** @returns why the request is refused; `undefined` once the relay has it. The steps after this one return the same. */
@@ -121,11 +124,6 @@ export class McpPipeline {
       if (!isMethodOf('legacy', message.method)) return undefined;
     }
     return isVersionUnknown ? withRequestId(refusals.protocolVersionUnsupported, request.body, message) : undefined;
-  }
-
-  #refuse({ name, subject }: RequestedHost, exchange: EdgeExchange, refusal: Refusal): void {
-    this.#parts.watch?.refused(exchange.request, name, { refusal, subject });
-    refuse(exchange, refusal);
   }
 }
 

@@ -68,21 +68,15 @@ export abstract class NamedMirror<Row extends { readonly id: string; readonly na
     const before = this.#byId.get(id);
     if (before !== undefined) {
       this.#byId.delete(id);
-      this.#remove(before);
+      // Two rows may share a name for a moment: one that was renamed meanwhile, and the one that has the name now.
+      this.#sorted.splice(this.#sorted.indexOf(before, this.#indexOf(before)), 1);
       this.onChange(before, false);
     }
     if (value === undefined) return;
     const after = this.parse(value);
     this.#byId.set(id, after);
-    const index = this.#indexOf(after);
-    this.#sorted.splice(index, 0, after);
+    this.#sorted.splice(this.#indexOf(after), 0, after);
     this.onChange(after, true);
-  }
-
-  /** Two rows may share a name for a moment: one that was renamed meanwhile, and the one that has the name now. */
-  #remove(row: Row): void {
-    const index = this.#sorted.indexOf(row, this.#indexOf(row));
-    this.#sorted.splice(index, 1);
   }
 
   /** The index of the first row whose name equals this row's or follows it. */

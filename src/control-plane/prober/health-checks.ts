@@ -50,8 +50,14 @@ export class HealthChecks<Target> {
     const faults: unknown[] = [];
     try {
       const targets = (await this.#options.listTargets()).values();
-      const lanes = Array.from({ length: PROBES_AT_ONCE_MAX }, async () => this.#checkEach(targets, faults));
-      await Promise.all(lanes);
+      // All lanes share the iterator.
+      const checkNext = async (): Promise<void> => {
+        for (const target of targets) {
+          if (this.#isStopped) return;
+          await this.#options.check(target).catch((error: unknown) => faults.push(error));
+        }
+      };
+      await Promise.all(Array.from({ length: PROBES_AT_ONCE_MAX }, checkNext));
     } catch (error) {
       faults.push(error);
     }
@@ -61,16 +67,5 @@ export class HealthChecks<Target> {
     }
     const intervalMs = this.#options.intervalMs * (1 + JITTER * (2 * Math.random() - 1));
     this.#schedule(Math.max(0, intervalMs - (performance.now() - startedAtMs)));
-  }
-
-  /** Several calls share one iterator. */
-  async #checkEach(targets: Iterator<Target>, faults: unknown[]): Promise<void> {
-    for (let next = targets.next(); next.done !== true && !this.#isStopped; next = targets.next()) {
-      try {
-        await this.#options.check(next.value);
-      } catch (error) {
-        faults.push(error);
-      }
-    }
   }
 }

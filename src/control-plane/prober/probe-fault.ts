@@ -70,9 +70,5 @@ export class ProbeFault extends Error {
 
 export function probeFaultOf({ kind, detail, logDetail = detail }: UpstreamFault): ProbeFault {
   const shown = kind === 'redirected' ? `(${logDetail})` : logDetail;
-  return new ProbeFault(isReason(kind) ? kind : 'connect-failed', shown);
-}
-
-function isReason(kind: string): kind is ProbeFaultKind {
-  return Object.hasOwn(REASONS, kind);
+  return new ProbeFault(Object.hasOwn(REASONS, kind) ? (kind as ProbeFaultKind) : 'connect-failed', shown);
 }

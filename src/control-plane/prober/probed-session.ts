@@ -61,7 +61,6 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
   serverInfo: Members = {};
   capabilities: Members = {};
   #handshakeResult: Buffer | undefined;
-  /** Ends the request in progress. */
   #abortRequest: (() => void) | undefined;
 
   constructor(dependencies: UpstreamDependencies, backend: CompiledBackend) {

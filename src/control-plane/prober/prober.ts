@@ -103,7 +103,6 @@ export const PROBE_ERA_MS_MAX = 2_000;
 export interface ServerFindings {
   /** The era of the probe's session. */
   readonly era: Era;
-  /** All eras that the server supports. */
   readonly eras: readonly Era[];
   readonly serverInfo: Readonly<Record<string, unknown>>;
   readonly capabilities: Readonly<Record<string, unknown>>;

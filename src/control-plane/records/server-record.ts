@@ -11,7 +11,6 @@ import {
   exactObject,
   type FromSchema,
   idSchema,
-  type InputFrom,
   inputSchemaOf,
   type JsonSchema,
   name,
@@ -41,54 +40,44 @@ const resource = {
   description: 'The resource indicator (RFC 8707) to request. `false`: none, for authorization servers that refuse it.',
 };
 
-/** The shapes of `auth`: its `type` decides which of them it must match. */
-const headersAuth = {
-  properties: {
-    type: textSchema,
-    headers: {
-      type: 'object',
-      additionalProperties: secretReference,
-      description: 'Header name → where its value is.',
-    },
-  },
-  required: ['headers'],
-  additionalProperties: false,
-};
+/** The shape of one `type` of `auth`. */
+function authShape(members: Readonly<Record<string, JsonSchema>>, required?: readonly string[]) {
+  return { properties: { type: textSchema, ...members }, ...(required && { required }), additionalProperties: false };
+}
 
-const clientCredentialsAuth = {
-  properties: {
-    type: textSchema,
+const headers = { type: 'object', additionalProperties: secretReference };
+const headersAuth = authShape({ headers: { ...headers, description: 'Header name → where its value is.' } }, [
+  'headers',
+]);
+
+const clientAuthentication = {
+  ...{ ...textSchema, enum: ['basic', 'post'] },
+  description: 'How the client shows its secret: `basic` unless said.',
+};
+const asked = { scope: textSchema, resource };
+
+const clientCredentialsAuth = authShape(
+  {
     token_endpoint: { ...textSchema, description: 'Of the authorization server.' },
     client_id: textSchema,
     client_secret: secretReference,
-    client_authentication: {
-      ...textSchema,
-      enum: ['basic', 'post'],
-      description: 'How the client shows its secret: `basic` unless said.',
-    },
-    scope: textSchema,
-    resource,
+    client_authentication: clientAuthentication,
+    ...asked,
     audience: textSchema,
   },
-  required: ['token_endpoint', 'client_id', 'client_secret'],
-  additionalProperties: false,
-};
+  ['token_endpoint', 'client_id', 'client_secret'],
+);
 
-const userAuth = {
-  properties: {
-    type: textSchema,
-    issuer: { ...textSchema, description: 'The authorization server. If left out, the one that the server names.' },
-    client_id: {
-      ...textSchema,
-      description: 'The gateway’s client id at `issuer`. If left out, the gateway registers itself.',
-    },
-    client_secret: secretReference,
-    client_authentication: { ...textSchema, enum: ['basic', 'post'] },
-    scope: textSchema,
-    resource,
+const userAuth = authShape({
+  issuer: { ...textSchema, description: 'The authorization server. If left out, the one that the server names.' },
+  client_id: {
+    ...textSchema,
+    description: 'The gateway’s client id at `issuer`. If left out, the gateway registers itself.',
   },
-  additionalProperties: false,
-};
+  client_secret: secretReference,
+  client_authentication: clientAuthentication,
+  ...asked,
+});
 
 const auth = {
   type: ['null', 'object'],
@@ -96,11 +85,7 @@ const auth = {
   properties: { type: { type: 'string', enum: ['headers', 'oauth2-client-credentials', 'oauth2-user'] } },
   if: { properties: { type: { const: 'headers' } } },
   then: headersAuth,
-  else: {
-    if: { properties: { type: { const: 'oauth2-user' } } },
-    then: userAuth,
-    else: clientCredentialsAuth,
-  },
+  else: { if: { properties: { type: { const: 'oauth2-user' } } }, then: userAuth, else: clientCredentialsAuth },
   description:
     'The credentials that the server requires. Secrets are referred to by name, never given here. Null removes `auth`.',
 };
@@ -171,11 +156,7 @@ const server = exactObject(
       description:
         'How it was spoken to when it was last reached: in a session of MCP 2025-11-25 or before (`legacy`), or without one, as of 2026-07-28 (`modern`). One that speaks both is spoken to in a session.',
     },
-    eras: {
-      type: 'array',
-      items: era,
-      description: 'All eras that the server supported when it was last reached.',
-    },
+    eras: { type: 'array', items: era, description: 'All eras that the server supported when it was last reached.' },
     capabilities: { ...anyObject, description: 'What the server declared when it was last reached.' },
     serverInfo: orNull(anyObject, 'Who the server said it is; null when it was never reached.'),
     createdAt: timeSchema,
@@ -249,7 +230,7 @@ export type ServerStatus = FromSchema<typeof status>;
 export type ServerTransport = FromSchema<typeof settableProperties.transport>;
 
 /** What people set. Members that are left out have their default in a new server, and stay as they are in an existing one. */
-export type ServerInput = InputFrom<Omit<typeof settableProperties, 'auth'>, 'name' | 'url'> & {
+export type ServerInput = Omit<FromSchema<typeof serverInput>, 'auth'> & {
   readonly auth?: BackendAuth | null | undefined;
 };
 

@@ -26,16 +26,14 @@ export class Directory {
     // The position is read before the records, so that changes made meanwhile are reported the next time.
     const { position, keys } = await this.#records.readChanges(this.#position);
     if (keys === 'unknown') await this.#readAll();
-    else if (keys.length > 0) await this.#readSome([...new Set(keys)]);
-    this.#position = position;
-  }
-
-  async #readSome(changed: readonly string[]): Promise<void> {
-    const keys = changed.filter((key) => this.#mirrors.some(({ prefix }) => key.startsWith(prefix)));
-    const values = await this.#records.readMany(keys);
-    for (const [index, key] of keys.entries()) {
-      this.#mirrors.find(({ prefix }) => key.startsWith(prefix))?.put(key, values[index]);
+    else if (keys.length > 0) {
+      const changed = [...new Set(keys)].filter((key) => this.#mirrors.some(({ prefix }) => key.startsWith(prefix)));
+      const values = await this.#records.readMany(changed);
+      for (const [index, key] of changed.entries()) {
+        this.#mirrors.find(({ prefix }) => key.startsWith(prefix))?.put(key, values[index]);
+      }
     }
+    this.#position = position;
   }
 
   async #readAll(): Promise<void> {

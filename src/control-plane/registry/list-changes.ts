@@ -38,7 +38,6 @@ function reportedCounts(changes: ServerChanges = new Map()): ReportedCounts {
   return Object.assign({}, ...counts) as ReportedCounts;
 }
 
-/** What a probe changed. */
 export interface ProbeEffect {
   /** `undefined`: the server was removed meanwhile. */
   readonly record: ServerRecord | undefined;
@@ -50,7 +49,6 @@ export function logLevelOf(status: ServerStatus): 'info' | 'warn' {
   return status === 'inactive' ? 'warn' : 'info';
 }
 
-/** What is audited of a refresh. */
 export function auditedRefresh({ record: { id, name, status } }: StoredServer, changes?: ServerChanges): object {
   return { id, name, status, ...(changes && reportedCounts(changes)) };
 }

@@ -44,7 +44,6 @@ interface RegistryOptions {
   /** The prober, which the registry closes. */
   readonly prober: Pick<CredentialedProber, 'probe' | 'close'>;
   readonly logger: Logger;
-  /** Interval between two health checks of one server. */
   readonly healthIntervalMs: number;
   readonly serversMax: number;
 }
@@ -64,7 +63,6 @@ export class Registry {
   readonly #healthChecks: HealthChecks<KnownServer>;
   readonly #repeated = new RepeatedLog();
   readonly #listeners: ChangeListener[] = [];
-  /** Ids of servers that are being refreshed. */
   readonly #refreshing = new Set<string>();
 
   constructor(options: RegistryOptions) {
@@ -74,7 +72,11 @@ export class Registry {
     this.#healthChecks = new HealthChecks({
       ...{ intervalMs, logger },
       listTargets: async () => this.#listForHealthCheck(),
-      check: async (server) => this.#checkHealth(server),
+      check: async (server) => {
+        // A refresh in progress will have a newer result.
+        if (!this.#refreshing.has(server.id))
+          await this.#applyProbe(server, await options.prober.probe(server), 'patient');
+      },
     });
   }
 
@@ -266,12 +268,6 @@ export class Registry {
     return this.#options.directory.servers.sorted.toSorted(
       (a, b) => Number(b.status === 'active') - Number(a.status === 'active'),
     );
-  }
-
-  async #checkHealth(server: KnownServer): Promise<void> {
-    // A refresh is in progress, and will have a newer result.
-    if (this.#refreshing.has(server.id)) return;
-    await this.#applyProbe(server, await this.#options.prober.probe(server), 'patient');
   }
 
   async #applyProbe(

@@ -49,7 +49,7 @@ export function checkServerInput(input: ServerInput): ServerInput {
   refuseMemberIf('name', nameFault(name));
   checkUrl(url);
   refuseMemberIf('description', descriptionFault(description));
-  if (tags !== undefined) checkTags(tags);
+  checkTags(tags ?? []);
   // Not for servers that are probed: a probe has no caller whose token could be exchanged.
   if (auth?.type === 'token-exchange')
     refuseMember('auth.type', 'must not be token-exchange, which is only for user configs');
@@ -62,7 +62,11 @@ export function checkServerInput(input: ServerInput): ServerInput {
 
 function checkTags(tags: readonly string[]): void {
   if (tags.length > limits.serverTagsMax) refuseMember('tags', `must be at most ${limits.serverTagsMax}`);
-  for (const [index, tag] of tags.entries()) checkTag(tag, `tags.${index}`);
+  for (const [index, tag] of tags.entries()) {
+    const words = `must be 1 to ${limits.serverNameCharsMax} characters without commas and control characters`;
+    if (tag.length > limits.serverNameCharsMax || !TAG_CHARS.test(tag)) refuseMember(`tags.${index}`, words);
+    if (tag !== tag.trim()) refuseMember(`tags.${index}`, 'must not begin or end with a space');
+  }
 }
 
 /** Refuses addresses that no process may connect to. The networks that are allowed here are checked when connecting. */
@@ -78,11 +82,4 @@ function checkUrl(text: string): void {
   if (url.username !== '' || url.password !== '') refuseMember('url', 'must not have credentials in it');
   if (guard.obstacleOfHost(url.hostname) !== undefined)
     refuseMember('url', 'must not be a link-local or cloud metadata address');
-}
-
-function checkTag(tag: string, member: string): void {
-  if (tag.length > limits.serverNameCharsMax || !TAG_CHARS.test(tag)) {
-    refuseMember(member, `must be 1 to ${limits.serverNameCharsMax} characters without commas and control characters`);
-  }
-  if (tag !== tag.trim()) refuseMember(member, 'must not begin or end with a space');
 }

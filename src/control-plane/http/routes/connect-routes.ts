@@ -1,12 +1,12 @@
 // The pages at which a browser connects a backend. They are open, because browsers have no token: the ticket in the link
 // identifies the user. They run no script, and texts of other parties are escaped. Cold path.
-import { randomBytes, createHash } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { limits } from '../../../shared/index.js';
 import { CALLBACK_PATH, type ConsentFlow, type ConsentPreview } from '../../connect/consent-flow.js';
 import { ControlPlaneFault } from '../../common/control-plane-fault.js';
 import { requireConnect } from '../connection-operations.js';
-import { cookieIn, html, Html, setCookie } from '../browser-parts.js';
+import { cookieIn, html, type Html, pageOf, setCookie, styleSource } from '../browser-parts.js';
 
 const STYLE = `
 body { font: 1rem/1.5 system-ui, sans-serif; max-width: 34rem; margin: 4rem auto; padding: 0 1rem; color: #1a1a1a; background: #fff; }
@@ -18,12 +18,10 @@ a { color: #0b57d0; }
 @media (prefers-color-scheme: dark) { body { color: #eee; background: #16181c; } a { color: #8ab4f8; } button { color: #062e6f; background: #8ab4f8; } }
 `;
 
-const styleHash = createHash('sha256').update(STYLE).digest('base64');
-
 /** The content security policy of these pages: a page loads nothing, runs no script, and submits its form only to this origin. */
 const connectPolicy = [
   "default-src 'none'",
-  `style-src 'sha256-${styleHash}'`,
+  styleSource(STYLE),
   "base-uri 'none'",
   "form-action 'self'",
   "frame-ancestors 'none'",
@@ -83,22 +81,12 @@ function refusedPage(words: string): string {
   );
 }
 
-function page(title: string, body: Html, head = new Html('')): string {
-  return html`<!doctype html>
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width" />
-        <title>${title}</title>
-        ${head} ${new Html(`<style>${STYLE}</style>`)}
-      </head>
-      <body>
-        <main>
-          <h1>${title}</h1>
-          ${body}
-        </main>
-      </body>
-    </html>`.text;
+function page(title: string, body: Html, head?: Html): string {
+  const main = html`<main>
+    <h1>${title}</h1>
+    ${body}
+  </main>`;
+  return pageOf(title, STYLE, main, head);
 }
 
 /** The text without control characters and direction marks, which could make one name look like another. */
@@ -156,13 +144,9 @@ export async function mountConnectPages(app: FastifyInstance, connect: ConsentFl
     });
     // A backend may be named `callback`: then its consent page has this path.
     scope.get(CALLBACK_PATH, { config }, async (request, reply) => {
-      return isAboutBackend(request) ? show(request, reply) : end(request, reply);
+      return 'ticket' in Object(request.query) ? show(request, reply) : end(request, reply);
     });
   });
-}
-
-function isAboutBackend({ query }: FastifyRequest): boolean {
-  return typeof query === 'object' && query !== null && 'ticket' in query;
 }
 
 function serverOf({ url }: FastifyRequest): string {

@@ -1,9 +1,8 @@
 // The OpenAPI document as an HTML page, which runs no script and loads nothing.
-import { createHash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { isObject } from '../../../shared/index.js';
 import type { OpenApiDocument } from '../open-api.js';
-import { html, Html, textWithCode } from '../browser-parts.js';
+import { html, type Html, pageOf, styleSource, textWithCode } from '../browser-parts.js';
 
 const pageStyle = `
 :root { color-scheme: light dark; --line: color-mix(in srgb, currentColor 18%, transparent); }
@@ -25,25 +24,13 @@ export function documentationPage({ info, tags, paths, components }: OpenApiDocu
       ${described.map(articleOf)}`;
   });
   const schemas = Object.entries(components['schemas'] as object);
-  return html`<!doctype html>
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width" />
-        <title>${info.title}</title>
-        ${new Html(`<style>${pageStyle}</style>`)}
-      </head>
-      <body>
-        <h1>${info.title} ${info.version}</h1>
-        <p>${textWithCode(info.description)}</p>
-        <p>
-          Send <code>authorization: Bearer &lt;token&gt;</code>. For programs: <a href="openapi.json">openapi.json</a>.
-        </p>
-        ${sections}
-        <h2 id="schemas">Schemas</h2>
-        ${schemas.map(([name, schema]) => article(name, name, html``, schema))}
-      </body>
-    </html> `.text;
+  const body = html`<h1>${info.title} ${info.version}</h1>
+    <p>${textWithCode(info.description)}</p>
+    <p>Send <code>authorization: Bearer &lt;token&gt;</code>. For programs: <a href="openapi.json">openapi.json</a>.</p>
+    ${sections}
+    <h2 id="schemas">Schemas</h2>
+    ${schemas.map(([name, schema]) => article(name, name, html``, schema))}`;
+  return pageOf(info.title, pageStyle, body);
 }
 
 /** The members of an operation that the page shows in a special way. */
@@ -92,8 +79,7 @@ function nameIn(reference: string): string {
 
 export function mountDocumentationRoutes(app: FastifyInstance, document: OpenApiDocument): void {
   const page = documentationPage(document);
-  const styleHash = createHash('sha256').update(pageStyle).digest('base64');
-  const policy = `default-src 'none'; style-src 'sha256-${styleHash}'; frame-ancestors 'none'`;
+  const policy = `default-src 'none'; ${styleSource(pageStyle)}; frame-ancestors 'none'`;
   app.get('/docs', { config: { isOpen: true } }, async (_request, reply) => {
     reply.type('text/html; charset=utf-8').header('content-security-policy', policy);
     return page;
