@@ -1,6 +1,6 @@
 // Reads a backend's response to a list request as spans: identifiers change on their way to callers, all other bytes of an item pass
 // unchanged. Hot path where lists are long: one pass over the response, no decoding, no object per item.
-import type { Buffer } from 'node:buffer';
+import { Buffer, isUtf8 } from 'node:buffer';
 import { limits } from '../shared/index.js';
 import { MEMBER_ABSENT, findMember, isStringEqual, stringValue, JsonScanner, jsonKind } from '../bytes/index.js';
 import { answersRequest, messageTape as tape, readBackendMessage, type BackendMessage } from './json-rpc.js';
@@ -94,6 +94,7 @@ const metaTape = new JsonScanner();
 export function readListAnswer(bytes: Buffer, id: Buffer, kind: ListKind, era: ListEra = 'legacy'): ListAnswer {
   const whole = readBackendMessage(bytes, ANSWER_DEPTH);
   const message = whole ?? readBackendMessage(bytes, CROWDED_ANSWER_DEPTH);
+  if (message === undefined && !isUtf8(bytes)) return readListAnswer(Buffer.from(bytes.toString()), id, kind, era);
   if (message === undefined || answersRequest(bytes, message, id, 0, id.length) === 'no') return INVALID;
   return message.isError ? readError(bytes) : readPage(bytes, message, kind, era, whole === undefined);
 }

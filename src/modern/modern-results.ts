@@ -78,12 +78,15 @@ const REQUIRED_IN_READ: typeof REQUIRED_MEMBERS = [
   ['ttlMs', '"ttlMs":0'],
   ['cacheScope', '"cacheScope":"private"'],
 ];
+/** Clients that open a session read a result without content, as one of a draft had none. */
+const REQUIRED_IN_CALL: typeof REQUIRED_MEMBERS = [...REQUIRED_MEMBERS, ['content', '"content":[]']];
+const FIRST_CONTENT = Buffer.from('{"content":');
 const BRACE = 0x7b;
 
 const scanner = new JsonScanner();
 
 /**
- * Edits that make a backend's result a modern one. Missing members are added (M18, M19, N06). In the result of a read, any other
+ * Edits that make a backend's result a modern one. Missing members are added (M18, M19, N06), to a legacy call its content. In the result of a read, any other
  * `cacheScope` becomes `private`: no shared cache may keep the result, since allow-lists are per user (M30). In a legacy backend's result,
  * any other `resultType` becomes `complete`: the name means nothing in its revision, and the backend waits for no retry. In a modern
  * backend's result, the type stays, even an unknown one.
@@ -99,10 +102,13 @@ export function resultEdits(
   const isRead = method === 'resources/read';
   const scopes = isRead ? privateScopes(result, bodyStart) : NO_EDITS;
   if (era === 'modern' && hasTypeAtEitherEnd(result)) return scopes;
+  const isCall = method === 'tools/call' && !result.subarray(0, FIRST_CONTENT.length).equals(FIRST_CONTENT);
+  const needed =
+    era === 'modern' ? REQUIRED_MEMBERS : isRead ? REQUIRED_IN_READ : isCall ? REQUIRED_IN_CALL : REQUIRED_MEMBERS;
   // For most results of calls, nothing more has to be read.
-  if (!isRead && !mayContain(result, RESULT_TYPE_KEY)) return [membersBefore(result, bodyStart, RESULT_TYPE)];
+  if (needed === REQUIRED_MEMBERS && !isRead && !mayContain(result, RESULT_TYPE_KEY))
+    return [membersBefore(result, bodyStart, RESULT_TYPE)];
   const edits = [...scopes];
-  const needed = isRead && era === 'legacy' ? REQUIRED_IN_READ : REQUIRED_MEMBERS;
   const missing = needed.filter(([name]) => !mayHaveMember(result, name));
   for (const node of era === 'legacy' ? nodesOf(result, 'resultType') : [])
     if (scanner.kind(node) === jsonKind.string) putInPlace(edits, result, bodyStart, node, COMPLETE);

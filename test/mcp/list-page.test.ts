@@ -60,6 +60,17 @@ void t.test('the id of a request is a number, and may come back as a string', as
   t.same(['8', '"8"', '"07"', 'null'].map(kindOf), ['invalid', 'invalid', 'invalid', 'invalid']);
 });
 
+void t.test('bytes of a text that are not UTF-8 are replaced, as decoders do', async (t) => {
+  const answer = Buffer.from(
+    answerWith(`{"tools":[{"name":"a","description":"caf\u00e9",${SCHEMA}}]}`).toString(),
+    'latin1',
+  );
+  const tool = `{"name":"a","description":"caf\ufffd",${SCHEMA}}`;
+  t.match(textsOf(readListAnswer(answer, ID, listKinds.tools)), { tools: [tool], nameTokens: ['"a"'] });
+  const name = Buffer.from([...answer.subarray(0, 1), 0xe9, ...answer.subarray(1)]);
+  t.equal(readListAnswer(name, ID, listKinds.tools).kind, 'invalid', 'in the structure they mean nothing');
+});
+
 void t.test('reads tools and cursor', async (t) => {
   const answer = read(
     `{"tools":[{"name":"a",${SCHEMA}}, {"title":"x","n\\u0061me":"\\u0062",${SCHEMA}}],"nextCursor":"c\\n","_meta":{}}`,
@@ -430,7 +441,7 @@ void t.test('fuzz: a damaged answer is a page only when it is a result', async (
     bytes[random.below(bytes.length)] = random.below(256);
     const { kind } = readListAnswer(bytes, ID, listKinds.tools);
     kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
-    const message = readBackendMessage(bytes);
+    const message = readBackendMessage(Buffer.from(bytes.toString()));
     if (kind === 'page' && (message?.kind !== 'response' || message.isError))
       t.fail(printable(bytes.toString('latin1')));
   }

@@ -25,9 +25,9 @@ t.test('results and error codes of legacy backends become those of the modern er
   t.strictSame(
     texts.slice(0, 3).map((text) => (JSON.parse(text) as RpcAnswer).result),
     [
-      { resultType: 'complete' },
       { resultType: 'complete', content: [] },
-      { resultType: 'complete', text: '"resultType"' },
+      { resultType: 'complete', content: [] },
+      { resultType: 'complete', content: [], text: '"resultType"' },
     ],
   );
   t.notOk(/resultType.*resultType/.test(texts[1] ?? ''), 'not twice');

@@ -44,6 +44,9 @@ export const FORGIVEN = {
   array:
     'an array around the one message of a JSON body: as in a batch of 2025-03-26; more than one message is refused',
   'byte-order-mark': 'a byte order mark before JSON: readers may ignore it (RFC 8259, 8.1)',
+  'not-utf-8':
+    'bytes that are not UTF-8 in the text of a message of 128 KiB at most, or of a list: ' +
+    'replaced by U+FFFD, as decoders do; they are never part of the structure',
   redirect:
     'another path of the same origin (307, 308): followed once, since the request was not carried out, and remembered; for GET, DELETE and notifications too',
   'list-item':

@@ -1,4 +1,5 @@
 // What a JSON-RPC request to a backend consists of, and the handler of its answer (rpc-request.ts).
+import { isUtf8 } from 'node:buffer';
 import { withoutByteOrderMark } from '../../bytes/index.js';
 import type { BackendMessage, Era } from '../../mcp/index.js';
 import { type MessageMemory, wakeScheduler } from '../../fair/index.js';
@@ -32,6 +33,13 @@ export function jsonOf(bytes: Buffer, { endpoint }: Pick<RequestPlan, 'endpoint'
   if (json[start] !== OPENING_BRACKET || json[end - 1] !== CLOSING_BRACKET) return json;
   endpoint.onForgiven('array');
   return json.subarray(start + 1, end - 1);
+}
+
+/** The message with U+FFFD for bytes that are not UTF-8; `undefined` if there are none, or too many bytes to be read at once. */
+export function readableText(bytes: Buffer, { endpoint }: Pick<RequestPlan, 'endpoint'>): Buffer | undefined {
+  if (bytes.length > limits.readAtOnceBytesMax || isUtf8(bytes)) return undefined;
+  endpoint.onForgiven('not-utf-8');
+  return Buffer.from(bytes.toString());
 }
 
 /** How much white space is skipped on each side. Tens of megabytes would block the event loop. */

@@ -41,6 +41,7 @@ import type { UpstreamTarget } from '../../user-config/index.js';
 import {
   type AnswerSource,
   jsonOf,
+  readableText,
   type RequestHandler,
   type RequestPlan,
   type SharedStreamReader,
@@ -308,16 +309,10 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   }
 
   #onJson(): void {
-    if (this.#unparsed !== undefined) {
-      this.#unparsed.end(() => this.#finish());
-      return;
-    }
+    if (this.#unparsed !== undefined) return this.#unparsed.end(() => this.#finish());
     const whole = this.#whole ?? this.#received?.bytes ?? NO_BYTES;
     const bytes = whole[0] === OPENING_BRACE ? whole : jsonOf(whole, this.#plan);
-    if (bytes.length <= limits.readAtOnceBytesMax) {
-      this.#onJsonMessage(bytes, readBackendAnswer(bytes));
-      return;
-    }
+    if (bytes.length <= limits.readAtOnceBytesMax) return this.#onJsonMessage(bytes, readBackendAnswer(bytes));
     // From here on, the backend is not to blame for delays.
     this.#deadline.cancel();
     this.#transition('json', 'scanning');
@@ -330,6 +325,8 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   }
 
   #onJsonMessage(bytes: Buffer, message: BackendMessage | undefined): void {
+    const readable = message === undefined ? readableText(bytes, this.#plan) : undefined;
+    if (readable !== undefined) return this.#onJsonMessage(readable, readBackendAnswer(readable));
     if (message === undefined || !this.#isAnswer(bytes, message)) return this.#fail(upstreamFault('answer-invalid'));
     if (message.isError && saysNoSession(this.#plan, bytes, message)) return this.#fail(upstreamFault('session-lost'));
     // The bytes stay counted until the handler has counted the answer itself.
@@ -370,6 +367,8 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   }
 
   #onEventMessage(data: Buffer, message: BackendMessage | undefined): void {
+    const readable = message === undefined ? readableText(data, this.#plan) : undefined;
+    if (readable !== undefined) return this.#onEventMessage(readable, readBackendMessage(readable));
     if (message === undefined) return this.#plan.endpoint.onForgiven('heartbeat');
     if (message.kind === 'response' && !this.#isAnswer(data, message)) {
       this.#plan.endpoint.onForgiven('stray-answer');

@@ -23,6 +23,10 @@ const answers: Readonly<Record<Exclude<Forgiven, 'list-item'>, Answer>> = {
   'id-as-text': (call) => call.json(AS_TEXT),
   array: (call) => call.json(`\n[${RESULT}] `),
   'byte-order-mark': (call) => call.json(`\uFEFF${RESULT}`),
+  'not-utf-8': (call) => {
+    const event = Buffer.from(`data: ${RESULT.replace('{}', '{"a":"caf\u00e9"}')}\n\n`, 'latin1');
+    return call.head(200, 'text/event-stream').chunk(event).end();
+  },
   redirect: (call, next) => {
     call.head(307, '', '', -1, '/mcp/');
     next().json(RESULT);
