@@ -244,7 +244,7 @@ export class EdgeExchange extends Exchange {
     const isJoined = this.#stream?.canEndWith(last.length) === true;
     if (last.length > 0 && !isJoined) this.write(last);
     if (this.#transition('body', 'flushing')) {
-      assert.ok(this.#parts?.isGiven, 'a body is as long as was said');
+      assert.ok(this.#parts!.isGiven, 'a body is as long as was said');
       return;
     }
     if (this.#stream === undefined || !this.#transition('streaming', 'flushing')) return;
@@ -402,8 +402,7 @@ export class EdgeExchange extends Exchange {
     this.#watch?.stop();
     this.#context.openCount -= 1;
     this.#context.gets.delete(this);
-    if (this.#status !== 0 && (this.watcher ?? this.onDone) !== undefined)
-      this.tellDone(this.#status, this.#handedBytes(ending), ending);
+    if (this.#status !== 0) this.tellDone(this.#status, this.#handedBytes(ending), ending);
     if (this.#context.openCount === 0) this.#context.onIdle?.();
     return true;
   }

@@ -3,9 +3,8 @@
 //   reading ── not admitted yet, or no room ──> pausing ── the turn's reads are done ──> paused
 //   pausing, paused ── admitted, room ──> reading
 //   pausing ── the body ended in those reads ──> reading
-//   reading, pausing, paused ── answered before the body's end ──> unwanted
-//   reading, pausing, paused, unwanted ── the caller is gone ──> gone
-// In `unwanted` and `gone`, further bytes are ignored. How the body has ended is in `#outcome`.
+//   reading, pausing, paused ── answered before the body's end, or the caller is gone ──> unwanted
+// In `unwanted`, further bytes are ignored. How the body has ended is in `#outcome`.
 import { BodyCollector, withoutByteOrderMark } from '../bytes/index.js';
 import type { AcceptedTypes } from '../exchange/index.js';
 import {
@@ -57,7 +56,7 @@ export interface EdgeContext {
   onIdle: (() => void) | undefined;
 }
 
-type State = 'reading' | 'pausing' | 'paused' | 'unwanted' | 'gone';
+type State = 'reading' | 'pausing' | 'paused' | 'unwanted';
 
 /** The first byte of a byte order mark in UTF-8. */
 const BYTE_ORDER_MARK = 0xef;
@@ -182,13 +181,13 @@ export class IncomingRequest implements MemoryWaiter {
   }
 
   abandon(): void {
-    this.#transition(this.#state, 'gone');
+    this.#transition(this.#state, 'unwanted');
     this.#received?.discard();
     this.#whole = NO_BODY;
   }
 
   readonly #onData = (chunk: ArrayBuffer, isLast: boolean): void => {
-    if (this.#outcome !== undefined || this.#state === 'unwanted' || this.#state === 'gone') return;
+    if (this.#outcome !== undefined || this.#state === 'unwanted') return;
     const { bodyBytesMax } = this.#context;
     if ((this.#received?.length ?? 0) + chunk.byteLength > bodyBytesMax) {
       this.#received?.discard();

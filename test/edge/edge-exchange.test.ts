@@ -6,7 +6,7 @@ import { answerInParts, answerJoined } from '../../src/exchange/answers.js';
 import type { AcceptedTypes } from '../../src/exchange/exchange.js';
 import type { EdgeExchange } from '../../src/edge/edge-exchange.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
-import { createMessageMemories } from '../../src/fair/message-memory.js';
+import { createMessageMemories, noWaiter } from '../../src/fair/message-memory.js';
 import type { HttpResponse } from '../../src/edge/http-library.js';
 import { startEdge, type EdgeServer, type Listener } from './edge-server.js';
 import { createAccounts } from '../support/shares.js';
@@ -230,6 +230,25 @@ t.test('answers of which only the latest is in lent memory reach callers that re
   const all = await Promise.all(callers.map((caller) => bodiesOf(caller, 100)));
   const got = all.flat().map((body) => body.toString('latin1'));
   t.same(got.sort(), bodies.map((body) => body.toString('latin1')).sort());
+});
+
+both('an answer in parts needs nobody who waits for room, and room for it is counted', async (t, startEdge) => {
+  let exchange: EdgeExchange | undefined;
+  const edge = await startEdge(t, (arrived) => {
+    exchange = arrived;
+    exchange.incoming.admit('ada', 'both', []);
+    t.equal(exchange.makeRoom(LARGE_BYTES, noWaiter), 'room');
+    exchange.openBody('application/json', LARGE_BYTES + 1);
+    t.notOk(exchange.write(large));
+  });
+  const caller = ask(t, edge);
+  await until(() => exchange !== undefined, 'the request');
+  const answer = answerOf(caller);
+  await until(() => caller.bytesRead > LARGE_BYTES, 'all but the last byte');
+  t.ok(exchange?.write(Buffer.from('.')));
+  exchange?.end();
+  const { body } = await answer;
+  t.ok(body.subarray(0, -1).equals(large) && body.at(-1) === '.'.charCodeAt(0));
 });
 
 both('while draining the connection closes after a body', async (t, startEdge) => {

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { ProtectedResource } from '../../src/edge/edge.js';
+import { metadataCorsHeaders, ProtectedResource } from '../../src/edge/edge.js';
 import { refusals, type Refusal } from '../../src/shared/refusals.js';
 
 const authorizationServers = ['https://idp.example/realms/one'];
@@ -48,4 +48,14 @@ t.test('without authorization servers there is no metadata', async (t) => {
   const resource = new ProtectedResource({ publicUrl: 'https://gateway.example', authorizationServers: [] });
   t.equal(resource.metadata(path, trusted), undefined);
   t.equal(resource.challenge(refusals.tokenMissing, path, trusted), refusals.tokenMissing);
+});
+
+t.test('pages of any origin may read the metadata, with the headers that their clients send', async (t) => {
+  const pairs = metadataCorsHeaders.flatMap((name, index, all) => (index % 2 === 0 ? [[name, all[index + 1]]] : []));
+  t.strictSame(Object.fromEntries(pairs), {
+    'access-control-allow-origin': '*',
+    'access-control-allow-methods': 'GET, HEAD, OPTIONS',
+    'access-control-allow-headers': 'accept, content-type, mcp-protocol-version',
+    'access-control-max-age': '86400',
+  });
 });

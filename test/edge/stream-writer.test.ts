@@ -152,3 +152,28 @@ t.test('what is written while something waits comes behind it, whole', async (t)
   while (!writer.tryMore());
   t.ok(Buffer.concat(response.slices).toString('latin1').startsWith(Buffer.concat(events).toString('latin1')));
 });
+
+t.test('within an event nothing is put between its parts to learn whether they have gone out', async (t) => {
+  const response = new CorkedResponse();
+  const writer = new StreamWriter(response as unknown as HttpResponse, () => {});
+  writer.write(Buffer.from('data: 1'));
+  t.ok(writer.tryMore());
+  t.same(response.corks, [['7'], []], 'an empty cork');
+  writer.write(Buffer.from('2\n\n'));
+  t.ok(writer.tryMore());
+  t.equal(response.corks.length, 4, 'behind it a comment');
+});
+
+t.test('the end of a stream is left to the library once it has all bytes, and they are few', async (t) => {
+  for (const [bytes, hasRoom, isLeft] of [
+    [14 * 1024, true, true],
+    [14 * 1024, false, true],
+    [14 * 1024 + 1, true, false],
+    [20_000, false, false],
+  ] as const) {
+    const response = Object.assign(new CorkedResponse(), { write: () => hasRoom });
+    const writer = new StreamWriter(response as unknown as HttpResponse, () => {});
+    writer.write(Buffer.alloc(bytes));
+    t.equal(writer.isLeftToLibrary, isLeft, `${bytes} ${hasRoom}`);
+  }
+});
