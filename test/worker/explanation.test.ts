@@ -45,6 +45,7 @@ t.test('the verdict is the outcome of the call', async (t) => {
       'docs-a/y',
       /^the tool "docs-a-y" of bare would have this name too, .*allowed: a call goes to docs-a as "y"/,
     ],
+    ['Docs-a-x', undefined, /hidden: the config's tools of bare hide "Docs-a-x", or protect one .* in case/],
     ['files-read', 'bare/files-read', /^allowed: a call goes to bare as "files-read"/],
   ];
   for (const [tool, goesTo, words] of rows) {
@@ -126,6 +127,12 @@ t.test('of the sessions of a virtual host those of the subject are shown, by the
   t.same(shown(sessions)['docs'], [{ session: sessionHash('s-1'), state: 'open', era: 'legacy' }]);
   t.same(shown(sessions)['files'], [{ session: sessionHash('s-1'), state: 'unused' }]);
   t.equal(shown(many)['docs']?.length, 20, 'not very many of them');
+});
+
+t.test('not very many backends are shown', async (t) => {
+  const many = Array.from({ length: VIEW_BACKENDS_MAX + 1 }, (_, index) => [`b${index}`, {}] as const);
+  const { backends: told } = explained('', virtualHostOf(Object.fromEntries(many)));
+  t.equal((told as object[]).length, VIEW_BACKENDS_MAX);
 });
 
 t.test('a backend’s prefix is shown, and how much of it is curated', async (t) => {

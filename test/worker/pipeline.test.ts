@@ -155,9 +155,20 @@ t.test('the headers that the virtual host passes through go with the request', a
   scene.admission = { subject: 'alice', virtualHost } as unknown as Caller;
   const { exchange } = createExchange('POST', false, { headers: ['x-other', '1', 'x-tenant', '7'] });
   let passed: readonly string[] = [];
-  Object.assign(exchange.incoming, { admit: (...[, , headers]: [unknown, unknown, string[]]) => (passed = headers) });
+  const passes = { admit: (...[, , headers]: [unknown, unknown, string[]]) => (passed = headers) };
+  Object.assign(exchange.incoming, passes);
   scene.pipeline.onRequest(exchange);
   t.same(passed, ['x-tenant', '7']);
+  for (const head of [{ contentType: 'text/plain' }, { headers: ['x-tenant', 'a\ufffdb'] }]) {
+    const refused = createExchange('POST', false, head);
+    Object.assign(refused.exchange.incoming, passes);
+    scene.pipeline.onRequest(refused.exchange);
+    t.same(passed, [], 'none of a request that is refused for its head');
+    refused.receive('complete', '{"jsonrpc":"2.0","id":7,"method":"ping"}');
+    t.match(refused.steps.at(-1), /^answered 4\d\d to 7$/, JSON.stringify(head));
+    passed = ['x'];
+  }
+  t.same(scene.relayed, []);
 });
 
 t.test('a request that has waited for its config goes on in the turn of its subject', async (t) => {
@@ -365,6 +376,8 @@ t.test('what the edge refuses is answered and logged, and a body that is refused
   pipeline.onRefused(unknown.exchange, refusals.pathUnknown);
   t.same(unknown.steps, ['answered 404']);
   t.match(lines, [/"refusal":"path-unknown"/]);
+  pipeline.onRefused(createExchange('POST', true, { virtualHostId: undefined }).exchange, refusals.pathUnknown);
+  t.match(lines[1], /"virtualHost":""/);
   const endpoint = { method: 'POST', path: '/user-config', handle: async () => t.fail('it was not received') } as const;
   const large = createExchange();
   pipeline.onEndpoint(endpoint as never, large.exchange, 'alice');

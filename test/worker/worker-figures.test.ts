@@ -9,9 +9,11 @@ import { WorkerFigures } from '../../src/worker/worker-figures.js';
 type Sources = Parameters<WorkerFigures['report']>[0];
 
 function reportOf(figures: WorkerFigures, changes: Partial<Sources['relay']> = {}): Series[] {
+  const loopDelay = new Histogram(GATEWAY_TIME_BOUNDS_S);
+  loopDelay.observe(1);
   return figures.report({
-    slot: 0,
-    loopDelay: new Histogram(GATEWAY_TIME_BOUNDS_S),
+    slot: 3,
+    loopDelay,
     relay: { sessionCount: 0, origins: [], ...changes },
     backends: { counts: { calls: 2 } },
     storeCounts: { reads: { store: 3 }, invalidations: 4 },
@@ -40,6 +42,12 @@ t.test('a worker’s report has what it counted, each under its name', async (t)
     t.match(told, [{ value }], `${name} ${labels.join()}`);
     t.equal(told.length, 1, name);
   }
+  const ofWorker = series.filter(({ name }) => /event_loop_delay|memory_bytes|cpu_seconds/.test(name));
+  t.strictSame(
+    ofWorker.map(({ labels }) => labels.join()),
+    ['3', '3,resident', '3,heap', '3,external', '3'],
+    'by the number of its slot',
+  );
 });
 
 t.test('what was overlooked is counted by origin and kind, of many origins together', async (t) => {
