@@ -1,6 +1,4 @@
 // The link to Redis for as long as its owner needs one: when a link is lost, another is tried, for ever.
-//   lost ── a link is live ──> live ── the link is lost ──> lost
-//   lost, live ── close() ──> closed
 import { ReplyError } from 'ioredis';
 import { Backoff } from '../shared/index.js';
 import { RecordStoreFault } from './record-store.js';
@@ -23,8 +21,6 @@ export interface ReconnectingLinkEvents extends Partial<Omit<RedisLinkEvents, 'o
   onLost(reason: string, isNew: boolean): void;
 }
 
-type State = 'lost' | 'live' | 'closed';
-
 export class ReconnectingLink {
   readonly location: string;
   readonly #options: RedisStoreOptions;
@@ -32,7 +28,7 @@ export class ReconnectingLink {
   readonly #reports: RedisLinkReports | undefined;
   readonly #backoff = new Backoff(RETRY_DELAY_MS_MIN, RETRY_DELAY_MS_MAX);
   readonly #knownReasons = new Set<string>();
-  #state: State = 'lost';
+  #isLive = false;
   #link: StoreLink;
   #lostReason = 'it is being connected to';
   #retryTimer: NodeJS.Timeout | undefined;
@@ -52,7 +48,7 @@ export class ReconnectingLink {
   }
 
   get isLive(): boolean {
-    return this.#state === 'live';
+    return this.#isLive;
   }
 
   /** The newest link. Its failures are not explained. */
@@ -62,7 +58,7 @@ export class ReconnectingLink {
 
   /** Sends a command. Rejects with a `RecordStoreFault`; the command may have been carried out. */
   async send<Answer>(command: (link: StoreLink) => Promise<Answer>): Promise<Answer> {
-    if (!this.isLive) throw this.#fault('cannot be reached', this.#lostReason);
+    if (!this.#isLive) throw this.#fault('cannot be reached', this.#lostReason);
     try {
       return await command(this.#link);
     } catch (error) {
@@ -72,7 +68,7 @@ export class ReconnectingLink {
   }
 
   close(): void {
-    this.#transition(this.#state, 'closed');
+    this.#isLive = false;
     clearTimeout(this.#retryTimer);
     this.#link.end();
   }
@@ -90,15 +86,14 @@ export class ReconnectingLink {
   }
 
   #onLive(): void {
-    this.#transition('lost', 'live');
+    this.#isLive = true;
     this.#backoff.reset();
     this.#knownReasons.clear();
     this.#events.onLive();
   }
 
   #onLost(reason: string): void {
-    if (this.#state === 'closed') return;
-    this.#transition('live', 'lost');
+    this.#isLive = false;
     this.#lostReason = reason;
     const isNew = !this.#knownReasons.has(reason) && this.#knownReasons.size < REDIS_REASONS_LOGGED_MAX;
     if (isNew) this.#knownReasons.add(reason);
@@ -116,10 +111,6 @@ export class ReconnectingLink {
     return new RecordStoreFault(`${this.location} ${what}: ${reason}; ${remedyFor(reason, isRefusal)}`, {
       isForbidden,
     });
-  }
-
-  #transition(from: State, to: State): void {
-    if (this.#state === from) this.#state = to;
   }
 }
 

@@ -10,7 +10,7 @@ import { openRoot } from '../../src/store/embedded-databases.js';
 import { EmbeddedRecords } from '../../src/store/embedded-store.js';
 import { EmbeddedStore } from '../../src/store/embedded-store.js';
 import { openStore } from '../../src/store/open-store.js';
-import type { StoreRead } from '../../src/store/store.js';
+import { StoreCounts, type StoreRead } from '../../src/store/store.js';
 import type { WriteOrder } from '../support/embedded-writer.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 
@@ -192,12 +192,30 @@ t.test('values outlive the process, even one that is killed', async (t) => {
   t.equal(valueOf(openAt(t, path).read('alice'))?.toString(), 'kept');
 });
 
-t.test('a closed store answers that it failed', async (t) => {
-  const store = new EmbeddedStore(createScratchDirectory(t));
+t.test('a closed store answers that it failed, and reads of user configs are counted', async (t) => {
+  const counts = new StoreCounts();
+  const store = new EmbeddedStore(createScratchDirectory(t), counts);
   await store.write('alice', Buffer.from('one'));
   store.read('alice');
+  store.read('bob');
+  store.readRecord('servers/a');
   await store.close();
-  t.match(store.read('alice'), { kind: 'failed', reason: /cannot be read/ });
+  t.match(store.read('alice'), { kind: 'failed', reason: /cannot be read/, isForAll: true });
+  t.same(counts.reads, { remembered: 0, asked: 2, stale: 0, failed: 1 });
+});
+
+t.test('a record is replaced only by who knows its value', async (t) => {
+  const store = openAt(t, createScratchDirectory(t));
+  const [one, two] = [Buffer.from('one'), Buffer.from('two')];
+  t.equal(await store.swapRecord('a', undefined, one), true);
+  t.equal(await store.swapRecord('a', undefined, two), false);
+  t.equal(await store.swapRecord('a', two, undefined), false);
+  t.equal(valueOf(store.readRecord('a'))?.toString(), 'one');
+  t.equal(await store.swapRecord('a', one, two), true);
+  t.equal(valueOf(store.readRecord('a'))?.toString(), 'two');
+  t.same(store.read('a'), { kind: 'missing' }, 'it is no user config');
+  t.equal(await store.swapRecord('a', two, undefined), true);
+  t.same(store.readRecord('a'), { kind: 'missing' });
 });
 
 t.test('a folder that cannot be used is reported when it is opened', async (t) => {
