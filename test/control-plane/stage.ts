@@ -32,6 +32,7 @@ export interface Stage {
 export interface StageSettings {
   readonly repairIntervalMs?: number;
   readonly healthIntervalMs?: number;
+  readonly quotas?: Parameters<typeof composerQuotas>[0];
   /** Replaces the stage's own store. */
   readonly records?: RecordStore;
 }
@@ -54,7 +55,7 @@ export async function setStage(t: Test, options: StoreOptions, settings: StageSe
   );
   const { healthIntervalMs = NEVER_MS, repairIntervalMs = NEVER_MS } = settings;
   const directory = new Directory(records);
-  const quotas = composerQuotas();
+  const quotas = composerQuotas(settings.quotas);
   const { serversMax } = quotas;
   const registry = new Registry({ records, directory, prober, logger, healthIntervalMs, serversMax });
   const compositions = new Compositions({ records, directory, registry, quotas, logger, repairIntervalMs });

@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap';
 import type { Composition, CompositionInput } from '../../../src/control-plane/compositions/composition.js';
 import type { RecordChange, RecordChanges, RecordKey, RecordStore } from '../../../src/store/record-store.js';
+import { limits } from '../../../src/shared/limits.js';
 import { backendFor } from '../../support/deployment.js';
 import { setStage, stores, type Stage } from '../stage.js';
 
@@ -147,3 +148,30 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
     });
   });
 }
+
+t.test('in a config that is full, compositions above the share of their maker make room for the others', async (t) => {
+  const { held, one, other, published } = await setDuel(t, stores['embedded']!);
+  const tools = Array.from({ length: 1_000 }, (_, n) => `${n}`.padStart(100, 'x'));
+  const large = { name: 'large', servers: [{ name: 's', tools }], subjects: ['alice'], isForced: true };
+  const { id: largeId } = await one.compositions.create(large, 'mallory');
+  const { records } = other;
+  // Another control plane has a smaller share for each maker.
+  const makerConfigBytesMax = 50_000;
+  const options = { kind: 'embedded', path: 'unused' } as const;
+  const strict = await setStage(t, options, { records: held, quotas: { makerConfigBytesMax } });
+  const { id } = await strict.compositions.create(input('x', 'a'), 'carol');
+  t.same(Object.keys(await published('alice')).sort(), [largeId, id].sort(), 'as long as there is room, all are there');
+
+  const key = { space: 'user-configs', key: 'alice' } as const;
+  const text = '{"virtual_hosts":{"own":{"backends":{}}}';
+  const value = Buffer.from(`${text.padEnd(limits.userConfigBytesMax - 2 * makerConfigBytesMax)}}`);
+  t.ok(await records.swap([{ ...key, expected: await records.read(key), value }]));
+  const { id: next } = await strict.compositions.create(input('y', 'b'), 'carol');
+  t.same(Object.keys(await published('alice')).sort(), ['own', id, next].sort());
+  const told = strict.lines.map((line) => JSON.parse(line) as { readonly level: number; readonly reason?: string });
+  t.match(
+    told.filter(({ level }) => level === 50),
+    [{ reason: new RegExp(`; published without ${largeId}, which exceeds the share of its maker$`) }],
+  );
+  t.equal(told.filter(({ level }) => level === 50).length, 1);
+});

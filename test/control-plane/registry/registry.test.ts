@@ -536,6 +536,16 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
         ],
         'that it is lost is a warning',
       );
+      const history = await registry.health('demo');
+      t.match(
+        history.map(({ status, reachable }) => `${status} ${reachable}`),
+        ['active true', 'inactive false', 'active false', 'active true'],
+        'what was found, the latest first, and once however often it was found',
+      );
+      t.match(history[1], { at: ISO_TIME, error: 'it responded with HTTP status 503' });
+      await registry.remove('demo');
+      await registry.register({ name: 'demo', url: replacement.url });
+      t.equal((await registry.health('demo')).length, 1, 'another server has a history of its own');
     });
 
     t.test('a server that hangs delays only itself', async (t) => {
