@@ -535,3 +535,18 @@ t.test('what TLS still delivers while a connection rests is kept, and dealt with
   t.ok(taken === `${first}${second}`);
   pace.leave();
 });
+
+t.test(
+  'the first piece of a turn counts as the others do, and nothing of it is looked at before it is processed',
+  async (t) => {
+    const scheduler = new ReadScheduler(() => 0);
+    t.equal(scheduler.notePiece(UPSTREAM_TURN_BYTES_TOTAL_MAX - 1, undefined), false);
+    t.equal(scheduler.mustKeep(MIB, 'alice'), false, 'there is one byte left');
+    scheduler.noteLast(1);
+    t.equal(scheduler.mustKeep(MIB, 'alice'), true);
+    t.equal(scheduler.notePiece(1, undefined), true);
+    await new Promise(setImmediate);
+    t.equal(scheduler.notePiece(UPSTREAM_TURN_BYTES_TOTAL_MAX, undefined), false, 'another turn has bytes of its own');
+    t.equal(scheduler.mustKeep(MIB, 'alice'), true);
+  },
+);

@@ -36,6 +36,11 @@ const SCHEMAS: Readonly<Record<string, Schema>> = {
   'a definition that refers to itself': within({ $ref: '#/$defs/self' }, { $defs }),
   'a wrong definition that nothing refers to': within({ pattern: 'x' }, { $defs }),
   'a reference by name': within({ $ref: '#A' }, { $defs: { a: { $anchor: 'A' } } }),
+  'a reference by name into a list of alternatives': within({ $ref: '#A' }, { anyOf: [{ $anchor: 'A' }] }),
+  'references by name into other lists': within(
+    { allOf: [{ $ref: '#A' }, { $ref: '#B' }, { $ref: '#C' }] },
+    { allOf: [{ $anchor: 'A' }], oneOf: [{ $anchor: 'B' }], items: [{ $anchor: 'C' }] },
+  ),
   'a reference by name to nowhere': within({ $ref: '#B' }, { $defs: { a: { $anchor: 'A' } } }),
   'a reference to nowhere, in a schema with an id': within({ $ref: '#/nowhere' }, { $id: 'http://example.test/a' }),
   'a reference within a schema with an id': within({ $ref: '#/$defs/a~1b' }, { $id: 'http://example.test/a', $defs }),
