@@ -193,7 +193,7 @@ export class HopCall implements HopStream, MemoryWaiter {
       throw new StreamFault(`body ${last.length < this.#bodyLeftBytes ? 'shorter' : 'longer'} than its head says`);
     this.#expect(['streaming'], 'ending', 'end');
     this.#forget(this.stream);
-    if (last.length > 0) this.#lastBytes = this.#isBlocked ? Buffer.from(last) : last;
+    this.#lastBytes = this.#isBlocked ? Buffer.from(last) : last;
     this.#writeOn();
   }
 
