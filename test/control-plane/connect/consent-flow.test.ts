@@ -206,6 +206,7 @@ t.test('old unfinished consents are removed when new ones begin', async (t) => {
   const consent = (id: string, grantKey: string, untilMs: number): PendingConsent =>
     ({ id, grantKey, nonce: grantKey, untilMs }) as PendingConsent;
   const countOf = async (): Promise<number> => (await records.listKeys('connects/', '', 1_000)).length;
+  t.equal(await begun.take('grants/x/1', 'grants/x/1', 1_500), undefined, 'not before it has begun');
   await begun.start(consent('t1', 'grants/x/1', 2_000), 1_000);
   t.equal((await begun.take('grants/x/1', 'grants/x/1', 1_500))?.nonce, 'grants/x/1');
   t.equal(await begun.take('grants/x/1', 'grants/x/1', 1_500), undefined, 'once');

@@ -295,6 +295,8 @@ t.test('a name with several addresses stands for several dataplanes', async (t) 
   const third = await startSeveral(t, [json({}, 404)], ['127.0.0.9']);
   const lost = await get(third, '/requests/r', 'bob', 'none');
   t.match(lost, { status: 503, body: { detail: /some do not respond/ } }, 'the one that knew it may be silent');
+  const all = await startSeveral(t, [json({}, 404), json({ requests: [] })]);
+  t.equal((await get(all, '/requests/r', 'bob', 'none')).status, 404, 'none of them knows it');
 });
 
 t.test('a dataplane that hangs does not delay what the others answer', async (t) => {
