@@ -52,23 +52,20 @@ import { RESULT_META, httpStatusOf, MODERN_VERSIONS } from './modern-results.js'
 /** The capabilities that modern clients can use: all but those of legacy tasks, which need a session. */
 const USABLE_CAPABILITIES = ~TASK_CAPABILITIES;
 
-function discover(context: UpstreamContext, incoming: ServedRequest, eras: ServedEras): void {
+function discover(incoming: ServedRequest, eras: ServedEras): void {
   const { session, virtualHost, exchange, message } = incoming;
   const id = idSpanOf(exchange, message);
   if (!session.tryAdmit(exchange, id)) return;
   const plan = { session, virtualHost, exchange, id, ending: rpcErrors.discoverEnding };
-  whenOpened(context, plan, (unavailable) =>
-    answer(exchange, resultMessage(id, discoverResult(context, incoming, eras, unavailable))),
-  );
+  whenOpened(plan, (unavailable) => answer(exchange, resultMessage(id, discoverResult(incoming, eras, unavailable))));
 }
 
 function discoverResult(
-  context: UpstreamContext,
   { session, virtualHost }: ServedRequest,
   eras: ServedEras,
   unavailable: readonly UnavailableBackend[],
 ): string {
-  const { capabilities, extensions, instructionsMember } = mergeDeclarations(context, session, virtualHost);
+  const { capabilities, extensions, instructionsMember } = mergeDeclarations(session, virtualHost);
   const members = [
     '"resultType":"complete"',
     `"supportedVersions":${JSON.stringify(supportedVersions(eras))}`,
@@ -154,7 +151,7 @@ export class ModernHandler {
   }
 
   #serve(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
-    const { context, leases, dispatcher, heldCalls, eras } = this.#parts;
+    const { leases, dispatcher, heldCalls, eras } = this.#parts;
     const continued = mayAskForInput(message.method) && heldCalls.tryContinue(caller, exchange, message);
     if (continued === true) return;
     if (message.method === 'subscriptions/listen') {
@@ -172,7 +169,7 @@ export class ModernHandler {
     const virtualHost = lease.applyConfig(caller.virtualHost, exchange.request);
     const { logLevelStart, logLevelEnd } = envelope;
     if (logLevelStart !== -1)
-      lowerLogLevel(context, lease, virtualHost, exchange.request, body.subarray(logLevelStart, logLevelEnd));
+      lowerLogLevel(lease, virtualHost, exchange.request, body.subarray(logLevelStart, logLevelEnd));
     const { method } = message;
     const rules = this.#rulesFor(exchange, message, continued === 'anew');
     const incoming = { virtualHost, session: lease, exchange, message, rules };
@@ -181,7 +178,7 @@ export class ModernHandler {
     else if (isTargetOf('modern', method)) dispatcher.relayRequest(method, incoming);
     else if (method !== 'server/discover') dispatcher.relayExtraMethod(incoming);
     else {
-      const answerHere = (): void => discover(context, incoming, eras);
+      const answerHere = (): void => discover(incoming, eras);
       if (!tryForward(incoming, virtualHost.backends.values(), answerHere)) answerHere();
     }
   }

@@ -269,7 +269,7 @@ export class Relay {
     else if (message.kind !== 'request') refuse(exchange, refusals.sessionMissing);
     else if (message.envelope !== undefined) this.#refuseModern(exchange, message, message.envelope);
     else if (message.method === 'initialize')
-      openSession(this.#context, this.#accounts, this.#sessions, caller, exchange, message);
+      openSession(this.#accounts, this.#sessions, caller, exchange, message);
     else if (!isMethodOf('legacy', message.method)) {
       // Clients of later revisions first try a method that is unknown here, and fall back to `initialize`.
       exchange.watcher?.onIdentified(message.method, '', '');

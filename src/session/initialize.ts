@@ -1,7 +1,7 @@
 // `initialize`: opens an upstream session with every backend at once. It responds when each is open or has failed, or when one is open and
 // `initializePatienceMs` is over. It succeeds whatever the backends do (specification 2.3): unavailable backends are named in the result,
 // and tried again when needed.
-import type { ClientIntroduction, UpstreamContext } from '../upstream/index.js';
+import type { ClientIntroduction } from '../upstream/index.js';
 import {
   metadataFor,
   answer,
@@ -98,13 +98,13 @@ function kindFault(name: string, node: number, kind: 'string' | 'object'): strin
  * @param done called once, with the backends that are unavailable.
  */
 export function openUpstreams(
-  context: UpstreamContext,
   session: Session,
   virtualHost: CompiledVirtualHost,
   exchange: Exchange,
   done: (unavailable: readonly UnavailableBackend[]) => void,
   backends = virtualHost.backends,
 ): void {
+  const { deadlines, options } = session.context;
   const unavailable: UnavailableBackend[] = [];
   const pending = new Set(backends.values());
   let isPatienceOver = false;
@@ -121,7 +121,7 @@ export function openUpstreams(
   const goOn = (): void => {
     for (const backend of [...pending]) settle(backend, NOT_READY);
   };
-  const patience = context.deadlines.after(context.options.initializePatienceMs, () => {
+  const patience = deadlines.after(options.initializePatienceMs, () => {
     isPatienceOver = true;
     const openCount = backends.size - pending.size - unavailable.length;
     if (openCount > 0) goOn();
@@ -148,11 +148,7 @@ interface MergedDeclarations {
   readonly instructionsMember: string;
 }
 
-export function mergeDeclarations(
-  context: UpstreamContext,
-  session: Session,
-  virtualHost: CompiledVirtualHost,
-): MergedDeclarations {
+export function mergeDeclarations(session: Session, virtualHost: CompiledVirtualHost): MergedDeclarations {
   let capabilities = 0;
   const instructions: string[] = [];
   for (const backend of virtualHost.backends.values()) {
@@ -165,18 +161,17 @@ export function mergeDeclarations(
   // A backend without instructions, as most are, costs nothing here.
   const member = instructions.length === 0 ? '' : `,"instructions":${JSON.stringify(instructions.join('\n\n'))}`;
   const { json: extensions, differing } = mergeExtensions(session.upstreams, virtualHost);
-  if (differing.length > 0) context.log.onExtensionsDiffering(virtualHost, differing);
+  if (differing.length > 0) session.context.log.onExtensionsDiffering(virtualHost, differing);
   return { capabilities, extensions, instructionsMember: member };
 }
 
 export function initializeResult(
-  context: UpstreamContext,
   session: Session,
   virtualHost: CompiledVirtualHost,
   protocolVersion: string,
   unavailable: readonly UnavailableBackend[],
 ): string {
-  const { capabilities, extensions, instructionsMember } = mergeDeclarations(context, session, virtualHost);
+  const { capabilities, extensions, instructionsMember } = mergeDeclarations(session, virtualHost);
   const meta = unavailable.length === 0 ? '' : `,"_meta":${JSON.stringify(unavailableMeta(unavailable)._meta)}`;
   // What backends declare together, limited to what is relayed (specification 2.4).
   const declared = capabilitiesJson(
@@ -270,7 +265,6 @@ export function backendsWithUnknownMethods(
 // Serves `initialize`: the client learns the session's id only when the upstream sessions are open and the record is written.
 
 export function openSession(
-  context: UpstreamContext,
   accounts: Accounts,
   sessions: Sessions,
   { subject, virtualHost }: Caller,
@@ -293,8 +287,8 @@ export function openSession(
   }
   session.applyConfig(virtualHost, exchange.request);
   account.requests.take(1);
-  openUpstreams(context, session, virtualHost, exchange, (unavailable) => {
-    const result = initializeResult(context, session, virtualHost, params.protocolVersion, unavailable);
+  openUpstreams(session, virtualHost, exchange, (unavailable) => {
+    const result = initializeResult(session, virtualHost, params.protocolVersion, unavailable);
     const end = (): void => {
       account.requests.give(1);
       // The caller never learns the id, so nobody could use or end the session.
@@ -303,6 +297,6 @@ export function openSession(
       answer(exchange, resultMessage(id, result), session.identity.id);
     };
     if (session.entry === undefined || exchange.isAborted) end();
-    else session.entry.begin(context.deadlines, end);
+    else session.entry.begin(session.context.deadlines, end);
   });
 }

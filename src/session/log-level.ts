@@ -18,11 +18,9 @@ import { visitBackends } from '../streams/index.js';
 import { PendingRequest } from './pending-request.js';
 import type { Session } from './session.js';
 import { membersOf, needsLogLevel, sendOwnRequest } from './own-requests.js';
-import type { UpstreamContext } from '../upstream/index.js';
 
 /** Serves the request. @returns false, without an answer, when no backend has logging. */
 export function trySetLogLevel(
-  context: UpstreamContext,
   session: Session,
   virtualHost: CompiledVirtualHost,
   exchange: Exchange,
@@ -46,7 +44,7 @@ export function trySetLogLevel(
     session.finish(work);
     answer(exchange, resultMessage(id, '{}'));
   };
-  setBackendLevels(context, session, virtualHost, exchange.request, settle);
+  setBackendLevels(session, virtualHost, exchange.request, settle);
   settle();
   return true;
 }
@@ -57,7 +55,6 @@ export function trySetLogLevel(
  * @param level as valid JSON.
  */
 export function lowerLogLevel(
-  context: UpstreamContext,
   session: Session,
   virtualHost: CompiledVirtualHost,
   request: ExchangeRequest,
@@ -66,12 +63,11 @@ export function lowerLogLevel(
   const params = Buffer.from(`{"level":${level.toString()}}`);
   if (session.logLevel !== undefined && severityIn(session.logLevel) <= severityIn(params)) return;
   session.logLevel = params;
-  setBackendLevels(context, session, virtualHost, request, () => undefined);
+  setBackendLevels(session, virtualHost, request, () => undefined);
 }
 
 /** Sends the session's level to every open backend. @param done called once per backend: when it has answered, or is not asked. */
 function setBackendLevels(
-  context: UpstreamContext,
   session: Session,
   { backends }: CompiledVirtualHost,
   request: ExchangeRequest,
@@ -82,7 +78,7 @@ function setBackendLevels(
       const upstream = session.upstreams.open(backend.name);
       const { logLevel } = session;
       if (upstream === undefined || !needsLogLevel(upstream) || logLevel === undefined) return done();
-      sendOwnRequest(context, upstream, 'logging/setLevel', membersOf(logLevel), metadataFor(backend, request), done);
+      sendOwnRequest(upstream, 'logging/setLevel', membersOf(logLevel), metadataFor(backend, request), done);
     },
     onNoRoom: done,
   });

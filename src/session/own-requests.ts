@@ -2,7 +2,7 @@
 // lacks, and a ping that shows whether the backend still knows the session. Cold path.
 import { capability } from '../mcp/index.js';
 import type { RequestMetadata } from '../http-client/index.js';
-import type { RequestHandler, UpstreamSession, UpstreamContext } from '../upstream/index.js';
+import type { RequestHandler, UpstreamSession } from '../upstream/index.js';
 
 /**
  * Time for a backend to set its log level, or to answer a ping of the gateway. After that, the client is answered all the same; the session
@@ -26,7 +26,6 @@ export function membersOf(params: Buffer): string {
  * @param done called once, whatever the outcome.
  */
 export function sendOwnRequest(
-  context: UpstreamContext,
   upstream: UpstreamSession,
   method: string,
   members: string,
@@ -34,7 +33,7 @@ export function sendOwnRequest(
   done: () => void = () => undefined,
   msMax: number = OWN_REQUEST_MS_MAX,
 ): void {
-  const id = context.ids.next();
+  const id = upstream.context.ids.next();
   const message = upstream.ownRequest(id, method, members);
   const sentIn = upstream.record;
   const handler: RequestHandler = {

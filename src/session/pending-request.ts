@@ -2,7 +2,7 @@
 // count as idle; if the session ends first, the request is answered with an error. Cold path.
 import { rpcErrors, type RpcError } from '../shared/index.js';
 import type { CompiledVirtualHost } from '../user-config/index.js';
-import type { IdSpan, UpstreamContext } from '../upstream/index.js';
+import type { IdSpan } from '../upstream/index.js';
 import { answerError, type Exchange } from '../exchange/index.js';
 import { RequestInFlight } from '../streams/index.js';
 import type { UnavailableBackend } from '../http-client/index.js';
@@ -51,11 +51,7 @@ interface OpeningPlan extends PendingRequestPlan {
  * Opens the backends for a request: `server/discover`, or one whose method any unopened backend may declare.
  * @param done called once, perhaps synchronously, when they are open or the patience is over; not if the caller has been answered here.
  */
-export function whenOpened(
-  context: UpstreamContext,
-  plan: OpeningPlan,
-  done: (unavailable: readonly UnavailableBackend[]) => void,
-): void {
+export function whenOpened(plan: OpeningPlan, done: (unavailable: readonly UnavailableBackend[]) => void): void {
   const { session, virtualHost, exchange, backends } = plan;
   const work = new PendingRequest(plan, true);
   const onOpened = (unavailable: readonly UnavailableBackend[]): void => {
@@ -63,5 +59,5 @@ export function whenOpened(
     session.finish(work);
     done(unavailable);
   };
-  openUpstreams(context, session, virtualHost, exchange, onOpened, backends);
+  openUpstreams(session, virtualHost, exchange, onOpened, backends);
 }

@@ -65,7 +65,7 @@ export class Session {
   readonly identity: SessionIdentity;
   readonly account: Account;
   readonly #memory: SessionMemory;
-  readonly #context: UpstreamContext;
+  readonly context: UpstreamContext;
   #scansInProgress: ScansInProgress | undefined;
   #subscriptions: Subscriptions | undefined;
   #streamKeeper: StreamKeeper | undefined;
@@ -94,7 +94,7 @@ export class Session {
   isEnded = false;
 
   constructor(context: UpstreamContext, identity: SessionIdentity, account: Account, sessionContext: SessionContext) {
-    this.#context = context;
+    this.context = context;
     this.identity = identity;
     this.account = account;
     this.#memory = new SessionMemory(account, identity.introduction);
@@ -119,10 +119,10 @@ export class Session {
   #onUpstreamOpened(upstream: UpstreamSession, metadata: RequestMetadata): void {
     this.upstreams.listChangeReporter.onOpened(upstream);
     this.#unsolicited?.onOpened(upstream, metadata);
-    this.#subscriptions?.replay(this.#context, upstream, metadata);
+    this.#subscriptions?.replay(upstream, metadata);
     this.#onChanged();
     if (this.#logLevel === undefined || !needsLogLevel(upstream)) return;
-    sendOwnRequest(this.#context, upstream, 'logging/setLevel', membersOf(this.#logLevel), metadata);
+    sendOwnRequest(upstream, 'logging/setLevel', membersOf(this.#logLevel), metadata);
   }
 
   forwardCancellation(request: ExchangeRequest): void {
@@ -190,13 +190,13 @@ export class Session {
       // The outcome counts only for the same upstream session: meanwhile, the backend may have moved, or its allow-list may have changed.
       if (!isDone || this.upstreams.used(name) !== upstream) return;
       this.subscriptions.add(name, uri);
-      this.subscriptions.onReconfigured(this.#context, upstream, backend, metadata);
+      this.subscriptions.onReconfigured(upstream, backend, metadata);
       this.#unsolicited?.onSubscribed(upstream, metadata);
     };
   }
 
   get backendRequests(): BackendRequests {
-    const { deadlines, options } = this.#context;
+    const { deadlines, options } = this.context;
     return (this.#backendRequests ??= new BackendRequests({
       sessionId: this.identity.id,
       account: this.account,
@@ -283,7 +283,7 @@ export class Session {
       const backend = virtualHost?.backends.get(name);
       // The other process may have granted the subscriptions under another allow-list.
       if (backend !== undefined && allowListHash(backend) !== allowLists[name])
-        this.subscriptions.endUngranted(this.#context, this.upstreams.of(backend), NO_METADATA);
+        this.subscriptions.endUngranted(this.upstreams.of(backend), NO_METADATA);
     }
   }
 
@@ -299,7 +299,7 @@ export class Session {
     for (const { upstream, before } of this.upstreams.apply(virtualHost)) {
       const metadata = metadataFor(upstream.backend, request);
       if (before !== undefined) {
-        this.#subscriptions?.onReconfigured(this.#context, upstream, before, metadata);
+        this.#subscriptions?.onReconfigured(upstream, before, metadata);
       } else {
         this.#subscriptions?.forget(upstream.backend.name);
         upstream.close(metadata);
@@ -320,7 +320,7 @@ export class Session {
     // No stream is kept if the client cannot know the session's id: it has not introduced itself, or the session is a lease.
     const { protocolVersion, introduction, era } = this.identity;
     if (introduction === OWN_INTRODUCTION || era === 'modern' || !canResume(protocolVersion)) return undefined;
-    return (this.#streamKeeper = new StreamKeeper(this.account, this.#context.deadlines, this.#sessionContext.answers));
+    return (this.#streamKeeper = new StreamKeeper(this.account, this.context.deadlines, this.#sessionContext.answers));
   }
 
   /** Starts to receive the backends' unsolicited messages. @param adapter for a `subscriptions/listen`. */
@@ -329,7 +329,7 @@ export class Session {
     const refusal = this.account.refusalOfBytes(SESSION_STREAM_BYTES_EACH);
     if (refusal !== undefined) return refusal;
     this.#memory.keep(SESSION_STREAM_BYTES_EACH);
-    return (this.#unsolicited = new UnsolicitedMessages(this.#context, this, this.#memory, adapter));
+    return (this.#unsolicited = new UnsolicitedMessages(this, this.#memory, adapter));
   }
 
   get isReady(): boolean {

@@ -5,7 +5,7 @@ import type { CompiledBackend } from '../user-config/index.js';
 import { sendOwnRequest } from './own-requests.js';
 import { backendPace, visitAll } from '../streams/index.js';
 import { grantByEntries } from '../lists/index.js';
-import type { MessageBudget, UpstreamContext, UpstreamSession } from '../upstream/index.js';
+import type { MessageBudget, UpstreamSession } from '../upstream/index.js';
 import type { RequestMetadata } from '../http-client/index.js';
 import { createHash } from 'node:crypto';
 
@@ -103,16 +103,11 @@ export class Subscriptions {
    * Called when the config has changed. If the resource allow-list has too, subscriptions end unless its entries grant them by URI or
    * template: which URI belongs to a name in the list is not known here. The client can subscribe again.
    */
-  onReconfigured(
-    context: UpstreamContext,
-    upstream: UpstreamSession,
-    before: CompiledBackend,
-    metadata: RequestMetadata,
-  ): void {
-    if (allowListHash(before) !== allowListHash(upstream.backend)) this.endUngranted(context, upstream, metadata);
+  onReconfigured(upstream: UpstreamSession, before: CompiledBackend, metadata: RequestMetadata): void {
+    if (allowListHash(before) !== allowListHash(upstream.backend)) this.endUngranted(upstream, metadata);
   }
 
-  endUngranted(context: UpstreamContext, upstream: UpstreamSession, metadata: RequestMetadata): void {
+  endUngranted(upstream: UpstreamSession, metadata: RequestMetadata): void {
     const { backend } = upstream;
     this.#eachInTurns(
       upstream,
@@ -121,13 +116,13 @@ export class Subscriptions {
         if (grantByEntries(backend, uri) === 'granted') return;
         this.delete(backend.name, uri);
         if (upstream.state === 'open' && !upstream.isModern)
-          sendSubscription(context, upstream, 'resources/unsubscribe', uri, metadata);
+          sendSubscription(upstream, 'resources/unsubscribe', uri, metadata);
       },
     );
   }
 
   /** Repeats the subscriptions in a new upstream session, except those that the current allow-list clearly refuses. */
-  replay(context: UpstreamContext, upstream: UpstreamSession, metadata: RequestMetadata): void {
+  replay(upstream: UpstreamSession, metadata: RequestMetadata): void {
     if (!upstream.declares(capability.resources) || upstream.isModern) return;
     const { record } = upstream;
     this.#eachInTurns(
@@ -135,7 +130,7 @@ export class Subscriptions {
       () => upstream.record === record,
       (uri) => {
         if (grantByEntries(upstream.backend, uri) === 'refused') return;
-        sendSubscription(context, upstream, 'resources/subscribe', uri, metadata);
+        sendSubscription(upstream, 'resources/subscribe', uri, metadata);
       },
     );
   }
@@ -151,14 +146,13 @@ export class Subscriptions {
 }
 
 function sendSubscription(
-  context: UpstreamContext,
   upstream: UpstreamSession,
   method: 'resources/subscribe' | 'resources/unsubscribe',
   uri: string,
   metadata: RequestMetadata,
 ): void {
   const members = `"uri":${JSON.stringify(uri)}`;
-  sendOwnRequest(context, upstream, method, members, metadata, undefined, limits.remoteAnswerMsMax);
+  sendOwnRequest(upstream, method, members, metadata, undefined, limits.remoteAnswerMsMax);
 }
 
 /** The bytes of a URI: V8 takes two for each character as soon as one is outside Latin-1. */

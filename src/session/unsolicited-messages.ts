@@ -9,7 +9,6 @@ import {
   type BackendStreamPlan,
   ModernListening,
   type ModernListeningPlan,
-  type UpstreamContext,
   type UpstreamSession,
 } from '../upstream/index.js';
 import type { Deadline, DeadlineWheel } from '../fair/index.js';
@@ -45,6 +44,8 @@ class BackendListener implements BackendStreamPlan, ModernListeningPlan {
   /** The stream; `undefined` until the upstream session is open. */
   stream: BackendStream | ModernListening | undefined;
   metadata: RequestMetadata;
+  readonly deadlines: DeadlineWheel;
+  readonly memory: MessageBudget;
   readonly #owner: UnsolicitedMessages;
   readonly #upstream: UpstreamSession;
   #record: UpstreamSession['record'];
@@ -56,17 +57,11 @@ class BackendListener implements BackendStreamPlan, ModernListeningPlan {
   #isReopening = false;
 
   constructor(owner: UnsolicitedMessages, upstream: UpstreamSession, metadata: RequestMetadata) {
+    this.deadlines = owner.deadlines;
+    this.memory = owner.memory;
     this.#owner = owner;
     this.#upstream = upstream;
     this.metadata = metadata;
-  }
-
-  get deadlines(): DeadlineWheel {
-    return this.#owner.deadlines;
-  }
-
-  get memory(): MessageBudget {
-    return this.#owner.memory;
   }
 
   get #isModern(): boolean {
@@ -163,13 +158,9 @@ class BackendListener implements BackendStreamPlan, ModernListeningPlan {
 
 export class UnsolicitedMessages {
   readonly stream: SessionStream;
-  readonly #context: UpstreamContext;
   readonly #session: Session;
   readonly memory: MessageBudget;
-  get deadlines(): DeadlineWheel {
-    return this.#context.deadlines;
-  }
-
+  readonly deadlines: DeadlineWheel;
   /** The listeners, created for the first backend that may send something unasked, or cannot be opened. */
   #listeners: Map<UpstreamSession, BackendListener> | undefined;
   readonly #isLease: boolean;
@@ -177,9 +168,9 @@ export class UnsolicitedMessages {
   #lingerDeadline: Deadline | undefined;
   #isOver = false;
 
-  constructor(context: UpstreamContext, session: Session, memory: MessageBudget, adapter?: StreamAdapter) {
-    this.#context = context;
+  constructor(session: Session, memory: MessageBudget, adapter?: StreamAdapter) {
     this.#session = session;
+    this.deadlines = session.context.deadlines;
     this.#isLease = session.identity.era === 'modern';
     this.memory = memory;
     const onClosed = (): void => {
@@ -187,7 +178,7 @@ export class UnsolicitedMessages {
       // A client that was listening gets its full idle timeout from now on, as after a call.
       if (!session.isEnded) session.idleDeadline?.restart();
     };
-    this.stream = new SessionStream(session, context.deadlines, onClosed, adapter);
+    this.stream = new SessionStream(session, this.deadlines, onClosed, adapter);
   }
 
   /**
@@ -273,7 +264,7 @@ export class UnsolicitedMessages {
   }
 
   probe(upstream: UpstreamSession, metadata: RequestMetadata): void {
-    if (upstream.state === 'open') sendOwnRequest(this.#context, upstream, 'ping', '', metadata);
+    if (upstream.state === 'open') sendOwnRequest(upstream, 'ping', '', metadata);
   }
 
   /** The notifications wanted from a backend without sessions, as JSON; `''` for none. */
@@ -345,7 +336,7 @@ export class UnsolicitedMessages {
   #linger(forMs: number = BACKEND_STREAMS_LINGER_MS): void {
     this.#lingerDeadline?.cancel();
     if (this.#isOver) return;
-    this.#lingerDeadline = this.#context.deadlines.after(forMs, () => {
+    this.#lingerDeadline = this.deadlines.after(forMs, () => {
       if (!this.stream.isOpen) this.#closeAll();
     });
   }

@@ -218,7 +218,7 @@ export class Dispatcher {
       answerOwnError(exchange, id, rpcErrors.methodNotFound(method), rules);
     } else if (session.tryAdmit(exchange, id)) {
       const ending = rpcErrors.methodSearchSessionEnded;
-      whenOpened(this.#context, { session, virtualHost, exchange, id, ending, backends }, () =>
+      whenOpened({ session, virtualHost, exchange, id, ending, backends }, () =>
         // The session's current config is used, because the config may have changed meanwhile.
         this.relayExtraMethod({ ...incoming, virtualHost: session.virtualHost ?? virtualHost }, true),
       );
@@ -229,7 +229,7 @@ export class Dispatcher {
     exchange.watcher?.onIdentified(message.method, '', '');
     const id = idSpanOf(exchange, message);
     if (!session.tryAdmit(exchange, id)) return;
-    if (!trySetLogLevel(this.#context, session, virtualHost, exchange, message))
+    if (!trySetLogLevel(session, virtualHost, exchange, message))
       answerError(exchange, id, rpcErrors.methodNotFound(message.method));
   }
 

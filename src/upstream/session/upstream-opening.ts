@@ -56,7 +56,7 @@ const NO_HEADERS: readonly string[] = [];
 
 export abstract class UpstreamOpening implements Redirection {
   readonly subject: string;
-  protected readonly context: UpstreamDependencies;
+  readonly context: UpstreamDependencies;
   protected readonly introduction: ClientIntroduction;
   readonly #protocolVersion: string;
   readonly endpoint: BackendEndpoint;
