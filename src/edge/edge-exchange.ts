@@ -19,12 +19,11 @@ import {
   type ShareBound,
   REUSED_BUFFER_BYTES,
 } from '../fair/index.js';
-import type { EdgeContext } from './incoming-request.js';
 import type { HttpResponse } from './http-library.js';
 import { PartWriter, type WriteProgress } from './part-writer.js';
 import { forgetHeaders, NO_BODY, type RequestHead, NO_HEADERS } from './request-head.js';
 import { StreamWriter } from './stream-writer.js';
-import { IncomingRequest } from './incoming-request.js';
+import { type EdgeContext, IncomingRequest } from './incoming-request.js';
 
 /** Interval between attempts to write to a slow reader: uWebSockets.js closes a connection after 8 to 12 s without a write. */
 export const SLOW_READER_TRY_MS = 3_000;
@@ -211,7 +210,10 @@ export class EdgeExchange extends Exchange {
       this.#tryMoreOfStream(stream);
       return true;
     });
-    this.#keepAlive = this.#context.deadlines.after(this.#context.streamKeepAliveMs, () => this.#onSilence(stream));
+    this.#keepAlive = this.#context.deadlines.after(this.#context.streamKeepAliveMs, () => {
+      this.#keepAlive?.restart();
+      this.#watchUnlessRoom(stream.writeComment());
+    });
   }
 
   openBody(contentType: BodyType, bodyBytes: number): void {
@@ -315,11 +317,6 @@ export class EdgeExchange extends Exchange {
     if (progress === 'complete') this.#finish(this.#state, 'whole');
     else this.#watchUnlessRoom(progress === 'room');
     return progress !== 'full';
-  }
-
-  #onSilence(stream: StreamWriter): void {
-    this.#keepAlive?.restart();
-    this.#watchUnlessRoom(stream.writeComment());
   }
 
   /** Tries to write more of a stream. @returns whether the caller has taken all that was written. */

@@ -75,8 +75,8 @@ export class IncomingRequest implements MemoryWaiter {
   #outcome: BodyOutcome | undefined;
   #onReceived: ((outcome: BodyOutcome) => void) | undefined;
   #isAwaitingAdmission = false;
-  /** The subject; `''` until the caller is admitted. */
-  #subject = '';
+  /** The subject; `''` until the caller is admitted. Changed only here. */
+  subject = '';
   /** The memory of a large body, once the caller is admitted. */
   #reservation: MessageReservation | undefined;
 
@@ -89,11 +89,6 @@ export class IncomingRequest implements MemoryWaiter {
     this.#lengthBytes = Number(contentLength);
     if (this.#lengthBytes > context.bodyBytesMax) this.#outcome = 'too-large';
     else res.onData(this.#onData);
-  }
-
-  /** The subject; `''` until the caller is admitted. */
-  get subject(): string {
-    return this.#subject;
   }
 
   /** The number of body bytes that are kept; for tests. */
@@ -112,7 +107,7 @@ export class IncomingRequest implements MemoryWaiter {
    * @param passthroughHeaders name, value, … as backends get them.
    */
   admit(subject: string, acceptedTypes: AcceptedTypes, passthroughHeaders: readonly string[]): void {
-    this.#subject = subject;
+    this.subject = subject;
     this.#request.acceptedTypes = acceptedTypes;
     this.#request.passthroughHeaders = passthroughHeaders;
     if (this.#outcome === 'complete') this.#countWhole();
@@ -209,8 +204,8 @@ export class IncomingRequest implements MemoryWaiter {
 
   /** Takes memory. @returns false when there is none: reading stops until there is. */
   #reserveMemory(bytes: number): boolean {
-    if (bytes < limits.countedFromBytes || this.#subject === '') return true;
-    this.#reservation ??= this.#context.requestMemory.reservation(this.#subject, this);
+    if (bytes < limits.countedFromBytes || this.subject === '') return true;
+    this.#reservation ??= this.#context.requestMemory.reservation(this.subject, this);
     // If the content length is unknown, twice as much is asked for as has arrived.
     const outcome = this.#reservation.grow(
       bytes,
@@ -225,8 +220,8 @@ export class IncomingRequest implements MemoryWaiter {
   /** Counts the whole body with its size, whether there is room or not. */
   #countWhole(): void {
     const length = this.#received?.length ?? this.#whole.length;
-    if (length < limits.countedFromBytes || this.#subject === '' || this.#reservation?.heldBytes === length) return;
-    this.#reservation ??= this.#context.requestMemory.reservation(this.#subject, this);
+    if (length < limits.countedFromBytes || this.subject === '' || this.#reservation?.heldBytes === length) return;
+    this.#reservation ??= this.#context.requestMemory.reservation(this.subject, this);
     this.#reservation.release();
     this.#reservation.take(length);
   }

@@ -66,7 +66,10 @@ class NodeListener implements HttpListener, HttpRouter {
       .on('tlsClientError', (_error, socket: Socket) => socket.destroy());
     // No limit on their number, because Node would drop headers silently; their total size is bounded.
     this.#server.maxHeadersCount = 0;
-    this.#server.setTimeout(NODE_SILENCE_MS_MAX, (socket: Socket) => this.#onSilence(socket));
+    // A silent connection is closed, unless its caller waits for an answer.
+    this.#server.setTimeout(NODE_SILENCE_MS_MAX, (socket: Socket) => {
+      if (this.#current.get(socket)?.isBodyLate !== false) socket.destroy();
+    });
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
       this.#onUnreadable(error, socket as Socket),
     );
@@ -123,12 +126,6 @@ class NodeListener implements HttpListener, HttpRouter {
       return;
     }
     socket.destroy();
-  }
-
-  /** Called when a connection is silent, which closes it, unless its caller waits for an answer. */
-  #onSilence(socket: Socket): void {
-    const response = this.#current.get(socket);
-    if (response === undefined || response.isBodyLate) socket.destroy();
   }
 
   #onUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {

@@ -15,18 +15,14 @@ export class PartWriter {
   #writeHead: (() => void) | undefined;
   #part: Uint8Array = NO_BYTES;
   #partStart = 0;
-  #takenBytes = 0;
+  /** How much the library had taken when it last reported. Changed only here. */
+  takenBytes = 0;
 
   /** @param writeHead called within a `cork`, before the first part. */
   constructor(res: HttpResponse, answerBytes: number, writeHead: () => void) {
     this.#res = res;
     this.#answerBytes = answerBytes;
     this.#writeHead = writeHead;
-  }
-
-  /** How much the library had taken when it last reported. */
-  get takenBytes(): number {
-    return this.#takenBytes;
   }
 
   /** Whether the writer has the whole answer. */
@@ -51,18 +47,18 @@ export class PartWriter {
   }
 
   #try(offset: number): WriteProgress {
-    this.#takenBytes = offset;
+    this.takenBytes = offset;
     const [hasRoom, isComplete] = this.#res.tryEnd(this.#part.subarray(offset - this.#partStart), this.#answerBytes);
     if (isComplete) {
       largeMemory.giveBack(this.#part);
-      this.#takenBytes = this.#answerBytes;
+      this.takenBytes = this.#answerBytes;
       this.#part = NO_BYTES;
       return 'complete';
     }
     if (!hasRoom) return 'full';
     // The library has copied the part, whose memory may therefore be reused.
     this.#partStart += this.#part.length;
-    this.#takenBytes = this.#partStart;
+    this.takenBytes = this.#partStart;
     this.#part = NO_BYTES;
     return 'room';
   }

@@ -17,10 +17,12 @@ export class StreamWriter {
   #writeHead: (() => void) | undefined;
   /** The bytes that wait until the library takes more. */
   #rest: Uint8Array = NO_BYTES;
-  #isBlocked = false;
+  /** Whether the library held something back at the last write. Changed only here, like `writtenBytes`. */
+  isBlocked = false;
   /** Whether the last event is whole: over a hop, an event may arrive in parts. */
   #isBetweenEvents = true;
-  #writtenBytes = 0;
+  /** How many bytes the library was given in total. */
+  writtenBytes = 0;
 
   /** @param writeHead called within a `cork`, before the first bytes. */
   constructor(res: HttpResponse, writeHead: () => void) {
@@ -28,19 +30,9 @@ export class StreamWriter {
     this.#writeHead = writeHead;
   }
 
-  /** How many bytes the library was given in total. */
-  get writtenBytes(): number {
-    return this.#writtenBytes;
-  }
-
-  /** Whether the library held something back at the last write. */
-  get isBlocked(): boolean {
-    return this.#isBlocked;
-  }
-
   /** Whether the response may be ended while the library holds something back: it has all bytes, and holds back few. */
   get isLeftToLibrary(): boolean {
-    return this.#rest.length === 0 && this.#writtenBytes <= SLICE_BYTES;
+    return this.#rest.length === 0 && this.writtenBytes <= SLICE_BYTES;
   }
 
   /** Writes bytes, all of which are accepted. @returns false if they must not change until `tryMore` returns true. */
@@ -53,12 +45,12 @@ export class StreamWriter {
 
   /** Whether `end` may send so many bytes at once. */
   canEndWith(bytes: number): boolean {
-    return bytes <= JOINED_EVENT_BYTES_MAX && !this.#isBlocked && this.#writtenBytes + bytes <= SLICE_BYTES;
+    return bytes <= JOINED_EVENT_BYTES_MAX && !this.isBlocked && this.writtenBytes + bytes <= SLICE_BYTES;
   }
 
   /** Ends the stream. @param last sent together with the end. */
   end(last: Uint8Array): void {
-    this.#writtenBytes += last.length;
+    this.writtenBytes += last.length;
     this.#res.cork(() => {
       this.#sendHead();
       if (last.length > 0) this.#res.write(last);
@@ -69,7 +61,7 @@ export class StreamWriter {
 
   /** Writes a comment, unless it would be in the middle of an event. @returns whether nothing is held back. */
   writeComment(): boolean {
-    return this.#rest.length > 0 || !this.#isBetweenEvents ? !this.#isBlocked : this.#give(keepAliveComment);
+    return this.#rest.length > 0 || !this.#isBetweenEvents ? !this.isBlocked : this.#give(keepAliveComment);
   }
 
   /** Writes more of what waits. @returns whether more may be written. */
@@ -86,20 +78,20 @@ export class StreamWriter {
   #give(bytes: Uint8Array): boolean {
     let at = 0;
     do {
-      const end = at + (this.#isBlocked ? TRIED_BYTES : SLICE_BYTES);
+      const end = at + (this.isBlocked ? TRIED_BYTES : SLICE_BYTES);
       this.#giveSlice(at === 0 && end >= bytes.length ? bytes : bytes.subarray(at, end));
       at = end;
-    } while (!this.#isBlocked && at < bytes.length);
+    } while (!this.isBlocked && at < bytes.length);
     if (at < bytes.length) this.#rest = bytes.subarray(at);
-    return !this.#isBlocked;
+    return !this.isBlocked;
   }
 
   #giveSlice(slice: Uint8Array): void {
-    this.#writtenBytes += slice.length;
+    this.writtenBytes += slice.length;
     if (slice.length > JOINED_EVENT_BYTES_MAX && this.#writeHead !== undefined) this.#res.cork(() => this.#sendHead());
     this.#res.cork(() => {
       this.#sendHead();
-      this.#isBlocked = !this.#res.write(slice);
+      this.isBlocked = !this.#res.write(slice);
     });
   }
 

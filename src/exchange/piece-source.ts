@@ -21,7 +21,7 @@ export class PartPieces implements PieceSource {
 
   constructor(parts: readonly Buffer[]) {
     this.#parts = parts;
-    this.bytes = bytesOf(parts);
+    this.bytes = parts.reduce((sum, { length }) => sum + length, 0);
   }
 
   next(): Buffer | undefined {
@@ -89,12 +89,6 @@ export class EventPieces implements PieceSource {
     this.#endsWithCr = piece.at(-1) === CR;
     return hasLineBreak(piece) ? encodeLineBreaks(piece, start) : piece;
   }
-}
-
-function bytesOf(parts: readonly Buffer[]): number {
-  let bytes = 0;
-  for (const { length } of parts) bytes += length;
-  return bytes;
 }
 
 const LF = 0x0a;

@@ -129,7 +129,7 @@ export function mirrorOfVersion(protocolVersion: string): MirrorHeaders {
 }
 
 /**
- * The mirror of a request. @param headers lower-case name, value, …
+ * The mirror of a request. @param headers lower-case name, value, … which has no white space around it: HTTP libraries remove that.
  * @returns `undefined` when the `mcp-param-*` headers are too many or too long.
  */
 export function mirrorIn(headers: readonly string[], protocolVersion: string): MirrorHeaders | undefined {
@@ -140,7 +140,7 @@ export function mirrorIn(headers: readonly string[], protocolVersion: string): M
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const header = headers[i]!;
     if (!header.startsWith('mcp-')) continue;
-    const value = withoutSpace(headers[i + 1]!);
+    const value = headers[i + 1]!;
     if (header === 'mcp-method') {
       method = combinedHeader(method, value);
     } else if (header === 'mcp-name') {
@@ -167,17 +167,4 @@ function addParam(params: string[], header: string, value: string): void {
     return;
   }
   params.push(header, value);
-}
-
-/** The text without spaces and tabs around it (RFC 9110, 5.6.3). */
-function withoutSpace(value: string): string {
-  let start = 0;
-  let end = value.length;
-  while (start < end && isSpace(value.charCodeAt(start))) start++;
-  while (end > start && isSpace(value.charCodeAt(end - 1))) end--;
-  return value.slice(start, end);
-}
-
-function isSpace(code: number): boolean {
-  return code === 0x20 || code === 0x09;
 }

@@ -141,13 +141,10 @@ export class ModernHandler {
     if (!isSearched || !isForSearchTool(exchange.request.body, message, CALL_TOOL))
       return this.#serve(caller, exchange, message, envelope);
     unwrapCall(caller.subject, exchange, message, (call) => {
-      if (typeof call === 'string') answerToolError(exchange, message, call, this.#rulesFor(exchange, message));
+      if (typeof call === 'string')
+        answerToolError(exchange, message, call, new ModernRules(this.#parts, exchange, message));
       else this.#serve(caller, exchange, call, call.envelope ?? envelope);
     });
-  }
-
-  #rulesFor(exchange: Exchange, message: ClientMessage, isAnew = false): ModernRules {
-    return new ModernRules(this.#parts, exchange, message, isAnew);
   }
 
   #serve(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
@@ -171,7 +168,7 @@ export class ModernHandler {
     if (logLevelStart !== -1)
       lowerLogLevel(lease, virtualHost, exchange.request, body.subarray(logLevelStart, logLevelEnd));
     const { method } = message;
-    const rules = this.#rulesFor(exchange, message, continued === 'anew');
+    const rules = new ModernRules(this.#parts, exchange, message, continued === 'anew');
     const incoming = { virtualHost, session: lease, exchange, message, rules };
     const kind = listKindOf(method);
     if (kind !== undefined) dispatcher.list(kind, incoming);

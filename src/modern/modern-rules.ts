@@ -278,22 +278,20 @@ export class ModernRules implements EraRules {
   #replacementFor(
     bytes: Buffer,
     message: BackendMessage,
-    plan: RelayedRequestPlan,
+    { session }: RelayedRequestPlan,
     era: Era,
   ): RpcError | string | undefined {
     if (message.isError && era === 'legacy' && mayAskForInput(this.#message.method)) {
       const elicitations = readUrlElicitations(bytes.subarray(message.bodyStart, message.bodyEnd));
-      if (elicitations !== undefined) return this.#askForUrls(elicitations, plan);
+      if (elicitations !== undefined) {
+        if (!session.backendRequests.offersUrls) return rpcErrors.capabilityMissing({ elicitation: { url: {} } });
+        const requestState = this.#parts.heldCalls.stateToBeginAnew(this.#originIn(session));
+        return inputRequiredResult(inputRequestsOf(elicitations), requestState);
+      }
     }
     if (this.#missingCapabilities === undefined) return undefined;
     const hasFailed = message.isError || isToolError(bytes, message.bodyStart, message.bodyEnd);
     return hasFailed ? rpcErrors.capabilityMissing(this.#missingCapabilities) : undefined;
-  }
-
-  #askForUrls(elicitations: Parameters<typeof inputRequestsOf>[0], { session }: RelayedRequestPlan): RpcError | string {
-    if (!session.backendRequests.offersUrls) return rpcErrors.capabilityMissing({ elicitation: { url: {} } });
-    const requestState = this.#parts.heldCalls.stateToBeginAnew(this.#originIn(session));
-    return inputRequiredResult(inputRequestsOf(elicitations), requestState);
   }
 
   /** Where task ids are. A modern call that became a task has it as its whole result; a member `task` of a modern result is the tool's. */

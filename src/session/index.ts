@@ -9,7 +9,6 @@ export { lowerLogLevel, trySetLogLevel } from './log-level.js';
 export { openStream } from './open-stream.js';
 export { whenOpened } from './pending-request.js';
 export { cancelRequest, sendToPeers } from './peer-messages.js';
-export type { ForwardRequest, SessionContext } from './session.js';
-export { LEASE_SHARE_OF_FREE, Session } from './session.js';
+export { type ForwardRequest, LEASE_SHARE_OF_FREE, Session, type SessionContext } from './session.js';
 export { Sessions } from './sessions.js';
 export { UnsolicitedMessages } from './unsolicited-messages.js';

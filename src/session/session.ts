@@ -373,19 +373,16 @@ export class Session {
   /** Whether another request may begin; if not, it has been refused. Hot path. */
   tryAdmit(exchange: Exchange, id: IdSpan): boolean {
     const isLease = this.identity.era === 'modern';
-    if (this.inFlight.isFull && !isLease) {
+    const { isFull, count } = this.inFlight;
+    if (isFull && !isLease) {
       answerError(exchange, id, rpcErrors.sessionRequestsFull);
       return false;
     }
-    const refusal =
-      this.account.refusalOfRequest() ?? (isLease && this.#isLeaseFull ? refusals.leaseRequestsFull : undefined);
+    // A busy lease always leaves its subject room for other leases.
+    const isLeaseFull = isLease && (isFull || count >= LEASE_SHARE_OF_FREE * this.account.requests.room);
+    const refusal = this.account.refusalOfRequest() ?? (isLeaseFull ? refusals.leaseRequestsFull : undefined);
     if (refusal !== undefined) refuse(exchange, refusal);
     return refusal === undefined;
-  }
-
-  /** Whether a lease has too many requests: a busy one always leaves its subject room for other leases. */
-  get #isLeaseFull(): boolean {
-    return this.inFlight.isFull || this.inFlight.count >= LEASE_SHARE_OF_FREE * this.account.requests.room;
   }
 
   finish(work: RequestInFlight): void {

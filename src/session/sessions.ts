@@ -16,8 +16,7 @@ import type { FoundSession, SessionDirectory } from './directory/session-directo
 import { DirectoryEntry } from './directory-entry.js';
 import { onPeerMessage } from './peer-messages.js';
 import { estimatedSessionBytes } from './session-memory.js';
-import { Session } from './session.js';
-import type { SessionContext } from './session.js';
+import { Session, type SessionContext } from './session.js';
 
 // Renews the records of sessions in use, a few at a time throughout a round, so that there is no burst of writes. Each session that was
 // there when a round began is considered once in it, however many come and go. Cold path.
@@ -64,18 +63,14 @@ export class RecordRenewal {
     // After a pause, such as a sleeping machine, the missed renewals are not all made at once.
     const passedMs = Math.min(nowMs - this.#lastStepMs, SESSION_RENEWAL_STEP_MS_MAX);
     this.#lastStepMs = nowMs;
-    this.#renewNext(Math.ceil((this.#sessions.size * passedMs) / this.#roundMs));
+    for (let left = Math.ceil((this.#sessions.size * passedMs) / this.#roundMs); left > 0; left -= 1) {
+      const session = this.#leftInRound.next();
+      if (session.done === true) break;
+      session.value.entry?.onRenewalRound(session.value.isBusy);
+    }
     if (nowMs >= this.#roundEndMs) {
       this.#leftInRound = this.#sessions.values();
       this.#roundEndMs = nowMs + this.#roundMs;
-    }
-  }
-
-  #renewNext(count: number): void {
-    for (let left = count; left > 0; left -= 1) {
-      const session = this.#leftInRound.next();
-      if (session.done === true) return;
-      session.value.entry?.onRenewalRound(session.value.isBusy);
     }
   }
 }

@@ -13,7 +13,7 @@ import {
 } from '../upstream/index.js';
 import type { Deadline, DeadlineWheel } from '../fair/index.js';
 import { clientsNotification } from './backend-notifications.js';
-import { type AskingStream, visitBackends, SessionStream, type StreamAdapter } from '../streams/index.js';
+import { visitBackends, SessionStream, type StreamAdapter } from '../streams/index.js';
 import { type Exchange, type ExchangeRequest, metadataFor } from '../exchange/index.js';
 import { sendOwnRequest } from './own-requests.js';
 import type { Session } from './session.js';
@@ -346,15 +346,13 @@ export class UnsolicitedMessages {
     this.#listeners = undefined;
   }
 
-  #streamFor(upstream: UpstreamSession): AskingStream {
-    return (this.#isLease ? this.#session.inFlight.soleAskable(upstream) : undefined) ?? this.stream;
-  }
-
   onMessage(upstream: UpstreamSession, metadata: RequestMetadata, bytes: Buffer, message: BackendMessage): void {
     const { backendRequests } = this.#session;
     upstream.noteListChange(message.method);
-    if (message.kind === 'request') backendRequests.ask(this.#streamFor(upstream), upstream, metadata, bytes, message);
-    else if (message.method === 'notifications/cancelled') backendRequests.withdraw(upstream, bytes, message);
+    if (message.kind === 'request') {
+      const askable = this.#isLease ? this.#session.inFlight.soleAskable(upstream) : undefined;
+      backendRequests.ask(askable ?? this.stream, upstream, metadata, bytes, message);
+    } else if (message.method === 'notifications/cancelled') backendRequests.withdraw(upstream, bytes, message);
     else if (LIST_CHANGED_METHODS.has(message.method)) this.stream.tellChanged(message.method, bytes);
     else if (
       message.method !== 'notifications/progress' ||

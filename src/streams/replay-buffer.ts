@@ -360,18 +360,16 @@ export class Fifo<Item> {
     const item = this.#items[this.#first];
     this.#items[this.#first] = undefined;
     this.#first += 1;
-    if (this.#first > SPARE_SLOTS && this.#first >= this.length) this.#moveUp();
+    if (this.#first > SPARE_SLOTS && this.#first >= this.length) {
+      this.#items.copyWithin(0, this.#first);
+      this.#items.length -= this.#first;
+      this.#first = 0;
+    }
     return item;
   }
 
   clear(): void {
     this.#items.length = 0;
-    this.#first = 0;
-  }
-
-  #moveUp(): void {
-    this.#items.copyWithin(0, this.#first);
-    this.#items.length -= this.#first;
     this.#first = 0;
   }
 }

@@ -2,7 +2,7 @@
 // path.
 import { heapMemory, residentBytes } from '../fair/index.js';
 import type { ViewQuestion } from '../process/index.js';
-import { describeRequest, type RecentRequest, type RecentRequests } from '../observation/index.js';
+import { describeRequest, type RecentRequests } from '../observation/index.js';
 import type { Relay } from '../relay/index.js';
 import type { Session } from '../session/index.js';
 import { limits, sessionHash, subjectHash, type Logger, PROGRAM_VERSION, KIB } from '../shared/index.js';
@@ -120,14 +120,13 @@ export class WorkerViews {
     const found = this.#sources.recentRequests?.find(requestId) ?? [];
     return found.map(async (request) => {
       const isFailedCall = request.tool !== '' && FAILED.has(request.outcome);
-      return describeRequest(request, isFailedCall ? await this.#verdictNow(request) : undefined);
+      if (!isFailedCall) return describeRequest(request, undefined);
+      // What the same call would get now.
+      const { readConfig, relay } = this.#sources;
+      const { subject, virtualHost, tool } = request;
+      const now = explain({ view: 'explain', subject, virtualHost, tool }, await readConfig(subject), relay);
+      return describeRequest(request, now['verdict']);
     });
-  }
-
-  /** What the same call would get now. */
-  async #verdictNow({ subject, virtualHost, tool }: RecentRequest): Promise<unknown> {
-    const { readConfig, relay } = this.#sources;
-    return explain({ view: 'explain', subject, virtualHost, tool }, await readConfig(subject), relay)['verdict'];
   }
 }
 

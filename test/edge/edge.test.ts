@@ -59,6 +59,17 @@ for (const listener of ['uws', 'node'] as const satisfies readonly Listener[]) {
     }
   });
 
+  t.test(`${listener}: white space around the value of a header does not belong to it`, async (t) => {
+    const { ask, handler } = await scene(t, listener);
+    let mirror: unknown;
+    handler.act = (exchange) => {
+      mirror = exchange.request.mirror;
+      exchange.respond(200, '', '');
+    };
+    await ask('POST', MCP, 'mcp-method: \t tools/call \t\r\nmcp-param-z: \t a b \t\r\nmcp-param-a:  \t\r\n');
+    t.match(mirror, { method: 'tools/call', params: ['mcp-param-z', 'a b', 'mcp-param-a', ''] });
+  });
+
   t.test(`${listener}: with a prefix everything is below it, and health where it always is, too`, async (t) => {
     const { ask, told } = await scene(t, listener, { pathPrefix: '/gw' });
     await ask('POST', `/gw${MCP}`);

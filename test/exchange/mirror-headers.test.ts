@@ -11,9 +11,9 @@ t.test('heads with only a protocol version share one mirror per version', async 
   t.equal(mirrorOfVersion('2025-06-18').protocolVersion, '2025-06-18');
 });
 
-t.test('values are trimmed, and parameters keep their order', async (t) => {
-  const headers = ['accept', '*/*', 'mcp-method', ' tools/call\t', 'mcp-name', 'b-t', 'mcp-other', 'x'];
-  t.same(mirrorIn([...headers, 'mcp-param-z', ' a b ', 'mcp-param-a', ''], '2026-07-28'), {
+t.test('parameters keep their order', async (t) => {
+  const headers = ['accept', '*/*', 'mcp-method', 'tools/call', 'mcp-name', 'b-t', 'mcp-other', 'x'];
+  t.same(mirrorIn([...headers, 'mcp-param-z', 'a b', 'mcp-param-a', ''], '2026-07-28'), {
     protocolVersion: '2026-07-28',
     method: 'tools/call',
     name: 'b-t',

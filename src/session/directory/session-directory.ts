@@ -109,7 +109,11 @@ export class SessionDirectory {
     sessions.onChanged = (key) => this.#onChanged(key);
     const { peers } = sessions;
     if (peers === undefined) return;
-    peers.onEnded = (key) => this.#onEnded(nameOf(key));
+    peers.onEnded = (key) => {
+      const name = nameOf(key);
+      for (const read of this.#reads) if (read.name === name) read.isEnded = true;
+      this.#watchers.get(name)?.onEndedElsewhere();
+    };
     peers.onPassed = (key, sealed) => this.#watchers.get(nameOf(key))?.onPeerMessage(sealed);
   }
 
@@ -139,11 +143,6 @@ export class SessionDirectory {
     for (const watcher of this.#watchers.values()) watcher.onChangedElsewhere();
     // A change without a key also means that the store is reachable again: failed removals are tried again.
     void this.#removeAgain();
-  }
-
-  #onEnded(name: string): void {
-    for (const read of this.#reads) if (read.name === name) read.isEnded = true;
-    this.#watchers.get(name)?.onEndedElsewhere();
   }
 
   get outlivesGateway(): boolean {

@@ -272,8 +272,10 @@ export class BackendRequests {
     const span = this.isEmpty ? undefined : readRequestId(bytes, message);
     if (span === undefined) return;
     const backendIdKey = idKey(bytes, span.start, span.end);
-    const request = this.#takeOf(upstream, backendIdKey);
+    const open = [...this.#open.values()];
+    const request = open.find((each) => each.upstream === upstream && each.backendIdKey === backendIdKey);
     if (request === undefined) return;
+    this.#settle(request);
     const taskEdits = this.#taskEdits(upstream, bytes, message);
     if (taskEdits === undefined) tellCancelled(request, 'The backend has cancelled its request');
     else request.stream.withdraw(request.id, partsOf(bytes, [{ ...span, putIn: request.id }, ...taskEdits]));
@@ -318,16 +320,6 @@ export class BackendRequests {
     const request = this.#open.get(key);
     if (request !== undefined) this.#settle(request);
     return request;
-  }
-
-  /** Removes a request that the backend has cancelled. @param backendIdKey of the backend's own id. */
-  #takeOf(upstream: UpstreamSession, backendIdKey: string): AwaitedAnswer | undefined {
-    for (const request of this.#open.values()) {
-      if (request.upstream !== upstream || request.backendIdKey !== backendIdKey) continue;
-      this.#settle(request);
-      return request;
-    }
-    return undefined;
   }
 
   #onLost(request: AwaitedAnswer, error: RpcError = errorsToBackends.clientReadsNoRequests): void {

@@ -102,7 +102,10 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     this.#handler = handler;
     this.#elsewhere = plan.stream;
     this.#answerBytesMax = plan.answerBytesMax ?? limits.upstreamMessageBytesMax;
-    this.#deadline = deadlines.after(plan.deadlineMs, () => this.#onDeadline());
+    this.#deadline = deadlines.after(plan.deadlineMs, () => {
+      if (this.#state === 'answered') this.abort();
+      else this.#fail(upstreamFault('answer-timeout'));
+    });
     if (handler.onUnparsed !== undefined)
       this.#unparsed = new UnparsedAnswer(
         (...part) => handler.onUnparsed?.(...part),
@@ -426,11 +429,6 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   #onStreamAnswer(): void {
     if (!this.#transition('event-stream', 'answered')) this.#transition('waiting', 'answered');
     this.#deadline.restartAfter(ANSWERED_STREAM_MS_MAX);
-  }
-
-  #onDeadline(): void {
-    if (this.#state === 'answered') this.abort();
-    else this.#fail(upstreamFault('answer-timeout'));
   }
 
   #onRefusal(): void {

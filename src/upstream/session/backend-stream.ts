@@ -31,7 +31,7 @@ export interface BackendStreamPlan {
   onSessionDoubtful(): void;
 }
 
-const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
+export const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
 
 type State = 'asking' | 'streaming' | 'waiting' | 'over';
 

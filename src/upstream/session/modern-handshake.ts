@@ -51,7 +51,9 @@ export class Discovery extends Handshake implements RequestHandler {
   }
 
   onFault(fault: UpstreamFault): void {
-    if (!this.#tryAgain()) this.handler.onFault(fault, isOfOtherEra(fault));
+    // An older server knows neither the method nor requests without a session.
+    const isOtherEra = fault.kind === 'answer-invalid' || isNotUnderstood(fault);
+    if (!this.#tryAgain()) this.handler.onFault(fault, isOtherEra);
   }
 
   /** The fault for an error that belongs to no request: some servers answer so. */
@@ -104,9 +106,4 @@ export class Discovery extends Handshake implements RequestHandler {
     this.#request = this.#discover();
     return true;
   }
-}
-
-/** Whether a fault suggests the other era: an older server knows neither the method nor requests without a session. */
-function isOfOtherEra(fault: UpstreamFault): boolean {
-  return fault.kind === 'answer-invalid' || isNotUnderstood(fault);
 }

@@ -5,11 +5,10 @@
 //   next ── acknowledged, or its time is over ──> current ── the next one is ──> closed
 //   next, current ── refused ──> closed
 import type { BackendMessage } from '../../mcp/index.js';
-import type { Deadline, DeadlineWheel } from '../../fair/index.js';
+import type { Deadline } from '../../fair/index.js';
 import { isObject, limits } from '../../shared/index.js';
-import { BackendStream } from './backend-stream.js';
+import { ACKNOWLEDGED, BackendStream, type BackendStreamPlan } from './backend-stream.js';
 import type { UpstreamCall, UpstreamHandler } from '../../http-client/index.js';
-import type { MessageBudget } from './known-mirrors.js';
 
 /** What a backend, by its acknowledgement, will not send (M25). */
 export interface RefusedSubscriptions {
@@ -39,14 +38,10 @@ function urisOf({ resourceSubscriptions: uris }: Readonly<Record<string, unknown
   return Array.isArray(uris) ? uris.filter((uri): uri is string => typeof uri === 'string') : [];
 }
 
-export interface ModernListeningPlan {
-  readonly deadlines: DeadlineWheel;
-  readonly memory: MessageBudget;
+export interface ModernListeningPlan extends Pick<BackendStreamPlan, 'deadlines' | 'memory' | 'tryFollow'> {
   /** The filter: what is wanted now, as JSON; `''` for nothing. */
   filter(): string;
   ask(filter: string, handler: UpstreamHandler): UpstreamCall;
-  /** Follows a redirect. @returns whether to ask once more, where it leads. */
-  tryFollow(status: number, location: string): boolean;
   onAsking(): void;
   /** Called when the backend has acknowledged, refused, or cannot be reached now; or nothing is wanted. */
   onAnswered(): void;
@@ -138,19 +133,17 @@ export class ModernListening {
       onAnswered: (isStream) => {
         if (!isStream) this.#plan.onAnswered();
       },
-      onMessage: (bytes, message) => this.#onMessage(listen, bytes, message),
+      onMessage: (bytes, message) => {
+        if (message.method === ACKNOWLEDGED) {
+          listen.unhonoured = readUnhonoured(listen.filter, bytes, message);
+          this.#replaceWith(listen);
+        } else if (message.kind === 'notification') this.#plan.onMessage(bytes, message);
+      },
       onRefused: () => this.#onRefused(listen),
       onSessionDoubtful: () => {
         if (this.isOffered) this.#plan.onLost();
       },
     });
-  }
-
-  #onMessage(listen: Listen, bytes: Buffer, message: BackendMessage): void {
-    if (message.method === 'notifications/subscriptions/acknowledged') {
-      listen.unhonoured = readUnhonoured(listen.filter, bytes, message);
-      this.#replaceWith(listen);
-    } else if (message.kind === 'notification') this.#plan.onMessage(bytes, message);
   }
 
   #replaceWith(listen: Listen): void {

@@ -35,7 +35,6 @@ export const UPSTREAM_RETRY_DELAY_MS_MAX = 5_000;
 export const BACKEND_STREAM_PATIENCE_MS = 500;
 
 type State = 'idle' | 'opening' | 'open' | 'unavailable' | 'closed';
-export type UpstreamSessionState = State;
 
 /** Called once: with `undefined` when the session is open, or with the fault when it cannot be opened now. */
 type OpenWaiter = (fault: UpstreamFault | undefined) => void;
@@ -45,11 +44,6 @@ const ERA_FAULTS: ReadonlySet<UpstreamFaultKind> = new Set([
   'version-later',
   'version-unsupported',
 ]);
-
-interface Waiting {
-  readonly metadata: RequestMetadata;
-  readonly waiter: OpenWaiter;
-}
 
 const NO_ANSWER = upstreamFault('answer-timeout', true);
 const NO_HEADERS: readonly string[] = [];
@@ -65,7 +59,7 @@ export abstract class UpstreamOpening implements Redirection {
   backend: CompiledBackend;
   /** The state. Changed only here, like `delayed` and `askAgainAtMs`. */
   state: State = 'idle';
-  #waiting: Waiting[] = [];
+  #waiting: { readonly metadata: RequestMetadata; readonly waiter: OpenWaiter }[] = [];
   /** Requests that wait until the backend's own stream is open, if it is being opened. */
   protected delayed: (() => void)[] | undefined = undefined;
   #delayDeadline: Deadline | undefined;
@@ -168,13 +162,12 @@ export abstract class UpstreamOpening implements Redirection {
   /** Like `whenOpen`, but waits a short time for the backend's own stream if it is being opened. Hot path. */
   whenReady(metadata: RequestMetadata, waiter: OpenWaiter): void {
     if (this.state === 'open' && this.delayed === undefined) this.whenOpen(metadata, waiter);
-    else this.whenOpen(metadata, (fault) => this.#holdBack(metadata, waiter, fault));
-  }
-
-  #holdBack(metadata: RequestMetadata, waiter: OpenWaiter, fault: UpstreamFault | undefined): void {
-    if (fault === undefined && this.delayed !== undefined)
-      this.delayed.push(() => wakeScheduler.run(this.subject, () => this.whenOpen(metadata, waiter)));
-    else waiter(fault);
+    else {
+      this.whenOpen(metadata, (fault) => {
+        if (fault !== undefined || this.delayed === undefined) return waiter(fault);
+        this.delayed.push(() => wakeScheduler.run(this.subject, () => this.whenOpen(metadata, waiter)));
+      });
+    }
   }
 
   /** Delays callers of `whenReady` until `releaseRequests`, but not for long. */

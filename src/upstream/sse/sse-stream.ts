@@ -301,17 +301,13 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
   #count(): void {
     if (this.#state === 'over') return;
     const bytes = this.#parser.keptBytes;
-    if (bytes >= limits.countedFromBytes) this.#reserveMemory(bytes);
-    else if (this.#scan === undefined) this.#reservation?.release();
+    if (bytes >= limits.countedFromBytes) {
+      this.#reservation ??= this.#context.answerMemory?.reservation(this.#plan.subject, this);
+      const askedBytes = Math.min(2 * (this.#reservation?.heldBytes ?? 0), limits.upstreamMessageBytesMax);
+      const outcome = this.#reservation?.grow(bytes, askedBytes) ?? 'room';
+      if (outcome !== 'room' && outcome !== 'wait') this.onNoRoom(outcome);
+    } else if (this.#scan === undefined) this.#reservation?.release();
     this.#pauseOrResume();
-  }
-
-  #reserveMemory(bytes: number): void {
-    this.#reservation ??= this.#context.answerMemory?.reservation(this.#plan.subject, this);
-    const outcome =
-      this.#reservation?.grow(bytes, Math.min(2 * this.#reservation.heldBytes, limits.upstreamMessageBytesMax)) ??
-      'room';
-    if (outcome !== 'room' && outcome !== 'wait') this.onNoRoom(outcome);
   }
 
   #pauseOrResume(): void {

@@ -128,13 +128,10 @@ export class Predecessor {
   pass(identity: ForwardedIdentity, request: ExchangeRequest): void {
     if (this.#isGone || this.#hops.isClosed) return;
     this.#hops.forwardTo(this.#path, identity, new CallerlessExchange(request), (failure) => {
-      if (failure === 'owner-absent') this.#onAbsent(identity, request);
+      if (failure !== 'owner-absent') return;
+      // Nobody listens at the path: the predecessor may not listen yet.
+      this.#isGone ||= performance.now() - this.#startedAtMs >= PREDECESSOR_WAIT_MS_MAX;
+      if (!this.#isGone) this.#waiting.tryWait(identity.subject, this.#startedAtMs, () => this.pass(identity, request));
     });
-  }
-
-  /** Called when nobody listens at the path: the predecessor may not listen yet. */
-  #onAbsent(identity: ForwardedIdentity, request: ExchangeRequest): void {
-    if (performance.now() - this.#startedAtMs >= PREDECESSOR_WAIT_MS_MAX) this.#isGone = true;
-    if (!this.#isGone) this.#waiting.tryWait(identity.subject, this.#startedAtMs, () => this.pass(identity, request));
   }
 }

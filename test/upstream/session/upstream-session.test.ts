@@ -4,7 +4,6 @@ import t, { type Test } from 'tap';
 import { readBackendMessage } from '../../../src/mcp/json-rpc.js';
 import type { UpstreamFault, UpstreamFaultKind } from '../../../src/http-client/upstream-fault.js';
 import {
-  type UpstreamSessionState,
   UPSTREAM_RETRY_DELAY_MS_MIN,
   UPSTREAM_RETRY_DELAY_MS_MAX,
   BACKEND_STREAM_PATIENCE_MS,
@@ -71,7 +70,7 @@ class Scene {
   }
 }
 
-const ways: Readonly<Record<UpstreamSessionState, (scene: Scene) => void>> = {
+const ways: Readonly<Record<UpstreamSession['state'], (scene: Scene) => void>> = {
   idle: () => undefined,
   opening: (scene) => scene.wait(),
   open: (scene) => {
@@ -86,7 +85,7 @@ const ways: Readonly<Record<UpstreamSessionState, (scene: Scene) => void>> = {
 };
 
 /** A scene that has just reached this state. */
-function sceneIn(t: Test, state: UpstreamSessionState): Scene {
+function sceneIn(t: Test, state: UpstreamSession['state']): Scene {
   const scene = new Scene(t);
   ways[state](scene);
   t.equal(scene.session.state, state, `brought to ${state}`);
