@@ -6,7 +6,7 @@ import { rpcErrors, type RpcError } from '../shared/index.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/index.js';
 import { answerFrame, errorMessage, type AnswerFrame, type Exchange, metadataFor } from '../exchange/index.js';
 import { SEARCH_TOOLS } from './search-tools.js';
-import { visitBackends, RequestInFlight } from '../streams/index.js';
+import { visitAll, RequestInFlight } from '../streams/index.js';
 import {
   type ListMerger,
   type ThreadFailure,
@@ -162,7 +162,7 @@ export function readLists(
     settle();
   };
   settle();
-  visitBackends(subject, virtualHost.backends, {
+  visitAll(subject, virtualHost.backends.values(), {
     visit: (backend) => {
       if (!session.hasConfig(virtualHost)) return leaveOut(backend, NOT_READY);
       const metadata = metadataFor(backend, exchange.request);

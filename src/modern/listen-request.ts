@@ -10,7 +10,7 @@ import { limits } from '../shared/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
 import type { IdSpan, UpstreamContext } from '../upstream/index.js';
 import { answer, refuse, resultMessage, type Caller, type Exchange, metadataFor } from '../exchange/index.js';
-import { visitBackends, RequestInFlight, type SessionStream, type StreamAdapter } from '../streams/index.js';
+import { visitAll, RequestInFlight, type SessionStream, type StreamAdapter } from '../streams/index.js';
 import type { Dispatcher } from '../calls/index.js';
 import { encodeEvent, readStringMember } from '../bytes/index.js';
 import { type Session, UnsolicitedMessages } from '../session/index.js';
@@ -88,7 +88,7 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
     this.#endListening = this.#plan.listen(unsolicited.stream);
     const { backends } = caller.virtualHost;
     for (const backend of backends.values()) this.#pendingBackends.add(backend);
-    visitBackends(caller.subject, backends, {
+    visitAll(caller.subject, backends.values(), {
       visit: (backend) => this.#awaitBackend(backend),
       onNoRoom: (backend) => this.#onReady(backend),
     });

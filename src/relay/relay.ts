@@ -145,7 +145,7 @@ export class Relay {
   }
 
   lastFaultOf(origin: string): LastFault | undefined {
-    return this.#context.log.lastFaults.of(origin);
+    return this.#context.log.lastFaultOf(origin);
   }
 
   get nowMs(): number {
@@ -268,8 +268,7 @@ export class Relay {
     if (typeof message === 'string' || message.kind === 'batch') refuseUnread(exchange, message);
     else if (message.kind !== 'request') refuse(exchange, refusals.sessionMissing);
     else if (message.envelope !== undefined) this.#refuseModern(exchange, message, message.envelope);
-    else if (message.method === 'initialize')
-      openSession(this.#accounts, this.#sessions, caller, exchange, message);
+    else if (message.method === 'initialize') openSession(this.#accounts, this.#sessions, caller, exchange, message);
     else if (!isMethodOf('legacy', message.method)) {
       // Clients of later revisions first try a method that is unknown here, and fall back to `initialize`.
       exchange.watcher?.onIdentified(message.method, '', '');

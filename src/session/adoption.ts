@@ -45,11 +45,11 @@ export class Adoption {
 
   #lookUp(sessionId: string, caller: Caller): Found | Promise<Found> {
     if (this.#sessions.has(sessionId)) return refusals.sessionUnknown;
-    const owner = { subject: caller.subject, virtualHostId: caller.virtualHost.id };
-    const key = JSON.stringify([sessionId, owner.virtualHostId, owner.subject]);
+    const session = { id: sessionId, subject: caller.subject, virtualHostId: caller.virtualHost.id };
+    const key = JSON.stringify(session);
     const underWay = this.#lookUps.get(key);
     if (underWay !== undefined) return underWay;
-    const lookUp = this.#directory.find(sessionId, owner);
+    const lookUp = this.#directory.find(session);
     if (!(lookUp instanceof Promise)) return this.#adopt(sessionId, caller, lookUp);
     const adopted = lookUp.then((outcome) => {
       this.#lookUps.delete(key);

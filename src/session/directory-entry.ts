@@ -19,7 +19,7 @@ import type {
   SessionWatcher,
   WriteOutcome,
 } from './directory/session-directory.js';
-import type { SessionRecord, UpstreamRecord } from './directory/session-record.js';
+import { type SessionRecord, type UpstreamRecord, unsealRecord } from './directory/session-record.js';
 import type { DeadlineWheel } from '../fair/index.js';
 import type { SessionIdentity } from './session-upstreams.js';
 
@@ -179,7 +179,6 @@ export class DirectoryEntry implements SessionWatcher {
 
   /** Removes the record of an ended session. @returns a promise resolved when other machines know; `undefined` if there are none. */
   remove(): Promise<void> | undefined {
-    const { identity } = this.#session;
     const isWritten = this.#state !== 'opening' && this.#state !== 'over';
     this.detach();
     if (!isWritten) return undefined;
@@ -188,7 +187,7 @@ export class DirectoryEntry implements SessionWatcher {
       wasShared: this.wasShared,
       listeners: this.#listeners,
     });
-    const removed = this.#directory.remove(identity.id, identity, this.#writeUnderWay?.then(known) ?? known());
+    const removed = this.#directory.remove(this.#session.identity, this.#writeUnderWay?.then(known) ?? known());
     return this.#directory.isShared ? removed : undefined;
   }
 
@@ -219,13 +218,11 @@ export class DirectoryEntry implements SessionWatcher {
   }
 
   sendToPeers(bytes: Buffer): void {
-    const { identity } = this.#session;
-    this.#directory.sendToPeers(identity.id, identity, this.#listeners, bytes);
+    this.#directory.sendToPeers(this.#session.identity, this.#listeners, bytes);
   }
 
   onPeerMessage(sealed: Buffer): void {
-    const { identity } = this.#session;
-    const bytes = this.#directory.unsealPeerMessage(identity.id, identity, sealed);
+    const bytes = unsealRecord(this.#session.identity, sealed);
     if (bytes !== undefined) this.#events.onPeerMessage(bytes);
   }
 
@@ -259,11 +256,10 @@ export class DirectoryEntry implements SessionWatcher {
   }
 
   #write(): void {
-    const { identity } = this.#session;
     const record = this.#session.record(this.#nextListeners());
     this.#transition(['opening', 'resting'], 'writing');
     this.#isDirty = false;
-    const write = this.#directory.write(identity.id, identity, record, this.#version);
+    const write = this.#directory.write(this.#session.identity, record, this.#version);
     this.#writeUnderWay = write.then((outcome) => this.#onWritten(outcome, record));
   }
 
@@ -298,9 +294,8 @@ export class DirectoryEntry implements SessionWatcher {
   }
 
   #read(): void {
-    const { identity } = this.#session;
     this.#transition(['resting'], 'reading');
-    void Promise.resolve(this.#directory.find(identity.id, identity)).then((found) => {
+    void Promise.resolve(this.#directory.find(this.#session.identity)).then((found) => {
       if (this.#state === 'reading') this.#onRead(found);
     });
   }

@@ -24,7 +24,7 @@ import {
 import { MEMBER_ABSENT, MEMBER_AMBIGUOUS, findMember, stringValue, JsonScanner, jsonKind } from '../bytes/index.js';
 import { limits, PROGRAM_VERSION, rpcErrors } from '../shared/index.js';
 import { type CompiledBackend, type CompiledVirtualHost, isLimited } from '../user-config/index.js';
-import { visitBackends } from '../streams/index.js';
+import { visitAll } from '../streams/index.js';
 import { Session } from './session.js';
 import {
   missingBackend,
@@ -127,7 +127,7 @@ export function openUpstreams(
     if (openCount > 0) goOn();
   });
   if (pending.size === 0) finish();
-  visitBackends(session.identity.subject, backends, {
+  visitAll(session.identity.subject, backends.values(), {
     visit: (backend) => {
       // If the session has ended or has another config by now, the backend is opened by the first request that needs it.
       if (!session.hasConfig(virtualHost)) return settle(backend, NOT_READY);

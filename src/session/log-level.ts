@@ -14,7 +14,7 @@ import {
   type ExchangeRequest,
   metadataFor,
 } from '../exchange/index.js';
-import { visitBackends } from '../streams/index.js';
+import { visitAll } from '../streams/index.js';
 import { PendingRequest } from './pending-request.js';
 import type { Session } from './session.js';
 import { membersOf, needsLogLevel, sendOwnRequest } from './own-requests.js';
@@ -73,7 +73,7 @@ function setBackendLevels(
   request: ExchangeRequest,
   done: () => void,
 ): void {
-  visitBackends(session.identity.subject, backends, {
+  visitAll(session.identity.subject, backends.values(), {
     visit: (backend) => {
       const upstream = session.upstreams.open(backend.name);
       const { logLevel } = session;

@@ -5,10 +5,9 @@ import {
   type CompiledBackend,
   type CompiledVirtualHost,
   type UpstreamTarget,
-  isTaskReachable,
   entriesOf,
 } from '../user-config/index.js';
-import type { SessionOwner, UpstreamRecord } from './directory/session-record.js';
+import type { OwnedSession, UpstreamRecord } from './directory/session-record.js';
 import {
   type ClientIntroduction,
   type UpstreamContext,
@@ -22,8 +21,7 @@ import { listChanges } from '../messages/index.js';
 import { getOrMake } from '../shared/index.js';
 import type { SessionStream } from '../streams/index.js';
 
-export interface SessionIdentity extends SessionOwner {
-  readonly id: string;
+export interface SessionIdentity extends OwnedSession {
   readonly protocolVersion: string;
   /** The era of the requests that are served in it. A modern session is a lease, whose id no client knows. */
   readonly era: Era;
@@ -211,11 +209,6 @@ export class SessionUpstreams {
       else if ((capabilities & bit) !== 0) return 'yes';
     }
     return isUnknown ? 'unknown' : 'no';
-  }
-
-  /** Whether a request that names the task would reach this backend; true while no config is known. */
-  isTaskReachable(backend: CompiledBackend, taskId: string): boolean {
-    return this.virtualHost === undefined || isTaskReachable(this.virtualHost, backend, taskId);
   }
 
   /**

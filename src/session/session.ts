@@ -3,7 +3,7 @@
 import { ANY_TASK_CAPABILITY, LIST_CHANGES, PRESUMED_CAPABILITIES, canResume } from '../mcp/index.js';
 import { type Account, type Deadline } from '../fair/index.js';
 import { limits, KIB, refusals, type Refusal, rpcErrors } from '../shared/index.js';
-import { type CompiledVirtualHost, isOlderConfig } from '../user-config/index.js';
+import { type CompiledVirtualHost, isOlderConfig, isTaskReachable } from '../user-config/index.js';
 import type { SessionRecord, UpstreamRecord } from './directory/session-record.js';
 import { Subscriptions, allowListHashes, allowListHash } from './subscriptions.js';
 import {
@@ -204,7 +204,8 @@ export class Session {
       introduction: this.identity.introduction,
       deadlines,
       answerTimeoutMs: options.clientAnswerTimeoutMs,
-      isTaskReachable: (backend, taskId) => this.upstreams.isTaskReachable(backend, taskId),
+      isTaskReachable: (backend, taskId) =>
+        this.virtualHost === undefined || isTaskReachable(this.virtualHost, backend, taskId),
       // Without a directory entry, no other process can have asked the client anything.
       openUpstreams: () => (this.entry === undefined ? [] : this.upstreams.allOpen()),
     }));

@@ -3,7 +3,7 @@ import { capability } from '../mcp/index.js';
 import { getOrMake, limits } from '../shared/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
 import { sendOwnRequest } from './own-requests.js';
-import { backendPace, visitAll } from '../streams/index.js';
+import { visitAll } from '../streams/index.js';
 import { grantByEntries } from '../lists/index.js';
 import type { MessageBudget, UpstreamSession } from '../upstream/index.js';
 import type { RequestMetadata } from '../http-client/index.js';
@@ -141,7 +141,7 @@ export class Subscriptions {
     const visitWanted = (uri: string): void => {
       if (isWanted() && this.has(name, uri)) visit(uri);
     };
-    visitAll(backendPace, subject, this.of(name).values(), { visit: visitWanted, onNoRoom: visitWanted });
+    visitAll(subject, this.of(name).values(), { visit: visitWanted, onNoRoom: visitWanted });
   }
 }
 

@@ -13,7 +13,7 @@ import {
 } from '../upstream/index.js';
 import type { Deadline, DeadlineWheel } from '../fair/index.js';
 import { clientsNotification } from './backend-notifications.js';
-import { visitBackends, SessionStream, type StreamAdapter } from '../streams/index.js';
+import { visitAll, SessionStream, type StreamAdapter } from '../streams/index.js';
 import { type Exchange, type ExchangeRequest, metadataFor } from '../exchange/index.js';
 import { sendOwnRequest } from './own-requests.js';
 import type { Session } from './session.js';
@@ -215,7 +215,7 @@ export class UnsolicitedMessages {
   #listenToAll(request: ExchangeRequest): void {
     const { virtualHost, identity } = this.#session;
     if (virtualHost === undefined) return;
-    visitBackends(identity.subject, virtualHost.backends, {
+    visitAll(identity.subject, virtualHost.backends.values(), {
       visit: (backend) => {
         if (this.#isOver || !this.#session.hasConfig(virtualHost)) return;
         const metadata = metadataFor(backend, request);

@@ -5,9 +5,7 @@ export {
   RequestInFlight,
   RequestsInFlight,
   SlowRequests,
-  backendPace,
   visitAll,
-  visitBackends,
 } from './in-flight/requests-in-flight.js';
 export { type EventId, FINAL_ID, isSessionStream, parseEventId } from './replay-buffer.js';
 export { SessionStream, type StreamAdapter } from './session-stream.js';

@@ -15,23 +15,6 @@ export interface LastFault {
   readonly at: string;
 }
 
-/** The last failure at each origin, of any caller: shown to operators. Cold path. */
-export class LastFaults {
-  readonly #faults = new Map<string, LastFault>();
-
-  note(backend: CompiledBackend, fault: UpstreamFault, during: LastFault['during']): void {
-    const { origin } = backend.target;
-    this.#faults.delete(origin);
-    dropOldest(this.#faults, LAST_FAULTS_KEPT);
-    const at = new Date().toISOString();
-    this.#faults.set(origin, { backend: backend.name, kind: fault.kind, reason: faultReason(fault), during, at });
-  }
-
-  of(origin: string): LastFault | undefined {
-    return this.#faults.get(origin);
-  }
-}
-
 /** Origins of which it is logged that they are never connected to, such as `http:` with `tls-only`. Others are not logged. */
 export const BACKEND_OBSTACLES_LOGGED = 1_024;
 
@@ -39,7 +22,7 @@ export const BACKEND_OBSTACLES_LOGGED = 1_024;
 export type BackendFaultHandler = (backend: string, kind: UpstreamFaultKind, during: LastFault['during']) => void;
 
 export class BackendLog {
-  readonly lastFaults = new LastFaults();
+  readonly #lastFaults = new Map<string, LastFault>();
   readonly #logger: Logger;
   /** Unavailable backends, with the reason that was logged. */
   readonly #loggedReasons = new WeakMap<CompiledBackend, string>();
@@ -58,6 +41,19 @@ export class BackendLog {
     this.#onFault = onFault;
   }
 
+  /** The last failure at the origin, of any caller: shown to operators. */
+  lastFaultOf(origin: string): LastFault | undefined {
+    return this.#lastFaults.get(origin);
+  }
+
+  #noteLast(backend: CompiledBackend, fault: UpstreamFault, during: LastFault['during']): void {
+    const { origin } = backend.target;
+    this.#lastFaults.delete(origin);
+    dropOldest(this.#lastFaults, LAST_FAULTS_KEPT);
+    const at = new Date().toISOString();
+    this.#lastFaults.set(origin, { backend: backend.name, kind: fault.kind, reason: faultReason(fault), during, at });
+  }
+
   onOpenFault(backend: CompiledBackend, fault: UpstreamFault): void {
     this.#onFault?.(backend.name, fault.kind, 'opening');
   }
@@ -65,7 +61,7 @@ export class BackendLog {
   /** Logs that a request has failed: one line per backend and interval, with the number of those not logged. */
   onFailure(backend: CompiledBackend, fault: UpstreamFault): void {
     this.#onFault?.(backend.name, fault.kind, 'request');
-    this.lastFaults.note(backend, fault, 'request');
+    this.#noteLast(backend, fault, 'request');
     const nowMs = this.#nowMs();
     const last = this.#failures.get(backend);
     if (last !== undefined && nowMs - last.loggedAtMs < FAILURE_LOG_INTERVAL_MS) {
@@ -109,7 +105,7 @@ export class BackendLog {
   }
 
   onUnavailable(backend: CompiledBackend, fault: UpstreamFault): void {
-    this.lastFaults.note(backend, fault, 'opening');
+    this.#noteLast(backend, fault, 'opening');
     const reason = loggedReason(fault);
     if (backend.obstacle !== undefined) return this.#onObstacle(backend, reason);
     if (this.#loggedReasons.get(backend) === reason) return;

@@ -4,7 +4,7 @@ import t from 'tap';
 import { RelayScene } from './relay-scene.js';
 import { REQUEST_ID } from '../upstream/scripted-upstream.js';
 import { virtualHostOf } from './virtual-host.js';
-import { REQUESTS_ENDED_AT_ONCE_MAX } from '../../src/streams/in-flight/requests-in-flight.js';
+import { VISITED_AT_ONCE_MAX } from '../../src/streams/in-flight/requests-in-flight.js';
 
 const PAGE = JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result: { tools: [], nextCursor: 'more' } });
 
@@ -37,7 +37,7 @@ t.test('a session that ends while its GET stream begins opens no more backends',
 
 t.test('a gateway that stops answers all calls at once, however many there are', async (t) => {
   const scene = new RelayScene(t, virtualHostOf({ a: {} })).open();
-  const calls = Array.from({ length: REQUESTS_ENDED_AT_ONCE_MAX + 50 }, (_, id) =>
+  const calls = Array.from({ length: VISITED_AT_ONCE_MAX + 50 }, (_, id) =>
     scene.post('tools/call', { name: 'a-x' }, id),
   );
   t.ok(calls.every(({ answer }) => answer === undefined));

@@ -49,12 +49,12 @@ class Place {
 
   /** Removes the secret from the record, as in one of an earlier version. */
   async forgetSecret(): Promise<void> {
-    const owner = { subject: 'alice', virtualHostId: VIRTUAL_HOST.id };
-    const found = await this.directory().find(SESSION_ID, owner);
+    const session = { id: SESSION_ID, subject: 'alice', virtualHostId: VIRTUAL_HOST.id };
+    const found = await this.directory().find(session);
     if (typeof found !== 'object') throw new Error(`the record is ${found}`);
     const { askingSecret, ...record } = found.record;
     if (askingSecret === undefined) throw new Error('it has no secret');
-    await this.directory().write(SESSION_ID, owner, record, found.version);
+    await this.directory().write(session, record, found.version);
   }
 }
 

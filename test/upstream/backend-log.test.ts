@@ -1,6 +1,6 @@
 // What the log says about backends: enough to act on, and at most one line per change or interval.
 import t from 'tap';
-import { BackendLog, BACKEND_OBSTACLES_LOGGED, LastFaults, LAST_FAULTS_KEPT } from '../../src/upstream/backend-log.js';
+import { BackendLog, BACKEND_OBSTACLES_LOGGED, LAST_FAULTS_KEPT } from '../../src/upstream/backend-log.js';
 import { faultReason, redirectFault, upstreamFault } from '../../src/http-client/upstream-fault.js';
 import { logInto } from '../support/log-lines.js';
 import type { CompiledBackend } from '../../src/user-config/compiled-config.js';
@@ -38,10 +38,10 @@ t.test('figures and operators learn whether a request has failed or an opening',
   const log = new BackendLog(logInto([]), undefined, (...fault) => told.push(fault));
   const backend = backendOf(virtualHostOf({ a: {} }), 'a');
   log.onFailure(backend, upstreamFault('answer-timeout'));
-  t.match(log.lastFaults.of(backend.target.origin), { kind: 'answer-timeout', during: 'request' });
+  t.match(log.lastFaultOf(backend.target.origin), { kind: 'answer-timeout', during: 'request' });
   log.onOpenFault(backend, upstreamFault('connection-refused'));
   log.onUnavailable(backend, upstreamFault('connection-refused'));
-  t.match(log.lastFaults.of(backend.target.origin), { kind: 'connection-refused', during: 'opening' });
+  t.match(log.lastFaultOf(backend.target.origin), { kind: 'connection-refused', during: 'opening' });
   t.strictSame(told, [
     ['a', 'answer-timeout', 'request'],
     ['a', 'connection-refused', 'opening'],
@@ -138,27 +138,23 @@ t.test('settings of extensions that differ are logged once for each virtual host
 });
 
 t.test('of each origin the last failure is known, and of very many origins those that failed last', async (t) => {
-  const faults = new LastFaults();
+  const faults = new BackendLog(logInto([]));
   const backend = backendOf(virtualHostOf({ a: {} }), 'a');
   const originOf = (number: number): string => `https://b${number}.example`;
   const fail = (number: number): void =>
-    faults.note(
-      { ...backend, target: { origin: originOf(number), path: '/' } },
-      upstreamFault('answer-timeout'),
-      'request',
-    );
+    faults.onFailure({ ...backend, target: { origin: originOf(number), path: '/' } }, upstreamFault('answer-timeout'));
   for (let number = 0; number < LAST_FAULTS_KEPT; number += 1) fail(number);
   fail(0);
-  t.match(faults.of(originOf(0)), {
+  t.match(faults.lastFaultOf(originOf(0)), {
     backend: 'a',
     kind: 'answer-timeout',
     during: 'request',
     reason: 'no response in time',
   });
-  t.ok(faults.of(originOf(1)), 'what failed again takes no other room');
+  t.ok(faults.lastFaultOf(originOf(1)), 'what failed again takes no other room');
   fail(LAST_FAULTS_KEPT);
   t.same(
-    [0, 1, 2, LAST_FAULTS_KEPT].map((number) => faults.of(originOf(number)) !== undefined),
+    [0, 1, 2, LAST_FAULTS_KEPT].map((number) => faults.lastFaultOf(originOf(number)) !== undefined),
     [true, false, true, true],
   );
 });

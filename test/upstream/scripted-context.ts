@@ -2,7 +2,6 @@
 import type { AnswerOptions, UpstreamOptions } from '../../src/config/dataplane-options.js';
 import { answerOptions } from '../support/answer-options.js';
 import { OneWayRequests } from '../../src/http-client/one-way-requests.js';
-import { LastFaults } from '../../src/upstream/backend-log.js';
 import { OwnRequestIds, type UpstreamContext } from '../../src/upstream/upstream-context.js';
 import { Credentials } from '../../src/credentials/credentials.js';
 import { Secrets } from '../../src/credentials/secrets.js';
@@ -38,7 +37,7 @@ export class ScriptedContext implements UpstreamContext {
   /** What was reported to the log, in order: a fault's kind, or `available`. */
   readonly reports: (UpstreamFaultKind | 'available')[] = [];
   readonly log: UpstreamContext['log'] = {
-    lastFaults: new LastFaults(),
+    lastFaultOf: () => undefined,
     onAvailable: () => void this.reports.push('available'),
     onUnavailable: (_backend, { kind }) => void this.reports.push(kind),
     onOpenFault: (_backend, { kind }) => void this.openFaults.push(kind),

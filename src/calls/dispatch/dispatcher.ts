@@ -46,7 +46,7 @@ import { RelayedRequest } from '../relayed-request.js';
 import { answerOwnError, type ServedRequest, LEGACY_RULES } from '../era-rules.js';
 import { isForSearchTool } from '../search-tools.js';
 import { isTargetOf, readTarget, type Target, type TargetMethod, type TargetOutcome } from '../targets.js';
-import { visitBackends } from '../../streams/index.js';
+import { visitAll } from '../../streams/index.js';
 
 // Messages that are not requests: cancellations, progress, responses to backends' requests, changed roots, the status of the client's own
 // tasks. Cold path.
@@ -93,7 +93,7 @@ function onRootsChanged(session: Session, exchange: Exchange): void {
   const { length } = exchange.request.body;
   // A large body is replaced by a short one, because its memory would not be counted while it waits to be sent.
   const body = length < limits.countedFromBytes ? exchange.request.body : ROOTS_CHANGED;
-  visitBackends(session.identity.subject, virtualHost.backends, {
+  visitAll(session.identity.subject, virtualHost.backends.values(), {
     visit: (backend) => {
       const upstream = session.upstreams.open(backend.name);
       upstream?.tellRootsChanged(body, metadataFor(backend, exchange.request));

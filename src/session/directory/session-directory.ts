@@ -7,8 +7,7 @@ import {
   sealRecord,
   sessionKeys,
   unsealRecord,
-  type SessionKeys,
-  type SessionOwner,
+  type OwnedSession,
   decodeSessionRecord,
   encodeSessionRecord,
   type SessionRecord,
@@ -66,7 +65,7 @@ interface ReadUnderWay {
 export interface SessionWatcher {
   onChangedElsewhere(): void;
   onEndedElsewhere(): void;
-  /** Called when another process that has the session has sent a message; `unsealPeerMessage` opens it. */
+  /** Called when another process that has the session has sent a message; `unsealRecord` opens it. */
   onPeerMessage(sealed: Buffer): void;
 }
 
@@ -78,8 +77,7 @@ export interface KnownRecord {
 }
 
 interface Removal {
-  readonly keys: SessionKeys;
-  readonly owner: SessionOwner;
+  readonly session: OwnedSession;
   readonly known: KnownRecord;
 }
 
@@ -129,11 +127,11 @@ export class SessionDirectory {
 
   /** Tells the watcher of other machines' changes, until `unwatch`. */
   watch(sessionId: string, watcher: SessionWatcher): void {
-    if (this.isShared) this.#watchers.set(nameOf(sessionKeys(sessionId).record), watcher);
+    if (this.isShared) this.#watchers.set(nameOf(recordKey(sessionId)), watcher);
   }
 
   unwatch(sessionId: string): void {
-    if (this.isShared) this.#watchers.delete(nameOf(sessionKeys(sessionId).record));
+    if (this.isShared) this.#watchers.delete(nameOf(recordKey(sessionId)));
   }
 
   #onChanged(key: Buffer | undefined): void {
@@ -155,36 +153,35 @@ export class SessionDirectory {
   }
 
   /** Looks up a session's record. Returns without a promise if the store does. Never throws or rejects. */
-  find(sessionId: string, owner: SessionOwner): LookUp | Promise<LookUp> {
-    if (!this.#options.isPossibleId(sessionId)) return 'unknown';
-    if (this.#lookUpsUnderWay < SESSION_LOOK_UPS_MAX) return this.#lookUp(sessionId, owner);
+  find(session: OwnedSession): LookUp | Promise<LookUp> {
+    if (!this.#options.isPossibleId(session.id)) return 'unknown';
+    if (this.#lookUpsUnderWay < SESSION_LOOK_UPS_MAX) return this.#lookUp(session);
     return new Promise((resolve) => {
-      const begin = (): void => void resolve(this.#lookUp(sessionId, owner));
-      const queued = this.#waiting.add(owner.subject, begin);
+      const begin = (): void => void resolve(this.#lookUp(session));
+      const queued = this.#waiting.add(session.subject, begin);
       if (typeof queued === 'string') resolve('full');
     });
   }
 
   /** Writes a record. @param version of the record that is there now; 0 if there is none. */
-  async write(sessionId: string, owner: SessionOwner, record: SessionRecord, version: number): Promise<WriteOutcome> {
-    if (!this.#writesUnderWay.tryTake(owner.subject)) return this.#failed('too many writes are in progress');
+  async write(session: OwnedSession, record: SessionRecord, version: number): Promise<WriteOutcome> {
+    if (!this.#writesUnderWay.tryTake(session.subject)) return this.#failed('too many writes are in progress');
     try {
       const bytes = encodeSessionRecord(record);
       if (bytes.length > limits.sessionRecordBytesMax) return this.#failed('the record of a session is too long');
-      const keys = sessionKeys(sessionId);
-      const sealed = { version: version + 1, bytes: sealRecord(keys, owner, bytes) };
-      return (await this.#sessions.write(keys.record, sealed, this.#lifeMs)) ? 'written' : 'overtaken';
+      const sealed = { version: version + 1, bytes: sealRecord(session, bytes) };
+      return (await this.#sessions.write(recordKey(session.id), sealed, this.#lifeMs)) ? 'written' : 'overtaken';
     } catch (error) {
       return this.#failed(reasonOf(error));
     } finally {
-      this.#writesUnderWay.give(owner.subject);
+      this.#writesUnderWay.give(session.subject);
     }
   }
 
   /** Renews a record, because the session was used recently. @returns whether it exists; true when that cannot be told. */
   async renew(sessionId: string): Promise<boolean> {
     try {
-      return await this.#sessions.renew(sessionKeys(sessionId).record, this.#lifeMs);
+      return await this.#sessions.renew(recordKey(sessionId), this.#lifeMs);
     } catch (error) {
       this.#failed(reasonOf(error));
       return true;
@@ -196,25 +193,23 @@ export class SessionDirectory {
    * session know or were given time to.
    * @param known resolves when no write is in progress that would bring the record back.
    */
-  async remove(sessionId: string, owner: SessionOwner, known: KnownRecord | Promise<KnownRecord>): Promise<void> {
-    const keys = sessionKeys(sessionId);
-    const name = nameOf(keys.record);
+  async remove(session: OwnedSession, known: KnownRecord | Promise<KnownRecord>): Promise<void> {
+    const name = nameOf(recordKey(session.id));
     this.#ending.add(name);
-    const removal = { keys, owner, known: await known };
+    const removal = { session, known: await known };
     if (!(await this.#tryRemove(removal))) return this.#keepFailedRemoval(name, removal);
     this.#ending.delete(name);
     if (this.#failedRemovals.size > 0) void this.#removeAgain();
   }
 
-  async #tryRemove({ keys, owner, known }: Removal): Promise<boolean> {
-    const removed = await this.#remove(keys.record, known.wasShared, Infinity, {
-      version: known.version,
-      laterMarkMs: this.#lifeMs,
-    });
+  async #tryRemove({ session, known }: Removal): Promise<boolean> {
+    const key = recordKey(session.id);
+    const there = { version: known.version, laterMarkMs: this.#lifeMs };
+    const removed = await this.#remove(key, known.wasShared, Infinity, there);
     if (removed === 'failed') return false;
     if (this.#sessions.peers === undefined) return true;
-    const bytes = typeof removed === 'object' ? unsealRecord(keys, owner, removed.bytes) : undefined;
-    await this.#tell(keys.record, bytes === undefined ? known.listeners : (decodeSessionRecord(bytes).listeners ?? []));
+    const bytes = typeof removed === 'object' ? unsealRecord(session, removed.bytes) : undefined;
+    await this.#tell(key, bytes === undefined ? known.listeners : (decodeSessionRecord(bytes).listeners ?? []));
     return true;
   }
 
@@ -255,20 +250,15 @@ export class SessionDirectory {
   }
 
   /** Passes data to the other processes that have the session; no one else can read the data. */
-  sendToPeers(sessionId: string, owner: SessionOwner, listeners: readonly string[], bytes: Buffer): void {
+  sendToPeers(session: OwnedSession, listeners: readonly string[], bytes: Buffer): void {
     const { peers } = this.#sessions;
     if (peers === undefined) return;
     const others = listeners.filter((each) => each !== peers.listener);
-    if (others.length === 0 || !this.#peerMessagesUnderWay.tryTake(owner.subject)) return;
-    const keys = sessionKeys(sessionId);
+    if (others.length === 0 || !this.#peerMessagesUnderWay.tryTake(session.subject)) return;
     peers
-      .pass(keys.record, others, sealRecord(keys, owner, bytes))
+      .pass(recordKey(session.id), others, sealRecord(session, bytes))
       .catch((error: unknown) => this.#failed(reasonOf(error)))
-      .finally(() => this.#peerMessagesUnderWay.give(owner.subject));
-  }
-
-  unsealPeerMessage(sessionId: string, owner: SessionOwner, sealed: Buffer): Buffer | undefined {
-    return unsealRecord(sessionKeys(sessionId), owner, sealed);
+      .finally(() => this.#peerMessagesUnderWay.give(session.subject));
   }
 
   #onUnheard(count: number): void {
@@ -285,7 +275,7 @@ export class SessionDirectory {
    */
   async removeIdle(sessionId: string, isRenewedElsewhere: boolean): Promise<'removed' | 'kept' | 'failed'> {
     const leftMsMax = isRenewedElsewhere ? this.#lifeMs - this.#options.idleTimeoutMs : Infinity;
-    const removed = await this.#remove(sessionKeys(sessionId).record, true, leftMsMax);
+    const removed = await this.#remove(recordKey(sessionId), true, leftMsMax);
     return removed === 'failed' ? removed : removed === false ? 'kept' : 'removed';
   }
 
@@ -309,21 +299,21 @@ export class SessionDirectory {
     await this.#sessions.close();
   }
 
-  #lookUp(sessionId: string, owner: SessionOwner): LookUp | Promise<LookUp> {
-    const keys = sessionKeys(sessionId);
-    const underWay: ReadUnderWay = { name: nameOf(keys.record), isStale: false, isEnded: false };
+  #lookUp(session: OwnedSession): LookUp | Promise<LookUp> {
+    const key = recordKey(session.id);
+    const underWay: ReadUnderWay = { name: nameOf(key), isStale: false, isEnded: false };
     // Checked before the store is read, so that an ended session is not found even while the store fails.
     if (this.#ending.has(underWay.name)) return 'ended';
     const open = (read: SealedRead): LookUp => {
       if (underWay.isEnded || this.#ending.has(underWay.name)) return 'ended';
       if (typeof read !== 'object') return read ?? 'unknown';
-      const bytes = unsealRecord(keys, owner, read.bytes);
+      const bytes = unsealRecord(session, read.bytes);
       if (bytes === undefined) return 'unknown';
       return { record: decodeSessionRecord(bytes), version: read.version, isStale: underWay.isStale };
     };
     let read: SealedRead | Promise<SealedRead>;
     try {
-      read = this.#sessions.read(keys.record);
+      read = this.#sessions.read(key);
     } catch (error) {
       return this.#failed(reasonOf(error));
     }
@@ -363,6 +353,10 @@ export class SessionDirectory {
     );
     return 'failed';
   }
+}
+
+function recordKey(sessionId: string): Buffer {
+  return sessionKeys(sessionId).record;
 }
 
 function nameOf(key: Buffer): string {

@@ -9,7 +9,9 @@ import { limits, SEAL_KEY_BYTES, seal as sealBytes, unseal as unsealBytes, Recen
 /** Recent sessions whose record key a process remembers. Beyond that, the key is computed again. */
 const SESSION_KEYS_KEPT = 1_024;
 
-export interface SessionOwner {
+/** A session's id, and who owns it. */
+export interface OwnedSession {
+  readonly id: string;
   readonly subject: string;
   readonly virtualHostId: string;
 }
@@ -36,17 +38,17 @@ export function sessionKeys(sessionId: string): SessionKeys {
   return keys;
 }
 
-export function sealRecord(keys: SessionKeys, owner: SessionOwner, bytes: Buffer): Buffer {
-  return sealBytes(keys.seal, associatedData(owner), bytes);
+export function sealRecord(session: OwnedSession, bytes: Buffer): Buffer {
+  return sealBytes(sessionKeys(session.id).seal, associatedData(session), bytes);
 }
 
 /** Opens a record. @returns `undefined` for a record of another owner or format, or one that was tampered with. */
-export function unsealRecord(keys: SessionKeys, owner: SessionOwner, sealed: Buffer): Buffer | undefined {
-  return unsealBytes(keys.seal, associatedData(owner), sealed);
+export function unsealRecord(session: OwnedSession, sealed: Buffer): Buffer | undefined {
+  return unsealBytes(sessionKeys(session.id).seal, associatedData(session), sealed);
 }
 
 /** The bytes that tell owners apart. The subject's length comes first, so that no other subject and virtual host give the same bytes. */
-function associatedData({ subject, virtualHostId }: SessionOwner): Buffer {
+function associatedData({ subject, virtualHostId }: OwnedSession): Buffer {
   const subjectBytes = Buffer.byteLength(subject);
   const data = Buffer.allocUnsafe(LENGTH_BYTES + subjectBytes + Buffer.byteLength(virtualHostId));
   data.writeUInt32BE(subjectBytes);

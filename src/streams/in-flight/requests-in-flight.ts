@@ -13,7 +13,6 @@ import type { BackendMessage, ClientMessage } from '../../mcp/index.js';
 import type { UpstreamSession, IdSpan } from '../../upstream/index.js';
 import { idKey, ambiguousIdKey } from '../../bytes/index.js';
 import type { Exchange } from '../../exchange/index.js';
-import type { CompiledBackend } from '../../user-config/index.js';
 
 interface WaitingCancellation {
   /** The number of the last message before the cancellation, and how many of the earlier ones are still being parsed. */
@@ -243,7 +242,7 @@ export class RequestsInFlight extends ListNode {
         later.append(work);
       }
     }
-    if (subject !== undefined) visitAll(endingPace, subject, linkedTo(later), { visit: end, onNoRoom: end });
+    if (subject !== undefined) visitAll(subject, linkedTo(later), { visit: end, onNoRoom: end });
   }
 }
 
@@ -298,13 +297,10 @@ export class SlowRequests {
 // microseconds, and a session a thousand requests. The first few are visited at once, which is all that most sessions need. The others get
 // `turnMs` of each turn, shared by all sessions, with subjects taking turns. Cold path.
 
-/** Requests that end in the same turn of the event loop as their session, in a tenth of a millisecond each. */
-export const REQUESTS_ENDED_AT_ONCE_MAX = 64;
-/** Backends that are opened or sent a request at once, in about a millisecond together. */
-export const BACKENDS_AT_ONCE_MAX = 16;
-
-export const BACKENDS_PER_STEP = 4;
-const REQUESTS_ENDED_PER_STEP = 8;
+/** Items of one session that are visited before `visitAll` returns, in a millisecond or two together. */
+export const VISITED_AT_ONCE_MAX = 16;
+export const VISITED_PER_STEP = 4;
+const visitTurns = new TurnScheduler({ untimedMax: 0, turnMs: limits.turnMs });
 
 interface Visits<Item> {
   /** Called once per item, in order. Must not throw. */
@@ -313,27 +309,20 @@ interface Visits<Item> {
   readonly onNoRoom: (item: Item) => void;
 }
 
-interface Pace {
-  readonly turns: TurnScheduler;
-  /** Items of one session that are visited before `visitAll` returns. */
-  readonly atOnceMax: number;
-  readonly perStep: number;
-}
-
 /** Visits the first items at once, the others soon. @param items may lose items that were not visited yet. */
 export function visitAll<Item>(
-  { turns, atOnceMax, perStep }: Pace,
   subject: string,
   items: IterableIterator<Item>,
   { visit, onNoRoom }: Visits<Item>,
+  turns = visitTurns,
 ): void {
   const waitForTurn = (): void => {
     if (!(turns.wait(subject, step) instanceof FairQueueEntry)) for (const item of items) onNoRoom(item);
   };
   const step = (): void => {
-    if (visitSome(items, visit, perStep)) waitForTurn();
+    if (visitSome(items, visit, VISITED_PER_STEP)) waitForTurn();
   };
-  if (visitSome(items, visit, atOnceMax)) waitForTurn();
+  if (visitSome(items, visit, VISITED_AT_ONCE_MAX)) waitForTurn();
 }
 
 function visitSome<Item>(left: Iterator<Item>, visit: (item: Item) => void, countMax: number): boolean {
@@ -344,23 +333,3 @@ function visitSome<Item>(left: Iterator<Item>, visit: (item: Item) => void, coun
   }
   return true;
 }
-
-export const backendPace: Pace = {
-  turns: new TurnScheduler({ untimedMax: 0, turnMs: limits.turnMs }),
-  atOnceMax: BACKENDS_AT_ONCE_MAX,
-  perStep: BACKENDS_PER_STEP,
-};
-
-export function visitBackends(
-  subject: string,
-  backends: ReadonlyMap<string, CompiledBackend>,
-  visits: Visits<CompiledBackend>,
-): void {
-  visitAll(backendPace, subject, backends.values(), visits);
-}
-
-const endingPace: Pace = {
-  turns: new TurnScheduler({ untimedMax: 0, turnMs: limits.turnMs }),
-  atOnceMax: REQUESTS_ENDED_AT_ONCE_MAX,
-  perStep: REQUESTS_ENDED_PER_STEP,
-};

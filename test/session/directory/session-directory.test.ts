@@ -56,13 +56,15 @@ t.test('a subject that invents session ids fills its own queue of look-ups, and 
   const waitingMax = perSubject(limits.waitingMax);
   const flood = SESSION_LOOK_UPS_MAX + waitingMax + 5;
   for (let id = 0; id < flood; id++) {
-    void Promise.resolve(directory.find(`id-${id}`, ownedBy('mallory'))).then((outcome) => outcomes.push(outcome));
+    void Promise.resolve(directory.find({ id: `id-${id}`, ...ownedBy('mallory') })).then((outcome) =>
+      outcomes.push(outcome),
+    );
   }
   await turn();
   t.equal(sessions.readsCount, SESSION_LOOK_UPS_MAX, 'so many are under way');
   t.same(outcomes, Array(5).fill('full'), 'so many may wait');
   let found: LookUp | undefined;
-  void Promise.resolve(directory.find('hers', ownedBy('alice'))).then((outcome) => (found = outcome));
+  void Promise.resolve(directory.find({ id: 'hers', ...ownedBy('alice') })).then((outcome) => (found = outcome));
   const answer = async (): Promise<void> => {
     sessions.pending.shift()?.(undefined);
     await turn();
@@ -81,12 +83,12 @@ t.test('look-ups that wait for a session that ends meanwhile leave none behind t
   const directory = directoryOf(sessions);
   const found: LookUp[] = [];
   const find = (id: string): void =>
-    void Promise.resolve(directory.find(id, ownedBy('alice'))).then((outcome) => found.push(outcome));
+    void Promise.resolve(directory.find({ id, ...ownedBy('alice') })).then((outcome) => found.push(outcome));
   for (let id = 0; id < SESSION_LOOK_UPS_MAX; id++) find(`id-${id}`);
   for (let count = 0; count < SESSION_LOOK_UPS_MAX; count++) find('ended');
   find('last');
   const forever = new Promise<never>(() => undefined);
-  void directory.remove('ended', ownedBy('alice'), forever);
+  void directory.remove({ id: 'ended', ...ownedBy('alice') }, forever);
   while (sessions.pending.length > 0) {
     sessions.pending.shift()?.(undefined);
     await turn();
@@ -112,8 +114,8 @@ t.test(
       })();
       const options = { idleTimeoutMs, outlivesGateway: false, isPossibleId: () => true, logger: logInto([]) };
       const directory = new SessionDirectory(sessions, options);
-      await directory.write('one', ownedBy('alice'), RECORD, 0);
-      await directory.remove('one', ownedBy('alice'), { version: 1, wasShared, listeners: [] });
+      await directory.write({ id: 'one', ...ownedBy('alice') }, RECORD, 0);
+      await directory.remove({ id: 'one', ...ownedBy('alice') }, { version: 1, wasShared, listeners: [] });
       t.same(marks, [markMs]);
       t.equal(sessions.records.size, 0);
     }
@@ -122,7 +124,7 @@ t.test(
 
 t.test('an impossible session id is not looked up', async (t) => {
   const sessions = new MemorySessions();
-  t.equal(directoryOf(sessions).find('impossible', ownedBy('alice')), 'unknown');
+  t.equal(directoryOf(sessions).find({ id: 'impossible', ...ownedBy('alice') }), 'unknown');
   t.equal(sessions.readsCount, 0);
 });
 
@@ -131,7 +133,7 @@ t.test('failures are counted, and logged once in a while', async (t) => {
   sessions.mood = 'broken';
   const lines: string[] = [];
   const directory = directoryOf(sessions, lines);
-  for (let count = 0; count < 10; count++) t.equal(directory.find('an-id', ownedBy('alice')), 'failed');
+  for (let count = 0; count < 10; count++) t.equal(directory.find({ id: 'an-id', ...ownedBy('alice') }), 'failed');
   t.equal(await directory.renew('an-id'), true, 'nobody can say that it is gone');
   t.equal(directory.failedCount, 11);
   t.equal(lines.length, 1);
@@ -145,7 +147,7 @@ t.test('a record that is too long is not written', async (t) => {
     ...RECORD,
     upstreams: upstreams.map((upstream) => ({ ...upstream, protocolVersion: '', capabilities: 0 })),
   };
-  t.equal(await directoryOf(sessions, lines).write('an-id', ownedBy('alice'), record, 0), 'failed');
+  t.equal(await directoryOf(sessions, lines).write({ id: 'an-id', ...ownedBy('alice') }, record, 0), 'failed');
   t.equal(sessions.writesCount, 0);
   t.match(lines.join(''), /too long/);
 });
@@ -158,7 +160,8 @@ t.test(
     const directory = directoryOf(sessions);
     const sessionWritesPerSubjectMax = perSubject(limits.waitingMax);
     const sessionWritesMax = limits.waitingMax;
-    const write = (subject: string, id: string): Promise<string> => directory.write(id, ownedBy(subject), RECORD, 0);
+    const write = (subject: string, id: string): Promise<string> =>
+      directory.write({ id, ...ownedBy(subject) }, RECORD, 0);
     for (let each = 0; each < sessionWritesPerSubjectMax; each += 1) void write('mallory', `m-${each}`);
     t.equal(await write('mallory', 'one-more'), 'failed');
     t.equal(sessions.writesCount, sessionWritesPerSubjectMax);
@@ -179,7 +182,7 @@ t.test('a write that succeeded or failed makes room for the next', async (t) => 
   ] as const) {
     sessions.mood = mood;
     const writes = Array.from({ length: perSubject(limits.waitingMax) }, (_, n) =>
-      directory.write(`${mood}-${n}`, ownedBy('alice'), RECORD, 0),
+      directory.write({ id: `${mood}-${n}`, ...ownedBy('alice') }, RECORD, 0),
     );
     t.same(new Set(await Promise.all(writes)), new Set([outcome]));
     t.equal(sessions.writesCount, perSubject(limits.waitingMax));
@@ -195,16 +198,16 @@ t.test(
     const directory = directoryOf(sessions);
     const owner = ownedBy('alice');
     const known = { version: 1, wasShared: false, listeners: [] };
-    for (const id of ['one', 'two']) t.equal(await directory.write(id, owner, RECORD, 0), 'written');
+    for (const id of ['one', 'two']) t.equal(await directory.write({ id, ...owner }, RECORD, 0), 'written');
     sessions.mood = 'broken';
-    for (const id of ['one', 'two']) await directory.remove(id, owner, known);
-    t.equal(directory.find('one', owner), 'ended', 'also while nothing can be read');
+    for (const id of ['one', 'two']) await directory.remove({ id, ...owner }, known);
+    t.equal(directory.find({ id: 'one', ...owner }), 'ended', 'also while nothing can be read');
     sessions.mood = 'prompt';
-    t.equal(directory.find('one', owner), 'ended');
+    t.equal(directory.find({ id: 'one', ...owner }), 'ended');
     sessions.onChanged?.(undefined);
     await until(() => sessions.records.size === 0, 'both to be removed');
     await turn();
-    t.equal(directory.find('one', owner), 'unknown');
+    t.equal(directory.find({ id: 'one', ...owner }), 'unknown');
   },
 );
 
@@ -213,11 +216,11 @@ t.test('the next successful removal also removes the sessions that failed before
   const directory = directoryOf(sessions);
   const owner = ownedBy('alice');
   const known = { version: 1, wasShared: false, listeners: [] };
-  for (const id of ['one', 'two']) await directory.write(id, owner, RECORD, 0);
+  for (const id of ['one', 'two']) await directory.write({ id, ...owner }, RECORD, 0);
   sessions.mood = 'broken';
-  await directory.remove('one', owner, known);
+  await directory.remove({ id: 'one', ...owner }, known);
   sessions.mood = 'prompt';
-  await directory.remove('two', owner, known);
+  await directory.remove({ id: 'two', ...owner }, known);
   await until(() => sessions.records.size === 0, 'both to be removed');
 });
 
@@ -226,25 +229,26 @@ t.test('the number of remembered failed removals is bounded, and the oldest is f
   const directory = directoryOf(sessions);
   const owner = ownedBy('alice');
   const known = { version: 1, wasShared: false, listeners: [] };
-  await directory.write('first', owner, RECORD, 0);
+  await directory.write({ id: 'first', ...owner }, RECORD, 0);
   sessions.mood = 'broken';
-  await directory.remove('first', owner, known);
-  for (let each = 0; each < SESSION_REMOVALS_KEPT; each++) await directory.remove(`id-${each}`, owner, known);
+  await directory.remove({ id: 'first', ...owner }, known);
+  for (let each = 0; each < SESSION_REMOVALS_KEPT; each++)
+    await directory.remove({ id: `id-${each}`, ...owner }, known);
   sessions.mood = 'prompt';
-  t.type(directory.find('first', owner), 'object');
-  t.equal(directory.find('id-0', owner), 'ended');
+  t.type(directory.find({ id: 'first', ...owner }), 'object');
+  t.equal(directory.find({ id: 'id-0', ...owner }), 'ended');
 });
 
 t.test('a session that ends while its record is being read is given to nobody', async (t) => {
   const owner = ownedBy('alice');
   const written = new MemorySessions();
-  await directoryOf(written).write('one', owner, RECORD, 0);
+  await directoryOf(written).write({ id: 'one', ...owner }, RECORD, 0);
   const [name = '', sealed] = [...written.records][0] ?? [];
 
   const here = new SlowSessions();
   const directory = directoryOf(here);
-  const found = directory.find('one', owner);
-  void directory.remove('one', owner, new Promise(() => {}));
+  const found = directory.find({ id: 'one', ...owner });
+  void directory.remove({ id: 'one', ...owner }, new Promise(() => {}));
   here.pending.shift()?.(sealed);
   t.equal(await found, 'ended', 'in this process');
 
@@ -258,14 +262,14 @@ t.test('a session that ends while its record is being read is given to nobody', 
     onPassed: undefined,
   };
   const other = directoryOf(Object.assign(there, { peers }));
-  const [ended, unharmed] = [other.find('one', owner), other.find('one', owner)];
+  const [ended, unharmed] = [other.find({ id: 'one', ...owner }), other.find({ id: 'one', ...owner })];
   peers.onEnded?.(Buffer.from('of another session'));
   there.pending.shift()?.(sealed);
   t.match(await ended, { version: 1 }, 'the end of another session changes nothing');
   peers.onEnded?.(Buffer.from(name, 'hex'));
   there.pending.shift()?.(sealed);
   t.equal(await unharmed, 'ended', 'in another process');
-  const later = other.find('one', owner);
+  const later = other.find({ id: 'one', ...owner });
   there.pending.shift()?.(sealed);
   t.match(await later, { version: 1 }, 'a read that begins later sees what is stored');
 });
@@ -273,7 +277,7 @@ t.test('a session that ends while its record is being read is given to nobody', 
 t.test('a record that others change while it is being read is known to be stale, and no other is', async (t) => {
   const owner = ownedBy('alice');
   const written = new MemorySessions();
-  await directoryOf(written).write('one', owner, RECORD, 0);
+  await directoryOf(written).write({ id: 'one', ...owner }, RECORD, 0);
   const [name = '', sealed] = [...written.records][0] ?? [];
   const sessions = new SlowSessions();
   sessions.isShared = true;
@@ -283,7 +287,7 @@ t.test('a record that others change while it is being read is known to be stale,
     [Buffer.from(name, 'hex'), true],
     [undefined, true],
   ] as const) {
-    const found = directory.find('one', owner);
+    const found = directory.find({ id: 'one', ...owner });
     sessions.onChanged?.(changed);
     sessions.pending.shift()?.(sealed);
     t.match(await found, { version: 1, isStale }, String(isStale));
@@ -301,10 +305,10 @@ t.test('what is passed on to a silent process is bounded by subject', async (t) 
   const directory = directoryOf(Object.assign(sessions, { isShared: true, peers }));
   const max = PEER_MESSAGES_UNDER_WAY_PER_SUBJECT_MAX;
   for (let each = 0; each < max + 3; each += 1)
-    directory.sendToPeers('one', ownedBy('mallory'), ['other'], Buffer.from('notice'));
+    directory.sendToPeers({ id: 'one', ...ownedBy('mallory') }, ['other'], Buffer.from('notice'));
   t.equal(passed, max);
-  directory.sendToPeers('two', ownedBy('alice'), ['other'], Buffer.from('notice'));
+  directory.sendToPeers({ id: 'two', ...ownedBy('alice') }, ['other'], Buffer.from('notice'));
   t.equal(passed, max + 1, 'others still pass theirs on');
-  directory.sendToPeers('two', ownedBy('alice'), ['this'], Buffer.from('notice'));
+  directory.sendToPeers({ id: 'two', ...ownedBy('alice') }, ['this'], Buffer.from('notice'));
   t.equal(passed, max + 1, 'and nobody to itself');
 });

@@ -5,7 +5,7 @@ import {
   RequestInFlight,
   RequestsInFlight,
   SlowRequests,
-  REQUESTS_ENDED_AT_ONCE_MAX,
+  VISITED_AT_ONCE_MAX,
 } from '../../../src/streams/in-flight/requests-in-flight.js';
 import { DeadlineWheel } from '../../../src/fair/deadline-wheel.js';
 import { limits } from '../../../src/shared/limits.js';
@@ -160,7 +160,7 @@ t.test('a slow request is noticed however often others begin meanwhile', async (
 });
 
 t.test('the end of a session ends at once what cannot wait and the first of the rest, and then the rest', async (t) => {
-  const atOnce = REQUESTS_ENDED_AT_ONCE_MAX;
+  const atOnce = VISITED_AT_ONCE_MAX;
   const scene = new Scene(t);
   const requests = scene.session();
   const names = Array.from({ length: atOnce + 50 }, (_, n) => `w${n}`);
@@ -179,7 +179,7 @@ t.test('the end of a session ends at once what cannot wait and the first of the 
 t.test('the end of a process ends all requests at once', async (t) => {
   const scene = new Scene(t);
   const requests = scene.session();
-  const names = Array.from({ length: REQUESTS_ENDED_AT_ONCE_MAX + 50 }, (_, n) => `w${n}`);
+  const names = Array.from({ length: VISITED_AT_ONCE_MAX + 50 }, (_, n) => `w${n}`);
   for (const work of begun(scene, requests, ...names)) work.mayWait = true;
   requests.endAll(undefined);
   t.same(scene.told, names);

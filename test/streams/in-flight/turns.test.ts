@@ -1,16 +1,12 @@
 import t from 'tap';
-import {
-  visitAll,
-  BACKENDS_PER_STEP,
-  BACKENDS_AT_ONCE_MAX,
-} from '../../../src/streams/in-flight/requests-in-flight.js';
+import { visitAll, VISITED_PER_STEP, VISITED_AT_ONCE_MAX } from '../../../src/streams/in-flight/requests-in-flight.js';
 import type { QueueBounds } from '../../../src/fair/fair-queue.js';
 import { TurnScheduler } from '../../../src/fair/turn-scheduler.js';
 import type { CompiledBackend } from '../../../src/user-config/compiled-config.js';
 import { until } from '../../support/until.js';
 import { virtualHostOf } from '../../relay/virtual-host.js';
 
-const backendsAtOnceMax = BACKENDS_AT_ONCE_MAX;
+const backendsAtOnceMax = VISITED_AT_ONCE_MAX;
 const TURN_MS = 5;
 const ROOM = [8, 2] as const;
 
@@ -21,18 +17,13 @@ function backendsOf(count: number): ReadonlyMap<string, CompiledBackend> {
 
 /** Records which backends are visited, and which are refused for want of room. */
 function scene(nowMs?: () => number, waiting: QueueBounds = ROOM) {
-  const pace = {
-    turns: new TurnScheduler({ untimedMax: 0, turnMs: TURN_MS, waiting }, nowMs),
-    atOnceMax: BACKENDS_AT_ONCE_MAX,
-    perStep: BACKENDS_PER_STEP,
-  };
+  const turns = new TurnScheduler({ untimedMax: 0, turnMs: TURN_MS, waiting }, nowMs);
   const visited: string[] = [];
   const refused: string[] = [];
   const visit = (subject: string, count: number): void => {
-    visitAll(pace, subject, backendsOf(count).values(), {
-      visit: ({ name }) => void visited.push(`${subject} ${name}`),
-      onNoRoom: ({ name }) => void refused.push(`${subject} ${name}`),
-    });
+    const visit = ({ name }: CompiledBackend): void => void visited.push(`${subject} ${name}`);
+    const onNoRoom = ({ name }: CompiledBackend): void => void refused.push(`${subject} ${name}`);
+    visitAll(subject, backendsOf(count).values(), { visit, onNoRoom }, turns);
   };
   return { visit, visited, refused };
 }
@@ -56,11 +47,11 @@ t.test('a turn ends when its time is over', async (t) => {
   // Each look at the clock advances it by a millisecond, so that a step takes one.
   const { visit, visited } = scene(() => nowMs++);
   const stepsPerTurn = TURN_MS;
-  visit('many', backendsAtOnceMax + 10 * stepsPerTurn * BACKENDS_PER_STEP);
+  visit('many', backendsAtOnceMax + 10 * stepsPerTurn * VISITED_PER_STEP);
   visited.length = 0;
   for (let turn = 1; turn <= 5; turn++) {
     await new Promise(setImmediate);
-    t.equal(visited.length, turn * stepsPerTurn * BACKENDS_PER_STEP, `turn ${turn}`);
+    t.equal(visited.length, turn * stepsPerTurn * VISITED_PER_STEP, `turn ${turn}`);
   }
 });
 
@@ -84,7 +75,7 @@ t.test('subjects take turns, so that one with many backends does not delay anoth
   const last = `victim b${backendsAtOnceMax + 19}`;
   await until(() => visited.includes(last), 'the last of the victim');
   const before = visited.slice(0, visited.indexOf(last)).filter((who) => who.startsWith('attacker')).length;
-  t.ok(before <= 2 * backendsAtOnceMax + 20 + 2 * BACKENDS_PER_STEP, `${before} of the attacker's before it`);
+  t.ok(before <= 2 * backendsAtOnceMax + 20 + 2 * VISITED_PER_STEP, `${before} of the attacker's before it`);
   await until(() => visited.length === 2_000 + backendsAtOnceMax + 20, 'all visits');
 });
 
