@@ -1,6 +1,6 @@
 // The listeners of one worker, plain and TLS: their routes and their drain. Passes MCP requests to the pipeline and those of the
 // bootstrap build to endpoints, and answers the rest.
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as endOfTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { DataplaneOptions, ListenAddress } from '../config/index.js';
 import type { ExchangeRequest } from '../exchange/index.js';
 import type { DeadlineWheel, MessageMemories } from '../fair/index.js';
@@ -16,18 +16,13 @@ const QUIET_TURN_MICROSECONDS_MAX = 100;
 const QUIET_TURNS_TRIED_MAX = 200;
 
 async function untilQuietTurn(): Promise<void> {
-  // Waits first, because this turn has already polled.
+  // Waits for the next poll for events first, because this turn has already polled.
   await endOfTurn();
   for (let turns = 0; turns < QUIET_TURNS_TRIED_MAX; turns++) {
     const beganAtMs = performance.now();
     await endOfTurn();
     if (1_000 * (performance.now() - beganAtMs) < QUIET_TURN_MICROSECONDS_MAX) return;
   }
-}
-
-/** Resolves after the next poll for events and their callbacks. */
-function endOfTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }
 
 /**

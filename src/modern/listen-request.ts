@@ -147,9 +147,8 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
   /** Waits until each modern backend has acknowledged the subscriptions, all of which they have been sent by now. */
   #awaitModernBackends(): void {
     this.#areModernAwaited = true;
-    const { session, caller } = this.#plan;
     if (this.#acceptedUris.size === 0) return;
-    const modern = [...caller.virtualHost.backends.values()].filter((each) => session.upstreams.of(each).isModern);
+    const modern = this.#backends.filter((each) => this.#plan.session.upstreams.of(each).isModern);
     const asked = modern.filter((each) => !this.#pendingBackends.has(each));
     for (const backend of asked) this.#pendingBackends.add(backend);
     for (const backend of asked) this.#awaitBackend(backend);
@@ -172,33 +171,30 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
     );
     this.#unsolicited?.open(exchange, undefined, encodeEvent(acknowledgement));
     // A backend that is not open yet may send something later.
-    const isAnyMissing = this.#pendingBackends.size > 0 || this.#isAnyUnknown;
+    const isUnknown = (each: CompiledBackend): boolean => session.upstreams.of(each).knownCapabilities === undefined;
+    const isAnyMissing = this.#pendingBackends.size > 0 || this.#backends.some(isUnknown);
     const isAnyHonoured = honoured.changes.length > 0 || honoured.uris.length > 0 || this.#askingCount > 0;
     if (!isAnyMissing && !isAnyHonoured) this.endWithSession();
   }
 
   /** Whether any backend that is listened to reports changes of this kind. */
   #isReported({ bit, member }: ListChange): boolean {
-    const { session, caller } = this.#plan;
-    return [...caller.virtualHost.backends.values()].some((backend) => {
-      const upstream = session.upstreams.of(backend);
+    return this.#backends.some((backend) => {
+      const upstream = this.#plan.session.upstreams.of(backend);
       return upstream.declares(bit) && this.#unsolicited?.unhonouredBy(upstream)?.members.has(member) !== true;
     });
   }
 
   get #unhonouredUris(): ReadonlySet<string> {
-    const { session, caller } = this.#plan;
     const uris = new Set<string>();
-    for (const backend of caller.virtualHost.backends.values())
-      for (const uri of this.#unsolicited?.unhonouredBy(session.upstreams.of(backend))?.uris ?? [])
+    for (const backend of this.#backends)
+      for (const uri of this.#unsolicited?.unhonouredBy(this.#plan.session.upstreams.of(backend))?.uris ?? [])
         uris.add(callersUri(backend.uriName, uri));
     return uris;
   }
 
-  get #isAnyUnknown(): boolean {
-    const { session, caller } = this.#plan;
-    const backends = [...caller.virtualHost.backends.values()];
-    return backends.some((backend) => session.upstreams.of(backend).knownCapabilities === undefined);
+  get #backends(): readonly CompiledBackend[] {
+    return [...this.#plan.caller.virtualHost.backends.values()];
   }
 
   /** Passes on what the caller's filter names, tagged with the caller's id. */

@@ -71,7 +71,10 @@ export class Session {
   #streamKeeper: StreamKeeper | undefined;
   readonly #sessionContext: SessionContext;
   #unsolicited: UnsolicitedMessages | undefined;
-  /** In a lease, the streams of the clients that listen, each in a session of its own. Changed only by `setListeningStreams`. */
+  /**
+   * In a lease, the streams of the clients that listen to its backends, each in a session of its own: then it does not idle out, but may be
+   * ended to make room. Changed only by `setListeningStreams`.
+   */
   listeningStreams: ReadonlySet<SessionStream> | undefined = undefined;
   #backendRequests: BackendRequests | undefined;
   readonly upstreams: SessionUpstreams;
@@ -136,11 +139,6 @@ export class Session {
     if (!this.inFlight.isEmpty || this.#scansInProgress?.isEmpty === false) return true;
     if (this.#unsolicited?.stream.isOpen === true || this.#backendRequests?.isEmpty === false) return true;
     return this.upstreams.isAnyOpening;
-  }
-
-  /** Whether clients listen to the backends of this lease. Then it does not idle out, but may be ended to make room. */
-  get isListenedTo(): boolean {
-    return this.listeningStreams !== undefined;
   }
 
   get logLevel(): Buffer | undefined {

@@ -191,7 +191,7 @@ export class Sessions {
   }
 
   #onIdle(session: Session): void {
-    if (session.isBusy || session.isListenedTo || this.#mayBeElsewhere(session)) {
+    if (session.isBusy || session.listeningStreams !== undefined || this.#mayBeElsewhere(session)) {
       session.idleDeadline?.restart();
       return;
     }
@@ -204,7 +204,8 @@ export class Sessions {
     if (session.isEnded) return;
     if (outcome === 'over') void this.end(session);
     // The session was used here meanwhile: both processes have it.
-    else if (session.isBusy || session.isListenedTo || session.entry?.use === 'used') session.idleDeadline?.restart();
+    else if (session.isBusy || session.listeningStreams !== undefined || session.entry?.use === 'used')
+      session.idleDeadline?.restart();
     else this.#drop(session);
   }
 

@@ -107,10 +107,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
       else this.#fail(upstreamFault('answer-timeout'));
     });
     if (handler.onUnparsed !== undefined)
-      this.#unparsed = new UnparsedAnswer(
-        (...part) => handler.onUnparsed?.(...part),
-        (whole) => jsonOf(whole, plan),
-      );
+      this.#unparsed = new UnparsedAnswer(plan, (...part) => handler.onUnparsed?.(...part));
     this.#http = http;
     this.#sentTo = plan.target;
     this.#call = this.#send(http);

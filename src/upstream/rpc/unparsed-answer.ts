@@ -1,25 +1,23 @@
 // A large list, which the list thread parses: passed on in parts as it arrives, never as a whole.
 import { addPiece, withoutByteOrderMark } from '../../bytes/index.js';
 import { limits, KIB } from '../../shared/index.js';
+import { jsonOf, type RequestPlan } from './request-plan.js';
 
 /** Bytes that go to the list thread, or come from it, at once: more would block the event loop. */
 export const LIST_PART_BYTES = 512 * KIB;
 
-type UnparsedHandler = (pieces: readonly Buffer[], isLast: boolean) => void;
-
 export class UnparsedAnswer {
-  readonly #onUnparsed: UnparsedHandler;
-  readonly #jsonOf: (whole: Buffer) => Buffer;
+  readonly #onUnparsed: (pieces: readonly Buffer[], isLast: boolean) => void;
+  readonly #plan: RequestPlan;
   #pieces: Buffer[] | undefined;
   #pieceBytes = 0;
   #passedOnBytes = 0;
   #whole: Buffer | undefined;
   #beforeLast: () => void = () => undefined;
 
-  /** @param jsonOf removes what is forgiven around the JSON of an answer. */
-  constructor(onUnparsed: UnparsedHandler, jsonOf: (whole: Buffer) => Buffer) {
+  constructor(plan: RequestPlan, onUnparsed: (pieces: readonly Buffer[], isLast: boolean) => void) {
+    this.#plan = plan;
     this.#onUnparsed = onUnparsed;
-    this.#jsonOf = jsonOf;
   }
 
   /** Adds a piece. @param piece is copied. @returns false once the answer is too large. */
@@ -37,7 +35,7 @@ export class UnparsedAnswer {
     const pieces = this.#take();
     beforeLast();
     const isAsIs = !isWhole || pieces[0]?.[0] === BRACE;
-    this.#onUnparsed(isAsIs ? pieces : [this.#jsonOf(Buffer.concat(pieces))], true);
+    this.#onUnparsed(isAsIs ? pieces : [jsonOf(Buffer.concat(pieces), this.#plan)], true);
   }
 
   /** Takes an answer that is in memory as a whole. @param beforeLast as for `end`. */

@@ -52,10 +52,6 @@ type SseStreamPlan = Pick<RequestPlan, 'subject' | 'target' | 'endpoint' | 'head
 
 function ignore(): void {}
 
-function keyOf({ bytes, start, end }: IdSpan): string {
-  return idKey(bytes, start, end);
-}
-
 /** The owner is first the handshake, then the upstream session. */
 interface SseStreamOwner {
   /** Called once, with the first event. @param cookies the `set-cookie` lines of the response. */
@@ -118,7 +114,7 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
   }
 
   dispatch(id: IdSpan, request: UpstreamRequest, reader: SharedStreamReader): UpstreamCall {
-    const key = keyOf(id);
+    const key = idKey(id.bytes, id.start, id.end);
     const obstacle = this.#obstacleTo(key, reader);
     if (obstacle !== undefined) {
       process.nextTick(() => reader.onFault(obstacle));
@@ -151,7 +147,7 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
   }
 
   forget(id: IdSpan, reader: SharedStreamReader): void {
-    const key = keyOf(id);
+    const key = idKey(id.bytes, id.start, id.end);
     if (this.#waiting.get(key) === reader) this.#waiting.delete(key);
     this.#goOnWithout(reader);
   }
