@@ -71,7 +71,8 @@ export function selectHeaders(headers: readonly string[], names: ReadonlySet<str
     if (!names.has(name) || connectionNames?.has(name) === true) continue;
     // The character stands for bytes that are not UTF-8.
     if (value.includes('\ufffd')) return name;
-    selected.push(name, wireText(value));
+    // As on the wire, where each character is one byte: uWebSockets.js has read it as UTF-8.
+    selected.push(name, ASCII.test(value) ? value : Buffer.from(value).toString('latin1'));
   }
   return selected;
 }
@@ -85,11 +86,6 @@ function namesForConnection(headers: readonly string[]): ReadonlySet<string> | u
     for (const name of (headers[i + 1] ?? '').split(',')) names.add(name.trim().toLowerCase());
   }
   return names;
-}
-
-/** The header as it was on the wire, where each character is one byte; uWebSockets.js has read it as UTF-8. */
-function wireText(value: string): string {
-  return ASCII.test(value) ? value : Buffer.from(value).toString('latin1');
 }
 
 export interface PipelineParts {

@@ -243,7 +243,12 @@ export class SessionDirectory {
     if (others.length === 0) return;
     try {
       const unheardCount = await peers.tellEnded(key, others);
-      if (unheardCount > 0) this.#onUnheard(unheardCount);
+      if (unheardCount === 0) return;
+      this.#unheardCount += unheardCount;
+      const fields = { unheardCount: this.#unheardCount };
+      const words =
+        'another process did not confirm that it knows of the end of a session: it may still accept a request for it';
+      this.#log.warn(this.#options.logger, words, fields, words);
     } catch (error) {
       this.#failed(reasonOf(error));
     }
@@ -259,14 +264,6 @@ export class SessionDirectory {
       .pass(recordKey(session.id), others, sealRecord(session, bytes))
       .catch((error: unknown) => this.#failed(reasonOf(error)))
       .finally(() => this.#peerMessagesUnderWay.give(session.subject));
-  }
-
-  #onUnheard(count: number): void {
-    this.#unheardCount += count;
-    const fields = { unheardCount: this.#unheardCount };
-    const words =
-      'another process did not confirm that it knows of the end of a session: it may still accept a request for it';
-    this.#log.warn(this.#options.logger, words, fields, words);
   }
 
   /**
