@@ -4,7 +4,7 @@ import t from 'tap';
 import { shareTable } from '../../src/relay/relay-options.js';
 import { ERAS } from '../support/eras.js';
 import { logInto } from '../support/log-lines.js';
-import { shareOptions } from '../support/shares.js';
+import { createAccounts, shareOptions } from '../support/shares.js';
 import { RelayScene } from './relay-scene.js';
 import { virtualHostOf } from './virtual-host.js';
 
@@ -179,3 +179,15 @@ t.test(
     t.same([keptOf(1, 64), keptOf(1, 63)], [8, 0]);
   },
 );
+
+t.test('two subjects that list without end leave a third the memory for a list', async (t) => {
+  const accounts = createAccounts({ subjectListBytesMax: 60, listBytesMax: 120 });
+  const shares = ['ada', 'bob'].map((name) => accounts.of(name).listBytes);
+  for (const share of shares) while (share.tryTake(5) === undefined);
+  for (let round = 0; round < 20; round += 1)
+    for (const share of shares) {
+      share.give(5);
+      share.tryTake(5);
+    }
+  t.equal(accounts.of('eve').listBytes.tryTake(15), undefined);
+});
