@@ -19,13 +19,15 @@ export function untested(count: number): number {
 }
 `;
 
-/** A program that says what it was asked for once its coverage is written down. Its test kills it. */
-const PROGRAM = `import { readdirSync } from 'node:fs';
+/** A program that says what it was asked for once its coverage is written down. Its test kills it, at writing once more. */
+const PROGRAM = `import { readdirSync, writeFileSync } from 'node:fs';
 import { isMany } from '../../src/sample/bound.js';
 const told = String(isMany(9));
 const folder = process.env.MUTANTS_REACHED;
 setInterval(() => {
-  if (!folder || readdirSync(folder).some((file) => file.startsWith(String(process.pid)))) console.log(told);
+  if (folder && !readdirSync(folder).some((file) => file.startsWith(String(process.pid)))) return;
+  if (folder) writeFileSync(folder + '/' + process.pid + '-1.part', '["');
+  console.log(told);
 }, 20);
 `;
 

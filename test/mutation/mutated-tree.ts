@@ -13,13 +13,15 @@ const COMPILER = { compilerOptions: { target: 'ES2023', useDefineForClassFields:
  * Each instrumented module begins with it: now and then, and at its end, a process, or a thread, writes down which mutants it came by.
  * Tests that start programs of the package are known so as well, also when they kill them.
  */
-const COVERAGE = `import { writeFileSync as __write } from 'node:fs';
+const COVERAGE = `import { renameSync as __rename, writeFileSync as __write } from 'node:fs';
 import { threadId as __thread } from 'node:worker_threads';
 if (process.env.MUTANTS_REACHED && !globalThis.__reached) {
   const note = () => {
     const reached = Object.keys(globalThis.__stryker__?.mutantCoverage?.static ?? {});
-    if (reached.length > globalThis.__reached.length)
-      __write(process.env.MUTANTS_REACHED + '/' + process.pid + '-' + __thread, JSON.stringify(globalThis.__reached = reached));
+    if (reached.length === globalThis.__reached.length) return;
+    const path = process.env.MUTANTS_REACHED + '/' + process.pid + '-' + __thread;
+    __write(path + '.part', JSON.stringify(globalThis.__reached = reached));
+    __rename(path + '.part', path);
   };
   globalThis.__reached = [];
   process.on('exit', note);
@@ -58,9 +60,10 @@ export class MutatedTree {
     const reached = join(this.#scratch, `reached-${(this.#runs += 1)}`);
     mkdirSync(reached);
     const run = await this.#run([test], { MUTANTS_REACHED: reached }, msMax);
-    const ids = readdirSync(reached).flatMap(
-      (file) => JSON.parse(readFileSync(join(reached, file), 'utf8')) as string[],
-    );
+    const ids = readdirSync(reached)
+      // What a process was killed at writing has its last word beside it, if there is one.
+      .filter((file) => !file.endsWith('.part'))
+      .flatMap((file) => JSON.parse(readFileSync(join(reached, file), 'utf8')) as string[]);
     return { run, ids: new Set(ids) };
   }
 

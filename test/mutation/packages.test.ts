@@ -38,5 +38,9 @@ void t.test('the tests in the folder of a package are asked even if they start p
   const primary = packagesOf(root).find(({ name }) => name === 'primary');
   const tests = primary ? testsOf(root, primary, ['src/primary/slot.ts']) : [];
   t.ok(tests.includes('build/test/primary/slot.test.js'));
+  t.ok(
+    tests.includes('build/test/primary/ready-page.test.js'),
+    'which reaches the package only through such a program',
+  );
   t.end();
 });

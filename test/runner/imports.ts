@@ -33,8 +33,9 @@ function importsOf(path: string): readonly string[] {
   const found = [
     ...text.matchAll(/(?<=^|; )(?:import|export)\s(?:[^'";]*?from\s*)?['"]([^'"]+)['"];/gm),
     ...text.matchAll(/\bimport\(['"]([^'"]+)['"]\)/g),
-    ...text.matchAll(/new URL\(['"](\.[^'"]+\.js)['"], ?import\.meta\.url\)/g),
-  ].map(([, specifier = '']) => specifier);
+    ...text.matchAll(/new URL\(['"]([^'":]+\.js)['"], ?import\.meta\.url\)/g),
+    // A URL is relative also without a dot.
+  ].map(([statement, specifier = '']) => (statement.startsWith('new URL') ? `./${specifier}` : specifier));
   statements.set(path, found);
   return found;
 }
