@@ -223,6 +223,23 @@ export interface ExchangeWatcher {
   onDone(status: number, bytes: number, ending: ExchangeEnding): void;
 }
 
+/** The request of such an exchange, as it would come to this process. */
+export function callerlessRequest(sessionId: string, body: Buffer, more: Partial<ExchangeRequest>): ExchangeRequest {
+  return {
+    method: 'POST',
+    sessionId,
+    lastEventId: '',
+    requestId: '',
+    traceparent: '',
+    tracestate: '',
+    acceptedTypes: 'json',
+    passthroughHeaders: [],
+    mirror: NO_MIRROR,
+    body,
+    ...more,
+  };
+}
+
 /** The exchange of a notification that another process has answered: answers are discarded. Cold path. */
 export class CallerlessExchange extends Exchange {
   readonly request: ExchangeRequest;

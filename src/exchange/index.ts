@@ -33,6 +33,7 @@ export {
   type NameKind,
   type RequestOutcome,
   CallerlessExchange,
+  callerlessRequest,
   metadataFor,
 } from './exchange.js';
 export { EventPieces } from './piece-source.js';

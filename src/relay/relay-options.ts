@@ -59,7 +59,7 @@ export interface RelayOptions {
   readonly sessionIdleTimeoutMs: number;
   /** The session directory. Without it, sessions end with this process. */
   readonly directory?: SessionDirectory | undefined;
-  readonly forwardCancellation?: SessionContext['forwardCancellation'];
+  readonly passBack?: SessionContext['passBack'];
   mintSessionId(): string;
   /** Whether a request without a session gets one of its own, which ends with the request; otherwise it is refused. */
   readonly isSessionOptional?: boolean;

@@ -91,7 +91,7 @@ export class Relay {
       sessionContext: {
         slow: new SlowRequests(deadlines, options.answers.slowAnswerMs),
         answers: options.answers,
-        forwardCancellation: options.forwardCancellation,
+        passBack: options.passBack,
       },
       mintId: () => options.mintSessionId(),
     });

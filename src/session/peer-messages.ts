@@ -2,7 +2,7 @@
 // here, has answered a question that another process asked, or has opened its stream here. Messages get no response, and no other process
 // can read them. Cold path.
 import { readClientMessage, type ClientMessage } from '../mcp/index.js';
-import { NO_MIRROR, CallerlessExchange, type Exchange } from '../exchange/index.js';
+import { CallerlessExchange, callerlessRequest, type Exchange } from '../exchange/index.js';
 import type { Session } from './session.js';
 import { KIB, limits } from '../shared/index.js';
 import { idKey } from '../bytes/index.js';
@@ -66,18 +66,8 @@ export function onPeerMessage(session: Session, bytes: Buffer): void {
 }
 
 function cancel(session: Session, { body, headers, requestId }: CancellationMessage): void {
-  const exchange = new CallerlessExchange({
-    method: 'POST',
-    sessionId: session.identity.id,
-    lastEventId: '',
-    requestId,
-    traceparent: '',
-    tracestate: '',
-    acceptedTypes: 'json',
-    passthroughHeaders: headers,
-    mirror: NO_MIRROR,
-    body: Buffer.from(body, 'latin1'),
-  });
+  const more = { requestId, passthroughHeaders: headers };
+  const exchange = new CallerlessExchange(callerlessRequest(session.identity.id, Buffer.from(body, 'latin1'), more));
   const message = readClientMessage(exchange.request.body);
   if (typeof message === 'string' || message.kind === 'batch' || message.requestIdStart === -1) return;
   cancelHere(session, exchange, message);

@@ -23,6 +23,7 @@ import type { AnswerOptions } from '../config/index.js';
 import {
   answerError,
   type Caller,
+  callerlessRequest,
   type Exchange,
   type ExchangeRequest,
   metadataFor,
@@ -57,8 +58,8 @@ export type ForwardRequest = (
 export interface SessionContext {
   readonly slow: SlowRequests;
   readonly answers: AnswerOptions;
-  /** Passes on cancellations of requests that are not in flight here: the process that this one replaced may have them. */
-  readonly forwardCancellation?: ((identity: SessionIdentity, request: ExchangeRequest) => void) | undefined;
+  /** Passes on cancellations of requests, and answers to requests, that are not in flight here: the process that this one replaced may have them. */
+  readonly passBack?: ((identity: SessionIdentity, request: ExchangeRequest) => void) | undefined;
 }
 
 export class Session {
@@ -130,8 +131,14 @@ export class Session {
 
   forwardCancellation(request: ExchangeRequest): void {
     // A large body cannot be forwarded: its memory is reused after the exchange.
-    if (request.body.length < limits.countedFromBytes)
-      this.#sessionContext.forwardCancellation?.(this.identity, request);
+    if (request.body.length < limits.countedFromBytes) this.#sessionContext.passBack?.(this.identity, request);
+  }
+
+  /** Passes on an answer that nothing waits for here. @param bytes valid until this returns. */
+  passBack({ backend }: UpstreamSession, bytes: Buffer): void {
+    if (bytes.length > limits.readAtOnceBytesMax) return;
+    const request = callerlessRequest(this.identity.id, Buffer.from(bytes), { lastEventId: backend.name });
+    this.#sessionContext.passBack?.(this.identity, request);
   }
 
   /** Whether something is going on: a request of either side, an open session stream, or the opening of an upstream session. */
@@ -423,7 +430,7 @@ export class Session {
     this.isEnded = true;
     this.onEnd?.();
     this.inFlight.endAll(isNow ? undefined : this.identity.subject);
-    this.#unsolicited?.end();
+    this.#unsolicited?.end(true, true);
     this.#streamKeeper?.end();
     this.#backendRequests?.clear();
     const upstreams = this.upstreams.release();

@@ -82,6 +82,14 @@ class BackendListener implements BackendStreamPlan, ModernListeningPlan {
     this.onAnswered();
   }
 
+  /** Closes the stream once no call waits for an answer on it; until then, a stream of this process's successor may replace it. */
+  leave(): void {
+    const { elsewhere } = this.#upstream;
+    if (!(this.stream instanceof BackendStream) || elsewhere?.isAwaited !== true) return this.close();
+    this.stream.isLast = true;
+    elsewhere.onUnawaited = () => this.close();
+  }
+
   reopen(): void {
     this.#lostAtMs = this.deadlines.nowMs();
     if (this.#lostAtMs - this.#openedAtMs >= STEADY_MS) this.#backoff = undefined;
@@ -111,6 +119,10 @@ class BackendListener implements BackendStreamPlan, ModernListeningPlan {
     this.#isReopening = false;
   }
 
+  get isLeaving(): boolean {
+    return this.stream instanceof BackendStream && this.stream.isLast;
+  }
+
   filter(): string {
     return this.#owner.filterFor(this.#upstream);
   }
@@ -134,7 +146,7 @@ class BackendListener implements BackendStreamPlan, ModernListeningPlan {
   }
 
   onAnswer(bytes: Buffer, message: BackendMessage): void {
-    this.#upstream.elsewhere?.take(bytes, message);
+    if (this.#upstream.elsewhere?.take(bytes, message) === false) this.#owner.passBack(this.#upstream, bytes);
   }
 
   onLost(): void {
@@ -236,7 +248,8 @@ export class UnsolicitedMessages {
     // A live stream uses the credentials of the new GET from now on; a refused one is tried again with them.
     if (known?.stream?.isOver === false) {
       known.metadata = metadata;
-      return;
+      if (!known.isLeaving) return;
+      known.close();
     }
     const maySpeak = this.#maySpeak(upstream);
     // A backend that declares nothing may still ping its session, and end it if nobody answers.
@@ -261,6 +274,10 @@ export class UnsolicitedMessages {
   /** Called, perhaps more than once, when the backend could not be opened for so long that it counts as gone. */
   onGone(upstream: UpstreamSession): void {
     this.#session.upstreams.listChangeReporter.onGone(upstream, true);
+  }
+
+  passBack(upstream: UpstreamSession, answer: Buffer): void {
+    this.#session.passBack(upstream, answer);
   }
 
   probe(upstream: UpstreamSession, metadata: RequestMetadata): void {
@@ -324,11 +341,12 @@ export class UnsolicitedMessages {
     if (isPossible && this.stream.isOpenOrExpected && !this.#isOver) this.#listenerOf(upstream, metadata).reopen();
   }
 
-  /** Ends the stream. @param isForGood false if the client may open its stream here again. */
-  end(isForGood = true): void {
+  /** Ends the stream. @param isForGood false if the client may open its stream here again. @param isNow whether no call goes on. */
+  end(isForGood = true, isNow = false): void {
     this.#isOver ||= isForGood;
     this.#lingerDeadline?.cancel();
-    this.#closeAll();
+    if (isNow) this.#closeAll();
+    else for (const listener of this.#listeners?.values() ?? []) listener.leave();
     this.stream.end();
   }
 
@@ -337,7 +355,9 @@ export class UnsolicitedMessages {
     this.#lingerDeadline?.cancel();
     if (this.#isOver) return;
     this.#lingerDeadline = this.deadlines.after(forMs, () => {
-      if (!this.stream.isOpen) this.#closeAll();
+      const isAwaited = [...(this.#listeners?.keys() ?? [])].some(({ elsewhere }) => elsewhere?.isAwaited);
+      if (isAwaited) this.#linger(forMs);
+      else if (!this.stream.isOpen) this.#closeAll();
     });
   }
 

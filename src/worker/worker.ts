@@ -218,7 +218,7 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
     sessionIdleTimeoutMs: options.sessionIdleTimeoutMs,
     directory,
     ...(figures && { onBackendFault: (...fault) => figures.countFault(...fault) }),
-    forwardCancellation: ({ subject, virtualHostId }, request) => predecessor.pass({ subject, virtualHostId }, request),
+    passBack: ({ subject, virtualHostId }, request) => predecessor.pass({ subject, virtualHostId }, request),
     mintSessionId: () => mintSessionId(slot, slotCount),
     readHost: hostReader(configs),
     siblings: {

@@ -11,6 +11,7 @@ import { EventReader } from '../support/event-reader.js';
 import { memberText } from '../support/json-text.js';
 import { createKeyPair } from '../support/keys.js';
 import { BOTH_FORMS, rpc, type McpSession } from '../support/mcp-caller.js';
+import { SpeakingBackend } from '../support/speaking-backend.js';
 import { migratesConnections, runReloadLoad } from '../support/reload-load.js';
 import { mint } from '../support/tokens.js';
 import { until } from '../support/until.js';
@@ -152,6 +153,43 @@ t.test('what a client says about a call reaches it, even if the worker that runs
   t.match(rpc(await session.list()), { result: { tools: [{ name: 'one-echo' }] } }, 'the session is where it was');
   t.same(backend.deletedSessions, [], 'and so is its upstream session');
 });
+
+for (const refusesMore of [true, false]) {
+  const which = refusesMore ? 'refuses a second' : 'sends on the latest';
+  t.test(`calls that are answered on a backend's own stream end as others do: it ${which}`, async (t) => {
+    const accepted: { readonly id: string; readonly sessionId: string }[] = [];
+    const speaking: SpeakingBackend = await SpeakingBackend.start(t, {
+      hasOneStream: refusesMore,
+      onRequest: (request) => {
+        if (!request.text.includes('"tools/call"')) return false;
+        const sessionId = request.headers['mcp-session-id'] ?? '';
+        accepted.push({ id: memberText(request.text, 'id') ?? '', sessionId });
+        request.empty(202);
+        return true;
+      },
+    });
+    const deployment = await startDeployment(t, { workerCount: 2 });
+    const session = await (await deployment.caller({ one: { url: speaking.backend.url } })).openSession();
+    const get = { method: 'GET', session: session.id, accept: 'text/event-stream' } as const;
+    const listening = await EventReader.open(session.caller, get);
+    await speaking.stream();
+    const ids = Array.from({ length: 20 }, (_, index) => String(index + 1));
+    const calls = ids.map((id) => session.call('one-echo', '{}', { id }));
+    await until(() => accepted.length === ids.length, 'the calls at the backend');
+    t.match(await reload(deployment), { msg: 'reloaded' });
+    await listening.rest();
+    const again = await EventReader.open(session.caller, get);
+    t.equal(again.status, 200);
+    await until(() => speaking.gets.length > 1, 'the successor to listen, too');
+    if (!refusesMore) await speaking.stream(2);
+    for (const { id, sessionId } of accepted)
+      await (await speaking.streamOf(sessionId)).event(`{"jsonrpc":"2.0","id":${id},"result":{"content":[]}}`);
+    for (const [index, answer] of (await Promise.all(calls)).entries())
+      t.same(rpc(answer), { jsonrpc: '2.0', id: index + 1, result: { content: [] } });
+    await until(() => speaking.gets[0]?.connection.destroyed === true, 'the old stream to be closed');
+    await speaking.stream(2);
+  });
+}
 
 t.test('under load no request fails, no session is lost and nothing is called twice', async (t) => {
   const plan = { workerCount: 2, sessionCount: 12, streamCount: 3, reloadCount: 1, answersBetween: 20 };

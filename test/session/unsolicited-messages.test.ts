@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap';
 import { limits } from '../../src/shared/limits.js';
 import type { RecordedExchange } from '../support/recorded-exchange.js';
+import { until } from '../support/until.js';
 import { REQUEST_ID, type ScriptedCall } from '../upstream/scripted-upstream.js';
 import { RelayScene } from '../relay/relay-scene.js';
 import { virtualHostOf } from '../relay/virtual-host.js';
@@ -131,6 +132,27 @@ t.test('a process that drains no longer listens to backends, and sessions go on'
   t.equal(stream.outcome, 'ended');
   t.same(scene.heard, []);
   t.equal(scene.post('ping', {}, 1).answer?.status, 200);
+});
+
+t.test('a stream on which a call waits for its answer stays open until then, whoever goes', async (t) => {
+  for (const goes of ['the client', 'the process', 'the session'] as const) {
+    const scene = new Scene(t);
+    const listening = scene.listen();
+    for (const stream of scene.streams) stream.head(200, 'text/event-stream');
+    const call = scene.post('tools/call', { name: 'a-add', arguments: {} }, 1);
+    scene.http.last.empty(202);
+    if (goes === 'the client') listening.abort();
+    else if (goes === 'the process') scene.relay.drain();
+    else scene.request({ method: 'DELETE', body: Buffer.alloc(0) });
+    scene.context.advance(1.5 * BACKEND_STREAMS_LINGER_MS);
+    t.same(scene.heard.includes('a'), goes !== 'the session', goes);
+    if (goes === 'the session') continue;
+    scene.streams[0]!.data(`data: {"jsonrpc":"2.0","id":1,"result":{"content":[]}}\n\n`);
+    await until(() => call.answer !== undefined, 'the answer');
+    t.match(call.answer?.body.toString(), '"result":{"content":[]}');
+    scene.context.advance(1.5 * BACKEND_STREAMS_LINGER_MS);
+    t.same(scene.heard, [], goes);
+  }
 });
 
 t.test('the end of the session ends all its streams', async (t) => {

@@ -27,8 +27,11 @@ export class SpeakingBackend {
     this.#bySession = bySession;
   }
 
-  /** Has the capabilities for logging and tool changes unless the options set others. `onRequest` sees everything but GETs. */
-  static async start(t: Pick<Test, 'teardown'>, options: McpBackendOptions = {}): Promise<SpeakingBackend> {
+  /** Has the capabilities for logging and tool changes unless the options set others. `onRequest` sees everything but GETs. With `hasOneStream`, a second one is refused. */
+  static async start(
+    t: Pick<Test, 'teardown'>,
+    options: McpBackendOptions & { readonly hasOneStream?: boolean } = {},
+  ): Promise<SpeakingBackend> {
     const gets: ReceivedRequest[] = [];
     const streams: EventStreamBody[] = [];
     const bySession = new Map<string, EventStreamBody>();
@@ -42,6 +45,11 @@ export class SpeakingBackend {
         const sessionId = request.headers['mcp-session-id'] ?? '';
         if (!backend.sessions.has(sessionId)) {
           request.empty(404);
+          return true;
+        }
+        const open = gets.slice(0, -1).filter((get) => get.headers['mcp-session-id'] === sessionId);
+        if (options.hasOneStream === true && open.some(({ connection }) => !connection.destroyed)) {
+          request.empty(409);
           return true;
         }
         const stream = request.eventStream();

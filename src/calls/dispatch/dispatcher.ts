@@ -80,9 +80,13 @@ function onClientNotification(session: Session, exchange: Exchange, message: Cli
 }
 
 function onResponse(session: Session, exchange: Exchange, message: ClientMessage): Refusal | undefined {
+  // What a successor passes back is a backend's answer to a request here; it is named where a client names an event.
+  const { body, lastEventId } = exchange.request;
+  const answering = session.isRetired && lastEventId !== '' ? session.upstreams.open(lastEventId) : undefined;
+  if (answering !== undefined) return void answering.elsewhere?.take(body, message);
   const outcome = session.backendRequests.onAnswer(exchange.request, message);
   if (outcome !== 'asked-elsewhere') return outcome;
-  const key = idKey(exchange.request.body, message.idStart, message.idEnd);
+  const key = idKey(body, message.idStart, message.idEnd);
   sendToPeers(session, { kind: 'answered', key });
   return undefined;
 }

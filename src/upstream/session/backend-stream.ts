@@ -44,6 +44,8 @@ export class BackendStream implements UpstreamHandler {
   #delay: Deadline | undefined;
   /** Whether the backend has ever responded with a stream. Changed only here. */
   isOffered = false;
+  /** Whether the stream is not asked for again once it ends. */
+  isLast = false;
   /** Whether a redirect was followed. Only one is: later requests know where it leads. */
   #isFollowed = false;
   #countedBytes = 0;
@@ -146,6 +148,7 @@ export class BackendStream implements UpstreamHandler {
     this.#count(0);
     if (this.#parser !== undefined) this.#reconnection.noteEnded(this.#parser);
     this.#parser = undefined;
+    if (this.isLast) return;
     this.#delay = this.#plan.deadlines.after(this.#reconnection.nextDelayMs(hasEnded), () => {
       if (!this.#transition('waiting', 'asking')) return;
       this.#call = this.#plan.ask(this.#reconnection.lastEventId, this);

@@ -28,11 +28,17 @@ export class StrayAnswers implements AnswerSource {
   readonly #waiting = new Map<string, SharedStreamReader>();
   readonly #early = new Map<string, EarlyAnswer>();
   #earlyBytes = 0;
+  /** Called whenever no request waits any more. */
+  onUnawaited: (() => void) | undefined = undefined;
 
   constructor(subject: string, deadlines: DeadlineWheel, memory: MessageBudget) {
     this.#subject = subject;
     this.#deadlines = deadlines;
     this.#memory = memory;
+  }
+
+  get isAwaited(): boolean {
+    return this.#waiting.size > 0;
   }
 
   wait({ bytes, start, end }: IdSpan, reader: SharedStreamReader): void {
@@ -46,15 +52,27 @@ export class StrayAnswers implements AnswerSource {
 
   forget({ bytes, start, end }: IdSpan, reader: SharedStreamReader): void {
     const key = idKey(bytes, start, end);
-    if (this.#waiting.get(key) === reader) this.#waiting.delete(key);
+    if (this.#waiting.get(key) === reader && this.#waiting.delete(key)) this.#tellUnawaited();
   }
 
-  /** Takes an answer from the stream. A request gets one only. @param bytes valid until this returns. */
-  take(bytes: Buffer, { idStart, idEnd }: BackendMessage): void {
-    if (idStart === -1) return;
+  #tellUnawaited(): void {
+    if (!this.isAwaited) this.onUnawaited?.();
+  }
+
+  /** Takes an answer from the stream. A request gets one only. @param bytes valid until this returns. @returns whether one waited for it. */
+  take(bytes: Buffer, { idStart, idEnd }: Pick<BackendMessage, 'idStart' | 'idEnd'>): boolean {
+    if (idStart === -1) return false;
     const key = idKey(bytes, idStart, idEnd);
     const reader = takeReader(this.#waiting, key);
-    if (reader !== undefined) return handOver(this.#subject, reader, Buffer.from(bytes));
+    if (reader === undefined) this.#keep(key, bytes);
+    else {
+      handOver(this.#subject, reader, Buffer.from(bytes));
+      this.#tellUnawaited();
+    }
+    return reader !== undefined;
+  }
+
+  #keep(key: string, bytes: Buffer): void {
     const counted = bytes.length + EARLY_ANSWER_BYTES_EACH;
     if (this.#early.has(key) || !this.#memory.hasRoomFor(counted)) return;
     for (const oldest of this.#early.keys()) {

@@ -32,9 +32,8 @@ async function stage(t: Test): Promise<Stage> {
   });
   t.teardown(() => backend.close());
   const passed: Passed[] = [];
-  const forwardCancellation = (identity: unknown, request: ExchangeRequest): void =>
-    void passed.push({ identity, request });
-  const caller = new WiredRelay(t, {}, {}, { forwardCancellation }).caller({ b: backend.url });
+  const passBack = (identity: unknown, request: ExchangeRequest): void => void passed.push({ identity, request });
+  const caller = new WiredRelay(t, {}, {}, { passBack }).caller({ b: backend.url });
   await caller.open();
   return { caller, passed, asked };
 }
