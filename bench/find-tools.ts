@@ -75,12 +75,12 @@ const accounts = new Accounts(
 );
 const merger = new ListMerger(deadlines, accounts, pino({ level: 'silent' }));
 const kind = listKinds.tools;
-const frame = { head: '{"jsonrpc":"2.0","id":1,"result":', form: 'message' } as const;
+const frame = { head: '{"jsonrpc":"2.0","id":1,"result":', framing: 'message' } as const;
 
 async function pageOf(backend: number): Promise<ReadPage> {
   const each = Math.ceil(tools / backends);
   const texts = toolTexts(each).map((text, at) => toolText(text, backend * each + at));
-  const reading = merger.startReading(SUBJECT, kind);
+  const reading = merger.createReader(SUBJECT, kind);
   const answer = Buffer.from(listAnswer(ID, texts));
   return new Promise((resolve, reject) => {
     reading.end([answer], Buffer.from(ID), LIST_BYTES_INLINE_MAX, limits.listTaskMsMax, (read) => {

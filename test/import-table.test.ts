@@ -143,8 +143,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** The rooms of packages that have some: a room imports only rooms that stand before it. `.` is what stands in the package itself. */
-const ROOMS: Readonly<Record<string, readonly string[]>> = {
+/** The subfolders of packages that have some: each imports only those that stand before it. `.` is what stands in the package itself. */
+const SUBFOLDERS: Readonly<Record<string, readonly string[]>> = {
   shared: ['limits', '.'],
   // The table of options stands beside what reads it, and is made of the same readers of values.
   config: ['table', '.'],
@@ -254,7 +254,7 @@ const OUTBOUND: ReadonlySet<string> = new Set(
 );
 
 /** The folder and its subfolder: `worker/hop`. Anything deeper belongs to that. */
-function roomOf(file: string): string {
+function subfolderOf(file: string): string {
   return file.split(sep).slice(0, -1).slice(0, 2).join('/');
 }
 
@@ -305,17 +305,17 @@ t.test('a package is imported through its door only, which has no name that nobo
   t.same(offered.sort(), [...used].sort());
 });
 
-t.test('the rooms of a package see only those before them', async (t) => {
+t.test('the subfolders of a package see only those before them', async (t) => {
   const upwards = new Set<string>();
   const wings = new Set<string>();
   const there = new Set<string>();
   for (const each of imports) {
-    const from = roomOf(each.file);
+    const from = subfolderOf(each.file);
     const [top = '', own = '.'] = from.split('/');
     there.add(own === '.' ? top : from);
-    const order = ROOMS[top] ?? ['.'];
+    const order = SUBFOLDERS[top] ?? ['.'];
     for (const target of targetsOf(each)) {
-      const to = roomOf(target);
+      const to = subfolderOf(target);
       const [toTop, toOwn = '.'] = to.split('/');
       if (top === 'worker' && own !== '.' && OUTBOUND.has(toTop ?? '')) wings.add(`${each.file} imports ${target}`);
       if (toTop !== top || to === from) continue;
@@ -324,9 +324,9 @@ t.test('the rooms of a package see only those before them', async (t) => {
     }
   }
   const missing = [...there].filter(
-    (room) => room.includes('/') && !ROOMS[room.split('/')[0] ?? '']?.includes(room.split('/')[1] ?? ''),
+    (folder) => folder.includes('/') && !SUBFOLDERS[folder.split('/')[0] ?? '']?.includes(folder.split('/')[1] ?? ''),
   );
-  t.same(missing, [], 'all rooms are in the table');
+  t.same(missing, [], 'all subfolders are in the table');
   t.same([...upwards].sort(), [...UPWARDS].sort());
   t.same([...wings], [], 'the inbound side is apart');
 });
@@ -335,7 +335,7 @@ t.test('the rooms of a package see only those before them', async (t) => {
 const MUTUAL: readonly (readonly string[])[] = [
   // A part and its whole.
   ['calls/dispatch/batch-part.ts', 'calls/dispatch/batch.ts'],
-  ['modern/held-call.ts', 'modern/held-calls.ts'],
+  ['modern/suspended-call.ts', 'modern/suspended-calls.ts'],
   ['streams/caller-stream.ts', 'streams/stream-keeper.ts'],
   // A watched request tells the watch of its end, which tells the log and the tracer about the request.
   ['observation/access-log.ts', 'observation/request-watch.ts', 'observation/tracer.ts'],

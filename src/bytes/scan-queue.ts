@@ -1,4 +1,4 @@
-// Scans large JSON texts in slices, of which all together take a millisecond per turn of the event loop. Subjects take turns, one slice
+// Scans large JSON texts in slices, of which all together take a millisecond per turn of the event loop. Subjects are served round robin, one slice
 // each. A subject's slices alternate between its oldest text and the one with the least left, so that none waits forever, and small ones
 // not for huge ones.
 import { isUtf8 } from 'node:buffer';
@@ -34,7 +34,7 @@ export class ScanQueue {
 
   /**
    * Checks that the bytes are JSON in UTF-8, and records where the values are. The bytes must not change meanwhile.
-   * @param subject in whose turns.
+   * @param subject for the round robin.
    * @param depthMax as for `JsonScanner.scan`.
    * @param handler called once, never synchronously.
    */
@@ -140,7 +140,7 @@ class Line {
   readonly subject: string;
   readonly scans: SlicedScan[] = [];
   startedCount = 0;
-  #isTurnOfOldest = false;
+  #isOldestNext = false;
 
   constructor(subject: string) {
     this.subject = subject;
@@ -148,12 +148,12 @@ class Line {
 
   /** The scan to go on with. @param mayStart whether it may be one that has not started. */
   next(mayStart: boolean): SlicedScan | undefined {
-    this.#isTurnOfOldest = !this.#isTurnOfOldest;
+    this.#isOldestNext = !this.#isOldestNext;
     let chosen: SlicedScan | undefined;
     for (const scan of this.scans) {
       if (scan.scanner === undefined && !mayStart) continue;
       if (chosen === undefined || scan.bytesLeft < chosen.bytesLeft) chosen = scan;
-      if (this.#isTurnOfOldest) break;
+      if (this.#isOldestNext) break;
     }
     return chosen;
   }

@@ -11,7 +11,7 @@ import {
 import { limits, KIB } from '../shared/index.js';
 import type { RpcRequest } from '../upstream/index.js';
 
-// The responses are read to the end (S12), one slice at a time, with subjects taking turns, in a small part of the event loop's time. So a
+// The responses are read to the end (S12), one slice at a time, round robin by subject, in a small part of the event loop's time. So a
 // client that requests endless streams from its own backend and disconnects slows down nobody.
 
 /** Rest after reading a detached call, as a multiple of the time that reading took: these get at most a fifth of the event loop. */
@@ -29,7 +29,7 @@ export const detachedReadRules: TurnSchedulerRules = {
 
 const detachedReads = new TurnScheduler(detachedReadRules);
 
-/** Bytes read in one go of a call whose caller has gone. Beyond that, another detached call has its turn. */
+/** Bytes read in one go of a call whose caller has gone. Beyond that, another detached call is read. */
 export const DETACHED_READ_BYTES = 64 * KIB;
 
 export class DetachedCall {
@@ -40,7 +40,7 @@ export class DetachedCall {
   #deadline: Deadline | undefined;
   #request: RpcRequest | undefined;
   #queueEntry: FairQueueEntry<() => void> | undefined;
-  readonly #onTurn = (): void => {
+  readonly #readSlice = (): void => {
     this.#queueEntry = undefined;
     this.#request?.ration(DETACHED_READ_BYTES);
     this.#request?.resume();
@@ -94,9 +94,9 @@ export class DetachedCall {
 
   #wait(): void {
     if (this.#queueEntry !== undefined) return;
-    const entry = detachedReads.wait(this.#account.subject, this.#onTurn);
+    const entry = detachedReads.wait(this.#account.subject, this.#readSlice);
     // If the queue is full, the response is read on at once.
     if (entry instanceof FairQueueEntry) this.#queueEntry = entry;
-    else this.#onTurn();
+    else this.#readSlice();
   }
 }

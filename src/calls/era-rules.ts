@@ -50,7 +50,7 @@ export interface EraRules {
    * @param id the gateway's, as JSON; the message has it already.
    * @returns why the client is not asked.
    */
-  ask(plan: RelayedRequestPlan, request: HoldableRequest, id: Buffer, message: Buffer): RpcError | undefined;
+  ask(plan: RelayedRequestPlan, request: SuspendableRequest, id: Buffer, message: Buffer): RpcError | undefined;
   withdraw(id: Buffer): void;
   /** Called when the backend has asked for something that the client has not declared. */
   onUnoffered(method: string, mode: string): void;
@@ -99,14 +99,14 @@ export interface AnswerChanges {
   readonly status: number;
 }
 
-/** A request at its backend, as its held call sees it. */
-export interface HoldableRequest {
+/** A request at its backend, as its suspended call sees it. */
+export interface SuspendableRequest {
   /** Answers the caller with this message, while the request goes on. @param meanwhile the exchange that receives what comes next. */
   pauseWith(message: Buffer, meanwhile: Exchange): void;
   continueWith(exchange: Exchange): void;
   /**
    * Why the config no longer allows the request to a retry's caller; `undefined` if it does.
-   * @param passedAllowList hash of its backend's allow-list of resources when it was held.
+   * @param passedAllowList hash of its backend's allow-list of resources when it was suspended.
    */
   obstacleFor(
     virtualHost: CompiledVirtualHost,

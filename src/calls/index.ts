@@ -2,7 +2,7 @@ export { Dispatcher, tryForward } from './dispatch/dispatcher.js';
 export { answerToolError } from './find-tools.js';
 export {
   type AnswerChanges,
-  type HoldableRequest,
+  type SuspendableRequest,
   type ServedRequest,
   NO_EDITS,
   type RelayedRequestPlan,

@@ -88,7 +88,7 @@ const SESSION_ENDED = upstreamFault('session-ended');
 
 export class RelayedRequest extends AnsweredRequest implements RequestHandler, ModernLegOwner {
   readonly isCancellable = true;
-  readonly readsInPlace = true;
+  readonly acceptsBorrowed = true;
   /** The upstream session in which the request was sent: if it is lost, that is different from the loss of its successor. */
   #sentIn: UpstreamSessionRecord | undefined;
   #sentAtMs = 0;
@@ -119,7 +119,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
    * Forwards the caller's own notification to the backend that runs the request, and stops waiting soon.
    * @param exchange that of the notification.
    */
-  override cancel(exchange: Exchange, notice: ClientMessage): void {
+  override cancel(exchange: Exchange, notification: ClientMessage): void {
     if (this.isDone) return;
     if (this.request === undefined) {
       this.#refuse(rpcErrors.cancelled);
@@ -130,7 +130,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     const metadata = metadataFor(upstream.backend, exchange.request);
     // A large notification is not forwarded, because bytes that wait to be sent count in no share.
     if (body.length < limits.countedFromBytes)
-      upstream.send(withEdit({ body }, bareTaskEdit(body, notice, upstream.backend)), metadata);
+      upstream.send(withEdit({ body }, bareTaskEdit(body, notification, upstream.backend)), metadata);
     else upstream.cancel(this.#sentId, 'cancelled by the client', metadata);
     // A backend without sessions cannot tell whose request is meant. It understands only that the connection is closed.
     if (this.#sentIn?.sessionId === '') {
@@ -155,21 +155,21 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     this.#fail(SESSION_ENDED);
   }
 
-  onAnswer(bytes: Buffer, message: BackendMessage, isInPlace = false): void {
+  onAnswer(bytes: Buffer, message: BackendMessage, isBorrowed = false): void {
     if (this.#modern === undefined) {
       if (this.hasSeparateProgress && bytes.length <= limits.readAtOnceBytesMax) {
-        const kept = isInPlace ? Buffer.from(bytes) : bytes;
+        const kept = isBorrowed ? Buffer.from(bytes) : bytes;
         this.delayAnswer(() => this.onFinalAnswer(kept, message));
-      } else this.onFinalAnswer(bytes, message, isInPlace);
+      } else this.onFinalAnswer(bytes, message, isBorrowed);
       return;
     }
     // The message is copied, because it may be needed until the client has answered.
-    const kept = isInPlace ? Buffer.from(bytes) : bytes;
+    const kept = isBorrowed ? Buffer.from(bytes) : bytes;
     this.#modern.onAnswer(kept, message, this.request?.status ?? 0);
   }
 
   /** Called by `ModernLeg`, like the next two methods. */
-  onFinalAnswer(bytes: Buffer, message: BackendMessage, isInPlace = false): void {
+  onFinalAnswer(bytes: Buffer, message: BackendMessage, isBorrowed = false): void {
     if (!message.isError) this.plan.onSettled?.(true);
     const { session, upstream, uriLocations, rules } = this.plan;
     const { uriName } = upstream.backend;
@@ -188,7 +188,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
       const { watcher } = this.exchange;
       if (watcher !== undefined) reportOutcome(watcher, this.plan.message.method, bytes, message, this.#sentAtMs);
       // Joining parts copies them: only without parts is the message still in the memory that it was read into.
-      this.#finish(bytes, parts, adapted?.status, isInPlace && parts === undefined);
+      this.#finish(bytes, parts, adapted?.status, isBorrowed && parts === undefined);
     }
     // Only large memory is used again, not that of a small body.
     if (this.id.bytes.length >= LARGE_MEMORY_FROM_BYTES && this.request?.isSent === true)
@@ -313,7 +313,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     this.request?.excuseSilence(this.#isAsking || this.#isExcused);
   }
 
-  /** Faults are handled in turns of the subjects: hundreds of requests may fail at once when their backend goes away. */
+  /** Faults are handled round robin by subject: hundreds of requests may fail at once when their backend goes away. */
   onFault(fault: UpstreamFault): void {
     wakeScheduler.run(this.plan.session.identity.subject, () => this.#onFault(fault));
   }

@@ -53,43 +53,43 @@ export const SERVER_MEMBERS: readonly { member: string; clients: string; read: (
 
 export interface SettingsServer {
   readonly name: string;
-  readonly place: string;
+  readonly path: string;
   /** The server's members under the names of `serverShape` in mcp-file.ts; `undefined` if the server is not an object. */
   readonly members: Members | undefined;
 }
 
-/** The servers in a file of settings. @returns `undefined` if the file has none of the places. */
+/** The servers in a file of settings. @returns `undefined` if the file has none of them. */
 export function serversIn(settings: unknown): readonly SettingsServer[] | undefined {
-  const places = SERVER_MAP_PATHS.flatMap(({ path }) => placesAt(path.split('.'), settings));
-  if (places.length === 0) return undefined;
-  return places.flatMap(({ place, holder, entries }) =>
+  const maps = SERVER_MAP_PATHS.flatMap(({ path }) => serverMapsAt(path.split('.'), settings));
+  if (maps.length === 0) return undefined;
+  return maps.flatMap(({ path, holder, entries }) =>
     entries.map(([name, server]) => {
       const members = membersOf(server) && {
         ...normalized(server),
         ...(isDisabledBeside(holder, name) && { disabled: true }),
       };
-      return { name, place, members };
+      return { name, path, members };
     }),
   );
 }
 
-interface Place {
-  readonly place: string;
+interface ServerMap {
+  readonly path: string;
   readonly holder: Members;
   readonly entries: readonly (readonly [name: string, server: unknown])[];
 }
 
-function placesAt([step = '', ...rest]: readonly string[], value: unknown, prefix = ''): readonly Place[] {
+function serverMapsAt([step = '', ...rest]: readonly string[], value: unknown, prefix = ''): readonly ServerMap[] {
   const holder = membersOf(value) ?? {};
   if (rest.length > 0) {
     const names = step === '*' ? Object.keys(holder) : [step];
-    return names.flatMap((name) => placesAt(rest, holder[name], `${prefix}${name}.`));
+    return names.flatMap((name) => serverMapsAt(rest, holder[name], `${prefix}${name}.`));
   }
   const entries = entriesOf(holder[step], step);
-  return entries === undefined ? [] : [{ place: prefix + step, holder, entries }];
+  return entries === undefined ? [] : [{ path: prefix + step, holder, entries }];
 }
 
-function entriesOf(value: unknown, step: string): Place['entries'] | undefined {
+function entriesOf(value: unknown, step: string): ServerMap['entries'] | undefined {
   if (step === 'mcpServers' && Array.isArray(value)) {
     return value.map((server: unknown, index) => {
       const name = membersOf(server)?.['name'];

@@ -110,8 +110,8 @@ export async function readMcpFile(text: string, options: ImportOptions): Promise
   }
   const servers = serversIn(settings.value);
   if (servers === undefined) {
-    const places = SERVER_MAP_PATHS.map(({ path }) => path).join(', ');
-    throw new CliFault(exitStatus.refused, `the file has none of ${places}; is it an MCP client config file?`);
+    const paths = SERVER_MAP_PATHS.map(({ path }) => path).join(', ');
+    throw new CliFault(exitStatus.refused, `the file has none of ${paths}; is it an MCP client config file?`);
   }
   if (servers.length > limits.importedServersMax) {
     throw new CliFault(exitStatus.refused, `the file has more than ${limits.importedServersMax} servers: split it`);
@@ -120,13 +120,13 @@ export async function readMcpFile(text: string, options: ImportOptions): Promise
   const byName = new Map<string, SettingsServer>();
   let port = options.bridgePort;
   return servers.flatMap((server): ServerInFile | [] => {
-    const { name, place } = server;
+    const { name, path: place } = server;
     const first = byName.get(name) ?? server;
     byName.set(name, first);
     if (first === server) return serverInFile(server, options, taken, () => port++);
     // Several projects often have the same server.
     if (isDeepStrictEqual(first.members, server.members)) return [];
-    return refused(name, `is another one in ${place} than in ${first.place}: rename one of them`);
+    return refused(name, `is another one in ${place} than in ${first.path}: rename one of them`);
   });
 }
 

@@ -69,14 +69,14 @@ export type ParsedJson = { readonly value: unknown; readonly fault?: undefined }
 /** Reads JSON in which comments are allowed, and a comma after the last member. */
 export function readJsonWithComments(text: string): ParsedJson {
   const options = { disallowComments: false, allowTrailingComma: true };
-  const reading = read(text, options);
+  const outcome = read(text, options);
   let fault: string | undefined;
   // For `__proto__`, the package would set the prototype: its members would then seem to be the object's.
   const onObjectProperty = (name: string, _at: number, _length: number, line: number, column: number): void => {
     if (name === '__proto__') fault ??= `at line ${line + 1}, column ${column + 1} is a name that nothing can have`;
   };
-  if (reading.fault === undefined) visit(text, { onObjectProperty }, options);
-  return fault === undefined ? reading : { fault };
+  if (outcome.fault === undefined) visit(text, { onObjectProperty }, options);
+  return fault === undefined ? outcome : { fault };
 }
 
 /** What is wrong with the text as JSON; `undefined` if this parser finds no fault. */
@@ -89,14 +89,14 @@ function read(text: string, options: ParseOptions): ParsedJson {
   try {
     const value: unknown = parse(text, errors, options);
     const [first] = errors;
-    return first === undefined ? { value } : { fault: placeOf(text, first) };
+    return first === undefined ? { value } : { fault: positionOf(text, first) };
   } catch (error) {
     if (error instanceof RangeError) return { fault: 'nested too deeply' };
     throw error;
   }
 }
 
-function placeOf(text: string, { error, offset }: ParseError): string {
+function positionOf(text: string, { error, offset }: ParseError): string {
   const lines = text.slice(0, offset).split(/\r\n|\r|\n/);
   const column = (lines.at(-1) ?? '').length + 1;
   return `at line ${lines.length}, column ${column} ${FAULTS[printParseErrorCode(error)] ?? 'is not valid in JSON'}`;

@@ -62,11 +62,11 @@ function textOf(path: string): string {
 }
 
 /** The workers' share of the machine's memory. The rest is for the primary, the store, the kernel's buffers and other programs. */
-const WORKERS_SHARE = 0.75;
+const WORKERS_FRACTION = 0.75;
 
 /** The default of the memory limit of each worker. */
 export function defaultWorkerMemoryBytes(workerCount: number, machineBytes = machineMemoryBytes()): number {
-  return Math.max(WORKER_MEMORY_BYTES_MIN, Math.floor((machineBytes * WORKERS_SHARE) / workerCount));
+  return Math.max(WORKER_MEMORY_BYTES_MIN, Math.floor((machineBytes * WORKERS_FRACTION) / workerCount));
 }
 
 /** The default number of workers. A part of a processor counts as one; otherwise it would stay unused. */

@@ -6,7 +6,7 @@ import type { DataplaneOptions } from '../config/index.js';
 import { StartFault } from '../process/index.js';
 import { exitStatus } from '../shared/index.js';
 import type { HttpLibrary, HttpRouter } from './http-library.js';
-import { canSharePort, nodeLibrary } from './node-server.js';
+import { canReusePort, nodeLibrary } from './node-server.js';
 
 export interface ListenerChoice {
   /** The options with the choice made: `listener` is never `auto`. */
@@ -22,7 +22,7 @@ export async function chooseListener(options: DataplaneOptions): Promise<Listene
   }
   if (options.listener === 'uws') throw new StartFault(exitStatus.unavailable, obstacle!, undefined);
   const warnings = obstacle === undefined ? [] : [`listening with node:http, which is slower: ${obstacle}`];
-  const workerCount = canSharePort() ? options.workerCount : 1;
+  const workerCount = canReusePort() ? options.workerCount : 1;
   if (workerCount < options.workerCount) {
     warnings.push(
       `one worker instead of ${options.workerCount}, and no reload: Node.js ${process.versions.node} cannot share a port ` +

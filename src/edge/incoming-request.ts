@@ -220,7 +220,7 @@ export class IncomingRequest implements MemoryWaiter {
   /** Counts the whole body with its size, whether there is room or not. */
   #countWhole(): void {
     const length = this.#received?.length ?? this.#whole.length;
-    if (length < limits.countedFromBytes || this.subject === '' || this.#reservation?.heldBytes === length) return;
+    if (length < limits.countedFromBytes || this.subject === '' || this.#reservation?.reservedBytes === length) return;
     this.#reservation ??= this.#context.requestMemory.reservation(this.subject, this);
     this.#reservation.release();
     this.#reservation.take(length);

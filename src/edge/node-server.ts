@@ -24,7 +24,7 @@ const OPTIONS: ServerOptions = {
 };
 
 /** Whether several processes can share a port, with `reusePort`. */
-export function canSharePort(version: string = process.versions.node, platform: string = process.platform): boolean {
+export function canReusePort(version: string = process.versions.node, platform: string = process.platform): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const isKnown = major >= 24 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12);
   return isKnown && (platform === 'linux' || platform === 'freebsd');
@@ -96,7 +96,7 @@ class NodeListener implements HttpListener, HttpRouter {
     const server = this.#server;
     return new Promise((resolve) => {
       server.once('error', () => resolve(undefined));
-      const options = { host, port, reusePort: canSharePort() };
+      const options = { host, port, reusePort: canReusePort() };
       server.listen(options, () => {
         // The server of `net` is closed: `http.Server.close` would end idle connections, on which a request may be on its way.
         resolve(() => NetServer.prototype.close.call(server));

@@ -13,7 +13,7 @@ export interface AnswerFrame {
   /** The beginning of the answer, up to the value of `result`. */
   readonly head: string;
   /** Whether the answer is a plain message, or one in an event of a stream. */
-  readonly form: 'message' | 'event';
+  readonly framing: 'message' | 'event';
   /** The members of the result beside the list. */
   readonly extras?: ResultExtras | undefined;
 }
@@ -45,7 +45,7 @@ export function errorMessage(id: IdSpan, error: RpcError): Buffer {
 /** What surrounds a merged list. @param isStreaming whether the exchange's event stream is open. */
 export function answerFrame(exchange: Exchange, id: IdSpan, isStreaming: boolean, extras?: ResultExtras): AnswerFrame {
   const head = `${HEAD.toString()}${idBytes(id).toString()}${RESULT.toString()}`;
-  return { head, form: isStreaming || acceptsOnlyEvents(exchange) ? 'event' : 'message', extras };
+  return { head, framing: isStreaming || acceptsOnlyEvents(exchange) ? 'event' : 'message', extras };
 }
 
 /** Gives a whole answer: one JSON object, unless the caller accepts event streams only (specification 2.2). */
@@ -137,10 +137,10 @@ export function refuseMessage(exchange: Exchange, refusal: Refusal, message?: Pa
 }
 
 /** Refuses a body that is no message, or a batch where none is allowed. */
-export function refuseUnread(exchange: Exchange, reading: ClientBatch | 'not-json' | 'not-json-rpc'): void {
-  if (typeof reading !== 'string') refuse(exchange, refusals.batchRefused);
-  else if (reading === 'not-json') refuse(exchange, refusals.notJson);
-  else refuseMessage(exchange, refusals.notJsonRpc, reading);
+export function refuseUnread(exchange: Exchange, unread: ClientBatch | 'not-json' | 'not-json-rpc'): void {
+  if (typeof unread !== 'string') refuse(exchange, refusals.batchRefused);
+  else if (unread === 'not-json') refuse(exchange, refusals.notJson);
+  else refuseMessage(exchange, refusals.notJsonRpc, unread);
 }
 
 /** Whether the body of a request that is refused because of its head is still received, to read its id. Not if its length is unknown. */

@@ -19,10 +19,10 @@ export function checkTransport(
   { method, sessionId, mirror: { protocolVersion } }: Pick<ExchangeRequest, 'method' | 'sessionId' | 'mirror'>,
   head: TransportHead,
 ): AcceptedTypes | Refusal {
-  const forms = acceptedTypesOf(head.accept);
-  if (method === 'GET' && (forms === undefined || forms === 'json')) return refusals.streamNotAcceptable;
+  const accepted = acceptedTypesOf(head.accept);
+  if (method === 'GET' && (accepted === undefined || accepted === 'json')) return refusals.streamNotAcceptable;
   if (method === 'POST') {
-    if (forms === undefined) return refusals.notAcceptable;
+    if (accepted === undefined) return refusals.notAcceptable;
     if (!isJson(head.contentType)) return refusals.contentTypeUnsupported;
   }
   if (head.isAmbiguous) return refusals.headAmbiguous;
@@ -32,19 +32,19 @@ export function checkTransport(
   const isBodyDecisive = method === 'POST' && protocolVersion === MODERN_PROTOCOL_VERSION;
   const hasVersion = protocolVersion !== '' && sessionId !== '' && !isBodyDecisive;
   if (hasVersion && !PROTOCOL_VERSIONS.has(protocolVersion)) return refusals.protocolVersionUnsupported;
-  return forms ?? 'json';
+  return accepted ?? 'json';
 }
 
-const formsByAccept = new Map<string, AcceptedTypes | undefined>();
+const typesByAccept = new Map<string, AcceptedTypes | undefined>();
 
 /** What an `accept` header accepts. The results are cached, because most callers send one of a few short values. */
 function acceptedTypesOf(accept: string): AcceptedTypes | undefined {
   if (accept.length > REMEMBERED_HEADER_CHARS_MAX) return readAccept(accept);
-  if (formsByAccept.has(accept)) return formsByAccept.get(accept);
-  const forms = readAccept(accept);
-  if (formsByAccept.size >= ACCEPT_HEADERS_MAX) formsByAccept.clear();
-  formsByAccept.set(accept, forms);
-  return forms;
+  if (typesByAccept.has(accept)) return typesByAccept.get(accept);
+  const accepted = readAccept(accept);
+  if (typesByAccept.size >= ACCEPT_HEADERS_MAX) typesByAccept.clear();
+  typesByAccept.set(accept, accepted);
+  return accepted;
 }
 
 /**

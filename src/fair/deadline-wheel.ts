@@ -3,7 +3,7 @@
 import { limits } from '../shared/index.js';
 import { ListNode } from './list-node.js';
 
-/** Slots of the wheel. A deadline further away than a whole turn waits in the last slot, and is moved when that comes up. */
+/** Slots of the wheel. A deadline further away than a whole revolution waits in the last slot, and is moved when that comes up. */
 const SLOT_COUNT = 512;
 
 /** A deadline. Every method is O(1), allocates nothing and may be called at any time. */

@@ -1,7 +1,7 @@
-// A fair queue: items with the same key, such as a subject, form a line, and the lines take turns. A subject with a thousand items delays
+// A fair queue: items with the same key, such as a subject, form a line, and the lines are served round robin. A subject with a thousand items delays
 // only itself, and the last room is reserved for keys that have few (share.ts). Every operation is O(1).
 //
-//   round ⇄ line of "a" ⇄ line of "b" ⇄ …       the lines that take turns; the one that was served goes to the end
+//   round ⇄ line of "a" ⇄ line of "b" ⇄ …       the lines that are served round robin; the one that was served goes to the end
 //              │              └ entry ⇄ entry
 //              └ entry                            a paused line is not in the round until it is resumed
 import { limits, perSubject } from '../shared/index.js';
@@ -25,7 +25,7 @@ export class FairQueueEntry<Item> extends ListNode {
   }
 }
 
-/** The items of one key. A line is linked in the round while its key has turns. */
+/** The items of one key. A line is linked in the round while its key is served. */
 class Line extends ListNode {
   readonly key: string;
   readonly entries = new ListNode();
@@ -89,7 +89,7 @@ export class FairQueue<Item> {
     return this.#takeFirst(line);
   }
 
-  /** Moves the line whose turn it is to the end of the round. */
+  /** Moves the line that was served to the end of the round. */
   skip(): void {
     const line = this.#round.next;
     line.unlink();
@@ -112,7 +112,7 @@ export class FairQueue<Item> {
     line.unlink();
   }
 
-  /** Resumes a key: it has turns again, beginning at the end of the round. */
+  /** Resumes a key: it is served again, beginning at the end of the round. */
   resume(key: string): void {
     const line = this.#lines.get(key);
     if (line?.isPaused !== true) return;

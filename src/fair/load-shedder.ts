@@ -1,5 +1,5 @@
 // Decides which requests an overloaded process refuses: first those of the subjects that caused the overload. A subject that has used up a
-// share gets 429, as always. One that holds much more than others is refused. Of all others, a few requests are admitted each second. Hot
+// share gets 429, as always. One that uses much more than others is refused. Of all others, a few requests are admitted each second. Hot
 // path while the process serves: one comparison per request.
 //
 //                       new sessions                  requests of open sessions
@@ -32,7 +32,7 @@ export class PerSecondQuota {
   }
 }
 
-/** A subject that holds less than this percentage of its share never counts as holding much. */
+/** A subject that uses less than this percentage of its share never counts as using much. */
 const PRESSED_HARMLESS_PERCENT = 2;
 
 const SHARES_OF_SESSIONS: readonly ShareName[] = ['sessions', 'sessionBytes', 'requests'];
@@ -63,7 +63,7 @@ export class LoadShedder {
     if (shareRefusal !== undefined) return shareRefusal;
     if (this.#overload.state === 'refusing-requests') return refusals.overloaded;
     const totalMax = Math.floor(overloadBounds.pressedSessionsPerSecond * this.#overload.headroom);
-    if (this.#holdsMuchMore(account, SHARES_OF_SESSIONS)) return refusals.sessionsPaused;
+    if (this.#usesMuchMore(account, SHARES_OF_SESSIONS)) return refusals.sessionsPaused;
     return this.#sessions.tryTake(subject, totalMax) ? undefined : refusals.sessionsPaused;
   }
 
@@ -72,17 +72,17 @@ export class LoadShedder {
     const account = this.#accounts.of(subject);
     const shareRefusal = ownRefusal(account.refusalOfRequest());
     if (shareRefusal !== undefined) return shareRefusal;
-    if (this.#overload.isShortOfMemory || this.#holdsMuchMore(account, SHARES_OF_REQUESTS)) return refusals.overloaded;
+    if (this.#overload.isShortOfMemory || this.#usesMuchMore(account, SHARES_OF_REQUESTS)) return refusals.overloaded;
     return this.#requests.tryTake(subject, overloadBounds.pressedRequestsPerSecond) ? undefined : refusals.overloaded;
   }
 
-  /** Whether an account holds much more than the average of others; never true without others. */
-  #holdsMuchMore(account: Account, names: readonly ShareName[]): boolean {
+  /** Whether an account uses much more than the average of others; never true without others. */
+  #usesMuchMore(account: Account, names: readonly ShareName[]): boolean {
     return names.some((name) => {
-      const { held, roomWhenEmpty } = account[name];
-      if (held * 100 <= roomWhenEmpty * PRESSED_HARMLESS_PERCENT) return false;
+      const { used: used, roomWhenEmpty } = account[name];
+      if (used * 100 <= roomWhenEmpty * PRESSED_HARMLESS_PERCENT) return false;
       const others = this.#accounts.size - 1;
-      return held * others > overloadBounds.pressedTimesOthersMax * (this.#accounts.held(name) - held);
+      return used * others > overloadBounds.pressedTimesOthersMax * (this.#accounts.used(name) - used);
     });
   }
 }
@@ -94,5 +94,5 @@ function ownRefusal(refusal: Refusal | undefined): Refusal | undefined {
 
 /** An estimate of the next session's size, which is unknown until it is read. */
 function averageSessionBytes({ sessions, sessionBytes }: Account): number {
-  return Math.max(SESSION_BYTES_EACH, sessions.held === 0 ? 0 : Math.ceil(sessionBytes.held / sessions.held));
+  return Math.max(SESSION_BYTES_EACH, sessions.used === 0 ? 0 : Math.ceil(sessionBytes.used / sessions.used));
 }

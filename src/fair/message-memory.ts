@@ -1,5 +1,5 @@
 // Counts the memory of large messages, with a bound per subject and in total. A message for which there is no room is not read further
-// until there is: messages of one subject wait in order, and subjects take turns. After a while a waiting message is refused. Small
+// until there is: messages of one subject wait in order, round robin by subject. After a while a waiting message is refused. Small
 // messages are bounded by the number of requests in flight.
 //
 // Messages that wait for each other are refused when their time is up, and the next one gets their memory. Requests and answers have
@@ -8,7 +8,7 @@ import type { Accounts } from './share.js';
 import type { Deadline, DeadlineWheel } from './deadline-wheel.js';
 import { FairQueue, type FairQueueEntry } from './fair-queue.js';
 import { limits } from '../shared/index.js';
-import type { Holding, ShareBound } from './share.js';
+import type { Share, ShareBound } from './share.js';
 
 /** Told how a wait ends: one of the two is called, once. */
 export interface MemoryWaiter {
@@ -25,14 +25,14 @@ export class MessageMemory {
   readonly #shareName: 'requestBytes' | 'answerBytes';
   /** The reservations that wait. Those of a subject whose share is full are paused. */
   readonly #queue = new FairQueue<MessageReservation>();
-  /** The reservation whose turn it is, while there is no room for it in total. */
+  /** The next reservation, while there is no room for it in total. */
   #next: MessageReservation | undefined;
 
   constructor(accounts: Accounts, deadlines: DeadlineWheel, shareName: 'requestBytes' | 'answerBytes') {
     this.deadlines = deadlines;
     this.#accounts = accounts;
     this.#shareName = shareName;
-    this.holding('').share.onGiven = (subject) => {
+    this.shareOf('').capacity.onGiven = (subject) => {
       this.#queue.resume(subject);
       this.#serve();
     };
@@ -42,13 +42,13 @@ export class MessageMemory {
     return new MessageReservation(this, subject, waiter);
   }
 
-  /** The bound that leaves no room for more. Only a subject that holds little may overtake those who wait. */
+  /** The bound that leaves no room for more. Only a subject that uses little may overtake those who wait. */
   boundAgainst(subject: string, bytes: number): ShareBound | undefined {
-    const holding = this.holding(subject);
-    const bound = holding.boundAgainst(bytes);
+    const share = this.shareOf(subject);
+    const bound = share.boundAgainst(bytes);
     if (bound !== undefined) return bound;
     if (this.hasWaiting(subject)) return 'subjectMax';
-    if (holding.isLittleWith(bytes)) return undefined;
+    if (share.isLittleWith(bytes)) return undefined;
     return this.#next !== undefined || this.#queue.isReady ? 'totalMax' : undefined;
   }
 
@@ -56,7 +56,7 @@ export class MessageMemory {
   wait(reservation: MessageReservation, isShareFull: boolean): FairQueueEntry<MessageReservation> | ShareBound {
     const { subject } = reservation;
     const entry = this.#queue.add(subject, reservation);
-    if (typeof entry !== 'string' && isShareFull && this.holding(subject).held > 0) this.#queue.pause(subject);
+    if (typeof entry !== 'string' && isShareFull && this.shareOf(subject).used > 0) this.#queue.pause(subject);
     return entry;
   }
 
@@ -71,7 +71,7 @@ export class MessageMemory {
     this.#serve();
   }
 
-  holding(subject: string): Holding {
+  shareOf(subject: string): Share {
     return this.#accounts.of(subject)[this.#shareName];
   }
 
@@ -81,7 +81,7 @@ export class MessageMemory {
       const reservation = this.#next ?? this.#queue.take();
       if (reservation === undefined) return;
       this.#next = undefined;
-      const bound = this.holding(reservation.subject).tryTake(reservation.wantedBytes);
+      const bound = this.shareOf(reservation.subject).tryTake(reservation.wantedBytes);
       if (bound === undefined) {
         reservation.onGranted();
       } else if (bound === 'totalMax') {
@@ -112,7 +112,7 @@ export class MessageReservation {
   readonly #memory: MessageMemory;
   readonly #waiter: MemoryWaiter;
   /** The bytes that are counted. Changed only here. */
-  heldBytes = 0;
+  reservedBytes = 0;
   /** The bytes that the reservation waits for; 0 when it does not wait. */
   wantedBytes = 0;
   #queueEntry: FairQueueEntry<MessageReservation> | undefined;
@@ -136,13 +136,13 @@ export class MessageReservation {
    */
   grow(bytes: number, wishedBytes = bytes): 'room' | 'wait' | ShareBound {
     if (this.isWaiting) return 'wait';
-    if (bytes <= this.heldBytes) return 'room';
-    const bytesMax = this.#memory.holding(this.subject).roomWhenEmpty;
+    if (bytes <= this.reservedBytes) return 'room';
+    const bytesMax = this.#memory.shareOf(this.subject).roomWhenEmpty;
     if (bytes > bytesMax) return 'subjectMax';
-    let moreBytes = Math.max(bytes, Math.min(wishedBytes, bytesMax)) - this.heldBytes;
+    let moreBytes = Math.max(bytes, Math.min(wishedBytes, bytesMax)) - this.reservedBytes;
     let bound = this.#memory.boundAgainst(this.subject, moreBytes);
     if (bound !== undefined && wishedBytes > bytes) {
-      moreBytes = bytes - this.heldBytes;
+      moreBytes = bytes - this.reservedBytes;
       bound = this.#memory.boundAgainst(this.subject, moreBytes);
     }
     if (bound === undefined) {
@@ -167,20 +167,20 @@ export class MessageReservation {
 
   /** Counts bytes that are in memory already, whether or not there is room. */
   take(bytes: number): void {
-    this.heldBytes += bytes;
-    this.#memory.holding(this.subject).take(bytes);
+    this.reservedBytes += bytes;
+    this.#memory.shareOf(this.subject).take(bytes);
   }
 
   /** Releases the memory, because the message is gone. Safe to call at any time. */
   release(): void {
     this.#stopWaiting();
-    const bytes = this.heldBytes;
-    this.heldBytes = 0;
-    this.#memory.holding(this.subject).give(bytes);
+    const bytes = this.reservedBytes;
+    this.reservedBytes = 0;
+    this.#memory.shareOf(this.subject).give(bytes);
   }
 
   onGranted(): void {
-    this.heldBytes += this.wantedBytes;
+    this.reservedBytes += this.wantedBytes;
     this.#queueEntry = undefined;
     this.#stopWaiting();
     this.#waiter.onRoom();
@@ -229,7 +229,7 @@ export class AnswerMemory {
   countUnread(bytes: number): void {
     if (bytes < limits.countedFromBytes) return;
     // These bytes are counted already, or belong to a message that is counted as a whole.
-    if (this.#unread?.heldBytes === bytes || (this.#sentInPieces?.heldBytes ?? 0) > 0) return;
+    if (this.#unread?.reservedBytes === bytes || (this.#sentInPieces?.reservedBytes ?? 0) > 0) return;
     this.#unread ??= this.#memory.reservation(this.#subject, noWaiter);
     this.#unread.take(bytes);
   }

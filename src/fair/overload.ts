@@ -22,13 +22,13 @@ export const overloadBounds = {
   /** Least of the last five delays of the event loop, on Linux without the time that other processes had the processor. */
   loopDelayPressedMs: 300,
   loopDelayHardPressedMs: 1_000,
-  /** Sessions per second that are still opened at the first mark, for subjects that hold little; fewer towards the second mark. */
+  /** Sessions per second that are still opened at the first mark, for subjects that use little; fewer towards the second mark. */
   pressedSessionsPerSecond: 16,
   pressedSessionsPerSubjectPerSecond: 1,
-  /** Requests per second that are still accepted at the second mark, for subjects that hold little; none when memory is short. */
+  /** Requests per second that are still accepted at the second mark, for subjects that use little; none when memory is short. */
   pressedRequestsPerSecond: 128,
   pressedRequestsPerSubjectPerSecond: 8,
-  /** A subject that holds so many times the average of the others, of sessions, session bytes or requests, is refused. */
+  /** A subject that uses so many times the average of the others, of sessions, session bytes or requests, is refused. */
   pressedTimesOthersMax: 2,
 } as const;
 

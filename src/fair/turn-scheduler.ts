@@ -1,6 +1,6 @@
 // Runs tasks of up to a millisecond, of which many may come in one turn of the event loop, so that the subject with the most tasks does not
 // block others. The first tasks of a turn pass (run at once), and more of them for `turnMs`, so that most never wait. In each further turn,
-// waiting tasks run for `turnMs`, keys (such as subjects) taking turns. Hot path: a comparison and a subtraction.
+// waiting tasks run for `turnMs`, round robin by key (such as the subject). Hot path: a comparison and a subtraction.
 //
 //   in a turn:  `untimedMax` tasks pass, and more for `turnMs` │ the others wait ── by key, for `turnMs` a turn ──> run
 //

@@ -23,7 +23,7 @@ export class SubjectUse {
 export class PoolUse {
   readonly ofSubject: SubjectUse;
   connections = 0;
-  /** Whether the subject's calls that wait for this pool have no turns. */
+  /** Whether the subject's calls that wait for this pool are passed over. */
   isPaused = false;
 
   constructor(ofSubject: SubjectUse) {

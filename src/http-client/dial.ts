@@ -1,4 +1,4 @@
-// Opens a socket: looks the host up and tries its addresses in turn (RFC 8305), the next one when one fails or is slow. The first to
+// Opens a socket: looks the host up and tries its addresses one after another (RFC 8305), the next one when one fails or is slow. The first to
 // connect wins. Forbidden addresses are refused here, at each connection, whatever the name resolved to before. Cold path.
 //
 //   looking up ──addresses──> trying ──connected──> over, with a socket
@@ -80,7 +80,7 @@ export class Dial {
   /** The fault if the time for connecting ends now. */
   get timeoutKind(): UpstreamFaultKind {
     if (this.#addresses.length > 0) return 'connect-timeout';
-    // A look-up that waits for its turn says nothing about the host.
+    // A look-up that waits in the queue says nothing about the host.
     return this.#names.isAsking(this.#plan.host) ? 'name-not-resolved' : 'connections-used';
   }
 

@@ -61,7 +61,7 @@ export function withModernHead(message: OutgoingMessage, head: ModernHead): Outg
 
 /** A request. All members are always present, in this order, so that every request has the same hidden class. */
 export interface UpstreamRequest {
-  /** The subject in whose shares and turns the request counts. */
+  /** The subject whose share and queue the request counts in. */
   readonly subject: string;
   readonly target: UpstreamTarget;
   readonly method: 'POST' | 'DELETE' | 'GET';

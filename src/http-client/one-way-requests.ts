@@ -32,7 +32,7 @@ export class OneWayRequests {
   ): void {
     this.#underWayCount += 1;
     let isAccepted = false;
-    const deadline = this.#deadlines.after(limits.noticeMsMax, () => {
+    const deadline = this.#deadlines.after(limits.oneWayRequestMsMax, () => {
       call.abort();
       finish(isAccepted);
     });

@@ -3,7 +3,7 @@
 // lost. Hot path: taking a free connection is one pop.
 //
 //   call ──share left, connection free or can be opened──> on a connection ──over──> released: the next of the queue
-//     └──> waits: in its turn, or, when its share is used up, until one of its subject's own calls is over
+//     └──> waits: round robin, or, when its share is used up, until one of its subject's own calls is over
 // A call whose subject may not take the last connections of the process is passed over, and waits if this pool has busy ones.
 import { FairQueueEntry, FairQueue, ListNode } from '../fair/index.js';
 import type { UpstreamFaultKind } from './upstream-fault.js';

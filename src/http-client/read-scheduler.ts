@@ -1,18 +1,18 @@
 // Decides which connection may be read from. What a backend sends is processed in the turn of the event loop in which it is read, so a turn
 // has a limit for all connections together, in bytes and in time. At the limit, connections with more data rest: they are not read from
-// until they are released in a later turn. Subjects take turns, so one that streams on two hundred connections waits only behind itself.
+// until they are released in a later turn. Subjects are served round robin, so one that streams on two hundred connections waits only behind itself.
 // Small reads have their own time, since even a small answer can cause much work, and do not wait for larger ones. Hot path: an answer that
 // comes in one piece costs one subtraction.
 //
-//   reading ── its slice, or the turn, is used up ──> waiting ── its turn ──> released ── ... used up ──> waiting
+//   reading ── its slice, or the turn, is used up ──> waiting ── its subject is next ──> released ── ... used up ──> waiting
 //   released, and not read from before the turn is used up ──> next: released before those that wait
-//   reading ── a small read, and the time for small reads is used up ──> waiting among the small ── its turn ──> released
+//   reading ── a small read, and the time for small reads is used up ──> waiting among the small ── its subject is next ──> released
 //   waiting, next, released ── the answer is over ──> gone
 import { FairQueueEntry, FairQueue, type QueueBounds, ListNode, TurnScheduler, copied } from '../fair/index.js';
 import { limits, KIB, MIB } from '../shared/index.js';
 import { connectionBounds } from './connection-bounds.js';
 
-/** Bytes of one answer before other connections have their turn. Small events cost 2 to 4 ms for 64 KiB. */
+/** Bytes of one answer before other connections are read. Small events cost 2 to 4 ms for 64 KiB. */
 export const UPSTREAM_TURN_BYTES_MAX = 256 * KIB;
 /** Bytes of all answers in one turn of the event loop. */
 export const UPSTREAM_TURN_BYTES_TOTAL_MAX = MIB;
@@ -33,7 +33,7 @@ const BOUNDS: QueueBounds = [Infinity, Infinity];
 export class ReadQueueEntry extends ListNode {
   readonly subject: string;
   readonly reader: Pick<ReadPace, 'stopReading' | 'readOn'>;
-  /** Whether the connection rests: it is not read from until its turn. */
+  /** Whether the connection rests: it is not read from until it is released. */
   isResting = false;
   /** The connection's place in a queue, while it waits. */
   waiting: { leave(): void } | undefined = undefined;
@@ -57,7 +57,7 @@ export class ReadScheduler {
   /** Bytes that are left of the turn, and when it began. */
   #bytesLeft = 0;
   #startMs = 0;
-  /** Bytes that connections keep until their turn. `ReadPace` changes this number. */
+  /** Bytes that connections keep until they are released. `ReadPace` changes this number. */
   keptBytes = 0;
   #turn = 0;
   /** Whether an unfinished answer has used part of this turn. */

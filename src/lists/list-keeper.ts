@@ -85,10 +85,10 @@ export class ListKeeper {
     const { key, kind, unavailable, frame, searchTools } = task;
     const { made } = this.#withPages(task, (rules, parts) => {
       const job = { kind: listKinds[kind], rules, parts, unavailable, frame, searchTools };
-      return frame.form === 'event' ? mergeLists(job) : this.#known.merge(job, task.rules);
+      return frame.framing === 'event' ? mergeLists(job) : this.#known.merge(job, task.rules);
     });
     const { bytes: body, unreachable, isKnown = false } = made;
-    const pieces = frame.form === 'event' ? [body] : [Buffer.from(frame.head), body];
+    const pieces = frame.framing === 'event' ? [body] : [Buffer.from(frame.head), body];
     const bytes = bytesOf(pieces);
     this.#lists.set(key, pieces);
     this.#garbageBytes += isKnown ? bytes - body.length : bytes;

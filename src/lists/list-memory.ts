@@ -75,7 +75,7 @@ interface SubjectQueue {
 
 export class ListMemory {
   readonly #accounts: Accounts;
-  /** The queues of subjects that have anything returning or waiting, in the order of their turns. */
+  /** The queues of subjects that have anything returning or waiting, in the order in which they are served. */
   readonly #queues = new Map<string, SubjectQueue>();
   #returningBytes = 0;
 
@@ -109,7 +109,7 @@ export class ListMemory {
 
   give(subject: string, bytes: number): void {
     this.#accounts.of(subject).listBytes.give(bytes);
-    this.#giveTurns();
+    this.#serveWaiting();
   }
 
   /** Notes bytes that will soon be free. @returns a function that frees them, to be called once. */
@@ -131,8 +131,8 @@ export class ListMemory {
     return this.#accounts.of(subject).listBytes.willHaveRoomFor(bytes, own, this.#returningBytes);
   }
 
-  /** Serves each subject's first waiting request, in turn, as long as there is room; one that will find none is refused. */
-  #giveTurns(): void {
+  /** Serves each subject's first waiting request, as long as there is room; one that will find none is refused. */
+  #serveWaiting(): void {
     // A queue that was served moves to the end of the map, where this loop meets it again.
     for (const [subject, queue] of this.#queues) {
       const first = queue.waiting[0];

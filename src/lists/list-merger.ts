@@ -59,7 +59,7 @@ export class ListMerger {
   }
 
   /** Begins to read a list. Every page that is read must go to `merge`, `catalogue`, `grant` or `dropPages`. */
-  startReading(subject: string, kind: ListKind, era: ListEra = 'legacy'): AnswerReader {
+  createReader(subject: string, kind: ListKind, era: ListEra = 'legacy'): AnswerReader {
     return new AnswerReader(this.#pool, this.#memory, subject, kind, era);
   }
 
@@ -75,7 +75,7 @@ export class ListMerger {
       done(
         typeof made === 'string'
           ? made
-          : new LargeList(this.#pool, this.#memory, { subject, form: frame.form, ...made }),
+          : new LargeList(this.#pool, this.#memory, { subject, form: frame.framing, ...made }),
       ),
     );
   }

@@ -137,7 +137,7 @@ export class ListPages implements RequestHandler {
   }
 
   onUnparsed(pieces: readonly Buffer[], isLast: boolean): void {
-    const reader = (this.#answerReader ??= this.#merger.startReading(this.#upstream.subject, this.#kind, this.#era));
+    const reader = (this.#answerReader ??= this.#merger.createReader(this.#upstream.subject, this.#kind, this.#era));
     if (!isLast) {
       // The request is paused, so that the event loop serves others in between.
       const request = this.#request;
@@ -149,7 +149,7 @@ export class ListPages implements RequestHandler {
     reader.end(pieces, this.#id, this.#inlineBytesLeft, this.#remainingMs, (answer) => this.#onRead(answer));
   }
 
-  /** Faults are handled in turns of the subjects: hundreds may come at once when their backend goes away. */
+  /** Faults are handled round robin by subject: hundreds may come at once when their backend goes away. */
   onFault(fault: UpstreamFault): void {
     wakeScheduler.run(this.#upstream.subject, () => this.#onFault(fault));
   }

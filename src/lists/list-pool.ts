@@ -1,5 +1,5 @@
 // The list thread as the event loop sees it: one per worker, started when it is first needed, and again when it dies, which fails only the
-// lists that it was keeping. Only a few tasks are in the thread at once, and the others wait here, subjects in turn. Tasks of one subject
+// lists that it was keeping. Only a few tasks are in the thread at once, and the others wait here, round robin by subject. Tasks of one subject
 // are done in order.
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,7 @@ import { type Deadline, type DeadlineWheel, FairQueue } from '../fair/index.js';
 import { limits, type Logger } from '../shared/index.js';
 import type { ListKeeper } from './list-keeper.js';
 
-/** Tasks in the list thread: one running, one ready. Beyond that, further ones wait, subjects in turn. */
+/** Tasks in the list thread: one running, one ready. Beyond that, further ones wait, round robin by subject. */
 export const LIST_TASKS_IN_THREAD_MAX = 2;
 
 /** Why a task failed. `overdue`: not done in time. `failed`: the thread died, or an earlier one has lost what the task needs. */

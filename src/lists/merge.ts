@@ -141,7 +141,7 @@ export function mergeLists(job: MergeJob): MergeResult {
   const tail = meta === undefined ? ']}}' : `],"_meta":${JSON.stringify(meta)}}}`;
   const before = searchTools === undefined || items.length === 0 ? searchTools : `${searchTools},`;
   const message = writeItems(`${frame.head}{${extras?.members ?? ''}"${kind.member}":[${before ?? ''}`, items, tail);
-  return { bytes: frame.form === 'event' ? encodeEvent(message) : message, unreachable };
+  return { bytes: frame.framing === 'event' ? encodeEvent(message) : message, unreachable };
 }
 
 /** The items that callers may see, in order. */

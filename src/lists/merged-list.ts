@@ -20,7 +20,7 @@ const NO_MEMORY = new Uint8Array(0);
 interface ListInThread extends KeptOutcome {
   readonly subject: string;
   readonly key: number;
-  readonly form: AnswerFrame['form'];
+  readonly form: AnswerFrame['framing'];
 }
 
 export class SmallList implements MergedList {

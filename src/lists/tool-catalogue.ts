@@ -116,7 +116,7 @@ const NAME_WEIGHT = 3;
 const PREFIX_CHARS_MIN = 3;
 const STEMMED_CHARS_MIN = 5;
 /** The part of a word that must match: forms of a word differ at its end (`issues` finds `issue`). */
-const STEM_SHARE = 0.75;
+const STEM_FRACTION = 0.75;
 /** In how many characters words must agree at most to count as the same. */
 const STEM_CHARS_MAX = 24;
 
@@ -149,7 +149,7 @@ export class ToolCatalogue {
   }
 
   /** The answer to a query. @param count the most tools to find. */
-  answer(query: string, count: number, { head, form, extras }: AnswerFrame): Buffer {
+  answer(query: string, count: number, { head, framing: form, extras }: AnswerFrame): Buffer {
     const found: string[] = [];
     let bytesLeft: number = FOUND_TOOLS_BYTES_MAX;
     for (const index of this.find(query, count)) {
@@ -233,7 +233,7 @@ function wordsOfName(name: string): string {
 }
 
 function stemOf(word: string): string {
-  return word.slice(0, Math.min(STEM_CHARS_MAX, Math.max(PREFIX_CHARS_MIN, Math.ceil(word.length * STEM_SHARE))));
+  return word.slice(0, Math.min(STEM_CHARS_MAX, Math.max(PREFIX_CHARS_MIN, Math.ceil(word.length * STEM_FRACTION))));
 }
 
 /** The beginnings of the words, without those that begin with another of them. */
@@ -266,7 +266,7 @@ export function warmUpCatalogues(): void {
   });
   const catalogue = new ToolCatalogue(items, []);
   for (const word of words.slice(0, WARM_UP_QUERIES))
-    catalogue.answer(`${word} this and reviews of others`, 1, { head: '', form: 'message' });
+    catalogue.answer(`${word} this and reviews of others`, 1, { head: '', framing: 'message' });
 }
 
 const WARM_UP_QUERIES = 3;

@@ -1,4 +1,4 @@
-export { HeldCalls, type HeldCallsOptions } from './held-calls.js';
+export { SuspendedCalls, type SuspendedCallsOptions } from './suspended-calls.js';
 export { type LeaseOwners, Leases } from './leases.js';
 export { ListenRequests } from './listen-requests.js';
 export { ModernHandler } from './modern-handler.js';

@@ -6,11 +6,11 @@ import type { Account, Accounts } from '../fair/index.js';
 import { limits, refusals, type Refusal } from '../shared/index.js';
 import { MODERN_PROTOCOL_VERSION } from '../mcp/index.js';
 import { OWN_INTRODUCTION } from '../upstream/index.js';
-import type { HeldCallsOptions } from './held-calls.js';
+import type { SuspendedCallsOptions } from './suspended-calls.js';
 import { headersHash } from './request-state.js';
 import type { Caller, ExchangeRequest } from '../exchange/index.js';
 import type { SessionStream } from '../streams/index.js';
-import { type ForwardRequest, Session, type Sessions, LEASE_SHARE_OF_FREE } from '../session/index.js';
+import { type ForwardRequest, Session, type Sessions, LEASES_OF_FREE_FACTOR } from '../session/index.js';
 
 interface Lease {
   readonly session: Session;
@@ -24,7 +24,7 @@ interface SubjectLeases {
 }
 
 /** The workers of one gateway, each with leases of its own. */
-export interface LeaseOwners extends Pick<HeldCallsOptions, 'slot' | 'forwardToSlot'> {
+export interface LeaseOwners extends Pick<SuspendedCallsOptions, 'slot' | 'forwardToSlot'> {
   /** The slot that owns the lease with this key. */
   readonly ownerOf?: ((key: string) => number) | undefined;
 }
@@ -146,7 +146,7 @@ export class Leases {
     const max = Math.min(limits.leasesPerSubjectMax, sessions.roomWhenEmpty);
     const busy = [...leases.byKey.values()].filter(({ session }) => session.isBusy);
     const withSameHeaders = busy.filter((lease) => lease.headers === headers);
-    if (withSameHeaders.length >= LEASE_SHARE_OF_FREE * (max - busy.length)) return false;
+    if (withSameHeaders.length >= LEASES_OF_FREE_FACTOR * (max - busy.length)) return false;
     return leases.byKey.size < max || this.#tryEndIdle(subject);
   }
 

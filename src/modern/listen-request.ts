@@ -22,7 +22,7 @@ import {
   SUBSCRIPTION_ID_KEY,
   taggedNotification,
 } from '../messages/index.js';
-import { AnswerOnlyExchange } from './held-call.js';
+import { AnswerOnlyExchange } from './suspended-call.js';
 import { RESULT_META } from './modern-results.js';
 
 /** Resources of one `subscriptions/listen` that backends are asked for at once. Beyond that, the next follows when one is answered. */

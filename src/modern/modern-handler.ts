@@ -43,7 +43,7 @@ import { CALL_TOOL, headerText, unwrapCall } from '../messages/index.js';
 import { unavailableMeta, type UnavailableBackend } from '../http-client/index.js';
 import { envelopeFault, versionIn, ModernRules } from './modern-rules.js';
 import { declaresTasksExtension, TASKS_REQUIRED, type ListenRequests } from './listen-requests.js';
-import type { HeldCalls } from './held-calls.js';
+import type { SuspendedCalls } from './suspended-calls.js';
 import type { Leases } from './leases.js';
 import { RESULT_META, httpStatusOf, MODERN_VERSIONS } from './modern-results.js';
 
@@ -86,7 +86,7 @@ interface ModernHandlerParts {
   readonly context: UpstreamContext;
   readonly leases: Leases;
   readonly dispatcher: Dispatcher;
-  readonly heldCalls: HeldCalls;
+  readonly suspendedCalls: SuspendedCalls;
   readonly listenRequests: ListenRequests;
   readonly eras: ServedEras;
 }
@@ -115,7 +115,7 @@ export class ModernHandler {
    */
   drain(): void {
     this.#parts.listenRequests.drain();
-    this.#parts.heldCalls.giveUpAll();
+    this.#parts.suspendedCalls.giveUpAll();
   }
 
   /** Refuses a message without an envelope: with a modern header, it must have one (`unclaimed`); legacy messages are not served (M28). */
@@ -148,8 +148,8 @@ export class ModernHandler {
   }
 
   #serve(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
-    const { leases, dispatcher, heldCalls, eras } = this.#parts;
-    const continued = mayAskForInput(message.method) && heldCalls.tryContinue(caller, exchange, message);
+    const { leases, dispatcher, suspendedCalls, eras } = this.#parts;
+    const continued = mayAskForInput(message.method) && suspendedCalls.tryContinue(caller, exchange, message);
     if (continued === true) return;
     if (message.method === 'subscriptions/listen') {
       this.#parts.listenRequests.listen(caller, exchange, message, envelope);

@@ -18,7 +18,7 @@ interface UrlElicitation {
 
 /** Reads an error. @param error JSON. @returns what the user must open; `undefined` for an error of another kind, or if it is too large. */
 export function readUrlElicitations(error: Buffer): readonly UrlElicitation[] | undefined {
-  if (error.length > limits.heldQuestionBytesMax || !error.includes(URL_ELICITATION_CODE)) return undefined;
+  if (error.length > limits.suspendedQuestionBytesMax || !error.includes(URL_ELICITATION_CODE)) return undefined;
   const { code, data } = JSON.parse(error.toString()) as { code?: unknown; data?: unknown };
   if (code !== rpcCodes.urlElicitationRequired) return undefined;
   const listed = isObject(data) ? data['elicitations'] : undefined;
@@ -111,7 +111,7 @@ export function resultEdits(
   const edits = [...scopes];
   const missing = needed.filter(([name]) => !mayHaveMember(result, name));
   for (const node of era === 'legacy' ? nodesOf(result, 'resultType') : [])
-    if (scanner.kind(node) === jsonKind.string) putInPlace(edits, result, bodyStart, node, COMPLETE);
+    if (scanner.kind(node) === jsonKind.string) replaceNode(edits, result, bodyStart, node, COMPLETE);
   if (missing.length > 0) edits.push(membersBefore(result, bodyStart, missing.map(([, member]) => member).join()));
   return edits;
 }
@@ -121,7 +121,7 @@ function membersBefore(result: Buffer, bodyStart: number, members: string): Edit
   return { start, end: start, putIn: Buffer.from(isEmptyObject(result, 0) ? members : `${members},`) };
 }
 
-function putInPlace(edits: Edit[], result: Buffer, bodyStart: number, node: number, putIn: Buffer): void {
+function replaceNode(edits: Edit[], result: Buffer, bodyStart: number, node: number, putIn: Buffer): void {
   const [start, end] = [scanner.start(node), scanner.end(node)];
   if (!result.subarray(start, end).equals(putIn)) edits.push({ start: bodyStart + start, end: bodyStart + end, putIn });
 }
@@ -145,7 +145,7 @@ function hasTypeAtEitherEnd(result: Buffer): boolean {
 function privateScopes(result: Buffer, bodyStart: number): readonly Edit[] {
   const edits: Edit[] = [];
   if (result.length <= limits.readAtOnceBytesMax) {
-    for (const node of nodesOf(result, 'cacheScope')) putInPlace(edits, result, bodyStart, node, PRIVATE);
+    for (const node of nodesOf(result, 'cacheScope')) replaceNode(edits, result, bodyStart, node, PRIVATE);
     return edits;
   }
   for (let at = result.indexOf(SCOPE_KEY); at !== -1; at = result.indexOf(SCOPE_KEY, at + 1)) {

@@ -31,14 +31,14 @@ import {
   type RelayedRequestPlan,
   NO_EDITS,
   type AnswerChanges,
-  type HoldableRequest,
+  type SuspendableRequest,
   type EraRules,
   mayAskForInput,
 } from '../calls/index.js';
 import { allowListHash, type Session } from '../session/index.js';
 import { legacyMessage } from './legacy-message.js';
-import type { HeldCall, CurrentCaller } from './held-call.js';
-import { stateOriginOf, type HeldCalls } from './held-calls.js';
+import type { SuspendedCall, CurrentCaller } from './suspended-call.js';
+import { stateOriginOf, type SuspendedCalls } from './suspended-calls.js';
 import type { StateOrigin } from './request-state.js';
 import {
   inputRequiredResult,
@@ -97,7 +97,7 @@ const CAPABILITY_OF_METHOD: ReadonlyMap<string, string> = new Map([
 
 interface ModernRulesParts {
   readonly context: Pick<UpstreamContext, 'ids'>;
-  readonly heldCalls: HeldCalls;
+  readonly suspendedCalls: SuspendedCalls;
 }
 
 export class ModernRules implements EraRules {
@@ -110,11 +110,11 @@ export class ModernRules implements EraRules {
   readonly #args: Buffer | undefined;
   /** The request's id at a legacy backend, and its progress token there if the caller gave one, as JSON. */
   #ownId: Buffer | undefined;
-  #held: HeldCall | undefined;
+  #suspended: SuspendedCall | undefined;
   /** Capabilities that the backend asked for and the client lacks, in the form in which a client declares them. */
   #missingCapabilities: Record<string, unknown> | undefined;
 
-  /** @param isAnew whether it is a retry without a held call: its `requestState` and `inputResponses` are for the gateway alone. */
+  /** @param isAnew whether it is a retry without a suspended call: its `requestState` and `inputResponses` are for the gateway alone. */
   constructor(parts: ModernRulesParts, exchange: Exchange, message: ClientMessage, isAnew = false) {
     this.#isAnew = isAnew;
     this.#parts = parts;
@@ -136,35 +136,39 @@ export class ModernRules implements EraRules {
     return mayAskForInput(this.#message.method) ? undefined : errorsToBackends.clientNotAskedMidRequest;
   }
 
-  ask(plan: RelayedRequestPlan, request: HoldableRequest, id: Buffer, message: Buffer): RpcError | undefined {
-    this.#held ??= this.#hold(plan, request);
-    if (this.#held !== undefined) return this.#held.ask(id, message);
-    return this.#parts.heldCalls.isClosed ? errorsToBackends.processEnding : errorsToBackends.tooManyHeldCalls;
+  ask(plan: RelayedRequestPlan, request: SuspendableRequest, id: Buffer, message: Buffer): RpcError | undefined {
+    this.#suspended ??= this.#suspend(plan, request);
+    if (this.#suspended !== undefined) return this.#suspended.ask(id, message);
+    return this.#parts.suspendedCalls.isClosed
+      ? errorsToBackends.processEnding
+      : errorsToBackends.tooManySuspendedCalls;
   }
 
   withdraw(id: Buffer): void {
-    this.#held?.withdraw(id);
+    this.#suspended?.withdraw(id);
   }
 
   #originIn({ identity: { subject, virtualHostId } }: Session): StateOrigin {
     return stateOriginOf(subject, virtualHostId, this.#exchange, this.#message, this.#args);
   }
 
-  #hold({ session, upstream }: RelayedRequestPlan, request: HoldableRequest): HeldCall | undefined {
+  #suspend({ session, upstream }: RelayedRequestPlan, request: SuspendableRequest): SuspendedCall | undefined {
     const { account, backendRequests } = session;
     const origin = this.#originIn(session);
     const caller = { exchange: this.#exchange, message: this.#message };
     const { backend } = upstream;
     const plan = { origin, backendName: backend.name, allowList: allowListHash(backend) };
-    return this.#parts.heldCalls.tryHold({ ...plan, account, backendRequests, request, caller });
+    return this.#parts.suspendedCalls.trySuspend({ ...plan, account, backendRequests, request, caller });
   }
 
   onOver(): void {
-    this.#held?.onRequestOver();
+    this.#suspended?.onRequestOver();
   }
 
   callersId(first: IdSpan): IdSpan {
-    return this.#held === undefined ? first : idSpanOf(this.#held.caller.exchange, this.#held.caller.message);
+    return this.#suspended === undefined
+      ? first
+      : idSpanOf(this.#suspended.caller.exchange, this.#suspended.caller.message);
   }
 
   /**
@@ -214,7 +218,7 @@ export class ModernRules implements EraRules {
   }
 
   get #currentCaller(): CurrentCaller {
-    return this.#held?.caller ?? { exchange: this.#exchange, message: this.#message };
+    return this.#suspended?.caller ?? { exchange: this.#exchange, message: this.#message };
   }
 
   sentId(callers: IdSpan): IdSpan {
@@ -285,7 +289,7 @@ export class ModernRules implements EraRules {
       const elicitations = readUrlElicitations(bytes.subarray(message.bodyStart, message.bodyEnd));
       if (elicitations !== undefined) {
         if (!session.backendRequests.offersUrls) return rpcErrors.capabilityMissing({ elicitation: { url: {} } });
-        const requestState = this.#parts.heldCalls.stateToBeginAnew(this.#originIn(session));
+        const requestState = this.#parts.suspendedCalls.stateToBeginAnew(this.#originIn(session));
         return inputRequiredResult(inputRequestsOf(elicitations), requestState);
       }
     }

@@ -1,11 +1,11 @@
-// The `requestState` of calls that are held open here while a modern client answers its backend (M23). It tells any worker of this gateway
-// which worker holds the call. It is valid only for the same caller and request, for a few minutes. Backends have states of their own,
+// The `requestState` of calls that are suspended here while a modern client answers its backend (M23). It tells any worker of this gateway
+// which worker has the call. It is valid only for the same caller and request, for a few minutes. Backends have states of their own,
 // which pass unchanged: a state is the gateway's if it can be decrypted. Cold path.
 import { createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { limits, seal, SEAL_BYTES, SEAL_KEY_BYTES, unseal } from '../shared/index.js';
 
 /** The name of the layout of the sealed bytes; part of the key and of the associated data, so that no other layout opens. */
-const FORM = 'switchyard request state 1';
+const FORMAT = 'switchyard request state 1';
 
 /** Where the call's key is. The layout: slot (u16), round (u16), expiry in seconds (u32), call. */
 const CALL_AT = 8;
@@ -26,7 +26,7 @@ export interface StateOrigin {
   readonly headersHash: string;
 }
 
-export interface HeldCallAddress {
+export interface SuspendedCallAddress {
   readonly slot: number;
   readonly call: string;
   /** How often the client has been asked. */
@@ -38,13 +38,13 @@ export function newCallKey(): string {
   return randomBytes(CALL_BYTES).toString('base64url');
 }
 
-/** A hash of the arguments' length and at most the first 1 MiB: more would block the event loop, and a held call keeps its arguments. */
+/** A hash of the arguments' length and at most the first 1 MiB: more would block the event loop, and a suspended call keeps its arguments. */
 export function argumentsHash(args: Buffer): string {
   return createHash('sha256').update(`${args.length} `).update(args.subarray(0, HASHED_BYTES_MAX)).digest('base64');
 }
 
 /**
- * The hash of a caller's passthrough headers, which may be credentials: only the hash is kept, and what was opened or held under some
+ * The hash of a caller's passthrough headers, which may be credentials: only the hash is kept, and what was opened or suspended under some
  * headers does not serve requests with others.
  * @returns `''` for none.
  */
@@ -63,11 +63,11 @@ export class RequestStates {
 
   /** @param secret shared by this gateway's workers only. @param nowMs a clock that the workers share. */
   constructor(secret: Uint8Array, nowMs: () => number = Date.now) {
-    this.#key = Buffer.from(hkdfSync('sha256', secret, '', FORM, SEAL_KEY_BYTES));
+    this.#key = Buffer.from(hkdfSync('sha256', secret, '', FORMAT, SEAL_KEY_BYTES));
     this.#nowMs = nowMs;
   }
 
-  seal(origin: StateOrigin, { slot, call, round }: HeldCallAddress): string {
+  seal(origin: StateOrigin, { slot, call, round }: SuspendedCallAddress): string {
     const address = Buffer.alloc(ADDRESS_BYTES);
     address.writeUInt16BE(slot, 0);
     address.writeUInt16BE(round, 2);
@@ -78,9 +78,9 @@ export class RequestStates {
 
   /**
    * Opens a state. @returns `undefined` for one that is not the gateway's, or belongs to another request. Whether it was used already is
-   * known only to the worker that holds the call.
+   * known only to the worker that has the call.
    */
-  open(origin: StateOrigin, state: string): HeldCallAddress | 'expired' | undefined {
+  open(origin: StateOrigin, state: string): SuspendedCallAddress | 'expired' | undefined {
     if (!STATE.test(state)) return undefined;
     const bytes = Buffer.from(state, 'base64url');
     // Only one spelling is accepted, because some bits of the last character are unused.
@@ -98,5 +98,5 @@ export class RequestStates {
 
 /** The texts to which a state is bound. JSON keeps them apart. */
 function associatedData({ subject, virtualHostId, method, name, argsHash, headersHash }: StateOrigin): Buffer {
-  return Buffer.from(JSON.stringify([FORM, subject, virtualHostId, method, name, argsHash, headersHash]));
+  return Buffer.from(JSON.stringify([FORMAT, subject, virtualHostId, method, name, argsHash, headersHash]));
 }

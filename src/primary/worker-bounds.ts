@@ -4,7 +4,7 @@ export const workerBounds = {
   metricGatheringAgeMsMax: 1_000,
   /** time from a worker's fork until it listens → it is killed, which counts as a failed start */
   workerStartMsMax: 30_000,
-  /** workers that start at once; more would slow each other beyond the time for a start → further ones wait for their turn */
+  /** workers that start at once; more would slow each other beyond the time for a start → further ones wait */
   workerStartsAtOnceMax: 4,
   /**
    * failed starts in a row of one slot; before any worker has listened, also those of all slots, this many for each start that may run at

@@ -19,7 +19,7 @@ import {
   type UpstreamContext,
 } from '../upstream/index.js';
 import type { ReadHost } from '../user-config/index.js';
-import type { HeldCallsOptions, LeaseOwners } from '../modern/index.js';
+import type { SuspendedCallsOptions, LeaseOwners } from '../modern/index.js';
 import { listsChangedBy, type ListMerger } from '../lists/index.js';
 
 /** Each share keeps a part for subjects that use little. */
@@ -65,7 +65,7 @@ export interface RelayOptions {
   readonly isSessionOptional?: boolean;
   readonly onBackendFault?: BackendFaultHandler;
   /** How a request finds the process that holds its call, or owns its lease. Absent if there is no other process. */
-  readonly siblings?: Omit<HeldCallsOptions, 'deadlines'> & LeaseOwners;
+  readonly siblings?: Omit<SuspendedCallsOptions, 'deadlines'> & LeaseOwners;
   /** Reads the current config. Without it, streams keep the config that they began with. */
   readonly readHost?: ReadHost;
   readonly logger: Logger;

@@ -25,7 +25,7 @@ import {
 } from '../exchange/index.js';
 import { isMethodOf, Dispatcher } from '../calls/index.js';
 import {
-  TerminationNotices,
+  UpstreamTerminations,
   type TerminationCount,
   ConfigPoll,
   openSession,
@@ -37,8 +37,8 @@ import {
 } from '../session/index.js';
 import { ListCache, ListMerger } from '../lists/index.js';
 import {
-  HeldCalls,
-  type HeldCallsOptions,
+  SuspendedCalls,
+  type SuspendedCallsOptions,
   Leases,
   ListenRequests,
   versionIn,
@@ -53,7 +53,7 @@ import { OWN_INTRODUCTION, type LastFault, type OriginView, type UpstreamContext
  * Time to tell backends of the end of sessions, if the stop itself sets no limit. After that, backends not told by then are counted and
  * logged.
  */
-export const TERMINATION_NOTICES_MS_MAX = 4_000;
+export const TERMINATIONS_MS_MAX = 4_000;
 
 /** Every modern body contains this word. */
 const VERSION_WORD = Buffer.from('protocolVersion');
@@ -115,7 +115,7 @@ export class Relay {
       context,
       leases,
       dispatcher,
-      heldCalls: new HeldCalls({ deadlines, ...siblings }),
+      suspendedCalls: new SuspendedCalls({ deadlines, ...siblings }),
       listenRequests: new ListenRequests({ context, sessions, accounts, dispatcher, leases, configPoll }),
       eras: eras.served,
     });
@@ -218,14 +218,14 @@ export class Relay {
    * @param isKept whether sessions that have a record continue without this process.
    */
   async stop(
-    withinMs: number = TERMINATION_NOTICES_MS_MAX,
+    withinMs: number = TERMINATIONS_MS_MAX,
     isKept = this.#isRetired || (this.#directory?.outlivesGateway ?? false),
   ): Promise<TerminationCount> {
     const { deadlines, endpoints, oneWayRequests, replies } = this.#context;
     const endMs = deadlines.nowMs() + withinMs;
     // With very many sessions, `releaseAll` takes a part of the time.
-    const notices = new TerminationNotices(this.#sessions.releaseAll(isKept));
-    const count = await notices.sendAll(deadlines, Math.max(0, endMs - deadlines.nowMs()));
+    const terminations = new UpstreamTerminations(this.#sessions.releaseAll(isKept));
+    const count = await terminations.sendAll(deadlines, Math.max(0, endMs - deadlines.nowMs()));
     if (count.untold > 0) this.#logger.warn(count, 'not every backend could be notified of the end of its sessions');
     endpoints.stop();
     const leftMs = endMs - deadlines.nowMs();
@@ -349,6 +349,6 @@ export class Relay {
   }
 }
 
-function ownSiblings(): Omit<HeldCallsOptions, 'deadlines'> {
+function ownSiblings(): Omit<SuspendedCallsOptions, 'deadlines'> {
   return { secret: randomBytes(SECRET_BYTES), slot: 0 };
 }

@@ -43,7 +43,7 @@ const SESSION_STREAM_BYTES_EACH = 4 * KIB;
  * backends, as a multiple of the subject's leases that are not busy, unopened ones included; 3 leaves a quarter to others. Beyond that, 429
  * `lease-requests-full`, `subject-leases-full`.
  */
-export const LEASE_SHARE_OF_FREE = 3;
+export const LEASES_OF_FREE_FACTOR = 3;
 
 /**
  * Forwards a request to the process that must serve it.
@@ -385,7 +385,7 @@ export class Session {
       return false;
     }
     // A busy lease always leaves its subject room for other leases.
-    const isLeaseFull = isLease && (isFull || count >= LEASE_SHARE_OF_FREE * this.account.requests.room);
+    const isLeaseFull = isLease && (isFull || count >= LEASES_OF_FREE_FACTOR * this.account.requests.room);
     const refusal = this.account.refusalOfRequest() ?? (isLeaseFull ? refusals.leaseRequestsFull : undefined);
     if (refusal !== undefined) refuse(exchange, refusal);
     return refusal === undefined;

@@ -10,11 +10,11 @@ export const limits = Object.freeze({
   // ## Requests and callers
   /**
    * time in one turn of the event loop for each kind of work: requests on arrival, those that waited, answers of backends, slices of large
-   * messages → the rest waits for the next turn, subjects in turn
+   * messages → the rest waits for the next turn, round robin by subject
    */
   turnMs: 1,
   /**
-   * requests, messages or sessions of one process that wait for the same thing: their turn, room for a large message, a connection to a
+   * requests, messages or sessions of one process that wait for the same thing: the scheduler, room for a large message, a connection to a
    * backend, a look-up of a name or of a session, an owner's restart, keys, Redis, the config thread; of most, one subject has a quarter →
    * what they wait for fails, with an error that names it
    */
@@ -57,7 +57,7 @@ export const limits = Object.freeze({
    */
   peerAnswerMsMax: 2_000,
   /**
-   * time for a person: to answer what a backend asked during a call that is held open, to give consent by a link, to sign in to the console →
+   * time for a person: to answer what a backend asked during a suspended call, to give consent by a link, to sign in to the console →
    * the call is given up, or a page says so, and it is started again
    */
   personMsMax: 600_000,
@@ -132,16 +132,16 @@ export const limits = Object.freeze({
    */
   inputRoundsMax: 8,
   /**
-   * calls held open for a client's answer, per worker, of which one subject has a quarter; each keeps a request to a backend open → the
+   * calls suspended until their client answers, per worker, of which one subject has a quarter; each keeps a request to a backend open → the
    * backend is told that the client cannot be asked
    */
-  heldCallsMax: 4_096,
-  /** how often one held call may ask its client → the backend is told that the client cannot be asked any more */
-  heldCallRoundsMax: 64,
-  /** what backends ask in one round of a held call → the backend is told that the client cannot be asked */
-  heldQuestionBytesMax: 256 * KIB,
-  /** a backend's answer that arrives while its held call has no request of the client waiting → it is replaced by an error that says so */
-  heldAnswerBytesMax: 64 * KIB,
+  suspendedCallsMax: 4_096,
+  /** how often one suspended call may ask its client → the backend is told that the client cannot be asked any more */
+  suspendedCallRoundsMax: 64,
+  /** what backends ask in one round of a suspended call → the backend is told that the client cannot be asked */
+  suspendedQuestionBytesMax: 256 * KIB,
+  /** a backend's answer that arrives while its suspended call has no request of the client waiting → it is replaced by an error that says so */
+  suspendedAnswerBytesMax: 64 * KIB,
 
   // ## Lists of backends
   /** name of a tool or prompt, or a task's id, in a backend's list → the item is left out, and cannot be requested */
@@ -214,7 +214,7 @@ export const limits = Object.freeze({
    *
    * A stopping worker waits for these, and must have time left to exit.
    */
-  noticeMsMax: 4_000,
+  oneWayRequestMsMax: 4_000,
 
   // ## Credentials for backends, and consents
   /** headers that one backend's `auth` may set → the config or server is refused */

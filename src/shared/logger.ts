@@ -213,12 +213,12 @@ function openNonBlocking(fd: number): number {
       // The descriptor cannot be opened again here, or the pipe has no reader: then a write fails at once.
     }
   }
-  if (stats.isSocket() || stats.isFIFO()) heldSockets.push(new Socket({ fd, readable: false }).unref());
+  if (stats.isSocket() || stats.isFIFO()) keptSockets.push(new Socket({ fd, readable: false }).unref());
   return fd;
 }
 
 /** Sockets that are kept, because a garbage-collected one closes its descriptor. */
-const heldSockets: Socket[] = [];
+const keptSockets: Socket[] = [];
 
 const STDOUT = 1;
 

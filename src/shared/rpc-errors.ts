@@ -119,7 +119,7 @@ export const rpcErrors = Object.freeze({
   // The gateway could not make, or could not keep, the response.
   listNotMerged: internal('The list could not be merged'),
   toolsNotSearched: internal('The tools could not be searched'),
-  answerTooLargeToHold: internal(
+  answerTooLargeToKeep: internal(
     'The response came before the input did, and is too large to be kept: the request was executed',
   ),
   answerTooLargeToResume: refused('The response came while the connection was lost, and is too large to be kept'),
@@ -166,7 +166,7 @@ export const errorsToBackends = Object.freeze({
 
   // There are too many requests, or their ids are too long.
   tooManyInRequest: internal('Too many requests were sent to the client during this request'),
-  tooManyHeldCalls: internal('The client cannot be sent requests: too many calls already wait for input'),
+  tooManySuspendedCalls: internal('The client cannot be sent requests: too many calls already wait for input'),
   tooManyPending: internal('Too many requests are pending at the client'),
   idTooLong: internal('The id of the request is too long'),
 

@@ -10,7 +10,7 @@ export const RECORD_CHANGES_KEPT = 4_096;
 /** Records that are read at once; each may be large. */
 export const RECORDS_PER_READ_MAX = 32;
 
-/** Keys that are listed at once; other work gets its turn in between. */
+/** Keys that are listed at once; other work is done in between. */
 export const RECORDS_AT_ONCE_MAX = 256;
 
 /** Yields all records with a prefix, in batches. Those that are made or removed meanwhile may be among them or not. */

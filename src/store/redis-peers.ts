@@ -9,7 +9,7 @@ import { limits, RecentMap } from '../shared/index.js';
 import type { SessionPeers } from './sealed-sessions.js';
 
 /** Recent messages whose repetitions are ignored: every node of a cluster delivers a message. */
-const SESSION_NOTICES_KEPT = 1_024;
+const RECENT_MESSAGES_KEPT = 1_024;
 
 const CHANNEL_PREFIX = 'switchyard/sessions/';
 /** Bytes of a process's name. It is short, because each record contains several. */
@@ -25,7 +25,7 @@ export class RedisPeers implements SessionPeers {
   /** Messages that await an acknowledgement, by `<peer> <number>`: what to call when it comes. */
   readonly #awaited = new Map<string, () => void>();
   /** Messages received lately, by `<sender> <number>`. */
-  readonly #recent = new RecentMap<true>(SESSION_NOTICES_KEPT, Infinity, () => 0);
+  readonly #recent = new RecentMap<true>(RECENT_MESSAGES_KEPT, Infinity, () => 0);
   #lastNumber = 0;
 
   /** @param publish sends a message, and resolves to the number of the channel's subscribers. */

@@ -50,7 +50,7 @@ export class CallerStream extends ReplayBuffer {
   #last: Buffer | undefined;
   #pieceSender: PieceSender | undefined;
   /** Whether events wait even if the connection would take them. */
-  #isHeldBack = false;
+  #isPaused = false;
   #isPrimed: boolean;
   #isEnding = false;
   /** The beginning of each id line, with the stream's number and the request's id. */
@@ -121,7 +121,7 @@ export class CallerStream extends ReplayBuffer {
         ? encodeEvent(data)
         : encodeNumberedEvent(this.#idText, position, !this.#isPrimed, data);
     this.#isPrimed = true;
-    const isDue = this.#isWriting && !this.#isHeldBack;
+    const isDue = this.#isWriting && !this.#isPaused;
     if (isDue) {
       if (this.#isEnding && event.length <= JOINED_EVENT_BYTES_MAX) this.#last = event;
       else this.#write(event);
@@ -182,9 +182,9 @@ export class CallerStream extends ReplayBuffer {
     else exchange?.end(last);
   }
 
-  /** Lets events wait or go. @param isHeldBack whether events wait in any case. */
-  holdBack(isHeldBack: boolean): void {
-    this.#isHeldBack = isHeldBack;
+  /** Lets events wait or go. @param isPaused whether events wait in any case. */
+  setPaused(isPaused: boolean): void {
+    this.#isPaused = isPaused;
     this.#pump();
   }
 
@@ -259,7 +259,7 @@ export class CallerStream extends ReplayBuffer {
 
   #pump(): void {
     let lostCount = 0;
-    while (this.#exchange !== undefined && !this.isBlocked && !this.#isHeldBack) {
+    while (this.#exchange !== undefined && !this.isBlocked && !this.#isPaused) {
       lostCount += this.skipDropped();
       const kept = this.unwritten;
       if (kept === LOST_EVENT) lostCount += 1;

@@ -66,7 +66,7 @@ export const LOST_EVENT = '';
 
 export interface EventMemory {
   readonly countMax: number;
-  mayHold(bytes: number): boolean;
+  mayKeep(bytes: number): boolean;
   /** @param isAnswer whether other streams that wait to be resumed may be released for it. */
   tryTake(bytes: number, stream: ReplayBuffer, isAnswer: boolean): boolean;
   give(bytes: number): void;
@@ -264,11 +264,11 @@ export abstract class ReplayBuffer extends ListNode {
     while (memory !== undefined && this.#counted < end) {
       const kept = this.#at(this.#counted);
       // A new event evicts others only if it could fit at all, and only an answer evicts other streams.
-      const mayBeHeld = memory.mayHold(kept.length);
+      const mayBeKept = memory.mayKeep(kept.length);
       const isAnswer = this.isCompleteAt(this.#counted);
-      if (mayBeHeld && this.#tryTake(memory, kept.length, isAnswer && this.#first === this.#counted)) {
+      if (mayBeKept && this.#tryTake(memory, kept.length, isAnswer && this.#first === this.#counted)) {
         this.#countedBytes += kept.length;
-      } else if (mayBeHeld && this.#first < this.#counted) {
+      } else if (mayBeKept && this.#first < this.#counted) {
         this.#dropFirst();
         continue;
       } else {

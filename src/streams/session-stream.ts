@@ -27,26 +27,26 @@ export const LIST_CHANGES_MS = 50;
 class StreamMemory implements EventMemory {
   readonly countMax = limits.sessionStreamWaitingMax;
   readonly #account: Account;
-  #heldBytes = 0;
+  #keptBytes = 0;
 
   constructor(account: Account) {
     this.#account = account;
   }
 
-  mayHold(bytes: number): boolean {
+  mayKeep(bytes: number): boolean {
     return bytes <= limits.sessionStreamWaitingBytesMax;
   }
 
   tryTake(bytes: number): boolean {
     const { sessionBytes } = this.#account;
-    if (!this.mayHold(this.#heldBytes + bytes) || sessionBytes.boundAgainst(bytes) !== undefined) return false;
-    this.#heldBytes += bytes;
+    if (!this.mayKeep(this.#keptBytes + bytes) || sessionBytes.boundAgainst(bytes) !== undefined) return false;
+    this.#keptBytes += bytes;
     sessionBytes.take(bytes);
     return true;
   }
 
   give(bytes: number): void {
-    this.#heldBytes -= bytes;
+    this.#keptBytes -= bytes;
     this.#account.sessionBytes.give(bytes);
   }
 }
@@ -136,7 +136,7 @@ export class SessionStream implements AskingStream, StreamOwner {
   onReady(): void {
     this.#readyDeadline?.cancel();
     this.#readyDeadline = undefined;
-    this.#events.holdBack(false);
+    this.#events.setPaused(false);
   }
 
   /** Ends the stream. Nothing is emitted any more unless it is opened again. */
@@ -185,7 +185,7 @@ export class SessionStream implements AskingStream, StreamOwner {
     this.#changes.set(method, isPlain ? plainNotification(method) : Buffer.from(bytes));
     if (!isFirst) return;
     const { subject } = this.#session.account;
-    // The streams take turns, because a subject may have thousands.
+    // The streams are written round robin, because a subject may have thousands.
     const tell = (): void => wakeScheduler.run(subject, () => this.#sendChanges());
     this.#changeDeadline = this.#deadlines.after(LIST_CHANGES_MS, tell);
   }
@@ -199,7 +199,7 @@ export class SessionStream implements AskingStream, StreamOwner {
   /** Holds requests back until the client is ready, or drops them after a while. */
   #awaitReadiness(): void {
     if (this.#readyDeadline !== undefined) return;
-    this.#events.holdBack(true);
+    this.#events.setPaused(true);
     this.#readyDeadline = this.#deadlines.after(CLIENT_READY_MS_MAX, () => {
       // A session that another process has served counts as ready: then nothing is dropped.
       if (!this.#session.isReady) this.#events.dropWithCallback();
@@ -207,7 +207,7 @@ export class SessionStream implements AskingStream, StreamOwner {
     });
   }
 
-  /** Called when the client has disconnected. A `subscriptions/listen` then ends its session, so thousands take turns. */
+  /** Called when the client has disconnected. A `subscriptions/listen` then ends its session, so thousands are served round robin. */
   onCallerDetached(): void {
     if (this.#adapter === undefined) this.#onGone();
     else wakeScheduler.run(this.#session.account.subject, () => this.#onGone());

@@ -29,7 +29,7 @@ export class StreamKeeper implements EventMemory {
   readonly #undelivered = new ListNode();
   #deliveredCount = 0;
   #lastNumber = this.sessionStreamNumber - 1;
-  #heldBytes = 0;
+  #keptBytes = 0;
   #isOver = false;
   #nextSweep: Deadline | undefined;
   #isSweeping = false;
@@ -83,7 +83,7 @@ export class StreamKeeper implements EventMemory {
     return undefined;
   }
 
-  mayHold(bytes: number): boolean {
+  mayKeep(bytes: number): boolean {
     return bytes <= this.#options.resumptionBytesMax;
   }
 
@@ -93,21 +93,21 @@ export class StreamKeeper implements EventMemory {
       if (this.#releaseFirst(this.#delivered, stream)) continue;
       if (!isAnswer || !this.#releaseFirst(this.#undelivered, stream)) return false;
     }
-    this.#heldBytes += bytes;
+    this.#keptBytes += bytes;
     this.#account.sessionBytes.take(bytes);
     return true;
   }
 
   give(bytes: number): void {
     if (this.#isOver) return;
-    this.#heldBytes -= bytes;
+    this.#keptBytes -= bytes;
     this.#account.sessionBytes.give(bytes);
   }
 
   end(): void {
     this.#nextSweep?.cancel();
     for (const list of [this.#runningStreams, this.#undelivered, this.#delivered]) while (this.#releaseFirst(list));
-    this.give(this.#heldBytes);
+    this.give(this.#keptBytes);
     this.#isOver = true;
   }
 
@@ -118,7 +118,7 @@ export class StreamKeeper implements EventMemory {
 
   #hasRoomFor(bytes: number): boolean {
     if (this.#isOver) return false;
-    if (this.#heldBytes + bytes > this.#options.resumptionBytesMax) return false;
+    if (this.#keptBytes + bytes > this.#options.resumptionBytesMax) return false;
     return this.#account.sessionBytes.hasRoomWithin(KEPT_FRACTION_MAX, bytes);
   }
 

@@ -5,7 +5,7 @@
 //   #onAdmission   headers of the transport           → 406, 415, 400
 //                  overload                           → 429, 503
 //   #onReceived    size of the body, room for it      → 413, 429, 503, 400
-//                  its turn, where many come at once  → 429, 503
+//                  scheduler, where many come at once  → 429, 503
 //   #toOwner       here, or one hop to the worker that owns the session → 404, 429, 500, 503
 //   relay.handle   session, JSON-RPC, backends        (relay/relay.ts)
 //
@@ -260,10 +260,10 @@ export class Pipeline implements EdgeHandler {
     else if (unreadable !== undefined)
       this.#refuse(exchange, withRequestId(unreadable, exchange.request.body), subject);
     else if (this.#parts.scheduler.tryPass(caller.subject)) this.#toOwner(caller, exchange);
-    else this.#awaitTurn(caller, exchange, () => this.#toOwner(caller, exchange));
+    else this.#schedule(caller, exchange, () => this.#toOwner(caller, exchange));
   }
 
-  #awaitTurn(caller: Caller, exchange: Exchange, serve: () => void): void {
+  #schedule(caller: Caller, exchange: Exchange, serve: () => void): void {
     const { subject, virtualHost } = caller;
     const { scheduler, watch } = this.#parts;
     const refusal = scheduler.queue(subject, exchange, serve);
@@ -301,7 +301,7 @@ export class Pipeline implements EdgeHandler {
     watch?.leave(exchange);
     if (figures !== undefined) figures.passedHops += 1;
     const identity = { subject, virtualHostId: virtualHost.id };
-    // The failures are handled in turns: thousands of requests may fail at once when the owner is lost.
+    // The failures are handled round robin by subject: thousands of requests may fail at once when the owner is lost.
     const fail = (failure: HopFailure): void => wakeScheduler.run(subject, () => onFailure(identity, failure));
     hops.forward(owner, identity, exchange, fail);
   }
@@ -340,11 +340,11 @@ export class Pipeline implements EdgeHandler {
     const { request } = exchange;
     const refusal = this.#parts.loadShedder.refusalOf(request.method, newSessionOrRequest(request), caller.subject);
     if (refusal !== undefined) this.#refuseAdmitted(exchange, identity, refusal);
-    else if (this.#parts.scheduler.tryPass(caller.subject)) this.#onHopTurn(caller, exchange);
-    else this.#awaitTurn(caller, exchange, () => this.#onHopTurn(caller, exchange));
+    else if (this.#parts.scheduler.tryPass(caller.subject)) this.#startHop(caller, exchange);
+    else this.#schedule(caller, exchange, () => this.#startHop(caller, exchange));
   }
 
-  #onHopTurn(caller: Caller, exchange: Exchange): void {
+  #startHop(caller: Caller, exchange: Exchange): void {
     // The request is sent on: the other worker did not know of the successor yet.
     if (this.#isRetired) this.#toOwner(caller, exchange);
     else this.#toRelay(caller, exchange);

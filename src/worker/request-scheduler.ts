@@ -1,5 +1,5 @@
 // Serves the requests of one turn of the event loop fairly by subject (fair/turn-scheduler.ts), because each takes up to a millisecond.
-// A waiting request counts as in flight if the limit has room. If not, it waits uncounted, and may be refused at its turn: notifications,
+// A waiting request counts as in flight if the limit has room. If not, it waits uncounted, and may be refused when it is served: notifications,
 // responses and the end of a session never are. Hot path: a comparison and a subtraction per request.
 import type { Exchange } from '../exchange/index.js';
 import { type Account, type Accounts, FairQueueEntry, TurnScheduler } from '../fair/index.js';

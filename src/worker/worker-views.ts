@@ -100,7 +100,7 @@ export class WorkerViews {
       const { id, subject: owner } = session.identity;
       if (subject !== '' && owner !== subject) continue;
       if (hash !== '') {
-        // Hashing very many session ids takes long, so the event loop gets its turn in between.
+        // Hashing very many session ids takes long, so other work is done in between.
         if (performance.now() > turnEndMs) {
           await new Promise(setImmediate);
           turnEndMs = performance.now() + limits.turnMs;

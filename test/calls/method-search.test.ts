@@ -50,7 +50,7 @@ t.test('the request goes to the one backend that turns out to declare the method
       scene.http.last.json('{"jsonrpc":"2.0","id":7,"result":{}}');
       t.equal(exchange.answer?.status, 200);
     }
-    t.equal(scene.accounts.held('requests'), 0);
+    t.equal(scene.accounts.used('requests'), 0);
   }
   t.end();
 });
@@ -83,7 +83,7 @@ t.test('a request can be cancelled during the search, and the end of the session
     t.match(exchange.answer?.body.toString(), isCancelled ? 'Request cancelled' : 'session ended');
     if (isCancelled) answerAll(scene, [initialized({ 'acme/x': {} }), initialized({})]);
     t.notOk(scene.http.summary.includes('acme/x'), 'nobody is asked any more');
-    t.equal(scene.accounts.held('requests'), 0);
+    t.equal(scene.accounts.used('requests'), 0);
   }
   t.end();
 });

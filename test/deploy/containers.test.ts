@@ -70,7 +70,7 @@ t.test(
       const port = service.environment?.['SWITCHYARD_ADDRESS']?.split(':')[1] ?? '';
       t.same(service.ports, [`127.0.0.1:${port}:${port}`]);
       const graceMs = Number(service.stop_grace_period?.replace(/s$/, '')) * 1_000;
-      t.ok(graceMs > options.drainTimeoutMs + limits.noticeMsMax, 'nobody is killed while it drains');
+      t.ok(graceMs > options.drainTimeoutMs + limits.oneWayRequestMsMax, 'nobody is killed while it drains');
       t.notMatch(service.volumes.join(), /token\.key/, 'what signs tokens is not in a container that serves');
     }
     const admin = services['control-plane']?.environment?.['SWITCHYARD_DATAPLANE_ADMIN_ADDRESS'];

@@ -114,7 +114,7 @@ else {
         const volumes = (pod?.volumes ?? []).map(({ name }) => name);
         for (const { name } of container?.volumeMounts ?? []) t.ok(volumes.includes(name), name);
         const noticeMs = 'drainNoticeMs' in options ? options.drainNoticeMs : 0;
-        const neededMs = noticeMs + options.drainTimeoutMs + limits.noticeMsMax;
+        const neededMs = noticeMs + options.drainTimeoutMs + limits.oneWayRequestMsMax;
         t.ok((pod?.terminationGracePeriodSeconds ?? 0) * 1_000 > neededMs, 'nobody is killed while it drains');
         t.match(container?.securityContext, { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false });
         const [, user] =

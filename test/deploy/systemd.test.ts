@@ -47,7 +47,7 @@ const units: readonly Unit[] = [
     command: 'control-plane',
     options: controlPlaneOptions,
     startMsMax: limits.remoteAnswerMsMax + limits.peerAnswerMsMax,
-    stopMsMax: limits.noticeMsMax + REDIS_DISCONNECT_MS_MAX,
+    stopMsMax: limits.oneWayRequestMsMax + REDIS_DISCONNECT_MS_MAX,
   },
 ];
 

@@ -541,10 +541,10 @@ both(
         });
         const socket = ask(t, edge);
         await until(() => exchange !== undefined, 'the request');
-        t.equal(accounts.of('ada').answerBytes.held, LARGE_BYTES, `${answerForms}: all of it, before it ${ending}`);
+        t.equal(accounts.of('ada').answerBytes.used, LARGE_BYTES, `${answerForms}: all of it, before it ${ending}`);
         end(socket, exchange!);
         await until(() => edge.context.openCount === 0, 'the end of the exchange');
-        t.equal(accounts.held('answerBytes'), 0, `${answerForms}: nothing, once it ${ending}`);
+        t.equal(accounts.used('answerBytes'), 0, `${answerForms}: nothing, once it ${ending}`);
       }
     }
   },

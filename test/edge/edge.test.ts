@@ -13,7 +13,7 @@ import { refusals } from '../../src/shared/refusals.js';
 import { chooseListener, loadLibrary } from '../../src/edge/choose-listener.js';
 import type { EdgeExchange } from '../../src/edge/edge-exchange.js';
 import type { HttpResponse } from '../../src/edge/http-library.js';
-import { canSharePort } from '../../src/edge/node-server.js';
+import { canReusePort } from '../../src/edge/node-server.js';
 import type { EdgeContext } from '../../src/edge/incoming-request.js';
 import { RequestIds } from '../../src/edge/request-head.js';
 import { IncomingRequest } from '../../src/edge/incoming-request.js';
@@ -466,12 +466,12 @@ t.test('a body that can never have room is refused before it is read', async (t)
     incoming.admit('alice', 'both', []);
     incoming.receive((outcome) => outcomes.push(outcome));
     t.same(outcomes, told, `${bytes} bytes`);
-    t.equal(accounts.of('alice').requestBytes.held, told.length === 0 ? bytes : 0);
+    t.equal(accounts.of('alice').requestBytes.used, told.length === 0 ? bytes : 0);
     listeners.at(-1)?.(new ArrayBuffer(1), false);
     incoming.discardBody();
     listeners.at(-1)?.(new ArrayBuffer(bytes - 1), true);
     t.same(outcomes, told, 'nothing more is told of it, nor of one that was answered before it was there');
-    t.equal(accounts.of('alice').requestBytes.held, 0);
+    t.equal(accounts.of('alice').requestBytes.used, 0);
   }
 });
 
@@ -491,9 +491,9 @@ t.test('a body counts in the share of its subject from the size on that matters,
       if (subject !== '') incoming.admit(subject, 'both', []);
       if (pieces === 2) hear!(new ArrayBuffer(bytes - 1), false);
       hear!(new ArrayBuffer(pieces === 2 ? 1 : bytes), true);
-      t.equal(accounts.held('requestBytes'), counted, `${bytes} bytes of ${subject || 'nobody'} in ${pieces}`);
+      t.equal(accounts.used('requestBytes'), counted, `${bytes} bytes of ${subject || 'nobody'} in ${pieces}`);
       incoming.releaseMemory();
-      t.equal(accounts.held('requestBytes'), 0);
+      t.equal(accounts.used('requestBytes'), 0);
     }
 });
 
@@ -527,10 +527,10 @@ t.test('which library is used, and with how many workers, is decided once', asyn
   t.not(await loadLibrary('node'), await loadLibrary('uws'));
   const { options: chosen, warnings } = await chooseListener({ ...options, listener: 'node' });
   t.equal(chosen.listener, 'node');
-  t.equal(chosen.workerCount, canSharePort() ? 3 : 1);
+  t.equal(chosen.workerCount, canReusePort() ? 3 : 1);
   const isAlone = [/^one worker instead of 3, and no reload: .* cannot share a port/];
-  t.match(warnings, canSharePort() ? [] : isAlone, 'nothing of a library that is not wanted');
-  t.equal(warnings.length, canSharePort() ? 0 : 1);
+  t.match(warnings, canReusePort() ? [] : isAlone, 'nothing of a library that is not wanted');
+  t.equal(warnings.length, canReusePort() ? 0 : 1);
   t.same((await chooseListener({ ...options, listener: 'node', workerCount: 1 })).warnings, []);
   for (const [version, canShare] of [
     ['20.18.0', false],
@@ -540,9 +540,9 @@ t.test('which library is used, and with how many workers, is decided once', asyn
     ['23.1.0', true],
     ['24.0.0', true],
   ] as const) {
-    t.equal(canSharePort(version, 'linux'), canShare, version);
-    t.equal(canSharePort(version, 'freebsd'), canShare, version);
-    t.equal(canSharePort(version, 'darwin'), false, version);
+    t.equal(canReusePort(version, 'linux'), canShare, version);
+    t.equal(canReusePort(version, 'freebsd'), canShare, version);
+    t.equal(canReusePort(version, 'darwin'), false, version);
   }
 });
 

@@ -52,7 +52,7 @@ t.test('there is room until the share is used up; released room goes to those wh
   ada.release();
   t.same(scene.heard, ['cem']);
   t.notOk(cem.isWaiting);
-  t.equal(scene.accounts.held('answerBytes'), 60);
+  t.equal(scene.accounts.used('answerBytes'), 60);
   bob.release();
   cem.release();
   cem.release();
@@ -196,7 +196,7 @@ t.test('two subjects that take all they can, and wait for more, leave room for t
     const hold = scene.hold(subject);
     t.equal(hold.grow(5), 'room', `at once, for ${subject}`);
     t.equal(hold.grow(6, 12), 'room', 'and for a little more, if not for all that it wishes');
-    t.ok(hold.heldBytes < 12);
+    t.ok(hold.reservedBytes < 12);
   }
   t.same(scene.heard, []);
 });
@@ -221,7 +221,7 @@ t.test('optional room is taken as far as the share goes', async (t) => {
   const scene = new Scene(t, { subjectMax: 50, totalMax: 100 });
   const hold = scene.hold('ada');
   t.equal(hold.grow(10, 80), 'room');
-  t.equal(hold.heldBytes, 50);
+  t.equal(hold.reservedBytes, 50);
 });
 
 t.test('10,000 random steps keep the bounds, lose nothing, and leave nobody waiting without a reason', async (t) => {
@@ -243,7 +243,7 @@ async function checkRandomSteps(t: Test, bounds: ShareBounds): Promise<void> {
       hold.release();
       holds.splice(holds.indexOf(hold), 1);
     }
-    if (scene.accounts.held('answerBytes') > 100) wrong.push(`${step}: above the total`);
+    if (scene.accounts.used('answerBytes') > 100) wrong.push(`${step}: above the total`);
     if (random.chance(0.02)) scene.pass(1_000);
   }
   for (const hold of holds) hold.release();

@@ -26,18 +26,18 @@ t.test('the bound without room is named, the subject’s own first, and nothing 
   t.equal(bob.sessions.tryTake(2), 'totalMax');
   t.equal(bob.sessions.tryTake(1), undefined);
   t.equal(ada.sessions.tryTake(1), 'subjectMax', 'when both are full');
-  t.equal(accounts.held('sessions'), 3);
+  t.equal(accounts.used('sessions'), 3);
   ada.sessions.give(1);
   t.equal(bob.sessions.tryTake(1), undefined, 'what one gives another may take');
-  t.equal(ada.sessions.held, 1);
-  t.equal(bob.sessions.held, 2);
+  t.equal(ada.sessions.used, 1);
+  t.equal(bob.sessions.used, 2);
 });
 
 t.test('an amount counts in its own share alone', async (t) => {
   for (const name of shareNames) {
     const accounts = accountsOf({});
     accounts.of('ada')[name].take(7);
-    for (const other of shareNames) t.equal(accounts.held(other), other === name ? 7 : 0, `${other} after ${name}`);
+    for (const other of shareNames) t.equal(accounts.used(other), other === name ? 7 : 0, `${other} after ${name}`);
   }
 });
 
@@ -146,7 +146,7 @@ t.test('an amount taken beyond the bounds counts against later ones', async (t) 
 
 t.test('a subject has one account while it holds something, and no entry when it does not', async (t) => {
   const accounts = accountsOf({});
-  t.equal(accounts.of('nobody').sessions.held, 0);
+  t.equal(accounts.of('nobody').sessions.used, 0);
   t.equal(accounts.size, 0, 'asking leaves nothing behind');
   const ada = accounts.of('ada');
   ada.sessions.take(1);
@@ -200,7 +200,7 @@ t.test('20,000 random steps agree with a naive model', async (t) => {
       if (actual === undefined) held.push({ name, subject, amount, account });
     }
     if (accounts.size !== new Set(held.map(({ subject }) => subject)).size) wrong.push(`${step}: entries`);
-    for (const name of names) if (accounts.held(name) !== sum(name)) wrong.push(`${step}: total of ${name}`);
+    for (const name of names) if (accounts.used(name) !== sum(name)) wrong.push(`${step}: total of ${name}`);
   }
   t.same(wrong.slice(0, 5), []);
 });

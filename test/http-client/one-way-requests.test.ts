@@ -84,7 +84,7 @@ t.test('a message answered with a stream was taken, however long the stream stay
   const call = scene.context.http.last;
   call.head(200, 'text/event-stream');
   t.same([scene.outcomes, call.isAborted], [[true], true]);
-  scene.context.advance(2 * limits.noticeMsMax);
+  scene.context.advance(2 * limits.oneWayRequestMsMax);
   t.same(scene.outcomes, [true], 'it is told once');
 });
 
@@ -121,14 +121,14 @@ t.test('any other answer is read to its end, so that its connection serves the n
 t.test('a message whose answer never ends was taken if its head says so', async (t) => {
   const scene = new Scene(t).send('POST');
   scene.context.http.last.head(202, '');
-  scene.context.advance(2 * limits.noticeMsMax);
+  scene.context.advance(2 * limits.oneWayRequestMsMax);
   t.same(scene.outcomes, [true]);
 });
 
 t.test('the second try ends when the time for both is over', async (t) => {
   const scene = new Scene(t).send('DELETE');
   scene.context.http.last.fault('connection-lost');
-  scene.context.advance(2 * limits.noticeMsMax);
+  scene.context.advance(2 * limits.oneWayRequestMsMax);
   t.equal(scene.context.http.last.isAborted, true);
   t.same(scene.outcomes, [false]);
 });

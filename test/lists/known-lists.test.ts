@@ -88,11 +88,11 @@ t.test('the same lists are not merged again, whatever the request is called', as
       { backend: a!, pages: [other!] },
     ],
     unavailable: [],
-    frame: { head: '{"id":1,"result":', form: 'message' },
+    frame: { head: '{"id":1,"result":', framing: 'message' },
   };
   const first = known.merge(job, rulesText);
   t.equal(first.bytes.toString(), listOf('a-y', 'bb-x', 'bb-y') + '}');
-  const again = known.merge({ ...job, frame: { head: '{"id":2,"result":', form: 'message' } }, rulesText);
+  const again = known.merge({ ...job, frame: { head: '{"id":2,"result":', framing: 'message' } }, rulesText);
   t.equal(again.bytes, first.bytes);
   t.ok(again.isKnown);
   const missing = { name: 'c', message: 'down' } as unknown as MergeJob['unavailable'][number];
@@ -127,7 +127,7 @@ t.test('a merged list counts with the pages that it was made of, however little 
       rules,
       parts: [{ backend: a!, pages }],
       unavailable: [],
-      frame: { head: '', form: 'message' },
+      frame: { head: '', framing: 'message' },
     };
   });
   const textOf = (at: number): string => `${rulesText}${' '.repeat(at)}`;

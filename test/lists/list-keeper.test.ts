@@ -2,7 +2,7 @@
 import t from 'tap';
 import { ListKeeper, LIST_GARBAGE_BYTES_MAX } from '../../src/lists/list-keeper.js';
 
-const FRAME = { head: '{"id":1,"result":', form: 'message' } as const;
+const FRAME = { head: '{"id":1,"result":', framing: 'message' } as const;
 const ID = '7';
 const rules = JSON.stringify([{ name: 'b', prefix: 'b-', uriName: 'b', curatedTools: [], curatedPrompts: [] }]);
 
@@ -92,7 +92,7 @@ t.test('garbage is collected whenever there is enough of it, whatever produced i
       keeper.drop({ keys: [1] });
     },
     'lists that were given away': (keeper) => {
-      const list = { head: ' '.repeat(2 * SIZE), form: 'message' } as const;
+      const list = { head: ' '.repeat(2 * SIZE), framing: 'message' } as const;
       const { bytes } = keeper.merge({ key: 2, kind: 'tools', rules, parts: [], unavailable: [], frame: list });
       keeper.next({ key: 2, memory: new Uint8Array(bytes) });
     },

@@ -23,7 +23,7 @@ t.test('when no memory is being returned, a request is answered at once: room or
   take(BOB, 21);
   take(BOB, 20);
   t.same(told, ['ada 80', 'ada subjectMax', 'bob totalMax', 'bob 20']);
-  t.equal(accounts.held('listBytes'), 100);
+  t.equal(accounts.used('listBytes'), 100);
   t.end();
 });
 
@@ -48,10 +48,10 @@ t.test('memory that is being returned is waited for, and taken when it arrives',
   take(ADA, 50);
   take(BOB, 40);
   t.same(told, ['ada 80'], 'both wait');
-  t.equal(accounts.held('listBytes'), 80, 'and hold nothing yet');
+  t.equal(accounts.used('listBytes'), 80, 'and hold nothing yet');
   give();
   t.same(told, ['ada 80', 'ada 50', 'bob 40']);
-  t.equal(accounts.held('listBytes'), 90);
+  t.equal(accounts.used('listBytes'), 90);
   t.end();
 });
 
@@ -142,7 +142,7 @@ t.test('a request that stops waiting takes nothing', (t) => {
   give();
   t.same(told.slice(1), ['cleo 30']);
   leave();
-  t.equal(accounts.held('listBytes'), 30);
+  t.equal(accounts.used('listBytes'), 30);
   memory.give(CLEO, 30);
   t.equal(accounts.size, 0);
   t.end();

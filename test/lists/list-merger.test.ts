@@ -27,7 +27,7 @@ import { connectionBounds } from '../../src/http-client/connection-bounds.js';
 
 const WITHIN_MS = 60_000;
 const [ADA, BOB, CLEO] = ['ada', 'bob', 'cleo'] as const;
-const MESSAGE: AnswerFrame = { head: '{"jsonrpc":"2.0","id":7,"result":', form: 'message' };
+const MESSAGE: AnswerFrame = { head: '{"jsonrpc":"2.0","id":7,"result":', framing: 'message' };
 
 /** No time passes: a machine that is busy with other things makes no task overdue. */
 function startMerger(t: Test, accounts: Accounts = createAccounts(), cache?: ListCache): ListMerger {
@@ -66,7 +66,7 @@ async function read(reading: AnswerReader, answer: Buffer): Promise<ReadAnswer |
 }
 
 async function readPage(merger: ListMerger, answer: Buffer, subject: string = ADA): Promise<ReadPage> {
-  const outcome = await read(merger.startReading(subject, listKinds.tools), answer);
+  const outcome = await read(merger.createReader(subject, listKinds.tools), answer);
   if (typeof outcome === 'string' || outcome.kind !== 'page') throw new Error(JSON.stringify(outcome));
   return outcome.page;
 }
@@ -110,7 +110,7 @@ t.test('a small list is read and merged synchronously, without a thread', async 
   const answer = answerOf(20_000);
   let list: MergedList | undefined;
   merger
-    .startReading(ADA, listKinds.tools)
+    .createReader(ADA, listKinds.tools)
     .end([answer], Buffer.from(LIST_ID), LIST_BYTES_INLINE_MAX, WITHIN_MS, (outcome) => {
       if (typeof outcome === 'string' || outcome.kind !== 'page') throw new Error('no page');
       const parts = [{ backend: backendOf(rules, 'b'), pages: [outcome.page] }];
@@ -150,7 +150,7 @@ t.test('a caller of event streams gets the list as an event', async (t) => {
   const merger = startMerger(t);
   const rules = virtualHostOf({ b: {} });
   const answers = [answerOf(3 * LIST_BYTES_INLINE_MAX)];
-  const frame = { head: MESSAGE.head, form: 'event' } as const;
+  const frame = { head: MESSAGE.head, framing: 'event' } as const;
   const list = await mergeAnswers(merger, rules, answers, frame);
   const exchange = new RecordedExchange({ acceptedTypes: 'event-stream' });
   list.respondTo(exchange);
@@ -256,37 +256,37 @@ t.test('answers are read while there is room in their subject’s share, and in 
   const accounts = createListAccounts({ subjectMax: 1.5 * PAGE_BYTES, totalMax: 2.5 * PAGE_BYTES });
   const merger = startMerger(t, accounts);
   const first = await readPage(merger, LARGE, ADA);
-  t.equal(await read(merger.startReading(ADA, listKinds.tools), LARGE), 'subjectMax');
-  await until(() => accounts.of(ADA).listBytes.held === PAGE_BYTES, 'room: what is not read holds nothing');
+  t.equal(await read(merger.createReader(ADA, listKinds.tools), LARGE), 'subjectMax');
+  await until(() => accounts.of(ADA).listBytes.used === PAGE_BYTES, 'room: what is not read holds nothing');
   await readPage(merger, LARGE, BOB);
-  t.equal(await read(merger.startReading(CLEO, listKinds.tools), LARGE), 'totalMax');
+  t.equal(await read(merger.createReader(CLEO, listKinds.tools), LARGE), 'totalMax');
   t.match(
-    await read(merger.startReading(ADA, listKinds.tools), answerOf(100)),
+    await read(merger.createReader(ADA, listKinds.tools), answerOf(100)),
     { kind: 'page' },
     'small ones need no room',
   );
-  await until(() => accounts.held('listBytes') === 2 * PAGE_BYTES, 'room');
+  await until(() => accounts.used('listBytes') === 2 * PAGE_BYTES, 'room');
   merger.dropPages(ADA, [first]);
-  await until(() => accounts.held('listBytes') === PAGE_BYTES, 'the end of the page');
-  t.match(await read(merger.startReading(CLEO, listKinds.tools), LARGE), { kind: 'page' });
+  await until(() => accounts.used('listBytes') === PAGE_BYTES, 'the end of the page');
+  t.match(await read(merger.createReader(CLEO, listKinds.tools), LARGE), { kind: 'page' });
 });
 
 t.test('an answer that runs out of room gives back its beginning at once', async (t) => {
   const accounts = createListAccounts({ subjectMax: 1.5 * PAGE_BYTES, totalMax: 9 * LARGE.length });
   const merger = startMerger(t, accounts);
-  const tooLarge = merger.startReading(ADA, listKinds.tools);
+  const tooLarge = merger.createReader(ADA, listKinds.tools);
   await new Promise<void>((resolve) => tooLarge.push([Buffer.from(LARGE)], resolve));
-  t.equal(accounts.held('listBytes'), LARGE.length);
+  t.equal(accounts.used('listBytes'), LARGE.length);
   let isTaken = false;
   tooLarge.push([Buffer.from(LARGE)], () => (isTaken = true));
   await until(() => isTaken, 'what nobody will read holds nobody up');
-  await until(() => accounts.held('listBytes') === 0, 'room, though its end may be long in coming');
-  t.match(await read(merger.startReading(ADA, listKinds.tools), LARGE), { kind: 'page' });
+  await until(() => accounts.used('listBytes') === 0, 'room, though its end may be long in coming');
+  t.match(await read(merger.createReader(ADA, listKinds.tools), LARGE), { kind: 'page' });
   const end = new Promise((resolve) =>
     tooLarge.end([], Buffer.from(LIST_ID), LIST_BYTES_INLINE_MAX, WITHIN_MS, resolve),
   );
   t.equal(await end, 'subjectMax', 'a small rest is not taken for the whole');
-  t.equal(accounts.held('listBytes'), PAGE_BYTES, 'nothing is given back twice');
+  t.equal(accounts.used('listBytes'), PAGE_BYTES, 'nothing is given back twice');
 });
 
 /** Part `at` of `count` of an answer, in memory of its own. */
@@ -301,7 +301,7 @@ t.test('of many large lists at once, some are read whole: memory that one gives 
   const room = 6 * PAGE_BYTES;
   const accounts = createListAccounts({ subjectMax: room, totalMax: room });
   const merger = startMerger(t, accounts);
-  const readings = Array.from({ length: COUNT }, (_, n) => merger.startReading(`${n % 8}`, listKinds.tools));
+  const readings = Array.from({ length: COUNT }, (_, n) => merger.createReader(`${n % 8}`, listKinds.tools));
   // Every reading gets a part before any reading gets the next.
   for (let at = 0; at < PARTS - 1; at += 1)
     await Promise.all(
@@ -318,7 +318,7 @@ t.test('of many large lists at once, some are read whole: memory that one gives 
   const whole = outcomes.filter((outcome) => typeof outcome !== 'string' && outcome.kind === 'page');
   t.ok(whole.length >= 2 && whole.length <= 6, `${whole.length} are whole`);
   t.equal(outcomes.filter((outcome) => typeof outcome === 'string').length, COUNT - whole.length);
-  await until(() => accounts.held('listBytes') === whole.length * PAGE_BYTES, 'all else back');
+  await until(() => accounts.used('listBytes') === whole.length * PAGE_BYTES, 'all else back');
 });
 
 t.test('a part that waits for memory is taken before the end, and a dropped reading takes none', async (t) => {
@@ -326,9 +326,9 @@ t.test('a part that waits for memory is taken before the end, and a dropped read
   const merger = startMerger(t, accounts);
   const first = await readPage(merger, LARGE, ADA);
   merger.dropPages(ADA, [first]);
-  const dropped = merger.startReading(BOB, listKinds.tools);
+  const dropped = merger.createReader(BOB, listKinds.tools);
   dropped.push([part(LARGE, 0, 4)], () => t.fail('nobody waits for it any more'));
-  const waiting = merger.startReading(CLEO, listKinds.tools);
+  const waiting = merger.createReader(CLEO, listKinds.tools);
   let isTaken = false;
   waiting.push([part(LARGE, 0, 2)], () => (isTaken = true));
   const answer = new Promise((resolve) =>
@@ -338,7 +338,7 @@ t.test('a part that waits for memory is taken before the end, and a dropped read
   dropped.drop();
   t.match(await answer, { kind: 'page' });
   t.ok(isTaken);
-  await until(() => accounts.held('listBytes') === PAGE_BYTES, 'the one list');
+  await until(() => accounts.used('listBytes') === PAGE_BYTES, 'the one list');
 });
 
 t.test('an answer of very many small tools counts for the memory that they take', async (t) => {
@@ -349,19 +349,19 @@ t.test('an answer of very many small tools counts for the memory that they take'
   const accounts = createListAccounts({ subjectMax: bytes, totalMax: 2 * bytes - 1 });
   const merger = startMerger(t, accounts);
   const page = await readPage(merger, answer, ADA);
-  t.equal(accounts.held('listBytes'), bytes);
-  t.equal(await read(merger.startReading(ADA, listKinds.tools), answer), 'subjectMax');
-  t.equal(await read(merger.startReading(BOB, listKinds.tools), answer), 'totalMax', 'it would fit without its tools');
-  await until(() => accounts.held('listBytes') === bytes, 'room: what is not merged holds nothing');
+  t.equal(accounts.used('listBytes'), bytes);
+  t.equal(await read(merger.createReader(ADA, listKinds.tools), answer), 'subjectMax');
+  t.equal(await read(merger.createReader(BOB, listKinds.tools), answer), 'totalMax', 'it would fit without its tools');
+  await until(() => accounts.used('listBytes') === bytes, 'room: what is not merged holds nothing');
   merger.dropPages(ADA, [page]);
-  await until(() => accounts.held('listBytes') === 0, 'all of it back');
+  await until(() => accounts.used('listBytes') === 0, 'all of it back');
 });
 
 t.test('an answer that is not a list leaves its room free', async (t) => {
   const accounts = createAccounts();
   const merger = startMerger(t, accounts);
   const nonsense = Buffer.alloc(2 * LIST_BYTES_INLINE_MAX, ' ');
-  t.same(await read(merger.startReading(ADA, listKinds.tools), nonsense), { kind: 'invalid' });
+  t.same(await read(merger.createReader(ADA, listKinds.tools), nonsense), { kind: 'invalid' });
   await until(() => accounts.size === 0, 'room');
 });
 
@@ -376,14 +376,14 @@ t.test('a merged list counts until its caller has read it or is gone', async (t)
   (await mergeAnswers(merger, rules, [answerOf(3 * LIST_PART_BYTES)])).respondTo(slow);
   const bytes = slow.body?.bodyBytes ?? 0;
   t.ok(bytes > LIST_PART_BYTES);
-  t.equal(accounts.of(ADA).listBytes.held, bytes, 'the list, and its pages no more');
+  t.equal(accounts.of(ADA).listBytes.used, bytes, 'the list, and its pages no more');
   (await mergeAnswers(merger, rules, [answerOf(3 * LIST_PART_BYTES)])).respondTo(gone);
-  t.equal(accounts.of(ADA).listBytes.held, 2 * bytes);
+  t.equal(accounts.of(ADA).listBytes.used, 2 * bytes);
   await until(() => gone.writtenBytes > 0, 'a part');
   gone.abort();
-  await until(() => accounts.of(ADA).listBytes.held === bytes, 'the end of the list that nobody wants');
+  await until(() => accounts.of(ADA).listBytes.used === bytes, 'the end of the list that nobody wants');
   await until(() => slow.writtenBytes > 0, 'a part for who reads slowly');
-  t.equal(accounts.of(ADA).listBytes.held, bytes, 'it is there still');
+  t.equal(accounts.of(ADA).listBytes.used, bytes, 'it is there still');
   slow.isSlow = false;
   slow.drain();
   await until(() => slow.outcome === 'ended', 'the whole list');
@@ -424,7 +424,7 @@ t.test('lent pages serve lists and catalogues repeatedly, until they are dropped
     t.equal(pages.length, 1, 'it is still there');
   }
   merger.forgetLists();
-  t.equal(accounts.of(ADA).listBytes.held, 'key' in read ? read.bytes : 0, 'it is lent still');
+  t.equal(accounts.of(ADA).listBytes.used, 'key' in read ? read.bytes : 0, 'it is lent still');
   merger.dropPages(ADA, pages);
   await until(() => accounts.size === 0, 'its end');
 });
@@ -493,7 +493,7 @@ t.test('a list that outlives all else of its subject counts in the account that 
   const merging = merge(merger, job);
   accounts.of(ADA).sessions.take(1);
   const list = await merging;
-  t.ok(accounts.of(ADA).listBytes.held > LIST_BYTES_INLINE_MAX);
+  t.ok(accounts.of(ADA).listBytes.used > LIST_BYTES_INLINE_MAX);
   accounts.of(ADA).sessions.give(1);
   list.drop();
   await until(() => accounts.size === 0, 'the end of the list');

@@ -117,7 +117,7 @@ t.test('a thread that dies fails what it was keeping, and is replaced', async (t
     rules: '[]',
     parts: [],
     unavailable: [],
-    frame: { head: '', form: 'message' },
+    frame: { head: '', framing: 'message' },
   } as const;
   const { bytes } = await run(pool, 'merge', handOver(merging));
   t.ok(bytes > 0);

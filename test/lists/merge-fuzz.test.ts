@@ -105,7 +105,7 @@ function answersOf({ kind, backends }: Lists): { readonly host: CompiledVirtualH
       return Buffer.from(`{"jsonrpc":"2.0","id":${LIST_ID},"result":{"${KINDS[kind].member}":[${list}]}}`);
     }),
   }));
-  return { host, answers: { kind, rules: host, parts, unavailable: [], frame: { head: HEAD, form: 'message' } } };
+  return { host, answers: { kind, rules: host, parts, unavailable: [], frame: { head: HEAD, framing: 'message' } } };
 }
 
 /** The first item of each key that a backend allows, with the key that callers know it by. */

@@ -11,7 +11,7 @@ import { escapedToken, randomJson } from '../support/random-json.js';
 import { backendOf, virtualHostOf } from '../relay/virtual-host.js';
 import { inBothWays, inThread, LIST_ID, onLoop, startPool, type MergeWay } from './merge-ways.js';
 
-const FRAME: AnswerFrame = { head: '{"jsonrpc":"2.0","id":7,"result":', form: 'message' };
+const FRAME: AnswerFrame = { head: '{"jsonrpc":"2.0","id":7,"result":', framing: 'message' };
 
 type Backends = Readonly<Record<string, Partial<BackendConfig>>>;
 /** Tools as JSON text, by backend and page. */
@@ -200,7 +200,7 @@ async function rules(t: Test, way: MergeWay): Promise<void> {
 
   await t.test('a caller that takes only event streams gets the list as an event', async (t) => {
     const lists = { b: [['{"name":"x",\n"n":"é"}']] };
-    const frame = { head: FRAME.head, form: 'event' } as const;
+    const frame = { head: FRAME.head, framing: 'event' } as const;
     const { bytes } = await merge(way, { backends: { b: {} }, lists, frame });
     const lines = [`${FRAME.head}{"tools":[{"name":"b-x",`, `"n":"é"${SCHEMA}]}}`];
     t.equal(bytes.toString(), `event: message\n${lines.map((line) => `data: ${line}\n`).join('')}\n`);
@@ -257,7 +257,7 @@ function randomMerging(random: Random): Merging {
     else lists[name] = Array.from({ length: random.below(3) }, () => randomPage(random, toolNames));
   }
   const form = random.chance(0.3) ? 'event' : 'message';
-  return { backends, lists, unavailable, frame: { head: FRAME.head, form } };
+  return { backends, lists, unavailable, frame: { head: FRAME.head, framing: form } };
 }
 
 function randomPage(random: Random, toolNames: readonly string[]): string[] {

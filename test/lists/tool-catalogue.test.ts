@@ -91,7 +91,7 @@ t.test('a found tool is written as in a list, and of a page with few wanted tool
     t.equal(catalogue.pageBytes, isKept ? page.length : 0);
     const kept = isKept ? page.length : tools.join('').length + 2 * tools.length;
     t.ok(catalogue.size > kept && catalogue.size < kept + 2_000, `${catalogue.size}`);
-    const answer = catalogue.answer('write', 5, { head: '', form: 'message' }).toString();
+    const answer = catalogue.answer('write', 5, { head: '', framing: 'message' }).toString();
     t.ok(answer.includes('"structuredContent":{"tools":[{ "name":"b-write","description":"Does write" ,"x":1.0}]}'));
   }
 });
@@ -121,7 +121,7 @@ t.test('preparing the thread for catalogues causes no fault, and leaves nothing 
   });
   merger.warmUpCatalogues('alice');
   // Comes after the preparation, since tasks of one subject stay in order. The key was never given out.
-  const frame = { head: '', form: 'message' } as const;
+  const frame = { head: '', framing: 'message' } as const;
   const found = await new Promise((resolve) =>
     merger.find('alice', { key: 1, query: 'create', count: 1, frame }, resolve),
   );

@@ -335,5 +335,5 @@ t.test('of thousands that are hung up at once, each turn of the event loop ends 
   }
   t.ok(scene.relay.sessionCount > listening.length / 2, `${scene.relay.sessionCount} are left for later turns`);
   await until(() => scene.relay.sessionCount === 0, 'the end of all of them');
-  t.equal(scene.accounts.of('alice').sessions.held, 0);
+  t.equal(scene.accounts.of('alice').sessions.used, 0);
 });

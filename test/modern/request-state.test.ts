@@ -19,7 +19,7 @@ const origin: StateOrigin = {
 };
 const secret = randomBytes(32);
 
-t.test('a state tells every worker of the gateway where its call is held', async (t) => {
+t.test('a state tells every worker of the gateway where its call is', async (t) => {
   const place = { slot: 513, call: newCallKey(), round: 7 };
   const state = new RequestStates(secret).seal(origin, place);
   t.same(new RequestStates(Buffer.from(secret)).open(origin, state), place);

@@ -28,7 +28,7 @@ void t.test(
   (t) => {
     const session = packagesOf(root).find(({ name }) => name === 'session');
     const tests = session ? testsOf(root, session, ['src/session/unsolicited-messages.ts']) : [];
-    for (const test of ['session/subscriptions', 'relay/own-streams', 'modern/held-request'])
+    for (const test of ['session/subscriptions', 'relay/own-streams', 'modern/suspended-request'])
       t.ok(tests.includes(`build/test/${test}.test.js`), test);
     t.end();
   },

@@ -77,13 +77,13 @@ t.test('an answer that breaks cuts the batch: other members are aborted, and the
   const told: string[] = [];
   for (const [name, part] of Object.entries({ broken, streaming, other })) part!.onAbort = () => told.push(name);
   other?.respond(200, 'application/json', Buffer.alloc(MIB));
-  t.equal(accounts.held('answerBytes'), MIB);
+  t.equal(accounts.used('answerBytes'), MIB);
   broken?.openBody('application/json', 100);
   broken?.reset();
   t.equal(exchange.outcome, 'cut');
   t.same(told, ['streaming'], 'neither who cut, nor who was over');
   t.ok(streaming?.isAborted);
-  t.equal(accounts.held('answerBytes'), 0);
+  t.equal(accounts.used('answerBytes'), 0);
   streaming?.openStream();
   streaming?.write(Buffer.from('data: {}\n\n'));
   streaming?.end();
@@ -96,7 +96,7 @@ t.test('a member that answers after the cut holds no room', (t) => {
   parts[0]?.openBody('application/json', 100);
   parts[0]?.reset();
   parts[1]?.respond(200, 'application/json', Buffer.alloc(MIB));
-  t.equal(accounts.held('answerBytes'), 0);
+  t.equal(accounts.used('answerBytes'), 0);
   t.equal(exchange.outcome, 'cut');
   t.end();
 });
@@ -114,11 +114,11 @@ for (const [what, shares, isKept] of [
     parts[1]?.respond(200, 'application/json', large);
     parts[2]?.respond(200, 'application/json', large);
     parts[0]?.end();
-    t.equal(accounts.held('answerBytes') > 6 * MIB, isKept);
+    t.equal(accounts.used('answerBytes') > 6 * MIB, isKept);
     exchange.isSlow = false;
     exchange.drain();
     t.equal(exchange.outcome, 'ended');
-    t.equal(accounts.held('answerBytes'), 0);
+    t.equal(accounts.used('answerBytes'), 0);
     const [, first = '', second = ''] = readEvents(exchange.written);
     t.equal(first.length, large.length);
     if (isKept) t.equal(second.length, large.length);
@@ -141,6 +141,6 @@ t.test('a caller that reads slowly again and again gets every event before the e
   }
   t.same(readEvents(exchange.written), ['"a"', '"b"', '"c"', '{"id":1}']);
   t.equal(exchange.outcome, 'ended');
-  t.equal(accounts.held('answerBytes'), 0);
+  t.equal(accounts.used('answerBytes'), 0);
   t.end();
 });

@@ -80,7 +80,7 @@ function listed(backends: Backends, lists: Readonly<Record<string, readonly stri
     if (answer.kind !== 'page') throw new Error(`not a page: ${text}`);
     return { backend: rules.backends.get(backend)!, pages: [answer.page] };
   });
-  const frame = { head: '', form: 'message' } as const;
+  const frame = { head: '', framing: 'message' } as const;
   const { bytes, unreachable } = mergeLists({ kind, rules, parts, unavailable: [], frame });
   const text = bytes.toString();
   return { text: text.slice(text.indexOf('[') + 1, text.lastIndexOf(']')), unreachable };

@@ -57,7 +57,7 @@ function ask(t: Test, ...names: readonly string[]): Asked {
 /** Stops the relay; the backends never answer its DELETE. */
 async function stop({ relay, context }: RelayScene): Promise<void> {
   const stopped = relay.stop();
-  context.advance(limits.noticeMsMax + 100);
+  context.advance(limits.oneWayRequestMsMax + 100);
   await stopped;
 }
 
@@ -134,7 +134,7 @@ t.test('--list-cache keeps large lists while nothing is different for their call
   t.same(await list('two', { sessionId: 'a-session-2' }), [0, first], 'another session of the same client');
   const both = [begin(), begin({ sessionId: 'a-session-2' })];
   for (const { exchange } of both) t.equal((await listOf(exchange)).replaceAll(BULK, ''), first, 'two at once');
-  await until(() => scene.accounts.held('listBytes') === 0, 'what is kept has a share of its own');
+  await until(() => scene.accounts.used('listBytes') === 0, 'what is kept has a share of its own');
   const tenant = { passthroughHeaders: ['x-tenant', '7'] };
   const [others, theirs] = await list('three', tenant);
   t.equal(others, 1, 'who shows something else is given no list of these');
@@ -151,10 +151,10 @@ t.test('--list-cache keeps large lists while nothing is different for their call
   const late = begin();
   t.equal(late.calls.length, 1, 'the other one is lent');
   onChanged('b-x');
-  t.ok(scene.accounts.held('listBytes') > BULK.length, 'it is used still, and counts');
+  t.ok(scene.accounts.used('listBytes') > BULK.length, 'it is used still, and counts');
   answer(at(late.calls, 0), 'four');
   t.match((await listOf(late.exchange)).replaceAll(BULK, ''), new RegExp(says('b-one', 'c-four'), 's'));
-  await until(() => scene.accounts.held('listBytes') === 0, 'room');
+  await until(() => scene.accounts.used('listBytes') === 0, 'room');
   const [again, fresh] = await list('five');
   t.equal(again, 1, 'what was dropped is asked for');
   t.match(fresh, new RegExp(says('b-five', 'c-four'), 's'));
@@ -236,7 +236,7 @@ for (const [what, { others, reason }] of Object.entries(fullShares)) {
   t.test(`a backend whose large list finds no room is missing, and named: ${what}`, async (t) => {
     const { scene, exchange, calls } = ask(t, 'large', 'small');
     for (const [subject, bytes] of Object.entries(others)) scene.accounts.of(subject).listBytes.take(bytes);
-    const heldBefore = scene.accounts.held('listBytes');
+    const heldBefore = scene.accounts.used('listBytes');
     feed(at(calls, 0).head(200, 'application/json'), answerWith([tool('x')])).end();
     at(calls, 1).json(answerWith([tool('y', '')]));
     const { result } = JSON.parse(await listOf(exchange)) as { result: unknown };
@@ -244,7 +244,7 @@ for (const [what, { others, reason }] of Object.entries(fullShares)) {
       tools: [{ name: 'small-y' }],
       _meta: { 'switchyard/unavailable': [{ backend: 'large', reason }] },
     });
-    t.equal(scene.accounts.held('listBytes'), heldBefore);
+    t.equal(scene.accounts.used('listBytes'), heldBefore);
   });
 }
 
@@ -265,7 +265,7 @@ for (const [form, contentType] of [
       feed(call.head(200, contentType), contentType === 'application/json' ? page : `data: ${page}\n\n`).end();
       if (isLast) break;
       await until(() => scene.http.calls.length > sentBefore, 'the question for the next page');
-      const uncountedBytes = (index + 1) * pageChars - scene.accounts.held('listBytes');
+      const uncountedBytes = (index + 1) * pageChars - scene.accounts.used('listBytes');
       t.ok(uncountedBytes <= LIST_BYTES_INLINE_MAX, `${uncountedBytes} after page ${index}`);
     }
     const { result } = JSON.parse(await listOf(exchange)) as { result: { tools: { name: string }[] } };
@@ -273,7 +273,7 @@ for (const [form, contentType] of [
       result.tools.map(({ name }) => name),
       names.map((name) => `b-${name}`),
     );
-    await until(() => scene.accounts.held('listBytes') === 0, 'room');
+    await until(() => scene.accounts.used('listBytes') === 0, 'room');
   });
 }
 

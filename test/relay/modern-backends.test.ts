@@ -647,14 +647,14 @@ t.test('a call that ends with its first question asks no other', async (t) => {
   const wired = new WiredRelay(t, {}, {}, { accounts, answers });
   const caller = wired.caller({ one: backend.url });
   await caller.open({ elicitation: {} });
-  const bytesBefore = accounts.held('sessionBytes');
+  const bytesBefore = accounts.used('sessionBytes');
   const exchange = caller.post('tools/call', { name: 'one-x' }, 1);
   await until(() => held.length > 0, 'the call');
   await wired.untilPassed(() => exchange.written.length > 0, 'its stream');
   exchange.abort();
   held[0]?.();
-  await until(() => accounts.held('requests') === 0, 'the end of the call');
-  t.equal(accounts.held('sessionBytes'), bytesBefore, 'no question is left');
+  await until(() => accounts.used('requests') === 0, 'the end of the call');
+  t.equal(accounts.used('sessionBytes'), bytesBefore, 'no question is left');
 });
 
 t.test('several questions are asked at once, and the end of the call withdraws them', async (t) => {

@@ -21,7 +21,7 @@ function call(scene: RelayScene): RecordedExchange {
 }
 
 function isThere(scene: RelayScene): boolean {
-  return scene.accounts.held('sessions') === 1;
+  return scene.accounts.used('sessions') === 1;
 }
 
 t.test('after a long call a session has its full idle time', async (t) => {

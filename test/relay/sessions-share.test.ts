@@ -75,7 +75,7 @@ t.test('when all subjects together have all sessions, a further one gets 503', a
   scene.openAs('ada');
   scene.openAs('bob');
   refusedWith(t, scene.openAs('cem'), refusals.sessionsFull, 'the third');
-  t.equal(scene.accounts.held('sessions'), 2);
+  t.equal(scene.accounts.used('sessions'), 2);
 });
 
 t.test('the memory of sessions counts backends, clientInfo and capabilities', async (t) => {
@@ -100,7 +100,7 @@ t.test('nothing is counted any more when all sessions are over', async (t) => {
     scene.requestAs(subject, { method: 'DELETE', sessionId });
   }
   t.equal(scene.accounts.size, 0);
-  t.equal(scene.accounts.held('sessionBytes'), 0);
+  t.equal(scene.accounts.used('sessionBytes'), 0);
   scene.openAs('ada');
   const stopped = scene.relay.stop();
   for (const call of scene.http.calls.filter(({ summary }) => summary === 'DELETE')) call.empty();
@@ -150,8 +150,8 @@ t.test(
       sessionId,
       body: Buffer.from('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"one-t"}}'),
     });
-    t.equal(scene.accounts.held('requests'), 1);
+    t.equal(scene.accounts.used('requests'), 1);
     scene.requestAs('ada', { method: 'DELETE', sessionId });
-    t.equal(scene.accounts.held('requests'), 0);
+    t.equal(scene.accounts.used('requests'), 0);
   },
 );

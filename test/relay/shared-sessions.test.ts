@@ -87,7 +87,7 @@ t.test('a session that both machines used is ended at its backends once when nob
   t.equal(deletedCount(one, other), 0);
   await machines.advance(2 * IDLE_TIMEOUT_MS);
   t.equal(deletedCount(one, other), 1);
-  t.equal(one.scene.accounts.held('sessions') + other.scene.accounts.held('sessions'), 0);
+  t.equal(one.scene.accounts.used('sessions') + other.scene.accounts.used('sessions'), 0);
 });
 
 t.test('an idle session of which Redis says nothing certain is ended at its backends', async (t) => {
@@ -107,7 +107,7 @@ t.test('a session that idles at one machine is not ended while it is used at ano
   t.equal(await ping(other), 200);
   await machines.advance(IDLE_TIMEOUT_MS - 2_000);
   t.equal(await ping(other), 200, 'it has all of its time');
-  t.equal(one.scene.accounts.held('sessions'), 0, 'where it idled it is gone');
+  t.equal(one.scene.accounts.used('sessions'), 0, 'where it idled it is gone');
   await machines.advance(IDLE_TIMEOUT_MS - 2_000);
   t.equal(await ping(other), 200);
   t.equal(deletedCount(one, other), 0);
@@ -248,7 +248,7 @@ t.test('DELETE ends at once what is in flight at the other machine', async (t) =
   const deleted = one.scene.request({ method: 'DELETE', body: Buffer.alloc(0) });
   await until(() => deleted.outcome !== 'none' && call.outcome !== 'none', 'both answers');
   t.match(call.answer?.body.toString(), /"id":7,"error"/);
-  t.equal(other.scene.accounts.held('sessions'), 0, 'and nothing of the session is left');
+  t.equal(other.scene.accounts.used('sessions'), 0, 'and nothing of the session is left');
 });
 
 t.test('DELETE also waits for a machine that adopted the session without the first one knowing it yet', async (t) => {

@@ -43,7 +43,7 @@ export class StreamScene {
   }
 
   get heldBytes(): number {
-    return this.accounts.held('sessionBytes');
+    return this.accounts.used('sessionBytes');
   }
 }
 

@@ -149,7 +149,7 @@ t.test('a method that is not of MCP finds its backend even if that was lost befo
   t.same(next.http.summary, ['initialize', 'notifications/initialized', 'logging/setLevel', 'acme/x']);
   next.http.last.json('{"jsonrpc":"2.0","id":8,"result":{"y":1}}');
   t.equal(exchange.answer?.body.toString(), '{"jsonrpc":"2.0","id":8,"result":{"y":1}}');
-  t.equal(next.accounts.held('requests'), 0);
+  t.equal(next.accounts.used('requests'), 0);
   next.post('acme/y', {}, 9);
   t.equal(next.http.calls.length, 4, 'what is known now is not asked for again');
 });
@@ -323,7 +323,7 @@ t.test('requests of one session share a look-up and are served in their order', 
   const ended = next.request({ method: 'DELETE' });
   const late = next.post('ping', {}, 9);
   t.equal(place.sessions.readsCount, 1);
-  t.equal(next.accounts.held('requests'), 5, 'what waits counts');
+  t.equal(next.accounts.used('requests'), 5, 'what waits counts');
   await until(() => late.outcome !== 'none', 'the answers');
   t.same(
     next.http.calls.slice(0, 3).map(({ text }) => (JSON.parse(text) as { id: number }).id),
@@ -332,7 +332,7 @@ t.test('requests of one session share a look-up and are served in their order', 
   t.equal(ended.answer?.status, 200);
   t.equal(late.answer?.status, 404, 'behind its end');
   t.ok(exchanges.every(({ outcome }) => outcome !== 'none'));
-  t.equal(next.accounts.held('requests'), 0);
+  t.equal(next.accounts.used('requests'), 0);
 });
 
 t.test('a directory that fails is not mistaken for one that has no record', async (t) => {

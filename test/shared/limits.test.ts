@@ -17,11 +17,8 @@ import { workerBounds } from '../../src/primary/worker-bounds.js';
 import { connectionBounds } from '../../src/http-client/connection-bounds.js';
 import { hopBounds } from '../../src/worker/hop/frames.js';
 import { NAME_STALE_AFTER_MS, HOST_NAMES_KEPT_MAX, NAME_LOOK_UP_MS_MAX } from '../../src/http-client/names/names.js';
-import { TERMINATION_NOTICES_MS_MAX } from '../../src/relay/relay.js';
-import {
-  TERMINATION_NOTICES_PER_ORIGIN_MAX,
-  TERMINATION_NOTICES_PER_ORIGIN_FIRST,
-} from '../../src/session/termination-notices.js';
+import { TERMINATIONS_MS_MAX } from '../../src/relay/relay.js';
+import { TERMINATIONS_PER_ORIGIN_MAX, TERMINATIONS_PER_ORIGIN_FIRST } from '../../src/session/upstream-terminations.js';
 import { UNIX_SOCKET_PATH_BYTES_MAX } from '../../src/primary/hop-directory.js';
 import { CONTROL_PLANE_VIRTUAL_HOSTS_MAX } from '../../src/control-plane/mcp/mcp-endpoints.js';
 
@@ -93,13 +90,9 @@ const orders: readonly (readonly [small: string | number, large: string | number
     workerBounds.workerStopMs - workerBounds.workerExitMs,
     'a stopping worker outlives the DELETEs of its sessions',
   ],
+  [TERMINATIONS_PER_ORIGIN_FIRST, TERMINATIONS_PER_ORIGIN_MAX, 'a backend that answers is told more at once'],
   [
-    TERMINATION_NOTICES_PER_ORIGIN_FIRST,
-    TERMINATION_NOTICES_PER_ORIGIN_MAX,
-    'a backend that answers is told more at once',
-  ],
-  [
-    TERMINATION_NOTICES_MS_MAX,
+    TERMINATIONS_MS_MAX,
     workerBounds.workerStopMs - workerBounds.workerExitMs,
     'telling backends ends before the process has to',
   ],

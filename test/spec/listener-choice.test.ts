@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import t from 'tap';
-import { canSharePort } from '../../src/edge/node-server.js';
+import { canReusePort } from '../../src/edge/node-server.js';
 import { backendFor, startDeployment } from '../support/deployment.js';
 import { runProgram } from '../support/gateway.js';
 import { rpc } from '../support/mcp-caller.js';
@@ -47,7 +47,7 @@ await t.test(
     const warnings = gateway.logs.filter(({ msg }) => String(msg).startsWith('listening with node:http'));
     t.equal(warnings.length, 1);
     t.match(warnings[0]?.['msg'], /GLIBC_2\.38/);
-    const workers = canSharePort() ? 2 : 1;
+    const workers = canReusePort() ? 2 : 1;
     t.match(await gateway.waitForLog(({ msg }) => msg === 'listening'), { workers });
     t.equal(
       gateway.logs.some(({ msg }) => String(msg).startsWith('one worker instead of 2')),
@@ -119,7 +119,7 @@ await t.test('which versions of Node.js can share a port', async (t) => {
     ['23.1.0', true],
     ['24.0.0', true],
   ] as const) {
-    t.equal(canSharePort(version, 'linux'), expected, version);
+    t.equal(canReusePort(version, 'linux'), expected, version);
   }
-  t.equal(canSharePort('24.0.0', 'darwin'), false, 'the kernel shares it on some systems only');
+  t.equal(canReusePort('24.0.0', 'darwin'), false, 'the kernel shares it on some systems only');
 });

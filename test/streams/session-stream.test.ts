@@ -59,7 +59,7 @@ class Scene {
   }
 
   get waitingBytes(): number {
-    return this.accounts.held('sessionBytes');
+    return this.accounts.used('sessionBytes');
   }
 }
 

@@ -125,7 +125,7 @@ t.test('a waiting request is in flight as long as there is room, and leaves noth
     [],
     'a notice or a response is never refused for want of it',
   );
-  t.equal(accounts.of('alice').requests.held, 10);
+  t.equal(accounts.of('alice').requests.used, 10);
   await until(() => served.length === PASSING + 15, 'all of them');
   t.equal(accounts.size, 0);
 });
@@ -174,7 +174,7 @@ t.test('a caller that goes away while it waits is not served; one that deletes a
   t.equal(turns.count, 2);
   t.equal(scene.releasedBodies, 1);
   t.equal(scene.resetExchanges, 1, 'whoever watches it hears of its end');
-  t.equal(accounts.of('alice').requests.held, 2);
+  t.equal(accounts.of('alice').requests.used, 2);
   await nextTurn();
   t.same(served, ['alice 2', 'alice 3']);
   t.equal(accounts.size, 0);

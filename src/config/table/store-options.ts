@@ -121,8 +121,8 @@ function checkStore(reader: OptionReader): void {
   const { address, cluster, sentinels, port, sentinelName, sentinelUsername, sentinelPassword } = redis;
   const [location, ...otherLocations] = [cluster, sentinels, address].filter((option) => reader.isGiven(option));
   if (location === undefined) {
-    const places = '--redis-address, --redis-sentinels or --redis-cluster';
-    return reader.faultGiven(Object.values(redis), `has no effect without ${places}; give both or neither`);
+    const options = '--redis-address, --redis-sentinels or --redis-cluster';
+    return reader.faultGiven(Object.values(redis), `has no effect without ${options}; give both or neither`);
   }
   reader.faultGiven(otherLocations, `contradicts --${location.name}; give one of them`);
   if (location !== address)

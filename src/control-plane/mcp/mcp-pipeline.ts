@@ -7,7 +7,7 @@
 //                    headers of the transport                → 406, 415, 400
 //   #onReceived      size of the body, room for it           → 413, 429, 503
 //                    outside of sessions: version, overload  → 400, 429, 503
-//   #toRelay         there are no turns and no hops here
+//   #toRelay         there is no scheduler and there are no hops here
 //   relay.handle     session, JSON-RPC, backends             (relay/relay.ts)
 //
 // Unlike there, each step may wait for the one before, because the store is asked for each request. Sessions are optional,

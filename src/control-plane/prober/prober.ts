@@ -179,7 +179,7 @@ export class Prober {
       deadline.cancel();
       this.#aborts.delete(end);
       session?.close(NO_METADATA);
-      await dependencies.oneWayRequests.settled(limits.noticeMsMax);
+      await dependencies.oneWayRequests.settled(limits.oneWayRequestMsMax);
       dependencies.endpoints.stop();
       await http.close();
     }

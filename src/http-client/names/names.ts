@@ -1,5 +1,5 @@
 // Looks up the addresses of host names, for all that connects to backends. Addresses are kept for the TTL of their records, and longer if
-// the name servers do not respond. Look-ups are bounded per subject, and subjects take turns. Cold path: once per connection.
+// the name servers do not respond. Look-ups are bounded per subject, round robin by subject. Cold path: once per connection.
 //
 //   entry      asked                     found           not found     failed, silent
 //   (none)     starts or joins a query   kept for TTL    kept briefly  kept briefly
@@ -145,7 +145,7 @@ export class Names {
     return typeof entry.outcome === 'object' ? entry.outcome : undefined;
   }
 
-  /** Whether a query for the name was sent: false while its look-up waits for its turn. */
+  /** Whether a query for the name was sent: false while its look-up is queued. */
   isAsking(name: string): boolean {
     return this.#entries.get(name)?.isAsking === true;
   }
@@ -155,7 +155,7 @@ export class Names {
     return new WatchedFile(path, NAME_FILE_BYTES_MAX, ({ text = '' }) => parse(text), this.#nowMs);
   }
 
-  /** Ends all look-ups. Waiters of those in progress get `not-answered`; those of look-ups that wait for a turn get nothing. */
+  /** Ends all look-ups. Waiters of those in progress get `not-answered`; those of queued look-ups get nothing. */
   close(): void {
     this.#resolver?.queries.cancel();
     this.#resolver = undefined;
@@ -198,7 +198,7 @@ export class Names {
     if (!(queueEntry instanceof FairQueueEntry)) return queueEntry === 'subjectMax' ? 'share-used' : 'busy';
     entry.queuedFor.add(subject);
     if (this.#lookUpQuota.isUsedUpBy(subject)) this.#queue.pause(subject);
-    // If there are old addresses, callers do not wait long for a turn, either.
+    // If there are old addresses, callers do not wait long in the queue, either.
     if (this.#oldAddresses(entry) === undefined) return undefined;
     const serveIfQueued = (): unknown => entry.queuedFor.has(subject) && this.#serveStale(entry);
     setTimeout(serveIfQueued, NAME_STALE_AFTER_MS).unref();

@@ -22,7 +22,7 @@ export const SESSION_REMOVALS_KEPT = 10_000;
 const PEER_MESSAGES_UNDER_WAY_MAX = 1_024;
 /** Messages for sessions of one subject that a worker is sending at once. Beyond that, further ones are dropped. */
 export const PEER_MESSAGES_UNDER_WAY_PER_SUBJECT_MAX = 64;
-/** Look-ups of unknown sessions that a worker has in progress at once. Beyond that, further ones wait for their turn. */
+/** Look-ups of unknown sessions that a worker has in progress at once. Beyond that, further ones wait. */
 export const SESSION_LOOK_UPS_MAX = 256;
 /**
  * Time that a store keeps the mark of a removed session that no other machine held; other marks are kept for 1.5 times

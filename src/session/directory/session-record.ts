@@ -17,7 +17,7 @@ export interface OwnedSession {
 }
 
 /** The name of the record's format; records of another format cannot be opened. */
-const FORM = 'switchyard session record 2';
+const FORMAT = 'switchyard session record 2';
 
 const LENGTH_BYTES = 4;
 
@@ -32,7 +32,7 @@ export interface SessionKeys {
 export function sessionKeys(sessionId: string): SessionKeys {
   const known = recentKeys.get(sessionId);
   if (known !== undefined) return known;
-  const halves = hash('sha512', FORM + sessionId, 'buffer');
+  const halves = hash('sha512', FORMAT + sessionId, 'buffer');
   const keys = { record: halves.subarray(0, SEAL_KEY_BYTES), seal: halves.subarray(SEAL_KEY_BYTES) };
   recentKeys.set(sessionId, keys);
   return keys;

@@ -259,8 +259,8 @@ export class BackendRequests {
 
   #notify(upstream: UpstreamSession | undefined, exchange: Exchange, message: ClientMessage): void {
     if (upstream === undefined) return;
-    const notice = this.#withBareTask({ body: exchange.request.body }, message, upstream);
-    upstream.send(notice, metadataFor(upstream.backend, exchange.request));
+    const notification = this.#withBareTask({ body: exchange.request.body }, message, upstream);
+    upstream.send(notification, metadataFor(upstream.backend, exchange.request));
   }
 
   #withBareTask(outgoing: OutgoingMessage, message: AnswerSpans, upstream: UpstreamSession): OutgoingMessage {

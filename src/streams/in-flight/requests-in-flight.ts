@@ -225,7 +225,7 @@ export class RequestsInFlight extends ListNode {
     for (const work of chosen) if (work.isLinked) yield work;
   }
 
-  /** Ends all requests, some later (`mayEndLater`) if they are many. @param subject in whose turns; `undefined` for all now. */
+  /** Ends all requests, some later (`mayEndLater`) if they are many. @param subject for the round robin; `undefined` for all now. */
   endAll(subject: string | undefined): void {
     const end = (work: RequestInFlight): void => {
       this.finish(work);
@@ -295,12 +295,12 @@ export class SlowRequests {
 
 // Spreads work on many items over turns of the event loop: a virtual host may have hundreds of backends, each of which takes tens of
 // microseconds, and a session a thousand requests. The first few are visited at once, which is all that most sessions need. The others get
-// `turnMs` of each turn, shared by all sessions, with subjects taking turns. Cold path.
+// `turnMs` of each turn, shared by all sessions, round robin by subject. Cold path.
 
 /** Items of one session that are visited before `visitAll` returns, in a millisecond or two together. */
 export const VISITED_AT_ONCE_MAX = 16;
 export const VISITED_PER_STEP = 4;
-const visitTurns = new TurnScheduler({ untimedMax: 0, turnMs: limits.turnMs });
+const visitScheduler = new TurnScheduler({ untimedMax: 0, turnMs: limits.turnMs });
 
 interface Visits<Item> {
   /** Called once per item, in order. Must not throw. */
@@ -314,15 +314,15 @@ export function visitAll<Item>(
   subject: string,
   items: IterableIterator<Item>,
   { visit, onNoRoom }: Visits<Item>,
-  turns = visitTurns,
+  scheduler = visitScheduler,
 ): void {
-  const waitForTurn = (): void => {
-    if (!(turns.wait(subject, step) instanceof FairQueueEntry)) for (const item of items) onNoRoom(item);
+  const visitLater = (): void => {
+    if (!(scheduler.wait(subject, step) instanceof FairQueueEntry)) for (const item of items) onNoRoom(item);
   };
   const step = (): void => {
-    if (visitSome(items, visit, VISITED_PER_STEP)) waitForTurn();
+    if (visitSome(items, visit, VISITED_PER_STEP)) visitLater();
   };
-  if (visitSome(items, visit, VISITED_AT_ONCE_MAX)) waitForTurn();
+  if (visitSome(items, visit, VISITED_AT_ONCE_MAX)) visitLater();
 }
 
 function visitSome<Item>(left: Iterator<Item>, visit: (item: Item) => void, countMax: number): boolean {

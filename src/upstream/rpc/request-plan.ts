@@ -52,10 +52,10 @@ function isSpace(byte: number | undefined): boolean {
 }
 
 export interface RequestHandler {
-  /** @param bytes the whole answer, a result or an error; may be kept, unless `isInPlace`: then it is valid until this returns. */
-  onAnswer(bytes: Buffer, message: BackendMessage, isInPlace?: boolean): void;
+  /** @param bytes the whole answer, a result or an error; may be kept, unless `isBorrowed`: then it is valid until this returns. */
+  onAnswer(bytes: Buffer, message: BackendMessage, isBorrowed?: boolean): void;
   /** Set by a handler that copies what it keeps: an answer in one piece is then not copied for it. */
-  readonly readsInPlace?: true;
+  readonly acceptsBorrowed?: true;
   /** @param bytes a notification or a request, valid until this returns, unless longer than `limits.readAtOnceBytesMax`. */
   onMessage(bytes: Buffer, message: BackendMessage): void;
   onFault(fault: UpstreamFault): void;
@@ -100,7 +100,7 @@ export function takeReader(waiting: Map<string, SharedStreamReader>, key: string
   return reader;
 }
 
-/** Hands over an answer in its subject's turn, because one chunk may contain hundreds; a large one at once, so that it is counted. */
+/** Hands over an answer round robin by subject, because one chunk may contain hundreds; a large one at once, so that it is counted. */
 export function handOver(subject: string, reader: SharedStreamReader, answer: Buffer): void {
   if (answer.length >= limits.countedFromBytes) reader.onEvent(answer);
   else wakeScheduler.run(subject, () => reader.onEvent(answer));

@@ -173,7 +173,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     const startMs = ration === undefined ? 0 : performance.now();
     switch (this.#state) {
       case 'json':
-        if (this.#unparsed === undefined && this.#isReadInPlace(chunk)) {
+        if (this.#unparsed === undefined && this.#isBorrowable(chunk)) {
           this.#whole = chunk;
           break;
         }
@@ -207,8 +207,8 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   }
 
   /** Whether the chunk is the whole answer. Large answers are copied all the same, because their memory is counted. */
-  #isReadInPlace({ length }: Buffer): boolean {
-    if (this.#handler.readsInPlace !== true || length !== this.#bodyBytes) return false;
+  #isBorrowable({ length }: Buffer): boolean {
+    if (this.#handler.acceptsBorrowed !== true || length !== this.#bodyBytes) return false;
     return length < limits.countedFromBytes && length <= this.#answerBytesMax;
   }
 
@@ -551,7 +551,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     const { memory, subject } = this.#plan;
     if (memory === undefined) return false;
     this.#reservation ??= memory.reservation(subject, this);
-    const outcome = this.#reservation.grow(bytes, Math.min(2 * this.#reservation.heldBytes, this.#answerBytesMax));
+    const outcome = this.#reservation.grow(bytes, Math.min(2 * this.#reservation.reservedBytes, this.#answerBytesMax));
     if (outcome === 'wait') this.#pauseReading();
     else if (outcome !== 'room') this.onNoRoom(outcome);
     return outcome === 'room';

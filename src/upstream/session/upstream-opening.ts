@@ -337,7 +337,7 @@ export abstract class UpstreamOpening implements Redirection {
     this.tellWaiters(fault);
   }
 
-  /** Calls the waiters in turns, because thousands of calls may be waiting. */
+  /** Calls the waiters round robin by subject, because thousands of calls may be waiting. */
   protected tellWaiters(fault: UpstreamFault | undefined): void {
     const waiting = this.#waiting;
     this.#waiting = [];

@@ -299,7 +299,7 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
     const bytes = this.#parser.keptBytes;
     if (bytes >= limits.countedFromBytes) {
       this.#reservation ??= this.#context.answerMemory?.reservation(this.#plan.subject, this);
-      const askedBytes = Math.min(2 * (this.#reservation?.heldBytes ?? 0), limits.upstreamMessageBytesMax);
+      const askedBytes = Math.min(2 * (this.#reservation?.reservedBytes ?? 0), limits.upstreamMessageBytesMax);
       const outcome = this.#reservation?.grow(bytes, askedBytes) ?? 'room';
       if (outcome !== 'room' && outcome !== 'wait') this.onNoRoom(outcome);
     } else if (this.#scan === undefined) this.#reservation?.release();

@@ -1,6 +1,6 @@
 // Flow control of one stream in one direction: the receiver returns credit for the bytes that it has passed on or dropped, and at most
 // `hopWindowBytes` are without it, so a slow reader costs both workers bounded memory. Large bodies wait while the link has too much to
-// send, subjects in turn, so that they do not block other hops.
+// send, round robin by subject, so that they do not block other hops.
 import { StreamFault, hopBounds } from './frames.js';
 import { sendCredit } from './heads.js';
 import type { HopSocket, HopStream } from './socket.js';

@@ -16,7 +16,7 @@ export const hopBounds = {
    * returns.
    */
   hopWindowBytes: 256 * KIB,
-  /** Body bytes in one frame, so that other hops have their turn in between. */
+  /** Body bytes in one frame, so that other hops are served in between. */
   hopPartBytesMax: 64 * KIB,
   /** Body bytes that wait in a link for the kernel: so many a small message waits behind, whatever other streams have to send. */
   hopQueuedBytesMax: MIB,
@@ -36,7 +36,7 @@ export const hopBounds = {
   /** Interval between attempts to forward a request whose owner is being restarted. */
   ownerRetryMs: 50,
   /** Cancellations that wait for the replaced worker. Beyond that, one more is dropped. */
-  predecessorNoticesWaitingMax: 64,
+  predecessorCancellationsMax: 64,
 } as const;
 
 const FRAME_CODES = {

@@ -116,7 +116,7 @@ export class Predecessor {
   /** Whether there was no predecessor, or it has ended. */
   #isGone = false;
   readonly #waiting = new RequestsAwaitingOwner(
-    new Quota(hopBounds.predecessorNoticesWaitingMax, hopBounds.predecessorNoticesWaitingMax),
+    new Quota(hopBounds.predecessorCancellationsMax, hopBounds.predecessorCancellationsMax),
   );
 
   constructor(hops: Hops, path: string) {

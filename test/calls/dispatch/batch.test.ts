@@ -71,7 +71,7 @@ t.test('each member counts as a request; one without room is refused under its o
   const exchange = post(scene, [call(1), call('two'), call(3), { jsonrpc: '2.0', id: 4, method: 'ping' }]);
   const calls = scene.http.calls.slice(before);
   t.equal(calls.length, 2, 'as many as there is room for');
-  t.equal(scene.accounts.held('requests'), 2);
+  t.equal(scene.accounts.used('requests'), 2);
   t.equal(exchange.outcome, 'none', 'the others wait for these');
   for (const sent of calls) sent.json(`{"jsonrpc":"2.0","id":${sent.idText},"result":{"content":[]}}`);
   t.same(messagesOf(exchange), [
@@ -84,7 +84,7 @@ t.test('each member counts as a request; one without room is refused under its o
     },
     { jsonrpc: '2.0', id: 4, result: {} },
   ]);
-  t.equal(scene.accounts.held('requests'), 0);
+  t.equal(scene.accounts.used('requests'), 0);
 });
 
 t.test('a caller that goes away cancels nothing; later answers are dropped and no longer count', async (t) => {
@@ -95,13 +95,13 @@ t.test('a caller that goes away cancels nothing; later answers are dropped and n
   const [one, two] = scene.http.calls.slice(before);
   const large = JSON.stringify('x'.repeat(2 * limits.countedFromBytes));
   one?.json(`{"jsonrpc":"2.0","id":1,"result":${large}}`);
-  t.ok(scene.accounts.held('answerBytes') > 2 * limits.countedFromBytes, 'an answer that waits is counted');
+  t.ok(scene.accounts.used('answerBytes') > 2 * limits.countedFromBytes, 'an answer that waits is counted');
   exchange.abort();
-  t.equal(scene.accounts.held('answerBytes'), 0);
+  t.equal(scene.accounts.used('answerBytes'), 0);
   t.notOk(two?.isAborted, 'going away is no cancellation');
   two?.json(`{"jsonrpc":"2.0","id":2,"result":${large}}`);
-  t.equal(scene.accounts.held('answerBytes'), 0);
-  t.equal(scene.accounts.held('requests'), 0);
+  t.equal(scene.accounts.used('answerBytes'), 0);
+  t.equal(scene.accounts.used('requests'), 0);
 });
 
 t.test('the end of the session answers every member', async (t) => {
@@ -231,7 +231,7 @@ for (const [form, open] of [
     const scene = start(t);
     t.teardown(async () => {
       const stopped = scene.relay.stop();
-      scene.context.advance(limits.noticeMsMax + 100);
+      scene.context.advance(limits.oneWayRequestMsMax + 100);
       await stopped;
     });
     const before = scene.http.calls.length;
@@ -243,8 +243,8 @@ for (const [form, open] of [
     list?.head(200, 'application/json');
     for (let at = 0; at < text.length; at += 100_000) list?.data(text.slice(at, at + 100_000));
     list?.end();
-    await until(() => scene.accounts.held('listBytes') > 0, 'the list');
-    await until(() => scene.accounts.held('listBytes') === 0, 'its bytes given back');
+    await until(() => scene.accounts.used('listBytes') > 0, 'the list');
+    await until(() => scene.accounts.used('listBytes') === 0, 'its bytes given back');
     called?.json(`{"jsonrpc":"2.0","id":${called.idText},"result":{}}`);
     const messages =
       exchange.outcome === 'ended'

@@ -49,7 +49,7 @@ async function probe(
 }
 
 t.test('a server that hangs in its DELETE counts as probed all the same', async (t) => {
-  const found = await probe(t, ({ method }) => (method === 'DELETE' ? { ms: limits.noticeMsMax } : undefined));
+  const found = await probe(t, ({ method }) => (method === 'DELETE' ? { ms: limits.oneWayRequestMsMax } : undefined));
   t.match(found, { kind: 'reached', findings: { serverInfo: { name: 'a' } } });
 });
 

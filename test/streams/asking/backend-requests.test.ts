@@ -120,21 +120,21 @@ t.test('a large request is sent in pieces, and a large answer counts until its b
   t.equal(asked?.method, 'sampling/createMessage');
   respond(begun, asked?.id, { content: { type: 'text', text } });
   await until(() => scene.http.last.text.includes('"result"'), 'the answer');
-  t.ok(scene.accounts.held('requestBytes') > text.length);
+  t.ok(scene.accounts.used('requestBytes') > text.length);
   t.match(JSON.parse(scene.http.last.text), { id: 1, result: { content: { text } } });
   scene.http.last.empty();
-  t.equal(scene.accounts.held('requestBytes'), 0);
+  t.equal(scene.accounts.used('requestBytes'), 0);
 });
 
 t.test(
   'a request that the client has not answered counts in its subject’s share, and is refused without room',
   async (t) => {
     const begun = begin(t);
-    const before = begun.scene.accounts.held('sessionBytes');
+    const before = begun.scene.accounts.used('sessionBytes');
     begun.call.data(ROOTS);
-    const asked = begun.scene.accounts.held('sessionBytes');
+    const asked = begun.scene.accounts.used('sessionBytes');
     respond(begun, messages(begun)[0]?.id);
-    const each = asked - begun.scene.accounts.held('sessionBytes');
+    const each = asked - begun.scene.accounts.used('sessionBytes');
     t.ok(each >= BACKEND_REQUEST_BYTES_EACH, `${each} bytes`);
     const full = begin(t, CAPABILITIES, { subjectSessionBytesMax: before + each - 1 });
     full.call.data(ROOTS);

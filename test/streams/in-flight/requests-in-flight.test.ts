@@ -173,7 +173,7 @@ t.test('the end of a session ends at once what cannot wait and the first of the 
   requests.finish(works[atOnce + 5]!);
   await until(() => requests.isEmpty, 'the others');
   t.same(scene.told, ['list', ...names.filter((_, n) => n !== atOnce + 5)]);
-  t.equal(scene.account.requests.held, 0);
+  t.equal(scene.account.requests.used, 0);
 });
 
 t.test('the end of a process ends all requests at once', async (t) => {

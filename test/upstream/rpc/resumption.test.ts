@@ -360,7 +360,7 @@ t.test('a stream that ends while its event waits for room continues, and is time
   scene.begin().end();
   scene.context.advance(RETRY_MS + 20);
   const other = memory.reservation('alice', noWaiter);
-  other.take(memory.holding('alice').roomWhenEmpty);
+  other.take(memory.shareOf('alice').roomWhenEmpty);
   scene.last.head(200, STREAM).data(`data: ${'x'.repeat(limits.countedFromBytes)}`);
   t.ok(scene.last.isPaused, 'no room');
   scene.last.fault('connection-lost');

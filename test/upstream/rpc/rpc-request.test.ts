@@ -118,21 +118,21 @@ t.test('the planned request is sent once', async (t) => {
 
 t.test('an answer in one piece is not copied for a reader that reads it in place, and only for that', async (t) => {
   class InPlace extends Listener {
-    readonly readsInPlace: true | undefined;
+    readonly acceptsBorrowed: true | undefined;
     readonly inPlace: (boolean | undefined)[] = [];
 
     constructor(readsInPlace: true | undefined) {
       super();
-      this.readsInPlace = readsInPlace;
+      this.acceptsBorrowed = readsInPlace;
     }
 
-    override onAnswer(bytes: Buffer, message: BackendMessage, isInPlace?: boolean): void {
+    override onAnswer(bytes: Buffer, message: BackendMessage, isBorrowed?: boolean): void {
       super.onAnswer(bytes, message);
-      this.inPlace.push(isInPlace);
+      this.inPlace.push(isBorrowed);
     }
   }
   const large = `{"jsonrpc":"2.0","id":7,"result":"${'x'.repeat(limits.countedFromBytes)}"}`;
-  for (const [readsInPlace, text, isInPlace] of [
+  for (const [readsInPlace, text, isBorrowed] of [
     [true, RESULT, true],
     [undefined, RESULT, false],
     [true, large, false],
@@ -140,8 +140,8 @@ t.test('an answer in one piece is not copied for a reader that reads it in place
     const { call, listener } = start(t, {}, new InPlace(readsInPlace));
     call.whole(text);
     t.same(listener.answers, [`result ${text}`]);
-    t.same(listener.inPlace, [isInPlace]);
-    t.equal(listener.kept === text, !isInPlace, 'what may be kept is its own');
+    t.same(listener.inPlace, [isBorrowed]);
+    t.equal(listener.kept === text, !isBorrowed, 'what may be kept is its own');
   }
   for (const bodyBytes of [-1, RESULT.length + 1]) {
     const { call, listener } = start(t, {}, new InPlace(true));
@@ -850,7 +850,7 @@ t.test('the memory held for an answer of unknown length is at most twice what ha
   const piece = ' '.repeat(limits.countedFromBytes);
   for (const pieces of [1, 2, 4, 4, 5]) {
     call.data(piece);
-    t.equal(accounts.of('alice').answerBytes.held, pieces * piece.length);
+    t.equal(accounts.of('alice').answerBytes.used, pieces * piece.length);
   }
   t.same(listener.faults, []);
 
@@ -865,11 +865,11 @@ t.test('the memory held for an answer of unknown length is at most twice what ha
   const notice = NOTICE.replace('1}', `"${piece}"}`);
   for (const event of [notice, NOTICE]) {
     heard.listener.onNext = () =>
-      t.equal(accounts.of('alice').answerBytes.held - before, event === notice ? event.length : 0);
-    const before = accounts.of('alice').answerBytes.held;
+      t.equal(accounts.of('alice').answerBytes.used - before, event === notice ? event.length : 0);
+    const before = accounts.of('alice').answerBytes.used;
     if (event === notice) heard.call.head(200, STREAM_TYPE);
     heard.request.onEvent(Buffer.from(event));
-    t.equal(accounts.of('alice').answerBytes.held, before, 'a whole event counts while it is handled');
+    t.equal(accounts.of('alice').answerBytes.used, before, 'a whole event counts while it is handled');
   }
   t.equal(heard.listener.messages.length, 2);
   const uncounted = start(t);

@@ -699,7 +699,7 @@ t.test('notifications are sent in the open session only', async (t) => {
   );
   t.equal(scene.context.http.last.header('x-trace'), '5');
   t.equal(scene.context.http.last.header('mcp-session-id'), 'S-1');
-  scene.context.advance(limits.noticeMsMax + 100);
+  scene.context.advance(limits.oneWayRequestMsMax + 100);
   t.ok(scene.context.http.last.isAborted, 'a backend that does not take it is not waited for');
   await scene.context.oneWayRequests.settled(0);
   for (const state of ['idle', 'opening', 'unavailable', 'closed'] as const) {

@@ -278,7 +278,7 @@ t.test('the memory of a request is in use until its POST is over, and was sent',
 
 t.test('an unfinished event counts as memory once it is large, and until it is whole', async (t) => {
   const scene = new Scene(t).open();
-  const held = (): number => scene.context.accounts.of('alice').answerBytes.held;
+  const held = (): number => scene.context.accounts.of('alice').answerBytes.used;
   scene.get.data('data: "x');
   t.equal(held(), 0);
   for (const times of [1, 2, 4, 4]) {

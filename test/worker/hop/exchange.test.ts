@@ -119,9 +119,9 @@ t.test('a message that is passed on in pieces counts in the share of answers unt
       const exchange = await pair.arrive(downstream);
       answerInParts(exchange, [Buffer.alloc(100, 'a'), Buffer.alloc(bytes - 100, 'b')]);
       await until(() => downstream.writtenBytes > 0, 'the first piece');
-      t.equal(accounts.held('answerBytes'), bytes, `${answerForms}: all of it, before it ${ending}`);
+      t.equal(accounts.used('answerBytes'), bytes, `${answerForms}: all of it, before it ${ending}`);
       await end(downstream, exchange, pair);
-      await until(() => accounts.held('answerBytes') === 0, `${answerForms}: nothing, once it ${ending}`);
+      await until(() => accounts.used('answerBytes') === 0, `${answerForms}: nothing, once it ${ending}`);
     }
   }
 });
@@ -173,11 +173,11 @@ t.test('an answer that a worker passes on counts while it is gathered, until its
   const exchange = await pair.arrive(downstream);
   const waiter = { onRoom: () => undefined, onNoRoom: () => undefined };
   t.equal(exchange.makeRoom(LARGE_ANSWER.length, waiter), 'room');
-  t.equal(accounts.held('answerBytes'), LARGE_ANSWER.length, 'before the first byte of it');
+  t.equal(accounts.used('answerBytes'), LARGE_ANSWER.length, 'before the first byte of it');
   exchange.respond(200, 'text/plain', LARGE_ANSWER);
-  t.equal(accounts.held('answerBytes'), LARGE_ANSWER.length, 'once, while it waits for credit');
+  t.equal(accounts.used('answerBytes'), LARGE_ANSWER.length, 'once, while it waits for credit');
   await until(() => downstream.outcome === 'responded', 'the answer');
-  await until(() => accounts.held('answerBytes') === 0, 'the room to be given back');
+  await until(() => accounts.used('answerBytes') === 0, 'the room to be given back');
 });
 
 t.test('data that comes with the end reaches even a slow caller, and counts as its body', async (t) => {

@@ -65,7 +65,7 @@ t.test(
 
 t.test('of those that wait, a bounded number is kept, and each is passed on once', async (t) => {
   const { pass, listen, heard } = stage(t);
-  const max = hopBounds.predecessorNoticesWaitingMax;
+  const max = hopBounds.predecessorCancellationsMax;
   for (let number = 0; number < max + 5; number += 1) pass(`${number}`);
   await new Promise((resolve) => setTimeout(resolve, hopBounds.ownerRetryMs / 2));
   await listen();

@@ -1,5 +1,5 @@
-// The calls that are held open in this process (held-call.ts). A retry is routed by its `requestState` to its call, whichever worker of
-// this gateway holds it. Cold path.
+// The calls that are suspended in this process (suspended-call.ts). A retry is routed by its `requestState` to its call, whichever worker of
+// this gateway has it. Cold path.
 import { stringValue, jsonKind, type JsonScanner, scanQueue } from '../bytes/index.js';
 import type { ClientMessage } from '../mcp/index.js';
 import { Quota, type DeadlineWheel } from '../fair/index.js';
@@ -7,19 +7,19 @@ import { limits, rpcErrors, type RpcError } from '../shared/index.js';
 import { answerError, idSpanOf, type Caller, type Exchange } from '../exchange/index.js';
 import { argumentsIn } from '../messages/index.js';
 import type { ForwardRequest } from '../session/index.js';
-import { HeldCall, type HeldCallMeans } from './held-call.js';
+import { SuspendedCall, type SuspendedCallMeans } from './suspended-call.js';
 import {
   argumentsHash,
   headersHash,
   isStateShaped,
   newCallKey,
   RequestStates,
-  type HeldCallAddress,
+  type SuspendedCallAddress,
   type StateOrigin,
 } from './request-state.js';
 import { hasOpenedUrls, modernError } from './modern-results.js';
 
-export interface HeldCallsOptions {
+export interface SuspendedCallsOptions {
   readonly deadlines: DeadlineWheel;
   /** The secret of the states, shared by this gateway's workers. */
   readonly secret: Uint8Array;
@@ -28,16 +28,16 @@ export interface HeldCallsOptions {
   readonly forwardToSlot?: ((slot: number, ...request: Parameters<ForwardRequest>) => void) | undefined;
 }
 
-export class HeldCalls {
+export class SuspendedCalls {
   readonly deadlines: DeadlineWheel;
-  readonly #options: HeldCallsOptions;
+  readonly #options: SuspendedCallsOptions;
   readonly #states: RequestStates;
-  readonly #calls = new Map<string, HeldCall>();
-  readonly #quota = new Quota(limits.heldCallsMax);
-  /** Whether this process holds no more calls, because no retry would reach it. Changed only here. */
+  readonly #calls = new Map<string, SuspendedCall>();
+  readonly #quota = new Quota(limits.suspendedCallsMax);
+  /** Whether this process suspends no more calls, because no retry would reach it. Changed only here. */
   isClosed = false;
 
-  constructor(options: HeldCallsOptions) {
+  constructor(options: SuspendedCallsOptions) {
     this.deadlines = options.deadlines;
     this.#options = options;
     this.#states = new RequestStates(options.secret);
@@ -47,10 +47,10 @@ export class HeldCalls {
     return this.#calls.size;
   }
 
-  /** Holds a call. @returns `undefined` when closed, or when the subject has too many. */
-  tryHold(plan: HeldCallMeans): HeldCall | undefined {
+  /** Suspends a call. @returns `undefined` when closed, or when the subject has too many. */
+  trySuspend(plan: SuspendedCallMeans): SuspendedCall | undefined {
     if (this.isClosed || !this.#quota.tryTake(plan.account.subject)) return undefined;
-    const call = new HeldCall(this, plan);
+    const call = new SuspendedCall(this, plan);
     this.#calls.set(call.key, call);
     return call;
   }
@@ -58,21 +58,21 @@ export class HeldCalls {
   /** Gives up the calls that wait for a retry, and tells their backends: no retry will reach this process any more. */
   giveUpAll(): void {
     this.isClosed = true;
-    for (const call of [...this.#calls.values()]) call.giveUpHeld();
+    for (const call of [...this.#calls.values()]) call.giveUpWaiting();
   }
 
-  drop(call: HeldCall): void {
+  drop(call: SuspendedCall): void {
     if (this.#calls.delete(call.key)) this.#quota.give(call.subject);
   }
 
   /** The `requestState` that leads a retry to the call. */
-  stateOf(origin: StateOrigin, address: Omit<HeldCallAddress, 'slot'>): string {
+  stateOf(origin: StateOrigin, address: Omit<SuspendedCallAddress, 'slot'>): string {
     return this.#states.seal(origin, { slot: this.#options.slot, ...address });
   }
 
-  /** The `requestState` for a request without a held call: once its client has answered, any worker makes the call from the start. */
+  /** The `requestState` for a request without a suspended call: once its client has answered, any worker makes the call from the start. */
   stateToBeginAnew(origin: StateOrigin): string {
-    return this.stateOf(origin, { call: newCallKey(), round: NOTHING_HELD });
+    return this.stateOf(origin, { call: newCallKey(), round: NO_ROUND });
   }
 
   /**
@@ -90,7 +90,7 @@ export class HeldCalls {
     const address = this.#states.open(origin, state);
     if (address === undefined) return false;
     if (address === 'expired') this.#fail(exchange, message);
-    else if (address.round === NOTHING_HELD) return this.#isAccepted(exchange, message) ? 'anew' : true;
+    else if (address.round === NO_ROUND) return this.#isAccepted(exchange, message) ? 'anew' : true;
     else if (address.slot === this.#options.slot) this.#continue(caller, exchange, message, address);
     else if (this.#options.forwardToSlot === undefined) this.#fail(exchange, message);
     else this.#options.forwardToSlot(address.slot, caller, exchange, () => this.#fail(exchange, message));
@@ -109,10 +109,10 @@ export class HeldCalls {
     { subject, virtualHost }: Caller,
     exchange: Exchange,
     message: ClientMessage,
-    address: HeldCallAddress,
+    address: SuspendedCallAddress,
   ): void {
     const call = this.#calls.get(address.call);
-    if (call?.isHeldAt(address) !== true) return this.#fail(exchange, message);
+    if (call?.isSuspendedAt(address) !== true) return this.#fail(exchange, message);
     const obstacle = call.obstacleFor(virtualHost, { exchange, message });
     if (obstacle !== undefined) return this.#refuse(exchange, message, obstacle);
     const { inputResponsesStart: start, inputResponsesEnd: end } = message.envelope!;
@@ -121,7 +121,7 @@ export class HeldCalls {
     scanQueue.readNow(subject, bytes, 1, (tape) => {
       const answers = tape && answersIn(tape, bytes);
       // The call may not be held any more: another retry may have been faster. A retry whose caller has gone does not use up the round.
-      if (!call.isHeldAt(address)) this.#fail(exchange, message);
+      if (!call.isSuspendedAt(address)) this.#fail(exchange, message);
       else if (answers === undefined)
         answerError(exchange, idSpanOf(exchange, message), rpcErrors.inputResponsesInvalid);
       else if (exchange.isAborted) exchange.reset();
@@ -172,8 +172,8 @@ function answersIn(tape: JsonScanner, bytes: Buffer): ReadonlyMap<string, Buffer
   return answers;
 }
 
-/** The number that stands for the round in a state without a held call. */
-const NOTHING_HELD = 0;
+/** The number that stands for the round in a state without a suspended call. */
+const NO_ROUND = 0;
 const QUOTE = 0x22;
 /** The most bytes of a state: more than any of the gateway's has, even with every character escaped. */
 const STATE_BYTES_MAX = 1_024;

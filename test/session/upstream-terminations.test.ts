@@ -3,12 +3,12 @@
 import t, { type Test } from 'tap';
 import { OWN_INTRODUCTION } from '../../src/upstream/session/client-introduction.js';
 import {
-  TerminationNotices,
+  UpstreamTerminations,
   type TerminationCount,
-  TERMINATION_NOTICES_MAX,
-  TERMINATION_NOTICES_PER_ORIGIN_MAX,
-  TERMINATION_NOTICES_PER_ORIGIN_FIRST,
-} from '../../src/session/termination-notices.js';
+  TERMINATIONS_MAX,
+  TERMINATIONS_PER_ORIGIN_MAX,
+  TERMINATIONS_PER_ORIGIN_FIRST,
+} from '../../src/session/upstream-terminations.js';
 import { UpstreamSession } from '../../src/upstream/session/upstream-session.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { limits } from '../../src/shared/limits.js';
@@ -53,9 +53,11 @@ class Scene {
 
   sendAll(): this {
     this.context.http.calls.length = 0;
-    this.#promise = new TerminationNotices(this.#upstreams).sendAll(this.context.deadlines, WITHIN_MS).then((count) => {
-      this.count = count;
-    });
+    this.#promise = new UpstreamTerminations(this.#upstreams)
+      .sendAll(this.context.deadlines, WITHIN_MS)
+      .then((count) => {
+        this.count = count;
+      });
     return this;
   }
 
@@ -72,7 +74,7 @@ class Scene {
 
 t.test('a backend is told of all its sessions, oldest first, more at once the longer it answers', async (t) => {
   const scene = new Scene(t).open('a', 2_000).sendAll();
-  t.equal(scene.sentTo('a').length, TERMINATION_NOTICES_PER_ORIGIN_FIRST);
+  t.equal(scene.sentTo('a').length, TERMINATIONS_PER_ORIGIN_FIRST);
   let answered = 0;
   let underWayMax = 0;
   for (; answered < scene.sentTo('a').length; answered += 1) {
@@ -81,7 +83,7 @@ t.test('a backend is told of all its sessions, oldest first, more at once the lo
     scene.sentTo('a')[answered]?.empty(answered % 2 === 0 ? 200 : 404);
   }
   t.same(await scene.over(), { told: 2_000, untold: 0 });
-  t.equal(underWayMax, TERMINATION_NOTICES_PER_ORIGIN_MAX);
+  t.equal(underWayMax, TERMINATIONS_PER_ORIGIN_MAX);
   const ids = scene.sentTo('a').map((call) => call.header('mcp-session-id'));
   t.same(
     ids,
@@ -92,20 +94,20 @@ t.test('a backend is told of all its sessions, oldest first, more at once the lo
 
 t.test('a silent backend does not delay the others, and is told of fewer sessions at once', async (t) => {
   const scene = new Scene(t).open('silent', 500).open('good', 500).sendAll();
-  t.equal(scene.sentTo('good').length, TERMINATION_NOTICES_PER_ORIGIN_FIRST, 'both have begun');
+  t.equal(scene.sentTo('good').length, TERMINATIONS_PER_ORIGIN_FIRST, 'both have begun');
   for (let answered = 0; answered < scene.sentTo('good').length; answered += 1) {
     scene.sentTo('good')[answered]?.empty(200);
   }
   t.equal(scene.sentTo('good').length, 500);
   t.equal(scene.count, undefined);
   const firstSent = scene.sentTo('silent').length;
-  t.equal(firstSent, TERMINATION_NOTICES_PER_ORIGIN_FIRST);
-  scene.context.advance(limits.noticeMsMax + 100);
+  t.equal(firstSent, TERMINATIONS_PER_ORIGIN_FIRST);
+  scene.context.advance(limits.oneWayRequestMsMax + 100);
   t.equal(scene.sentTo('silent').length - firstSent, 1, 'one at a time by now');
   scene.context.advance(WITHIN_MS);
   t.same(await scene.over(), { told: 500, untold: 500 });
   const sentCount = scene.context.http.calls.length;
-  scene.context.advance(limits.noticeMsMax + 100);
+  scene.context.advance(limits.oneWayRequestMsMax + 100);
   t.equal(scene.context.http.calls.length, sentCount, 'after its time nothing is sent');
 });
 
@@ -119,26 +121,26 @@ t.test('sessions of an unreachable backend are counted as untold, without a wait
 
 t.test('a backend that answers again is told of more sessions at once again', async (t) => {
   const scene = new Scene(t).open('a', 300).sendAll();
-  scene.context.advance(limits.noticeMsMax + 100);
-  let answered = TERMINATION_NOTICES_PER_ORIGIN_FIRST;
+  scene.context.advance(limits.oneWayRequestMsMax + 100);
+  let answered = TERMINATIONS_PER_ORIGIN_FIRST;
   for (; answered < scene.sentTo('a').length; answered += 1) scene.sentTo('a')[answered]?.empty(200);
   t.same(await scene.over(), {
-    told: 300 - TERMINATION_NOTICES_PER_ORIGIN_FIRST,
-    untold: TERMINATION_NOTICES_PER_ORIGIN_FIRST,
+    told: 300 - TERMINATIONS_PER_ORIGIN_FIRST,
+    untold: TERMINATIONS_PER_ORIGIN_FIRST,
   });
 });
 
 t.test('of very many backends some are told at once, and all in turn', async (t) => {
   const scene = new Scene(t);
   const names = Array.from({ length: 200 }, (_, index) => `b${index}`);
-  for (const name of names) scene.open(name, TERMINATION_NOTICES_PER_ORIGIN_FIRST);
+  for (const name of names) scene.open(name, TERMINATIONS_PER_ORIGIN_FIRST);
   scene.sendAll();
   const { calls } = scene.context.http;
-  t.equal(calls.length, TERMINATION_NOTICES_MAX);
+  t.equal(calls.length, TERMINATIONS_MAX);
   const firstOnes = new Set(calls.slice(0, names.length).map(({ request }) => request.target.origin));
   t.equal(firstOnes.size, names.length, 'the first of each comes before the second of any');
   for (let answered = 0; answered < calls.length; answered += 1) calls[answered]?.empty(200);
-  t.same(await scene.over(), { told: names.length * TERMINATION_NOTICES_PER_ORIGIN_FIRST, untold: 0 });
+  t.same(await scene.over(), { told: names.length * TERMINATIONS_PER_ORIGIN_FIRST, untold: 0 });
 });
 
 t.test('sessions without an id need no farewell, and neither does an empty set', async (t) => {
@@ -150,7 +152,7 @@ t.test('sessions without an id need no farewell, and neither does an empty set',
 
 t.test('a relay that stops ends all sessions at a slow backend, while another stays silent', async (t) => {
   // More than may be told at once.
-  const SESSIONS = TERMINATION_NOTICES_PER_ORIGIN_MAX + 50;
+  const SESSIONS = TERMINATIONS_PER_ORIGIN_MAX + 50;
   const DELETE_MS = 20;
   const isDelete = ({ method }: { method: string }): boolean => method === 'DELETE';
   let underWayCount = 0;
@@ -187,7 +189,7 @@ t.test('a relay that stops ends all sessions at a slow backend, while another st
   nowMs += WITHIN_MS;
   deadlines.tick();
   const { told, untold } = await stopped;
-  t.ok(underWayMax <= TERMINATION_NOTICES_PER_ORIGIN_MAX, `${underWayMax} at once`);
+  t.ok(underWayMax <= TERMINATIONS_PER_ORIGIN_MAX, `${underWayMax} at once`);
   t.equal(told, SESSIONS);
   t.equal(untold, SESSIONS);
   const lines = wired.logLines.filter((line) => line.includes('could be notified'));

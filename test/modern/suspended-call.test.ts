@@ -1,4 +1,4 @@
-// Calls that are held while a client answers what their backend asks; the test plays the backend and its session.
+// Calls that are suspended while a client answers what their backend asks; the test plays the backend and its session.
 import { randomBytes } from 'node:crypto';
 import t, { type Test } from 'tap';
 import { readClientMessage, type ClientMessage } from '../../src/mcp/json-rpc.js';
@@ -6,8 +6,8 @@ import type { Exchange, ExchangeRequest } from '../../src/exchange/exchange.js';
 import { argumentsIn } from '../../src/messages/wrapped-call.js';
 import { answer } from '../../src/exchange/answers.js';
 import type { ForwardRequest } from '../../src/session/session.js';
-import { AnswerOnlyExchange, type HeldCall } from '../../src/modern/held-call.js';
-import { HeldCalls } from '../../src/modern/held-calls.js';
+import { AnswerOnlyExchange, type SuspendedCall } from '../../src/modern/suspended-call.js';
+import { SuspendedCalls } from '../../src/modern/suspended-calls.js';
 import { argumentsHash } from '../../src/modern/request-state.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { limits, perSubject } from '../../src/shared/limits.js';
@@ -40,7 +40,7 @@ function answerOf({ answer }: RecordedExchange): Answered {
 /** One worker that holds calls; the one that began last is the current one. */
 class Scene {
   readonly accounts = createAccounts({ subjectBytesInFlightMax: 1_048_576 });
-  readonly calls: HeldCalls;
+  readonly calls: SuspendedCalls;
   readonly passedOn: { readonly slot: number; readonly onGone: Parameters<ForwardRequest>[2] }[] = [];
   /** The client's answers, as the backend gets them. */
   readonly passed: string[] = [];
@@ -57,7 +57,7 @@ class Scene {
     const forwardToSlot = (to: number, ...[, , onGone]: Parameters<ForwardRequest>): void => {
       this.passedOn.push({ slot: to, onGone });
     };
-    this.calls = new HeldCalls({ deadlines: this.#deadlines, secret, slot, forwardToSlot });
+    this.calls = new SuspendedCalls({ deadlines: this.#deadlines, secret, slot, forwardToSlot });
     this.exchange = new RecordedExchange();
   }
 
@@ -66,11 +66,11 @@ class Scene {
     this.#deadlines.tick();
   }
 
-  begin(subject = 'alice', body = request(1)): HeldCall | undefined {
+  begin(subject = 'alice', body = request(1)): SuspendedCall | undefined {
     const message = readClientMessage(body) as ClientMessage;
     const exchange = new RecordedExchange({ body });
     this.exchange = exchange;
-    return this.calls.tryHold({
+    return this.calls.trySuspend({
       origin: {
         subject,
         virtualHostId: 'vh',
@@ -123,7 +123,11 @@ function question(id: string, method = 'elicitation/create', params = '{"message
 }
 
 /** Asks the questions, and returns the result that the client gets for the round. */
-async function roundOf(scene: Scene, call: HeldCall | undefined, ...asked: [Buffer, Buffer][]): Promise<AnswerMessage> {
+async function roundOf(
+  scene: Scene,
+  call: SuspendedCall | undefined,
+  ...asked: [Buffer, Buffer][]
+): Promise<AnswerMessage> {
   const exchange = scene.exchange as RecordedExchange;
   for (const each of asked) if (call?.ask(...each) !== undefined) throw new Error('not asked');
   await until(() => exchange.outcome === 'responded', 'the round');
@@ -193,11 +197,11 @@ t.test('of two retries that are read at the same time, one continues the call', 
 t.test('the number of rounds in one request is bounded', async (t) => {
   const scene = new Scene(t);
   const call = scene.begin();
-  for (let round = 1; round <= limits.heldCallRoundsMax; round += 1) {
+  for (let round = 1; round <= limits.suspendedCallRoundsMax; round += 1) {
     const { requestState } = await roundOf(scene, call, question(`x${round}`));
     scene.retry(retryOf(round + 1, requestState, { [round]: {} }));
   }
-  t.equal(scene.passed.length, limits.heldCallRoundsMax);
+  t.equal(scene.passed.length, limits.suspendedCallRoundsMax);
   t.match(call?.ask(...question('more')), { code: -32603, message: /Too many requests were sent/ });
 });
 
@@ -205,17 +209,17 @@ t.test(
   'what is kept of a large call, and an answer that waits, count in the share of the subject until the end',
   async (t) => {
     const scene = new Scene(t);
-    const held = (): number => scene.accounts.held('requestBytes');
+    const used = (): number => scene.accounts.used('requestBytes');
     const args = JSON.stringify('x'.repeat(limits.countedFromBytes));
     const call = scene.begin('alice', request(1, '', args));
     const { length } = request(1, '', args);
-    t.equal(held(), length);
+    t.equal(used(), length);
     await roundOf(scene, call, question('x1'));
     const message = '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}';
     scene.exchange.respond(200, 'application/json', message);
-    t.equal(held(), length + message.length);
+    t.equal(used(), length + message.length);
     scene.advance(limits.personMsMax + 100);
-    t.equal(held(), 0);
+    t.equal(used(), 0);
   },
 );
 
@@ -228,7 +232,7 @@ t.test('a state opens for its own request alone; any other state is left to the 
   t.equal(scene.retry(request(2, ',"requestState":7')), undefined);
   t.equal(scene.retry(request(2)), undefined);
   t.equal(scene.passed.length, 0);
-  t.ok(scene.retry(retryOf(2, requestState)), 'the call is held still');
+  t.ok(scene.retry(retryOf(2, requestState)), 'the call is suspended still');
 });
 
 t.test('invalid answers use nothing up, and questions without an answer are asked again', async (t) => {
@@ -280,7 +284,7 @@ t.test('an answer that is too large to be kept is replaced by an error', async (
     const scene = new Scene(t);
     const call = scene.begin();
     const { requestState } = await roundOf(scene, call, question('x1'));
-    const large = Buffer.alloc(limits.heldAnswerBytesMax + 1, ' ');
+    const large = Buffer.alloc(limits.suspendedAnswerBytesMax + 1, ' ');
     if (isInParts) {
       scene.exchange.openBody('application/json', large.length);
       scene.exchange.write(large);
@@ -309,16 +313,16 @@ t.test('a backend is told when its question cannot be asked: unknown, too large,
   const scene = new Scene(t);
   const call = scene.begin();
   t.match(call?.ask(...question('x1', 'tasks/get')), { code: -32603 });
-  const large = question('x2', 'sampling/createMessage', `{"x":"${'x'.repeat(limits.heldQuestionBytesMax)}"}`);
+  const large = question('x2', 'sampling/createMessage', `{"x":"${'x'.repeat(limits.suspendedQuestionBytesMax)}"}`);
   t.match(call?.ask(...large), { code: -32603 });
   t.equal(call?.ask(...question('x3')), undefined);
   call?.onRequestOver();
   t.match(call?.ask(...question('x4')), { code: -32603 }, 'of a call that is over');
 });
 
-t.test('the number of held calls of each subject is bounded', async (t) => {
+t.test('the number of suspended calls of each subject is bounded', async (t) => {
   const scene = new Scene(t);
-  const calls = Array.from({ length: perSubject(limits.heldCallsMax) }, () => scene.begin());
+  const calls = Array.from({ length: perSubject(limits.suspendedCallsMax) }, () => scene.begin());
   t.notOk(calls.includes(undefined));
   t.equal(scene.begin(), undefined);
   t.ok(scene.begin('bob'));
@@ -336,12 +340,12 @@ t.test(
     const calls = Array.from({ length: 6 }, () => scene.begin());
     const refused = calls.map((call) => call?.ask(id, text)).filter((error) => error !== undefined);
     t.match(refused, [{ message: /too many calls already wait for input/ }], 'five questions of 200 kB in one MiB');
-    t.ok(scene.accounts.held('requestBytes') > 1_000_000);
+    t.ok(scene.accounts.used('requestBytes') > 1_000_000);
     t.equal(scene.begin('bob')?.ask(id, text), undefined, 'another subject is not refused');
     calls[0]?.withdraw(id);
     t.equal(calls[5]?.ask(id, text), undefined, 'room that is free again is used');
     for (const call of calls) call?.onRequestOver();
-    t.ok(scene.accounts.of('alice').requestBytes.held === 0, 'and all of it comes back');
+    t.ok(scene.accounts.of('alice').requestBytes.used === 0, 'and all of it comes back');
   },
 );
 
@@ -350,18 +354,18 @@ t.test('a call whose client does not come back is given up', async (t) => {
   const args = `{"a":"${'x'.repeat(limits.countedFromBytes)}"}`;
   const call = scene.begin('alice', request(1, '', args));
   const { requestState } = await roundOf(scene, call, question('x1'));
-  t.ok(scene.accounts.held('requestBytes') > 0);
+  t.ok(scene.accounts.used('requestBytes') > 0);
   scene.advance(limits.personMsMax + 100);
   t.equal(scene.gaveUp, 1);
   call?.onRequestOver();
-  t.equal(scene.accounts.held('requestBytes'), 0, 'what it held is given back, once');
+  t.equal(scene.accounts.used('requestBytes'), 0, 'what it used is given back, once');
   t.equal(scene.calls.count, 0);
   const late = scene.retry(request(2, `,"requestState":"${String(requestState)}","inputResponses":{"1":{}}`, args));
   t.match(late && answerOf(late), { error: { code: -32602 } });
 });
 
 t.test(
-  'a process that ends gives up its held calls, so that beginning again never carries a call out twice at once',
+  'a process that ends gives up its suspended calls, so that beginning again never carries a call out twice at once',
   async (t) => {
     const scene = new Scene(t);
     const { requestState } = await roundOf(scene, scene.begin(), question('x1'));
@@ -370,7 +374,7 @@ t.test(
     scene.calls.giveUpAll();
     t.equal(scene.gaveUp, 2, 'also what was about to be');
     t.equal(scene.calls.count, 1, 'what nobody waits for an answer to goes on');
-    t.equal(scene.begin(), undefined, 'and no more are held');
+    t.equal(scene.begin(), undefined, 'and no more are suspended');
     t.match(served?.ask(...question('x3')), { code: -32603, message: /about to end/ }, 'nor this one, from then on');
     served?.onRequestOver();
     const late = scene.retry(retryOf(2, requestState, { 1: {} }));
@@ -428,7 +432,7 @@ t.test('the end of an answer that nobody hears is reported once, however it ends
     ['a stream', (exchange) => (exchange.openStream(), exchange.end()), [200, undefined]],
     [
       'too large',
-      (exchange) => (exchange.openBody('application/json', limits.heldAnswerBytesMax + 1), exchange.end()),
+      (exchange) => (exchange.openBody('application/json', limits.suspendedAnswerBytesMax + 1), exchange.end()),
       [200, undefined],
     ],
   ];

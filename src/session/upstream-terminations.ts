@@ -1,4 +1,4 @@
-// Ends all upstream sessions when a process stops: tells their backends (DELETE), oldest session first. The notices in flight to each
+// Ends all upstream sessions when a process stops: tells their backends (DELETE), oldest session first. The requests in flight to each
 // origin are limited, so that none times out while it waits for a connection, and grow in number while the origin answers. So a silent
 // origin does not delay the others. Sessions whose backend cannot be told in time are counted. Cold path.
 import { FairQueue, type DeadlineWheel } from '../fair/index.js';
@@ -6,18 +6,18 @@ import type { UpstreamSession } from '../upstream/index.js';
 import { NO_METADATA } from '../http-client/index.js';
 
 /**
- * Notices in flight to one origin: fewer than the origin's connections, so that none waits for a connection. Beyond that, further notices
+ * Requests in flight to one origin: fewer than the origin's connections, so that none waits for a connection. Beyond that, further ones
  * wait.
  */
-export const TERMINATION_NOTICES_PER_ORIGIN_MAX = 256;
+export const TERMINATIONS_PER_ORIGIN_MAX = 256;
 /**
- * Notices in flight to one origin at the beginning, so that a silent origin does not delay the others. Each that is answered then allows
+ * Requests in flight to one origin at the beginning, so that a silent origin does not delay the others. Each that is answered then allows
  * one more, each that is not answered halves the number.
  */
-export const TERMINATION_NOTICES_PER_ORIGIN_FIRST = 16;
+export const TERMINATIONS_PER_ORIGIN_FIRST = 16;
 
-/** Notices in flight to all origins together. Beyond that, further notices wait. */
-export const TERMINATION_NOTICES_MAX = 2_048;
+/** Requests in flight to all origins together. Beyond that, further ones wait. */
+export const TERMINATIONS_MAX = 2_048;
 
 export interface TerminationCount {
   /** Upstream sessions whose backend has confirmed the end. */
@@ -31,7 +31,7 @@ interface Pace {
   underWayMax: number;
 }
 
-export class TerminationNotices {
+export class UpstreamTerminations {
   /** Upstream sessions whose backend is still to be told, by origin. An origin at its limit is on hold. */
   readonly #left = new FairQueue<UpstreamSession>(Infinity, Infinity);
   readonly #paces = new Map<string, Pace>();
@@ -50,7 +50,7 @@ export class TerminationNotices {
     this.#totalCount = this.#left.count;
   }
 
-  /** Sends the notices; called once. Resolves when all have been answered or have failed, or after `withinMs`. */
+  /** Sends the requests; called once. Resolves when all have been answered or have failed, or after `withinMs`. */
   async sendAll(deadlines: DeadlineWheel, withinMs: number): Promise<TerminationCount> {
     await new Promise<void>((resolve) => {
       const deadline = deadlines.after(withinMs, () => this.#onOver?.());
@@ -65,11 +65,11 @@ export class TerminationNotices {
   }
 
   #fill(): void {
-    while (this.#onOver !== undefined && this.#underWayCount < TERMINATION_NOTICES_MAX) {
+    while (this.#onOver !== undefined && this.#underWayCount < TERMINATIONS_MAX) {
       const upstream = this.#left.take();
       if (upstream === undefined) break;
       const { origin } = upstream.backend.target;
-      const pace = this.#paces.get(origin) ?? { underWayCount: 0, underWayMax: TERMINATION_NOTICES_PER_ORIGIN_FIRST };
+      const pace = this.#paces.get(origin) ?? { underWayCount: 0, underWayMax: TERMINATIONS_PER_ORIGIN_FIRST };
       this.#paces.set(origin, pace);
       this.#count(origin, pace, 1);
       upstream.close(NO_METADATA, (isTold) => this.#onEnded(origin, pace, isTold));
@@ -88,7 +88,7 @@ export class TerminationNotices {
     this.#endedCount += 1;
     if (isTold) this.#toldCount += 1;
     const underWayMax = isTold ? pace.underWayMax + 1 : Math.floor(pace.underWayMax / 2);
-    pace.underWayMax = Math.min(Math.max(underWayMax, 1), TERMINATION_NOTICES_PER_ORIGIN_MAX);
+    pace.underWayMax = Math.min(Math.max(underWayMax, 1), TERMINATIONS_PER_ORIGIN_MAX);
     this.#count(origin, pace, -1);
     this.#fill();
   }

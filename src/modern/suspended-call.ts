@@ -2,10 +2,10 @@
 // input is required, and the call stays open at the backend until the client calls again with the answers (a retry). Questions that
 // come at about the same time go into one round. Cold path: created when a backend asks.
 //
-//   served ──the backend asks──> asking ──a moment later──> held ──the retry──> served
+//   served ──the backend asks──> asking ──a moment later──> suspended ──the retry──> served
 //   asking ──the backend wants no answer any more──> served
-//   held ──the backend has answered all the same──> answered
-//   served, asking, held, answered ──answered, given up or taken──> over
+//   suspended ──the backend has answered all the same──> answered
+//   served, asking, suspended, answered ──answered, given up or taken──> over
 import { edited } from '../bytes/index.js';
 import { INPUT_METHODS, readBackendMessage, type ClientMessage } from '../mcp/index.js';
 import type { Account, Deadline } from '../fair/index.js';
@@ -23,10 +23,10 @@ import {
   CallerlessExchange,
 } from '../exchange/index.js';
 import type { BackendRequests } from '../streams/index.js';
-import { type HoldableRequest, nameKindOf } from '../calls/index.js';
-import type { HeldCalls } from './held-calls.js';
+import { type SuspendableRequest, nameKindOf } from '../calls/index.js';
+import type { SuspendedCalls } from './suspended-calls.js';
 import { inputRequiredResult } from './modern-results.js';
-import { newCallKey, type HeldCallAddress, type StateOrigin } from './request-state.js';
+import { newCallKey, type SuspendedCallAddress, type StateOrigin } from './request-state.js';
 
 /**
  * An exchange without a caller: for a call whose client has yet to answer the backend, and for subscriptions that the gateway makes itself
@@ -56,11 +56,11 @@ export class AnswerOnlyExchange extends CallerlessExchange {
 
   override respond(status: number, _contentType: string, body: Uint8Array | string): void {
     const message = Buffer.from(body as Uint8Array);
-    this.#finish(status, message.length > limits.heldAnswerBytesMax ? undefined : message);
+    this.#finish(status, message.length > limits.suspendedAnswerBytesMax ? undefined : message);
   }
 
   override openBody(_contentType: BodyType, bodyBytes: number): void {
-    if (bodyBytes > limits.heldAnswerBytesMax) this.#finish(200, undefined);
+    if (bodyBytes > limits.suspendedAnswerBytesMax) this.#finish(200, undefined);
     else this.#parts = [];
   }
 
@@ -87,9 +87,9 @@ export class AnswerOnlyExchange extends CallerlessExchange {
 }
 
 /** Time after a backend's first question in which further questions join its round. After that, later questions go into the next round. */
-const HELD_GATHER_MS = 20;
+const QUESTIONS_GATHER_MS = 20;
 
-type State = 'served' | 'asking' | 'held' | 'answered' | 'over';
+type State = 'served' | 'asking' | 'suspended' | 'answered' | 'over';
 
 /** The caller that waits now: the first one, or that of a later retry. */
 export interface CurrentCaller {
@@ -97,14 +97,14 @@ export interface CurrentCaller {
   readonly message: ClientMessage;
 }
 
-export interface HeldCallMeans {
+export interface SuspendedCallMeans {
   readonly origin: StateOrigin;
   readonly backendName: string;
   /** Hash of the allow-list of resources under which the call was allowed. */
   readonly allowList: string | undefined;
   readonly account: Account;
   readonly backendRequests: Pick<BackendRequests, 'onAnswer'>;
-  readonly request: HoldableRequest;
+  readonly request: SuspendableRequest;
   readonly caller: CurrentCaller;
 }
 
@@ -117,10 +117,10 @@ interface Question {
   readonly text: string;
 }
 
-export class HeldCall {
+export class SuspendedCall {
   readonly key = newCallKey();
-  readonly #calls: HeldCalls;
-  readonly #plan: HeldCallMeans;
+  readonly #calls: SuspendedCalls;
+  readonly #plan: SuspendedCallMeans;
   /** Bytes counted in the subject's share: the request, the questions, and an answer that is kept. */
   #keptBytes: number;
   #state: State = 'served';
@@ -136,7 +136,7 @@ export class HeldCall {
   /** The backend's answer and its HTTP status, if it came while no caller waited. */
   #answer: { readonly status: number; readonly message: Buffer } | undefined;
 
-  constructor(calls: HeldCalls, plan: HeldCallMeans) {
+  constructor(calls: SuspendedCalls, plan: SuspendedCallMeans) {
     this.#calls = calls;
     this.#plan = plan;
     this.caller = plan.caller;
@@ -157,11 +157,13 @@ export class HeldCall {
    */
   ask(id: Buffer, message: Buffer): RpcError | undefined {
     if (this.#calls.isClosed) return errorsToBackends.processEnding;
-    if (this.#state === 'over' || this.#round >= limits.heldCallRoundsMax) return errorsToBackends.tooManyInRequest;
+    if (this.#state === 'over' || this.#round >= limits.suspendedCallRoundsMax)
+      return errorsToBackends.tooManyInRequest;
     const text =
-      this.#questionBytes + message.length > limits.heldQuestionBytesMax ? undefined : inputRequestOf(message);
+      this.#questionBytes + message.length > limits.suspendedQuestionBytesMax ? undefined : inputRequestOf(message);
     if (text === undefined) return errorsToBackends.requestNotSentMidRequest;
-    if (this.#plan.account.requestBytes.tryTake(text.length) !== undefined) return errorsToBackends.tooManyHeldCalls;
+    if (this.#plan.account.requestBytes.tryTake(text.length) !== undefined)
+      return errorsToBackends.tooManySuspendedCalls;
     this.#questionCount += 1;
     this.#questions.set(id.toString(), { name: String(this.#questionCount), id: Buffer.from(id), text });
     this.#questionBytes += text.length;
@@ -177,15 +179,15 @@ export class HeldCall {
   }
 
   /** Whether the address is of the last round, and no retry has continued the call since. */
-  isHeldAt({ round }: HeldCallAddress): boolean {
-    return round === this.#round && (this.#state === 'held' || this.#state === 'answered');
+  isSuspendedAt({ round }: SuspendedCallAddress): boolean {
+    return round === this.#round && (this.#state === 'suspended' || this.#state === 'answered');
   }
 
   /** Why the config no longer allows the call to the retry's caller; then the call is given up. Call this only if `isHeldAt`. */
   obstacleFor(virtualHost: Caller['virtualHost'], { exchange, message }: CurrentCaller): RpcError | undefined {
     const { request, allowList } = this.#plan;
     const obstacle = request.obstacleFor(virtualHost, exchange, message, allowList);
-    if (obstacle !== undefined) this.giveUpHeld();
+    if (obstacle !== undefined) this.giveUpWaiting();
     return obstacle;
   }
 
@@ -203,7 +205,7 @@ export class HeldCall {
       this.#end();
       return;
     }
-    this.#transition('held', 'served');
+    this.#transition('suspended', 'served');
     request.continueWith(caller.exchange);
     for (const question of [...this.#questions.values()]) {
       const result = answers.get(question.name);
@@ -219,13 +221,13 @@ export class HeldCall {
   }
 
   #gather(): void {
-    this.#gatherTimer = setTimeout(() => this.#endRound(), HELD_GATHER_MS);
+    this.#gatherTimer = setTimeout(() => this.#endRound(), QUESTIONS_GATHER_MS);
   }
 
   #endRound(): void {
     const { origin, request } = this.#plan;
     const current = this.caller;
-    if (!this.#transition('asking', 'held')) return;
+    if (!this.#transition('asking', 'suspended')) return;
     this.#round += 1;
     // The first caller is kept instead of the retry's, whose exchange and body are not needed.
     this.caller = this.#plan.caller;
@@ -243,13 +245,13 @@ export class HeldCall {
 
   /** Called when the backend has answered without waiting for the client's input. */
   #onAnswer(status: number, message: Buffer | undefined): void {
-    if (!this.#transition('held', 'answered')) return;
+    if (!this.#transition('suspended', 'answered')) return;
     this.#forgetQuestions();
     const { requestBytes } = this.#plan.account;
     const kept = message !== undefined && requestBytes.tryTake(message.length) === undefined ? message : undefined;
     this.#keptBytes += kept?.length ?? 0;
     const { exchange, message: call } = this.caller;
-    this.#answer = { status, message: kept ?? errorMessage(idSpanOf(exchange, call), rpcErrors.answerTooLargeToHold) };
+    this.#answer = { status, message: kept ?? errorMessage(idSpanOf(exchange, call), rpcErrors.answerTooLargeToKeep) };
   }
 
   #sendAnswer(status: number, message: Buffer): void {
@@ -257,7 +259,7 @@ export class HeldCall {
     const id = idSpanOf(this.caller.exchange, this.caller.message);
     const answered = readBackendMessage(message);
     if (answered === undefined) {
-      answerError(exchange, id, rpcErrors.answerTooLargeToHold);
+      answerError(exchange, id, rpcErrors.answerTooLargeToKeep);
       return;
     }
     exchange.watcher?.onOutcome(answered.isError ? 'rpc-error' : 'ok', '', -1);
@@ -286,12 +288,12 @@ export class HeldCall {
   }
 
   /** Gives the call up as if its client had not come back in time; a call that waits for no client goes on. */
-  giveUpHeld(): void {
+  giveUpWaiting(): void {
     if (this.#state !== 'served') this.#onTimeUp();
   }
 
   #onTimeUp(): void {
-    const isOpen = this.#state === 'asking' || this.#state === 'held';
+    const isOpen = this.#state === 'asking' || this.#state === 'suspended';
     this.#end();
     if (isOpen) this.#plan.request.giveUp();
   }

@@ -29,7 +29,7 @@ interface Message {
   readonly error?: RpcError;
 }
 
-class HeldScene {
+class SuspendedScene {
   readonly scene: RelayScene;
   /** The backend's own stream, if it has one. */
   own: ScriptedCall | undefined;
@@ -97,18 +97,18 @@ function sentId(call: ScriptedCall): unknown {
 }
 
 t.test('a question becomes the answer, and the retry gets what comes next', async (t) => {
-  const held = new HeldScene(t);
-  const { exchange, call } = held.begin();
+  const suspended = new SuspendedScene(t);
+  const { exchange, call } = suspended.begin();
   call.data(ASKED);
   const asked = await answerOf(exchange);
   t.match(asked, { id: 1, result: { resultType: 'input_required', inputRequests: { 1: { method: 'roots/list' } } } });
   t.equal(exchange.outcome, 'responded');
 
-  held.scene.context.advance(limits.personMsMax - 1_000);
+  suspended.scene.context.advance(limits.personMsMax - 1_000);
   const inputResponses = { 1: { roots: [{ uri: 'file:///a' }] } };
-  const retry = held.post(2, { inputResponses, requestState: asked.result?.requestState });
-  t.equal(held.scene.http.last.text, '{"jsonrpc":"2.0","id":"q","result":{"roots":[{"uri":"file:///a"}]}}');
-  held.scene.http.last.empty();
+  const retry = suspended.post(2, { inputResponses, requestState: asked.result?.requestState });
+  t.equal(suspended.scene.http.last.text, '{"jsonrpc":"2.0","id":"q","result":{"roots":[{"uri":"file:///a"}]}}');
+  suspended.scene.http.last.empty();
 
   const token = JSON.stringify(sentId(call));
   call.data(
@@ -121,29 +121,32 @@ t.test('a question becomes the answer, and the retry gets what comes next', asyn
     { id: 2, result: { resultType: 'input_required', inputRequests: { 2: { method: 'roots/list' } } } },
   ]);
 
-  const last = held.post('three', { inputResponses: { 2: { roots: [] } }, requestState: again.result?.requestState });
-  t.match(JSON.parse(held.scene.http.last.text), { id: 'r', result: { roots: [] } });
+  const last = suspended.post('three', {
+    inputResponses: { 2: { roots: [] } },
+    requestState: again.result?.requestState,
+  });
+  t.match(JSON.parse(suspended.scene.http.last.text), { id: 'r', result: { roots: [] } });
   call.data(`data: {"jsonrpc":"2.0","id":${token},"result":{"content":[]}}\n\n`);
   t.same(await answerOf(last), { jsonrpc: '2.0', id: 'three', result: { resultType: 'complete', content: [] } });
-  const calls = held.scene.http.calls.filter(({ text }) => text.includes('tools/call'));
+  const calls = suspended.scene.http.calls.filter(({ text }) => text.includes('tools/call'));
   t.equal(calls.length, 1, 'the tool was called once');
 });
 
 t.test('what the backend reports while its client is asked is told when the client comes back', async (t) => {
   for (const hasOwn of [false, true]) {
-    const held = new HeldScene(t);
-    const { exchange, call } = held.begin(undefined, hasOwn);
+    const suspended = new SuspendedScene(t);
+    const { exchange, call } = suspended.begin(undefined, hasOwn);
     const token = JSON.stringify(sentId(call));
     call.data(ASKED);
     const asked = await answerOf(exchange);
-    const stream = (hasOwn ? held.own : undefined) ?? call;
+    const stream = (hasOwn ? suspended.own : undefined) ?? call;
     const report = (progress: number, message = ''): void => {
       const params = `{"progressToken":${token},"progress":${progress},"message":"${message}"}`;
       stream.data(`data: {"jsonrpc":"2.0","method":"notifications/progress","params":${params}}\n\n`);
     };
     for (let progress = 1; progress <= 40; progress += 1) report(progress, 'x'.repeat(1_000));
     report(41);
-    const retry = held.post(2, { inputResponses: { 1: { roots: [] } }, requestState: asked.result?.requestState });
+    const retry = suspended.post(2, { inputResponses: { 1: { roots: [] } }, requestState: asked.result?.requestState });
     const reports = messagesOf(retry) as {
       readonly params: { readonly progress: number; readonly progressToken: string };
     }[];
@@ -158,14 +161,14 @@ t.test('what the backend reports while its client is asked is told when the clie
     t.ok(told.length > 10 && told.length < 20, `the newest, up to 16 KiB: ${told.length}`);
     call.data(`data: {"jsonrpc":"2.0","id":${token},"result":{"content":[]}}\n\n`);
     // An answer waits a moment for one more report where these come beside it.
-    held.scene.context.advance(LATE_PROGRESS_WAIT_MS);
+    suspended.scene.context.advance(LATE_PROGRESS_WAIT_MS);
     t.match((await answerOf(retry)).result, { content: [] });
   }
 });
 
 t.test('a list that changes while a client is asked is known to have changed at once', async (t) => {
-  const held = new HeldScene(t);
-  const { exchange, call } = held.begin();
+  const suspended = new SuspendedScene(t);
+  const { exchange, call } = suspended.begin();
   const noted = t.capture(UpstreamSession.prototype, 'noteListChange');
   call.data(ASKED);
   await answerOf(exchange);
@@ -177,8 +180,8 @@ t.test('a list that changes while a client is asked is known to have changed at 
 });
 
 t.test('a question that the backend withdraws at once is not asked, and others are', async (t) => {
-  const held = new HeldScene(t);
-  const { exchange, call } = held.begin();
+  const suspended = new SuspendedScene(t);
+  const { exchange, call } = suspended.begin();
   const notice = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'q' } };
   call.data(`${ASKED}data: ${JSON.stringify(notice)}\n\n${ASKED.replace('"q"', '"r"')}`);
   const { result } = await answerOf(exchange);
@@ -186,26 +189,26 @@ t.test('a question that the backend withdraws at once is not asked, and others a
 });
 
 t.test('a question on a backend’s own stream belongs to the only call in flight there', async (t) => {
-  const held = new HeldScene(t);
-  const elsewhere = held.begin(CAPABILITIES, false, 9, { name: 'c-x' });
-  const { exchange, call } = held.begin(CAPABILITIES, true);
+  const suspended = new SuspendedScene(t);
+  const elsewhere = suspended.begin(CAPABILITIES, false, 9, { name: 'c-x' });
+  const { exchange, call } = suspended.begin(CAPABILITIES, true);
   t.equal(call.summary, 'tools/call', 'which waits until its backend is listened to');
-  held.own?.data(ASKED);
+  suspended.own?.data(ASKED);
   const asked = await answerOf(exchange);
   t.match(asked, { id: 1, result: { resultType: 'input_required', inputRequests: { 1: { method: 'roots/list' } } } });
-  const retry = held.post(2, { inputResponses: { 1: { roots: [] } }, requestState: asked.result?.requestState });
-  t.match(JSON.parse(held.scene.http.last.text), { id: 'q', result: { roots: [] } });
-  held.scene.http.last.empty();
+  const retry = suspended.post(2, { inputResponses: { 1: { roots: [] } }, requestState: asked.result?.requestState });
+  t.match(JSON.parse(suspended.scene.http.last.text), { id: 'q', result: { roots: [] } });
+  suspended.scene.http.last.empty();
 
-  const other = held.post(3);
-  const otherCall = held.scene.http.last.head(200, 'text/event-stream');
-  held.own?.data(ASKED.replace('"q"', '"r"'));
+  const other = suspended.post(3);
+  const otherCall = suspended.scene.http.last.head(200, 'text/event-stream');
+  suspended.own?.data(ASKED.replace('"q"', '"r"'));
   t.match(
-    JSON.parse(held.scene.http.last.text),
+    JSON.parse(suspended.scene.http.last.text),
     { id: 'r', error: { code: -32603 } },
     'of two nobody knows whose it is',
   );
-  held.scene.http.last.empty();
+  suspended.scene.http.last.empty();
   for (const [each, waiting] of [
     [call, retry],
     [otherCall, other],
@@ -213,42 +216,42 @@ t.test('a question on a backend’s own stream belongs to the only call in fligh
     each.data(`data: {"jsonrpc":"2.0","id":${JSON.stringify(sentId(each))},"result":{"content":[]}}\n\n`);
     t.match(await answerOf(waiting), { result: { resultType: 'complete' } });
   }
-  held.own?.data(ASKED.replace('"q"', '"s"'));
+  suspended.own?.data(ASKED.replace('"q"', '"s"'));
   t.match(
-    JSON.parse(held.scene.http.last.text),
+    JSON.parse(suspended.scene.http.last.text),
     { id: 's', error: { code: -32603 } },
     'nor is it that of a call that is over',
   );
-  held.scene.http.last.empty();
+  suspended.scene.http.last.empty();
   t.equal(elsewhere.exchange.outcome, 'none', 'nor that of a call to another backend');
 });
 
 t.test('a backend’s own stream is not opened for a client that can be asked nothing', async (t) => {
-  const held = new HeldScene(t);
-  held.post(1, {}, {}, {});
-  held.scene.http.last.json('{"jsonrpc":"2.0","error":{"code":-32000,"message":"No session"}}', '', 400);
-  held.scene.http.last.json(initializeResult, 'upstream-session');
-  held.scene.http.last.empty();
-  t.equal(held.scene.http.last.summary, 'tools/call');
+  const suspended = new SuspendedScene(t);
+  suspended.post(1, {}, {}, {});
+  suspended.scene.http.last.json('{"jsonrpc":"2.0","error":{"code":-32000,"message":"No session"}}', '', 400);
+  suspended.scene.http.last.json(initializeResult, 'upstream-session');
+  suspended.scene.http.last.empty();
+  t.equal(suspended.scene.http.last.summary, 'tools/call');
 });
 
 t.test('reports on a backend’s own stream are found by the token that was sent last', async (t) => {
-  const held = new HeldScene(t);
-  held.begin(CAPABILITIES, true);
+  const suspended = new SuspendedScene(t);
+  suspended.begin(CAPABILITIES, true);
   const says = (token: unknown): string =>
     `data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${JSON.stringify(token)},"progress":1}}\n\n`;
-  const exchange = held.post(2);
-  const first = held.scene.http.last;
-  held.own?.data(says('of no call'));
+  const exchange = suspended.post(2);
+  const first = suspended.scene.http.last;
+  suspended.own?.data(says('of no call'));
   first.empty(404);
-  held.scene.http.last.json(initializeResult, 'another-session');
-  held.scene.http.last.empty();
-  const own = held.scene.http.last.head(200, 'text/event-stream');
-  const call = held.scene.http.last;
+  suspended.scene.http.last.json(initializeResult, 'another-session');
+  suspended.scene.http.last.empty();
+  const own = suspended.scene.http.last.head(200, 'text/event-stream');
+  const call = suspended.scene.http.last;
   t.not(sentId(call), sentId(first));
   for (const token of [sentId(first), 'token-2', sentId(call)]) own.data(says(token));
   call.json(`{"jsonrpc":"2.0","id":"${REQUEST_ID}","result":{"content":[]}}`);
-  held.scene.context.advance(1_000);
+  suspended.scene.context.advance(1_000);
   await answerOf(exchange);
   t.match(messagesOf(exchange), [{ params: { progressToken: 'token-2' } }, { id: 2, result: {} }]);
 });
@@ -256,17 +259,17 @@ t.test('reports on a backend’s own stream are found by the token that was sent
 t.test(
   'a question from a session that was lost since is asked of nobody: the answer would reach another session',
   async (t) => {
-    const held = new HeldScene(t);
-    const { exchange, call } = held.begin();
-    const second = held.post(2);
-    held.scene.http.last.empty(404);
-    held.scene.http.last.json(initializeResult, 'another-session');
-    held.scene.http.last.empty();
-    held.scene.http.last.empty(405);
-    held.scene.http.last.json(`{"jsonrpc":"2.0","id":"${REQUEST_ID}","result":{"content":[]}}`);
+    const suspended = new SuspendedScene(t);
+    const { exchange, call } = suspended.begin();
+    const second = suspended.post(2);
+    suspended.scene.http.last.empty(404);
+    suspended.scene.http.last.json(initializeResult, 'another-session');
+    suspended.scene.http.last.empty();
+    suspended.scene.http.last.empty(405);
+    suspended.scene.http.last.json(`{"jsonrpc":"2.0","id":"${REQUEST_ID}","result":{"content":[]}}`);
     t.match(await answerOf(second), { id: 2, result: { resultType: 'complete' } });
     call.data(ASKED);
-    const [lease] = [...held.scene.relay.sessions];
+    const [lease] = [...suspended.scene.relay.sessions];
     t.ok(lease?.backendRequests.isEmpty);
     call.data(`data: {"jsonrpc":"2.0","id":${JSON.stringify(sentId(call))},"result":{"content":[]}}\n\n`);
     t.match(await answerOf(exchange), { id: 1, result: { resultType: 'complete' } });
@@ -275,14 +278,14 @@ t.test(
 
 t.test('a retry obeys the current config', async (t) => {
   for (const backends of [{ b: { allowed_tool_names: ['y'] } }, { other: {} }]) {
-    const held = new HeldScene(t);
-    const { exchange, call } = held.begin();
+    const suspended = new SuspendedScene(t);
+    const { exchange, call } = suspended.begin();
     call.data(ASKED);
     const { result } = await answerOf(exchange);
-    held.virtualHost = virtualHostOf(backends);
-    const retry = held.post(2, { inputResponses: { 1: { roots: [] } }, requestState: result?.requestState });
+    suspended.virtualHost = virtualHostOf(backends);
+    const retry = suspended.post(2, { inputResponses: { 1: { roots: [] } }, requestState: result?.requestState });
     t.match(await answerOf(retry), { id: 2, error: { code: -32602, message: 'Unknown tool: b-x' } });
-    const sent = held.scene.http.calls.map(({ text }) => text).join('\n');
+    const sent = suspended.scene.http.calls.map(({ text }) => text).join('\n');
     t.notMatch(sent, /"id":"q","result"/, 'its backend is not answered');
     t.ok(call.isAborted);
   }
@@ -300,21 +303,21 @@ t.test('a repeated read obeys the current allow-list of resources', async (t) =>
     // The entry may be the name of what is read.
     [{ allowed_resource_names: ['y:1'] }, begunAnew],
   ] as const) {
-    const held = new HeldScene(t);
-    held.virtualHost = virtualHostOf({ b: { allowed_resource_names: ['x:1'] } });
+    const suspended = new SuspendedScene(t);
+    suspended.virtualHost = virtualHostOf({ b: { allowed_resource_names: ['x:1'] } });
     const body = (id: number, more: object = {}): RecordedExchange =>
-      held.post(id, { ...read, ...more }, {}, CAPABILITIES, 'resources/read');
+      suspended.post(id, { ...read, ...more }, {}, CAPABILITIES, 'resources/read');
     const exchange = body(1);
-    held.scene.http.last.json('{"jsonrpc":"2.0","error":{"code":-32000,"message":"No session"}}', '', 400);
-    held.scene.http.last.json(initializeResult.replace('"tools":{}', '"resources":{}'), 'upstream-session');
-    held.scene.http.last.empty();
-    held.scene.http.last.empty(405);
-    const call = held.scene.http.last.head(200, 'text/event-stream');
+    suspended.scene.http.last.json('{"jsonrpc":"2.0","error":{"code":-32000,"message":"No session"}}', '', 400);
+    suspended.scene.http.last.json(initializeResult.replace('"tools":{}', '"resources":{}'), 'upstream-session');
+    suspended.scene.http.last.empty();
+    suspended.scene.http.last.empty(405);
+    const call = suspended.scene.http.last.head(200, 'text/event-stream');
     call.data(ASKED);
     const { result } = await answerOf(exchange);
-    held.virtualHost = virtualHostOf({ b: structuredClone(config) as object });
+    suspended.virtualHost = virtualHostOf({ b: structuredClone(config) as object });
     const retry = body(2, { inputResponses: { 1: { roots: [] } }, requestState: result?.requestState });
-    const isAnswered = held.scene.http.calls.some(({ text }) => text.includes('"id":"q","result"'));
+    const isAnswered = suspended.scene.http.calls.some(({ text }) => text.includes('"id":"q","result"'));
     t.equal(isAnswered, error === undefined, `whether its backend is answered under ${JSON.stringify(config)}`);
     t.equal(call.isAborted, error !== undefined);
     if (error !== undefined) t.match(await answerOf(retry), { id: 2, error });
@@ -322,40 +325,40 @@ t.test('a repeated read obeys the current allow-list of resources', async (t) =>
 });
 
 t.test('a request whose state does not fit it is not carried out', async (t) => {
-  const held = new HeldScene(t);
-  const { exchange, call } = held.begin();
+  const suspended = new SuspendedScene(t);
+  const { exchange, call } = suspended.begin();
   call.data(ASKED);
   const asked = await answerOf(exchange);
-  const sentCount = held.scene.http.calls.length;
+  const sentCount = suspended.scene.http.calls.length;
   for (const params of [
     { requestState: 'forged' },
     { requestState: asked.result?.requestState, arguments: { a: 2 } },
     { inputResponses: { 1: {} } },
   ]) {
-    const refused = await answerOf(held.post(2, params));
+    const refused = await answerOf(suspended.post(2, params));
     t.match(refused, { id: 2, error: { code: -32602, message: /call again without requestState/ } });
   }
-  t.equal(held.scene.http.calls.length, sentCount, 'the backend hears of none of them');
+  t.equal(suspended.scene.http.calls.length, sentCount, 'the backend hears of none of them');
 });
 
 t.test('a backend that asks without end is refused, and its call was begun once', async (t) => {
-  const held = new HeldScene(t);
-  let { exchange } = held.begin();
-  const call = held.scene.http.last;
-  const { length: before } = held.scene.http.calls;
-  for (let round = 1; round <= limits.heldCallRoundsMax; round += 1) {
+  const suspended = new SuspendedScene(t);
+  let { exchange } = suspended.begin();
+  const call = suspended.scene.http.last;
+  const { length: before } = suspended.scene.http.calls;
+  for (let round = 1; round <= limits.suspendedCallRoundsMax; round += 1) {
     call.data(ASKED.replace('"q"', `"q${round}"`));
     const { result } = await answerOf(exchange);
     const [name = ''] = Object.keys(result?.inputRequests ?? {});
-    exchange = held.post(round, { inputResponses: { [name]: { roots: [] } }, requestState: result?.requestState });
-    held.scene.http.last.empty();
+    exchange = suspended.post(round, { inputResponses: { [name]: { roots: [] } }, requestState: result?.requestState });
+    suspended.scene.http.last.empty();
   }
   call.data(ASKED.replace('"q"', '"last"'));
-  t.match(JSON.parse(held.scene.http.last.text), { id: 'last', error: { code: -32603 } });
-  held.scene.http.last.empty();
+  t.match(JSON.parse(suspended.scene.http.last.text), { id: 'last', error: { code: -32603 } });
+  suspended.scene.http.last.empty();
   call.data(`data: {"jsonrpc":"2.0","id":${JSON.stringify(sentId(call))},"result":{"content":[]}}\n\n`);
-  t.match(await answerOf(exchange), { id: limits.heldCallRoundsMax, result: { resultType: 'complete' } });
-  const sent = held.scene.http.calls.slice(before).map(({ text }) => JSON.parse(text) as Message);
+  t.match(await answerOf(exchange), { id: limits.suspendedCallRoundsMax, result: { resultType: 'complete' } });
+  const sent = suspended.scene.http.calls.slice(before).map(({ text }) => JSON.parse(text) as Message);
   t.notOk(sent.some(({ method }) => method === 'tools/call'));
 });
 
@@ -370,18 +373,18 @@ t.test('a client is not asked for what it has not declared, and is told what it 
     ['"result":{"content":[]}', { result: { resultType: 'complete', content: [] } }],
   ] as const;
   for (const [end, told] of ends) {
-    const held = new HeldScene(t);
-    const { exchange, call } = held.begin({ sampling: {} });
+    const suspended = new SuspendedScene(t);
+    const { exchange, call } = suspended.begin({ sampling: {} });
     call.data(ASKED);
-    t.match(JSON.parse(held.scene.http.last.text), { id: 'q', error: { code: -32601 } });
+    t.match(JSON.parse(suspended.scene.http.last.text), { id: 'q', error: { code: -32601 } });
     call.data(`data: {"jsonrpc":"2.0","id":${JSON.stringify(sentId(call))},${end}}\n\n`);
     t.match(await answerOf(exchange), { id: 1, ...told });
     t.equal(exchange.answer?.status, 'error' in told ? 400 : 200);
   }
-  const held = new HeldScene(t);
-  const { exchange, call } = held.begin({ sampling: {} });
+  const suspended = new SuspendedScene(t);
+  const { exchange, call } = suspended.begin({ sampling: {} });
   call.data(ASKED);
-  held.scene.http.last.empty();
+  suspended.scene.http.last.empty();
   call.data(ASKED.replace('"q","method":"roots/list"', '"e","method":"elicitation/create","params":{"mode":"url"}'));
   call.data(`data: {"jsonrpc":"2.0","id":${JSON.stringify(sentId(call))},"result":{"isError":true,"content":[]}}\n\n`);
   const { error } = await answerOf(exchange);
@@ -389,31 +392,35 @@ t.test('a client is not asked for what it has not declared, and is told what it 
 });
 
 t.test('a caller that goes away ends its call, but not once it has received its answer', async (t) => {
-  const held = new HeldScene(t);
-  const { exchange, call } = held.begin();
+  const suspended = new SuspendedScene(t);
+  const { exchange, call } = suspended.begin();
   call.data(ASKED);
   const asked = await answerOf(exchange);
   exchange.abort();
-  t.equal(held.scene.http.calls.at(-1), call, 'the backend is told nothing');
-  const retry = held.post(2, { inputResponses: { 1: { roots: [] } }, requestState: asked.result?.requestState });
-  held.scene.http.last.empty();
+  t.equal(suspended.scene.http.calls.at(-1), call, 'the backend is told nothing');
+  const retry = suspended.post(2, { inputResponses: { 1: { roots: [] } }, requestState: asked.result?.requestState });
+  suspended.scene.http.last.empty();
   retry.isForgiving = true;
   retry.abort();
-  t.match(JSON.parse(held.scene.http.last.text), {
+  t.match(JSON.parse(suspended.scene.http.last.text), {
     method: 'notifications/cancelled',
     params: { requestId: sentId(call) },
   });
 });
 
 t.test('a call whose client does not come back is cancelled', async (t) => {
-  const held = new HeldScene(t);
-  const { exchange, call } = held.begin();
+  const suspended = new SuspendedScene(t);
+  const { exchange, call } = suspended.begin();
   call.data(ASKED);
   const asked = await answerOf(exchange);
-  held.scene.context.advance(limits.personMsMax + 100);
-  const told = held.scene.http.calls.slice(held.scene.http.calls.indexOf(call) + 1).map(({ text }) => text);
+  suspended.scene.context.advance(limits.personMsMax + 100);
+  const told = suspended.scene.http.calls.slice(suspended.scene.http.calls.indexOf(call) + 1).map(({ text }) => text);
   t.match(told.join('\n'), /notifications\/cancelled/);
-  const late = await answerOf(held.post(2, { inputResponses: {}, requestState: asked.result?.requestState }));
+  const late = await answerOf(suspended.post(2, { inputResponses: {}, requestState: asked.result?.requestState }));
   t.match(late, { error: { code: -32602 } });
-  t.equal(held.scene.http.calls.filter(({ text }) => text.includes('tools/call')).length, 1, 'nor is it begun again');
+  t.equal(
+    suspended.scene.http.calls.filter(({ text }) => text.includes('tools/call')).length,
+    1,
+    'nor is it begun again',
+  );
 });
