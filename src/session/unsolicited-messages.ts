@@ -149,6 +149,10 @@ class BackendListener implements BackendStreamPlan, ModernListeningPlan {
     if (this.#upstream.elsewhere?.take(bytes, message) === false) this.#owner.passBack(this.#upstream, bytes);
   }
 
+  onCut(): void {
+    this.#upstream.elsewhere?.onCut();
+  }
+
   onLost(): void {
     this.#upstream.markLost(this.#record);
   }

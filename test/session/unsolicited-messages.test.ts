@@ -155,6 +155,31 @@ t.test('a stream on which a call waits for its answer stays open until then, who
   }
 });
 
+t.test(
+  'an answer that is cut off on a stream is said to be lost if it cannot come again, and if it is known whose it was',
+  async (t) => {
+    for (const [before, ids, isLost] of [
+      ['', [1], true],
+      ['id: 7\ndata:\n\n', [1], false],
+      ['', [1, 2], false],
+    ] as const) {
+      const scene = new Scene(t);
+      scene.listen();
+      for (const stream of scene.streams) stream.head(200, 'text/event-stream');
+      const calls = ids.map((id) => {
+        const call = scene.post('tools/call', { name: 'a-add', arguments: {} }, id);
+        scene.http.last.empty(202);
+        return call;
+      });
+      scene.streams[0]!.data(`${before}data: {"jsonrpc":"2.0","id":1,"res`);
+      scene.streams[0]!.end();
+      const errors = calls.map(({ answer }) => answer?.body.toString().match(/failed: [\w ]+/)?.[0]);
+      t.same(errors, isLost ? ['failed: stream ended without a response'] : ids.map(() => undefined));
+      t.equal(scene.http.summary.filter((each) => each === 'tools/call').length, ids.length, 'nothing is sent again');
+    }
+  },
+);
+
 t.test('the end of the session ends all its streams', async (t) => {
   const scene = new Scene(t);
   const stream = scene.listen();

@@ -27,6 +27,8 @@ export interface BackendStreamPlan {
   onRefused?(): void;
   /** Called with an answer, which belongs on the stream of its request (S14). @param bytes as for `onMessage`. */
   onAnswer?(bytes: Buffer, message: BackendMessage): void;
+  /** Called when the stream has ended within an event that cannot come again. */
+  onCut?(): void;
   /** Called for a status that may mean a lost session, or that there is no stream, or one already: only a POST can tell. */
   onSessionDoubtful(): void;
 }
@@ -146,9 +148,11 @@ export class BackendStream implements UpstreamHandler {
     const hasEnded = this.#transition('streaming', 'waiting');
     if (!hasEnded && !this.#transition('asking', 'waiting')) return;
     this.#count(0);
+    const isCut = this.#parser !== undefined && this.#parser.keptBytes > 0;
     if (this.#parser !== undefined) this.#reconnection.noteEnded(this.#parser);
     this.#parser = undefined;
-    if (this.isLast) return;
+    if (isCut && this.#reconnection.lastEventId === '') this.#plan.onCut?.();
+    if (this.isLast || this.isOver) return;
     this.#delay = this.#plan.deadlines.after(this.#reconnection.nextDelayMs(hasEnded), () => {
       if (!this.#transition('waiting', 'asking')) return;
       this.#call = this.#plan.ask(this.#reconnection.lastEventId, this);

@@ -85,6 +85,12 @@ export class StrayAnswers implements AnswerSource {
     this.#early.set(key, { bytes: Buffer.from(bytes), deadline });
   }
 
+  /** Called when a message was lost. If several wait, nobody knows whose answer it was. */
+  onCut(): void {
+    if (this.#waiting.size > 1) return;
+    for (const reader of this.#waiting.values()) reader.onLost(upstreamFault('answer-incomplete'));
+  }
+
   /** Called when the stream brings nothing any more. */
   close(): void {
     for (const key of [...this.#early.keys()]) this.#drop(key);
