@@ -75,7 +75,7 @@ export class ListMerger {
       done(
         typeof made === 'string'
           ? made
-          : new LargeList(this.#pool, this.#memory, { subject, form: frame.framing, ...made }),
+          : new LargeList(this.#pool, this.#memory, { subject, framing: frame.framing, ...made }),
       ),
     );
   }

@@ -20,7 +20,7 @@ const NO_MEMORY = new Uint8Array(0);
 interface ListInThread extends KeptOutcome {
   readonly subject: string;
   readonly key: number;
-  readonly form: AnswerFrame['framing'];
+  readonly framing: AnswerFrame['framing'];
 }
 
 export class SmallList implements MergedList {
@@ -82,7 +82,7 @@ export class LargeList implements MergedList {
     exchange.onDrain = () => {
       if (this.#state === 'waiting') this.#ask(this.#memory);
     };
-    const contentType = this.#list.form === 'event' ? 'text/event-stream' : 'application/json';
+    const contentType = this.#list.framing === 'event' ? 'text/event-stream' : 'application/json';
     if (!isStreaming) exchange.openBody(contentType, this.#list.bytes);
     this.#ask(largeMemory.take(LIST_PART_BYTES));
   }

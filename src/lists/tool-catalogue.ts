@@ -149,7 +149,7 @@ export class ToolCatalogue {
   }
 
   /** The answer to a query. @param count the most tools to find. */
-  answer(query: string, count: number, { head, framing: form, extras }: AnswerFrame): Buffer {
+  answer(query: string, count: number, { head, framing, extras }: AnswerFrame): Buffer {
     const found: string[] = [];
     let bytesLeft: number = FOUND_TOOLS_BYTES_MAX;
     for (const index of this.find(query, count)) {
@@ -166,7 +166,7 @@ export class ToolCatalogue {
     const tail = Object.keys(meta).length === 0 ? '' : `,"_meta":${JSON.stringify(meta)}`;
     const members = `${extras?.members ?? ''}"content":${JSON.stringify(content)},"structuredContent":${result}${tail}`;
     const message = Buffer.from(`${head}{${members}}}`);
-    return form === 'event' ? encodeEvent(message) : message;
+    return framing === 'event' ? encodeEvent(message) : message;
   }
 
   /** The indexes of the tools found, the best match first. */

@@ -47,7 +47,7 @@ export class LiveFigures {
   #timer: NodeJS.Timeout | undefined;
   /** The previous figures, from which rates are computed, and the addresses of their dataplanes. */
   #previous: { readonly figures: Figures; readonly addresses: string } | undefined;
-  #isReading = false;
+  #isFetching = false;
 
   constructor(adminClient: Pick<AdminClient, 'ask'>, bounds: LiveBounds = BOUNDS) {
     this.#adminClient = adminClient;
@@ -93,9 +93,9 @@ export class LiveFigures {
     }
     if (this.#watchers.size === 0) return this.#pause();
     // The comment shows that the stream is alive.
-    if (this.#isReading) return this.#send(() => COMMENT);
-    this.#isReading = true;
-    void this.#read().finally(() => (this.#isReading = false));
+    if (this.#isFetching) return this.#send(() => COMMENT);
+    this.#isFetching = true;
+    void this.#read().finally(() => (this.#isFetching = false));
   }
 
   #pause(): void {
