@@ -73,6 +73,11 @@ class BackendListener implements BackendStreamPlan, ModernListeningPlan {
     this.#openedAtMs = this.deadlines.nowMs();
     this.#record = this.#upstream.record;
     this.stream = this.#isModern ? new ModernListening(this) : new BackendStream(this);
+    for (const text of this.#upstream.takeEarly()) {
+      const bytes = Buffer.from(text);
+      const message = readBackendMessage(bytes);
+      if (message !== undefined) this.onMessage(bytes, message);
+    }
   }
 
   close(): void {

@@ -86,6 +86,36 @@ await forEachDeployment(t, { spread: 'all' }, async (t, deployment) => {
     }
   });
 
+  await t.test('what a backend says before its answer to initialize is heard once the client listens', async (t) => {
+    const log = '{ "jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"starting"}}';
+    const changed = '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}';
+    const asked = '{"jsonrpc":"2.0","id":1,"method":"roots/list"}';
+    const one: SpeakingBackend = await SpeakingBackend.start(t, {
+      onRequest: async (request) => {
+        if (!request.text.includes('"initialize"')) return false;
+        const result = {
+          protocolVersion: '2025-11-25',
+          capabilities: CAPABILITIES,
+          serverInfo: { name: 's', version: '1' },
+        };
+        one.backend.sessions.add('early');
+        const stream = request.eventStream({ headers: { 'mcp-session-id': 'early' } });
+        for (const message of [asked, log, changed]) await stream.event(message);
+        await stream.event(
+          `{"jsonrpc":"2.0","id":${memberText(request.text, 'id')},"result":${JSON.stringify(result)}}`,
+        );
+        stream.end();
+        return true;
+      },
+    });
+    const session = await openSession(deployment, { one: one.backend });
+    const reader = await listen(session);
+    t.same([await reader.next(), await reader.next()], [log, changed]);
+    const later = log.replace('starting', 'started');
+    await (await one.stream()).event(later);
+    t.equal(await reader.next(), later, 'each once');
+  });
+
   await t.test('messages of backends reach the stream as they are; a response reaches its backend', async (t) => {
     const one = await SpeakingBackend.start(t);
     const session = await openSession(deployment, { one: one.backend });

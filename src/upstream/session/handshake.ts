@@ -11,7 +11,7 @@ import {
   versionToOfferNext,
 } from '../../mcp/index.js';
 import type { Deadline } from '../../fair/index.js';
-import { limits, rpcCodes } from '../../shared/index.js';
+import { KIB, limits, rpcCodes } from '../../shared/index.js';
 import type { UpstreamTarget } from '../../user-config/index.js';
 import type { ClientIntroduction } from './client-introduction.js';
 import {
@@ -41,6 +41,8 @@ export interface HandshakeResult {
   readonly headers: readonly string[];
   /** The stream that carries the whole session, if the server has the 2024-11-05 transport. */
   readonly stream?: SseStream | undefined;
+  /** Notifications that came before the answer to `initialize`. */
+  readonly early?: readonly string[];
 }
 
 export interface HandshakeHandler {
@@ -50,6 +52,9 @@ export interface HandshakeHandler {
 }
 
 const NO_HEADERS: readonly string[] = [];
+/** Notifications that are kept of those before the answer to `initialize`, each of so many bytes at most. */
+const EARLY_NOTICES_MAX = 16;
+const EARLY_NOTICE_BYTES_MAX = 4 * KIB;
 const INITIALIZED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}');
 
 const BEFORE_CLIENT_INFO = Buffer.from(',"clientInfo":');
@@ -141,6 +146,7 @@ export class Initialization extends Handshake implements RequestHandler {
   #sessionId = '';
   #cookies = '';
   #isOver = false;
+  readonly #early: string[] = [];
 
   constructor(context: UpstreamDependencies, plan: HandshakePlan, handler: HandshakeHandler) {
     super(context, plan, handler);
@@ -203,8 +209,10 @@ export class Initialization extends Handshake implements RequestHandler {
     return this.#stream?.target ?? redirection.moved ?? target;
   }
 
-  onMessage(): void {
-    // Other messages are ignored, because the session is not open yet (C07).
+  /** Notifications wait for who listens. Requests are ignored, because the session is not open yet (C07). */
+  onMessage(bytes: Buffer, { kind }: BackendMessage): void {
+    const isKept = kind === 'notification' && bytes.length <= EARLY_NOTICE_BYTES_MAX;
+    if (isKept && this.#early.length < EARLY_NOTICES_MAX) this.#early.push(bytes.toString());
   }
 
   onAnswer(bytes: Buffer, message: BackendMessage): void {
@@ -286,9 +294,9 @@ export class Initialization extends Handshake implements RequestHandler {
     this.noteHead(sessionId, cookies);
     const isChanged = sessionId !== record.sessionId || this.#cookies !== record.cookies;
     this.#isOver = true;
-    const stream = this.#stream;
-    if (!isChanged) this.handler.onOpen({ record, resultJson, headers, stream });
-    else this.handler.onOpen({ ...resultOf({ ...record, sessionId, cookies: this.#cookies }, resultJson), stream });
+    const more = { stream: this.#stream, early: this.#early };
+    if (!isChanged) this.handler.onOpen({ record, resultJson, headers, ...more });
+    else this.handler.onOpen({ ...resultOf({ ...record, sessionId, cookies: this.#cookies }, resultJson), ...more });
   }
 
   #onConfirmationOver(fault: UpstreamFault | undefined): void {

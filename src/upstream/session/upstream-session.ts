@@ -74,6 +74,8 @@ export class UpstreamSession extends UpstreamOpening {
   #instructionBytes: number | undefined;
   #namedBytes: number | undefined;
   #cookieBytes: number | undefined;
+  #early: readonly string[] = [];
+  #earlyBytes: number | undefined;
   /** The mirrors, created when the backend first lists a tool with mirrored parameters, or an app. */
   mirrors: KnownMirrors | undefined;
   #headers: readonly string[] = [];
@@ -297,6 +299,18 @@ export class UpstreamSession extends UpstreamOpening {
     this.#headers = sessionHeaders(record);
   }
 
+  /** The notifications that came with the answer to `initialize`, once. */
+  takeEarly(): readonly string[] {
+    const early = this.#early;
+    this.#keepEarly();
+    return early;
+  }
+
+  #keepEarly(early: readonly string[] = []): void {
+    this.#earlyBytes = this.#recount(this.#earlyBytes, early.join(''));
+    this.#early = this.#earlyBytes === undefined ? [] : early;
+  }
+
   #keepCookies(record: OwnRecord, cookies: string): void {
     this.#cookieBytes = this.#recount(this.#cookieBytes, cookies);
     record.cookies = this.#cookieBytes === undefined ? undefined : cookies;
@@ -336,6 +350,7 @@ export class UpstreamSession extends UpstreamOpening {
     this.#idBytes = this.#recount(this.#idBytes, '');
     if (this.record !== undefined) this.#keepCookies(this.record, '');
     this.record = undefined;
+    this.#keepEarly();
     this.#instructionBytes = this.#recount(this.#instructionBytes, '');
   }
 
@@ -427,6 +442,7 @@ export class UpstreamSession extends UpstreamOpening {
   protected override onHandshake(result: HandshakeResult, metadata: RequestMetadata): void {
     this.#keep(result.record);
     this.#headers = result.headers;
+    this.#keepEarly(result.early);
     if (result.stream !== undefined) this.#take(result.stream, result.record, metadata);
     this.owner?.onOpened(this, metadata);
   }
