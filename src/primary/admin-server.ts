@@ -13,7 +13,7 @@ import type { ReadinessReport } from './readiness.js';
 export const ADMIN_BODY_CHARS_MAX = 1_024;
 
 /** Connections, for a monitor and several operators. Beyond that, the one that has been silent for longest is closed. */
-const ADMIN_CONNECTIONS_MAX = 64;
+export const ADMIN_CONNECTIONS_MAX = 64;
 
 export interface AdminPage {
   readonly status: number;
@@ -53,8 +53,6 @@ export async function openAdminServer(address: ListenAddress, options: AdminOpti
   } catch (error) {
     throw listenFault(address, '--admin-address', error);
   }
-  // Connections must not keep the program from ending.
-  server.unref();
   const close = async (): Promise<void> => {
     const closed = once(server, 'close');
     server.close();

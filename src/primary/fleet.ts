@@ -196,8 +196,7 @@ export class Fleet {
   /** Announces a drain, also to workers that start to listen later. */
   announceDrain(): void {
     this.#isDrainAnnounced = true;
-    for (const slot of this.#slots)
-      if (slot.servingWorker) sendToWorker(slot.servingWorker, { kind: 'announce-drain' });
+    for (const slot of this.#slots) sendToWorker(slot.servingWorker, { kind: 'announce-drain' });
   }
 
   /**
@@ -221,7 +220,7 @@ export class Fleet {
     const successor = this.#createSlot(number, plan);
     this.#others.add(successor);
     successor.start();
-    const isDecided = (): boolean => successor.state === 'listening' || successor.startFailure !== undefined;
+    const isDecided = (): boolean => successor.state === 'listening' || successor.startFailure !== '';
     await this.#until(() => this.#isEnding || isDecided());
     if (this.#isEnding) return ENDING;
     if (successor.state !== 'listening') {
@@ -322,7 +321,7 @@ export class Fleet {
 
   /** Kills a hung worker. It may hold half of the callers' connections, and will never answer them. */
   #killHung(worker: ChildProcess, silentMs: number): void {
-    const slot = this.#all().find(({ servingWorker }) => servingWorker === worker)?.askedWorker.slot;
+    const slot = this.#all().find(({ servingWorker }) => servingWorker === worker)?.number;
     this.#logger.error({ slot, workerPid: worker.pid, silentMs }, 'worker hangs: killed');
     worker.kill('SIGKILL');
   }

@@ -7,7 +7,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { StartFault, isPrivateFolder, preparedSocketPath, RestoredSocket } from '../process/index.js';
-import { exitStatus, limits, type Logger } from '../shared/index.js';
+import { exitStatus, type Logger } from '../shared/index.js';
 
 /** The longest path of a socket: 108 bytes with the final NUL (unix(7)). Beyond that, the primary does not start. */
 export const UNIX_SOCKET_PATH_BYTES_MAX = 107;
@@ -36,10 +36,14 @@ export interface HopDirectory {
  */
 export async function makeHopDirectory(slotCount: number, logger: Logger): Promise<HopDirectory> {
   const parent = tmpdir();
+  // mkdtemp(3) replaces the X, and gives the directory mode 0700.
+  const longestPath = preparedSocketPath(join(parent, `${PREFIX}XXXXXX`, `slot-${slotCount - 1}.sock`), PROCESS_ID_MAX);
+  if (Buffer.byteLength(longestPath) > UNIX_SOCKET_PATH_BYTES_MAX)
+    throw new StartFault(exitStatus.cannotCreate, `${longestPath} is too long for a socket: ${ADVICE}`, undefined);
   await sweep(parent, logger);
   let path: string;
   try {
-    path = mkdtempSync(join(parent, PREFIX)); // mkdtemp(3) gives it mode 0700
+    path = mkdtempSync(join(parent, PREFIX));
   } catch (error) {
     throw new StartFault(exitStatus.cannotCreate, `cannot make a directory in ${parent}: ${ADVICE}`, error);
   }
@@ -54,13 +58,9 @@ export async function makeHopDirectory(slotCount: number, logger: Logger): Promi
     rmSync(path, { recursive: true, force: true });
   };
   try {
-    const longestPath = preparedSocketPath(join(path, `slot-${slotCount - 1}.sock`), PROCESS_ID_MAX);
-    if (Buffer.byteLength(longestPath) > UNIX_SOCKET_PATH_BYTES_MAX)
-      throw new StartFault(exitStatus.cannotCreate, `${longestPath} is too long for a socket: ${ADVICE}`, undefined);
     await holder.listen();
   } catch (error) {
     await remove();
-    if (error instanceof StartFault) throw error;
     throw new StartFault(exitStatus.cannotCreate, `cannot make a socket in ${path}: ${ADVICE}`, error);
   }
   return { path, remove };
@@ -90,7 +90,7 @@ async function sweep(parent: string, logger: Logger): Promise<void> {
 async function isDeserted(path: string): Promise<boolean> {
   const socket = connect(join(path, HOLDER_SOCKET));
   try {
-    await once(socket, 'connect', { signal: AbortSignal.timeout(limits.peerAnswerMsMax) });
+    await once(socket, 'connect'); // or an error at once, also when the primary hangs (unix(7))
     return false;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ECONNREFUSED';

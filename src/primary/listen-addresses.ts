@@ -96,14 +96,13 @@ const OUTGOING_PORTS_PATH = '/proc/sys/net/ipv4/ip_local_port_range';
  * A port outside the range of outgoing connections: one of those could take the port before the workers listen. It may be in use.
  * @returns 0, the system's choice, if too few ports are left or the range is unknown.
  */
-export function choosePort(): number {
-  const last = lastOutgoingPort();
+export function choosePort(last = lastOutgoingPort()): number {
   return PORT_MAX - last < PORTS_MIN ? 0 : randomInt(last + 1, PORT_MAX + 1);
 }
 
 function lastOutgoingPort(): number {
   try {
-    return Number(readFileSync(OUTGOING_PORTS_PATH, 'latin1').trim().split(/\s+/)[1] ?? PORT_MAX);
+    return Number(readFileSync(OUTGOING_PORTS_PATH, 'latin1').split(/\s+/)[1]);
   } catch {
     return PORT_MAX;
   }
@@ -133,7 +132,7 @@ async function bindOnce(address: ListenAddress, bound: Bound[]): Promise<ListenA
     bound.push({ server, claim: await claim({ host, port }) });
     return { host: address.host, port };
   } catch (error) {
-    if (server.listening) server.close();
+    server.close();
     throw error;
   }
 }

@@ -1,7 +1,6 @@
 // One slot and its worker process, which it forks, restarts, drains and stops. The slot's number outlives its processes, because slots
 // own sessions. Cold path.
 import { fork, spawnSync, type ChildProcess } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { receiveFromWorker, sendToWorker, type FromWorker, type StartMessage } from '../process/index.js';
 import { delayAfter, withJitter, type Logger } from '../shared/index.js';
 import type { SlotReadiness } from './readiness.js';
@@ -57,8 +56,7 @@ const SETPRIV_WORDS = ['--pdeathsig', 'KILL', '--'];
  * @returns none where that is unavailable: there, a process ends when it sees its channel close.
  */
 export function endWithParent(): readonly string[] {
-  if (process.platform !== 'linux' || !existsSync(SETPRIV)) return [];
-  // Another setpriv may not know the option.
+  // Another setpriv may not know the option, and other systems have none.
   const { status } = spawnSync(SETPRIV, [...SETPRIV_WORDS, SETPRIV, '--version'], {
     stdio: 'ignore',
     timeout: LAUNCHER_TRY_MS_MAX,
@@ -127,9 +125,9 @@ export class Slot {
   /** In `waiting`, forks; in `starting` and `stopping`, kills a worker that takes too long. Cleared when the state changes. */
   #timer: NodeJS.Timeout | undefined;
   #listeningSinceMs = 0;
-  /** The worker's version, by its own word; `''` before it listens. */
-  #version = '';
-  #startFailure: string | undefined;
+  /** The worker's version, by its own word; `undefined` before it listens. */
+  #version: string | undefined;
+  #startFailure = '';
   #hasLeft = false;
   #failedStartsInARow = 0;
   #restartsInARow = 0;
@@ -189,17 +187,17 @@ export class Slot {
 
   /** Tells a listening worker the readiness, unless it was told the same before. */
   tellReadiness(isReady: boolean): void {
-    if (this.#state !== 'listening' || this.#worker === undefined || this.#toldReady === isReady) return;
+    if (this.#state !== 'listening' || this.#toldReady === isReady) return;
     this.#toldReady = isReady;
     sendToWorker(this.#worker, { kind: 'readiness', isReady });
   }
 
-  /** Why the last start failed; `undefined` once a worker listens. */
-  get startFailure(): string | undefined {
-    return this.#failedStartsInARow > 0 ? this.#startFailure : undefined;
+  /** Why the last start fails or has failed; `''` while nothing is known against it. */
+  get startFailure(): string {
+    return this.#startFailure;
   }
 
-  get version(): string {
+  get version(): string | undefined {
     return this.#version;
   }
 
@@ -212,11 +210,11 @@ export class Slot {
     if (!this.#advance('fork')) return false;
     const { module, launcher, environment, start, bounds } = this.#plan;
     const [execPath = process.execPath, ...words] = [...launcher, process.execPath];
-    this.#startFailure = undefined;
+    this.#startFailure = '';
     this.#obstacles = NO_OBSTACLES;
     this.#toldReady = undefined;
     this.#timer = setTimeout(() => {
-      this.#startFailure ??= `not listening after ${bounds.workerStartMsMax} ms`;
+      this.#startFailure ||= `not listening after ${bounds.workerStartMsMax} ms`;
       this.#worker?.kill('SIGKILL');
     }, bounds.workerStartMsMax);
     try {
@@ -232,8 +230,7 @@ export class Slot {
       this.#supervise(worker);
     } catch (error) {
       // Some errors of `fork` are thrown, others are events. This one is handled after `StartQueue` has begun this start.
-      const reason = error instanceof Error ? error.message : String(error);
-      setImmediate(() => this.#onForkRefused(reason));
+      setImmediate(() => this.#onClose(undefined, `no process can be started: ${(error as Error).message}`));
     }
     return true;
   }
@@ -264,10 +261,10 @@ export class Slot {
   drain(kind: 'drain' | 'retire' = 'drain'): void {
     const hasListened = this.#state === 'listening';
     // A retired worker waits for late requests; a drain ends that.
-    if (kind === 'drain' && this.#state === 'draining' && this.#worker) sendToWorker(this.#worker, { kind });
+    if (kind === 'drain' && this.#state === 'draining') sendToWorker(this.#worker, { kind });
     if (!this.#advance('drain')) return;
-    if (!hasListened) this.#tellToStop(this.#plan.bounds.workerStopMs, 0);
-    else if (this.#worker !== undefined) sendToWorker(this.#worker, { kind });
+    if (hasListened) sendToWorker(this.#worker, { kind });
+    else this.#tellToStop(this.#plan.bounds.workerStopMs, 0);
   }
 
   /**
@@ -299,7 +296,7 @@ export class Slot {
       case 'listening':
         if (!this.#advance('listening')) return;
         this.#listeningSinceMs = performance.now();
-        this.#version = message.version ?? '';
+        this.#version = message.version;
         this.#isStoreSuspect = false;
         this.#failedStartsInARow = 0;
         this.#logger[this.#restartsInARow === 0 ? 'debug' : 'info'](
@@ -337,22 +334,18 @@ export class Slot {
     }
   }
 
-  #onClose(worker: ChildProcess, ending: string): void {
+  /** @param worker `undefined` when there was no process. */
+  #onClose(worker: ChildProcess | undefined, ending: string): void {
     if (worker !== this.#worker) return;
     this.#worker = undefined;
     const before = this.#state;
-    this.#startFailure ??= ending;
+    this.#startFailure ||= ending;
     this.#advance('exit');
-    this.#observer.onExit(worker);
+    if (worker) this.#observer.onExit(worker);
+    const workerPid = worker?.pid;
     if (before === 'starting') this.#onFailedStart(this.#startFailure);
-    else if (before === 'listening') this.#onDeath(worker, ending);
-    else if (before !== 'stopping') this.#logger.error({ workerPid: worker.pid, ending }, 'worker died while draining');
-  }
-
-  #onForkRefused(reason: string): void {
-    const before = this.#state;
-    this.#startFailure = `no process can be started: ${reason}`;
-    if (this.#advance('exit') && before === 'starting') this.#onFailedStart(this.#startFailure);
+    else if (before === 'listening') this.#onDeath(workerPid, ending);
+    else if (before !== 'stopping') this.#logger.error({ workerPid, ending }, 'worker died while draining');
   }
 
   /** Starts again after a failure, without limit, at growing intervals: the cause may be removed at any time. */
@@ -364,11 +357,11 @@ export class Slot {
     this.#observer.onState();
   }
 
-  #onDeath(worker: ChildProcess, ending: string): void {
+  #onDeath(workerPid: number | undefined, ending: string): void {
     this.#observer.onDeath();
     const listenedMs = Math.round(performance.now() - this.#listeningSinceMs);
     if (listenedMs >= this.#plan.bounds.workerSettledMs) this.#restartsInARow = 0;
-    this.#logger.error({ workerPid: worker.pid, ending, listenedMs }, 'worker died; replacing it');
+    this.#logger.error({ workerPid, ending, listenedMs }, 'worker died; replacing it');
     const delayMs = restartDelayMs(this.#restartsInARow++, this.#plan.bounds);
     this.#timer = setTimeout(() => this.#startAgain(), delayMs);
   }
@@ -388,7 +381,7 @@ export class Slot {
   }
 
   #endingOfStart(next: SlotState): StartEnding {
-    if (next === 'waiting') return { kind: 'failed', reason: this.#startFailure ?? 'for no known reason' };
+    if (next === 'waiting') return { kind: 'failed', reason: this.#startFailure };
     return { kind: next === 'listening' ? 'listening' : 'stopped' };
   }
 

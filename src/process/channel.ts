@@ -23,9 +23,9 @@ export function sendHeartbeats(primary: PrimaryChannel, hangTimeoutMs: number): 
   setInterval(() => primary.send({ kind: 'heartbeat' }), heartbeatPeriodMs(hangTimeoutMs)).unref();
 }
 
-export function sendToWorker(worker: ChildProcess, message: ToWorker): void {
+export function sendToWorker(worker: ChildProcess | undefined, message: ToWorker): void {
   // With a callback, the error of a closed channel is neither thrown nor emitted.
-  if (worker.connected) worker.send(message, () => {});
+  if (worker?.connected === true) worker.send(message, () => {});
 }
 
 /** Receives messages at the primary's end. @param onUnknown called for any other value: a faulty worker must not end the primary. */

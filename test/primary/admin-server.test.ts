@@ -1,15 +1,18 @@
 // The admin listener by itself; in the primary, it is in ready-page.test.ts.
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
 import {
   ADMIN_BODY_CHARS_MAX,
+  ADMIN_CONNECTIONS_MAX,
   openAdminServer,
   createAdminServer,
   jsonPage,
   type AdminOptions,
 } from '../../src/primary/admin-server.js';
+import { limits } from '../../src/shared/limits.js';
 import { send } from '../support/raw-http.js';
+import { until } from '../support/until.js';
 
 const anyPort = { host: '127.0.0.1', port: 0 };
 
@@ -33,11 +36,16 @@ t.test('pages are answered by their path, GET and HEAD alone', async (t) => {
   const page = await send(origin, { method: 'GET', path: '/live?verbose', headers: [] });
   t.match([page.status, page.text], [200, '{"accepted":true}\n']);
   t.match(await send(origin, { method: 'HEAD', path: '/live', headers: [] }), { status: 200, text: '' });
-  t.match(await send(origin, { method: 'POST', path: '/live', headers: [] }), { status: 405 });
+  t.match(await send(origin, { method: 'POST', path: '/live', headers: [] }), { status: 405, text: /use GET/ });
   for (const path of ['/', '/toString', '/gw-rs/health', '/live/']) {
     t.match(await send(origin, { method: 'GET', path, headers: [] }), { status: 404, text: /\/live/ }, path);
   }
-  t.match(await send(origin, { method: 'GET', path: '/broken', headers: [] }), { status: 500, text: /out of order/ });
+  t.match(await send(origin, { method: 'GET', path: '/broken', headers: [] }), {
+    status: 500,
+    text: '{"detail":"out of order"}\n',
+  });
+  const long = [['x', 'y'.repeat(limits.requestHeaderBytesMax)] as const];
+  t.match(await send(origin, { method: 'GET', path: '/live', headers: long }), { status: 431 });
 });
 
 t.test(
@@ -70,7 +78,8 @@ t.test('changes are made with PUT alone, and by a body that is too long not at a
     status: 404,
     text: /\/live.*\/level/,
   });
-  t.match(await send(origin, { method: 'PUT', path: '/toString', headers: [] }), { status: 404 });
+  for (const path of ['/toString', '/live'])
+    t.match(await send(origin, { method: 'PUT', path, headers: [] }), { status: path === '/live' ? 405 : 404 }, path);
   for (const length of [3, ADMIN_BODY_CHARS_MAX, ADMIN_BODY_CHARS_MAX + 1])
     t.match(await send(origin, { method: 'PUT', path: '/level', headers: [], body: 'é'.repeat(length) }), {
       status: 200,
@@ -102,7 +111,10 @@ t.test('a web page of another origin, or behind a rebound name, reads nothing', 
 
 t.test('beyond loopback, addresses and configured names are admitted', async (t) => {
   const everywhere = { host: '0.0.0.0', port: 0 };
-  const server = await openAdminServer(everywhere, { ...options, allowedHosts: ['gateway.example'] });
+  const server = await openAdminServer(everywhere, {
+    ...options,
+    allowedHosts: ['gateway.example', 'port.example:81'],
+  });
   t.teardown(() => server.close());
   const origin = `http://127.0.0.1:${server.address.port}`;
   for (const [host, status] of [
@@ -110,8 +122,13 @@ t.test('beyond loopback, addresses and configured names are admitted', async (t)
     ['[2001:db8::1]:8002', 200],
     ['localhost', 200],
     ['Gateway.example:8002', 200],
+    ['Port.example:81', 200],
+    ['', 200],
+    ['port.example:82', 403],
     ['evil.example:8002', 403],
     ['127.0.0.1.evil.example', 403],
+    ['1[::1]', 403],
+    ['[::1]1', 403],
   ] as const) {
     t.match(await send(origin, { method: 'GET', path: '/live', headers: [['host', host]] }), { status }, host);
   }
@@ -140,10 +157,30 @@ t.test('a connection that sends nothing, or never a whole request, gives its pla
   }
 });
 
+t.test('silent connections keep nobody out, and none keeps the listener from closing', async (t) => {
+  const server = await openAdminServer(anyPort, options);
+  const closed: Socket[] = [];
+  const open = async (): Promise<Socket> => {
+    const socket = connect(server.address.port, server.address.host).on('error', () => undefined);
+    socket.once('close', () => closed.push(socket)).resume();
+    await once(socket, 'connect');
+    return socket;
+  };
+  const silent = [await open()];
+  while (silent.length < ADMIN_CONNECTIONS_MAX) silent.push(await open());
+  const { port } = server.address;
+  t.match(await send(`http://127.0.0.1:${port}`, { method: 'GET', path: '/live', headers: [] }), { status: 200 });
+  await until(() => closed.length > 0, 'the oldest to be closed');
+  t.same([closed.length, closed[0] === silent[0]], [1, true]);
+  silent.at(-1)?.write('GET /live HTTP/1.1\r\n');
+  await server.close();
+  await until(() => closed.length === silent.length, 'all to be closed');
+});
+
 t.test('an address in use is a start error that names it and the option', async (t) => {
   const origin = new URL(await startServer(t));
   const address = { host: '127.0.0.1', port: Number(origin.port) };
-  await t.rejects(openAdminServer(address, options), {
+  await t.rejects(openAdminServer(address, { ...options, onFault: () => t.fail('it was never open') }), {
     name: 'StartFault',
     message: `cannot listen on ${origin.host}: it is in use; stop the program that listens there (\`ss -ltnp\` shows it), or choose another address with --admin-address`,
   });

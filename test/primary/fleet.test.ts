@@ -6,7 +6,7 @@ import t, { type Test } from 'tap';
 import { Fleet } from '../../src/primary/fleet.js';
 import { restartDelayMs, startRetryDelayMs, type FleetBounds } from '../../src/primary/slot.js';
 import { limits } from '../../src/shared/limits.js';
-import { createLogger } from '../../src/shared/logger.js';
+import { logInto } from '../support/log-lines.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { isAlive, Journal, until } from './stub-fleet.js';
 import { stubOptions } from './stub-options.js';
@@ -15,8 +15,8 @@ import { workerBounds } from '../../src/primary/worker-bounds.js';
 
 const FLEET_BOUNDS = { ...limits, ...workerBounds };
 
-// These tests mostly wait for processes to start.
-t.jobs = 2;
+// These tests mostly wait: for processes to start, and for the times after which the fleet acts.
+t.jobs = 6;
 
 function createFleet(
   t: Test,
@@ -24,7 +24,7 @@ function createFleet(
   bounds: Partial<FleetBounds> = {},
   checkStore = async (): Promise<void> => {},
   options = stubOptions(),
-): { fleet: Fleet; journal: Journal } {
+): { fleet: Fleet; journal: Journal; logged: (msg: RegExp) => Record<string, unknown>[] } {
   const journal = new Journal(t);
   const start = {
     slotCount: stubs.length,
@@ -42,12 +42,15 @@ function createFleet(
     bounds: { ...FLEET_BOUNDS, ...bounds },
     checkStore,
   };
-  const fleet = new Fleet(plan, createLogger('silent', {}));
+  const lines: string[] = [];
+  const fleet = new Fleet(plan, logInto(lines));
+  const logged = (msg: RegExp): Record<string, unknown>[] =>
+    lines.map((line) => JSON.parse(line) as Record<string, unknown>).filter((line) => msg.test(String(line['msg'])));
   t.teardown(() => {
     fleet.kill();
     return fleet.drain(0);
   });
-  return { fleet, journal };
+  return { fleet, journal, logged };
 }
 
 t.test('a worker that does not listen in time is killed and counts as a failed start', async (t) => {
@@ -191,8 +194,9 @@ t.test('a slot that waits for its restart does not start during a drain', async 
 });
 
 t.test('a worker that hangs is killed and replaced, and the others are left alone', async (t) => {
-  const options = stubOptions({ workerHangTimeoutMs: 1_000 });
-  const { fleet, journal } = createFleet(t, [{}, {}, {}], {}, undefined, options);
+  // Long enough for a busy machine to let the third one speak.
+  const options = stubOptions({ workerHangTimeoutMs: 2_000 });
+  const { fleet, journal, logged } = createFleet(t, [{}, {}, {}], {}, undefined, options);
   fleet.start();
   await fleet.ready;
   const { pid: stopped } = await journal.entry('listening', 0);
@@ -203,6 +207,10 @@ t.test('a worker that hangs is killed and replaced, and the others are left alon
   for (const slot of [0, 1]) await journal.entry('listening', slot, 2);
   t.notOk(isAlive(stopped) || isAlive(looping));
   t.ok(isAlive(other));
+  t.match(
+    logged(/hangs/).sort((one, other) => Number(one['slot']) - Number(other['slot'])),
+    [stopped, looping].map((workerPid, slot) => ({ level: 50, slot, workerPid, silentMs: Number })),
+  );
 });
 
 t.test('a reload replaces one worker after another, each once its successor listens', async (t) => {
@@ -269,7 +277,7 @@ t.test('a successor that dies later is replaced like any other', async (t) => {
 });
 
 t.test('a replaced worker gets its time to finish, and no third one starts beside it', async (t) => {
-  const { fleet, journal } = createFleet(t, [{ drain: 'ignore' }]);
+  const { fleet, journal, logged } = createFleet(t, [{ drain: 'ignore' }]);
   fleet.start();
   await fleet.ready;
   const { pid: first } = await journal.entry('start', 0);
@@ -277,6 +285,7 @@ t.test('a replaced worker gets its time to finish, and no third one starts besid
   t.ok(isAlive(first));
   t.equal(await fleet.reload(stubOptions()), undefined);
   t.notOk(isAlive(first), 'it was gone before the third one began');
+  t.match(logged(/--reload-timeout/), [{ level: 40, slot: 0, workerPid: first }]);
   const stop = await journal.entry('stop', 0);
   t.equal(stop.pid, first, 'it was asked to stop');
   const { workerStopMs, workerExitMs } = workerBounds;
@@ -299,6 +308,15 @@ t.test('a drain ends a reload in any of its steps', async (t) => {
     journal.entries('start').some(({ pid }) => isAlive(pid)),
     'predecessor, successor and all others are gone',
   );
+
+  const waiting = createFleet(t, [{ drain: 'ignore' }]);
+  waiting.fleet.start();
+  await waiting.fleet.ready;
+  t.equal(await waiting.fleet.reload(stubOptions()), undefined);
+  const second = waiting.fleet.reload(stubOptions());
+  await waiting.fleet.drain(200);
+  t.equal(await second, 'slot 0: the gateway ends', 'also while the one before the last has not finished');
+  t.equal(waiting.journal.entries('start').length, 2);
 });
 
 t.test('the log level, and that a drain comes, are told to all workers, and to those that listen later', async (t) => {

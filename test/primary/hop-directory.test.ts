@@ -1,5 +1,15 @@
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -9,11 +19,12 @@ import {
   UNIX_SOCKET_PATH_BYTES_MAX,
   type HopDirectory,
 } from '../../src/primary/hop-directory.js';
-import { createLogger } from '../../src/shared/logger.js';
+import { logInto } from '../support/log-lines.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { until } from '../support/until.js';
 
-const logger = createLogger('silent', {});
+const lines: string[] = [];
+const logger = logInto(lines);
 
 /** Sets TMPDIR, which os.tmpdir() reads at each call. */
 function setTmpdir(test: Test, path: string): string {
@@ -76,7 +87,7 @@ t.test('leftovers of killed primaries are removed; directories in use, in doubt 
   const inUse = await removedAfter(t, 1);
   const dead = [await leaveBehind(parent, 'switchyard-dead01'), await leaveBehind(parent, 'switchyard-dead02')];
   const stays = [inUse.path];
-  for (const name of ['switchyard-backups', 'switchyard-dead-3', 'other-dead01']) {
+  for (const name of ['switchyard-backups', 'switchyard-dead-3', 'other-switchyard-dead01']) {
     stays.push(await leaveBehind(parent, name));
   }
   const open = await leaveBehind(parent, 'switchyard-open01');
@@ -89,13 +100,19 @@ t.test('leftovers of killed primaries are removed; directories in use, in doubt 
 
   const made = await removedAfter(t, 1);
   for (const path of dead) t.notOk(existsSync(path), path);
+  const told = lines.filter((line) => line.includes('leftovers')).map((line) => JSON.parse(line) as { path: string });
+  t.same(told.map(({ path }) => path).sort(), dead, 'each is told of, for who looks for its files');
   for (const path of [...stays, made.path]) t.ok(existsSync(path), path);
 });
 
 t.test('of very many leftovers some are left to the next start, so that this one is not held up', async (t) => {
   const parent = setTmpdir(t, createScratchDirectory(t));
-  for (let count = 0; count <= HOP_DIRECTORIES_SWEPT_MAX; count += 1)
-    await leaveBehind(parent, `switchyard-${String(count).padStart(6, '0')}`);
+  const first = await leaveBehind(parent, 'switchyard-000000');
+  for (let count = 1; count <= HOP_DIRECTORIES_SWEPT_MAX; count += 1) {
+    const next = join(parent, `switchyard-${String(count).padStart(6, '0')}`);
+    mkdirSync(next, { mode: 0o700 });
+    linkSync(join(first, 'primary.sock'), join(next, 'primary.sock'));
+  }
   await (await removedAfter(t, 1)).remove();
   t.equal(readdirSync(parent).length, 1);
   await (await removedAfter(t, 1)).remove();
@@ -106,6 +123,10 @@ t.test('a directory that is removed while in use is made again, and still held',
   const directory = await removedAfter(t, 1);
   rmSync(directory.path, { recursive: true });
   await until(() => existsSync(join(directory.path, 'primary.sock')), 'the directory is back');
+  await until(
+    () => lines.some((line) => line.includes('"level":40') && line.includes(directory.path)),
+    'the log says so',
+  );
   const socket = connect(join(directory.path, 'primary.sock'));
   await once(socket, 'connect');
   socket.destroy();

@@ -3,8 +3,13 @@ import { readFileSync } from 'node:fs';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
 import type { DataplaneOptions } from '../../src/config/dataplane-options.js';
-import type { ListenAddress } from '../../src/config/values.js';
-import { isOverlapping, claimAddresses, type ClaimedAddresses } from '../../src/primary/listen-addresses.js';
+import { PORT_MAX, type ListenAddress } from '../../src/config/values.js';
+import {
+  choosePort,
+  isOverlapping,
+  claimAddresses,
+  type ClaimedAddresses,
+} from '../../src/primary/listen-addresses.js';
 import { stubOptions } from './stub-options.js';
 
 const files = { certificatePath: 'c', privateKeyPath: 'k' };
@@ -36,6 +41,9 @@ t.test('no outgoing connection gets a chosen port before the workers listen on i
     const { port } = (await claim(t)).options.address;
     t.notOk(port >= first && port <= last, `${port}`);
   }
+  const chosen = Array.from({ length: 20 }, () => choosePort(PORT_MAX - 1_000));
+  t.ok(chosen.every((port) => port > PORT_MAX - 1_000 && port <= PORT_MAX));
+  t.equal(choosePort(PORT_MAX - 999), 0, 'too few are left to choose from');
 });
 
 t.test('an address in use is refused by its name, with what to do', async (t) => {

@@ -4,19 +4,13 @@ import type { Logger } from '../../src/shared/logger.js';
 
 const silent = { info: () => {}, warn: () => {} } as unknown as Logger;
 
+const well = {
+  ...{ isListening: true, isFailing: false, storeObstacle: '', storeStaleness: '' },
+  ...{ keysObstacle: '', isKeyless: false },
+};
+
 function readinessOf(slots: readonly Partial<SlotReadiness>[], hasKeys = true): Readiness {
-  const slotReadiness = slots.map((changes, slot) => {
-    return {
-      slot,
-      isListening: true,
-      isFailing: false,
-      storeObstacle: '',
-      storeStaleness: '',
-      keysObstacle: '',
-      isKeyless: false,
-      ...changes,
-    };
-  });
+  const slotReadiness = slots.map((changes, slot) => ({ slot, ...well, ...changes }));
   return new Readiness({ hasKeys, slots: () => slotReadiness }, silent, () => {});
 }
 
@@ -83,17 +77,7 @@ t.test('one line for the service manager says how many workers listen, and all t
 
 t.test('a worker that has listened and is gone is an obstacle when no other listens', async (t) => {
   let slots: readonly Partial<SlotReadiness>[] = [{}, absent];
-  const slotReadiness = (): SlotReadiness[] =>
-    slots.map((changes, slot) => ({
-      slot,
-      isListening: true,
-      isFailing: false,
-      storeObstacle: '',
-      storeStaleness: '',
-      keysObstacle: '',
-      isKeyless: false,
-      ...changes,
-    }));
+  const slotReadiness = (): SlotReadiness[] => slots.map((changes, slot) => ({ slot, ...well, ...changes }));
   const readiness = new Readiness({ hasKeys: true, slots: slotReadiness }, silent, () => {});
   const stand = (...next: Partial<SlotReadiness>[]): readonly string[] => {
     slots = next;
@@ -104,6 +88,7 @@ t.test('a worker that has listened and is gone is an obstacle when no other list
   t.same(stand({}, absent), ['worker-absent 1'], 'not before each has listened once');
   t.same(stand({}, {}), []);
   t.same(stand({}, absent), ['degraded: worker-absent 1']);
+  t.match(readiness.report.degraded, [{ message: '1 worker is not listening (yet)' }], 'it is on its way');
   t.same(stand({}, failing), ['degraded: worker-absent 1']);
   t.same(stand(storeless, absent), ['store-unreachable 0', 'degraded: worker-absent 1'], 'of those that listen');
   t.same(stand(absent, absent), ['worker-absent 0 1']);
@@ -115,6 +100,7 @@ t.test('keys that no worker can fetch are an obstacle where there are no others'
   t.same(all.obstacles, [{ code: 'keys-unreachable', message: 'no keys', slots: [0, 1] }]);
   t.notOk(all.isReady);
   t.ok(isServing(all));
+  t.same(all.degraded, [], 'and are not told twice');
   const one = readinessOf([keyless, {}]).report;
   t.ok(one.isReady);
   t.same(codesOf(one.degraded), ['keys-unreachable 0']);
@@ -137,15 +123,7 @@ t.test('a change is reported once, and logged when the obstacle is another', asy
   const note = (level: string) => (fields: unknown, message?: string) =>
     void lines.push(`${level} ${message ?? String(fields)}`);
   const logger = { info: note('info'), warn: note('warn') } as unknown as Logger;
-  let standing: SlotReadiness = {
-    slot: 0,
-    isListening: true,
-    isFailing: false,
-    storeObstacle: '',
-    storeStaleness: '',
-    keysObstacle: '',
-    isKeyless: false,
-  };
+  let standing: SlotReadiness = { slot: 0, ...well };
   const told: boolean[] = [];
   const readiness = new Readiness({ hasKeys: true, slots: () => [standing] }, logger, (report) => {
     told.push(report.isReady);

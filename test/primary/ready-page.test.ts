@@ -70,7 +70,10 @@ t.test('/ready says what is missing: first workers, then the store, and finally 
         JSON.stringify(primary.journal.entries('readiness', slot).at(-1)).includes('"isReady":true'),
       ),
   );
-  t.match(await ready(origin), [200, { status: 'ready', obstacles: [] }]);
+  t.same(await ready(origin), [
+    200,
+    { status: 'ready', obstacles: [], degraded: [], workers: { expected: 2, listening: 2 } },
+  ]);
 
   const [first] = primary.journal.entries('listening', 0);
   process.kill(first?.pid ?? 0, 'SIGKILL');

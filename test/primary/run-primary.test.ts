@@ -108,7 +108,7 @@ void t.test('the drain timeout ends the wait for a worker that does not drain', 
 });
 
 void t.test('a second signal kills the workers, but not one that comes with the first', async (t) => {
-  const primary = startPrimary(t, stubOptions(), [{ drain: 'ignore' }]);
+  const primary = startPrimary(t, stubOptions({ workerCount: 1 }), [{ drain: 'ignore' }]);
   await primary.logged('listening');
   const { pid } = await primary.journal.entry('listening', 0);
   const signalledAtMs = performance.now();
@@ -229,16 +229,16 @@ void t.test('both listeners keep their addresses in a reload, and the log names 
 });
 
 void t.test('options that cannot be read leave everything as it is, and the log says why', async (t) => {
-  const primary = startPrimary(t, stubOptions(), [], { nextOptions: '/nowhere/options' });
+  const primary = startPrimary(t, stubOptions({ workerCount: 1 }), [], { nextOptions: '/nowhere/options' });
   await primary.logged('listening');
   primary.process.kill('SIGHUP');
   const { reason } = await primary.logged('reload failed: workers that were not replaced keep serving');
   t.match(reason, /nowhere/);
-  t.equal(primary.journal.entries('start').length, 2);
+  t.equal(primary.journal.entries('start').length, 1);
 });
 
 void t.test('several SIGHUPs during a reload cause one more, and none begins while the program ends', async (t) => {
-  const primary = startPrimary(t, stubOptions({ drainNoticeMs: 500 }));
+  const primary = startPrimary(t, stubOptions({ workerCount: 1, drainNoticeMs: 500 }));
   const linesOf = (msg: string): LogLine[] => primary.log.filter((line) => line.msg === msg);
   await primary.logged('listening');
   primary.process.kill('SIGHUP');
@@ -354,7 +354,7 @@ void t.test(
 );
 
 void t.test('a worker that restarts again and again leaves nothing behind in the primary', async (t) => {
-  const primary = startPrimary(t, stubOptions());
+  const primary = startPrimary(t, stubOptions({ workerCount: 1 }));
   await primary.logged('listening');
   const openFiles = (): number => readdirSync(`/proc/${primary.process.pid}/fd`).length;
   const killNth = async (nth: number): Promise<void> => {
@@ -365,13 +365,13 @@ void t.test('a worker that restarts again and again leaves nothing behind in the
   const before = openFiles();
   for (let nth = 2; nth <= 5; nth++) await killNth(nth);
   await until('what belonged to the dead is closed', () => openFiles() <= before);
-  t.equal(childPids(primary.process.pid ?? 0).length, 2, 'and no process is left over');
+  t.equal(childPids(primary.process.pid ?? 0).length, 1, 'and no process is left over');
 });
 
 void t.test('a signal in the first moments of the program ends it in order, or at once', async (t) => {
   const temporary = createScratchDirectory(t);
   for (const delayMs of [0, 50, 100, 200, 400]) {
-    const primary = startPrimary(t, stubOptions(), [], { environment: { TMPDIR: temporary } });
+    const primary = startPrimary(t, stubOptions({ workerCount: 1 }), [], { environment: { TMPDIR: temporary } });
     await sleep(delayMs); // deliberate: the test varies the moment of the signal
     primary.process.kill('SIGTERM');
     const ending = await primary.ended;
@@ -403,7 +403,7 @@ void t.test('a written subject is forgotten by every worker before the one that 
 void t.test(
   'a worker that does not forget holds up the one that wrote for a moment only, and the log says so',
   async (t) => {
-    const primary = startPrimary(t, stubOptions({ workerCount: 3 }), [{ forget: 'ignore' }]);
+    const primary = startPrimary(t, stubOptions(), [{ forget: 'ignore' }]);
     await primary.logged('listening');
     const announcer = await primary.journal.entry('listening', 1);
     process.kill(announcer.pid, announceSignal);
@@ -418,7 +418,7 @@ void t.test(
 void t.test('the log warns of helper endpoints and of a missing key, and keeps secrets', async (t) => {
   const secret = 'a-secret-that-is-nowhere-else';
   const token = tokenOptions({ privateKey: secret });
-  const open = startPrimary(t, stubOptions({ token, logLevel: 'trace' }), [], {
+  const open = startPrimary(t, stubOptions({ workerCount: 1, token, logLevel: 'trace' }), [], {
     bootstrapModule: 'file:///feature.js',
   });
   await open.logged('listening');
@@ -429,7 +429,7 @@ void t.test('the log warns of helper endpoints and of a missing key, and keeps s
   await open.ended;
   t.notMatch(JSON.stringify(open.log), secret);
 
-  const plain = startPrimary(t, stubOptions());
+  const plain = startPrimary(t, stubOptions({ workerCount: 1 }));
   await plain.logged('listening');
   t.same(
     plain.log.filter(({ level }) => level >= 40),
@@ -439,7 +439,7 @@ void t.test('the log warns of helper endpoints and of a missing key, and keeps s
 });
 
 void t.test('a change of the log level is logged, whatever the old and the new level are', async (t) => {
-  const primary = startPrimary(t, stubOptions({ adminAddress: { host: '127.0.0.1', port: 0 } }));
+  const primary = startPrimary(t, stubOptions({ workerCount: 1, adminAddress: { host: '127.0.0.1', port: 0 } }));
   const { address } = await primary.logged('admin listener');
   const put = async (level: string): Promise<number> => {
     const response = await fetch(`http://${String(address)}/log-level`, {
@@ -481,7 +481,10 @@ void t.test('a message of an unknown kind from a worker is ignored, and the work
 });
 
 void t.test('without systemd-notify the service runs, and the log says what is missing', async (t) => {
-  const primary = startPrimary(t, stubOptions(), [], { notifySocket: '/run/nowhere', path: '/nowhere' });
+  const primary = startPrimary(t, stubOptions({ workerCount: 1 }), [], {
+    notifySocket: '/run/nowhere',
+    path: '/nowhere',
+  });
   const warning = await primary.logged('systemd could not be notified of the state of the service');
   t.match(warning, {
     level: 40,

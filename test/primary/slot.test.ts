@@ -1,10 +1,15 @@
 // One slot with real stub workers: what it reports, and what it tells its worker. How slots work together is in fleet.test.ts.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { Slot, type FleetBounds } from '../../src/primary/slot.js';
+import type { FromWorker } from '../../src/process/messages.js';
+import { Slot, type FleetBounds, type WorkerPlan } from '../../src/primary/slot.js';
 import { StartQueue, type StartEnding } from '../../src/primary/start-queue.js';
 import { workerBounds } from '../../src/primary/worker-bounds.js';
 import { limits } from '../../src/shared/limits.js';
-import { createLogger } from '../../src/shared/logger.js';
+import { logInto } from '../support/log-lines.js';
+import { createScratchDirectory } from '../support/scratch-directory.js';
 import { isAlive, Journal, until } from './stub-fleet.js';
 import { stubOptions } from './stub-options.js';
 import { stubEnvironment, stubModule, type StubPlan } from './stub-worker.js';
@@ -21,11 +26,14 @@ class KeptTurns extends StartQueue {
 
 class Scene {
   readonly slot: Slot;
+  /** Lines of the log, and messages for more than the slot. */
+  readonly lines: string[] = [];
+  readonly heard: FromWorker[] = [];
   readonly journal: Journal;
   readonly turns = new KeptTurns({ startsAtOnceMax: 1, failuresMax: Infinity }, () => undefined);
   deaths = 0;
 
-  constructor(t: Test, stub: StubPlan, bounds: Partial<FleetBounds> = {}, module = stubModule) {
+  constructor(t: Test, stub: StubPlan, bounds: Partial<FleetBounds> = {}, changes: Partial<WorkerPlan> = {}) {
     this.journal = new Journal(t);
     const start = {
       ...{ slotCount: 1, options: stubOptions(), hopDirectory: 'unused', hopSecret: new Uint8Array(32) },
@@ -33,22 +41,29 @@ class Scene {
     };
     const environment = stubEnvironment(this.journal.path, [stub]);
     const plan = {
-      module,
+      module: stubModule,
       launcher: [],
       environment,
       start,
       bounds: { ...limits, ...workerBounds, ...bounds },
       checkStore: async () => undefined,
+      ...changes,
     };
     const observer = {
-      ...{ onState: () => undefined, onMessage: () => undefined, onExit: () => undefined },
+      ...{ onState: () => undefined, onExit: () => undefined },
+      onMessage: (_worker: unknown, message: FromWorker) => void this.heard.push(message),
       onDeath: () => void (this.deaths += 1),
     };
-    this.slot = new Slot(0, plan, this.turns, observer, createLogger('silent', {}));
+    this.slot = new Slot(0, plan, this.turns, observer, logInto(this.lines));
     t.teardown(async () => {
       this.slot.kill();
       await until('the worker is gone', () => this.slot.servingWorker === undefined && this.slot.state === 'stopped');
     });
+  }
+
+  /** The fields of the lines with this message. */
+  logged(message: string): Record<string, unknown>[] {
+    return this.lines.map((line) => JSON.parse(line) as Record<string, unknown>).filter(({ msg }) => msg === message);
   }
 
   async listening(): Promise<this> {
@@ -148,4 +163,86 @@ t.test('a start that is told to end is no failed one', async (t) => {
   t.same([scene.slot.state, scene.turns.endings], ['stopping', [{ kind: 'stopped' }]]);
   t.match(await scene.journal.entry('stop', 0), { message: { withinMs: workerBounds.workerStopMs, farewellsMs: 0 } });
   await until('it has stopped', () => scene.slot.state === 'stopped');
+});
+
+t.test('a worker gets half of its memory as heap, and what keeps its collector quick', async (t) => {
+  const scene = await new Scene(t, {}).listening();
+  const words = scene.slot.servingWorker?.spawnargs ?? [];
+  for (const word of ['--max-old-space-size=512', '--expose-gc', '--no-allocation-site-pretenuring'])
+    t.ok(words.includes(word), word);
+});
+
+t.test('a process that cannot be created is a start that failed, and is tried again', async (t) => {
+  for (const [changes, reason] of [
+    [{ launcher: ['/nowhere/launcher'] }, /^spawn \/nowhere\/launcher ENOENT$/],
+    // The environment is larger than the system takes.
+    [{ environment: { LARGE: 'x'.repeat(2 ** 20) } }, /^no process can be started: spawn E2BIG$/],
+  ] as const) {
+    const scene = new Scene(t, {}, { workerStartRetryMsMax: 1 }, changes);
+    scene.slot.start();
+    t.equal(scene.slot.state, 'starting', 'until it is known');
+    await until('it is tried again', () => scene.turns.endings.length > 1);
+    t.match(scene.turns.endings[0], { kind: 'failed', reason });
+    t.match(scene.logged('worker cannot start')[0], { level: 50, slot: 0, reason, failedStarts: 1 });
+    t.equal(scene.deaths, 0);
+    scene.slot.kill();
+    await until('it is over', () => scene.slot.state === 'stopped');
+  }
+});
+
+t.test('a worker that says again that it listens, or has an error, goes on', async (t) => {
+  const scene = await new Scene(t, {}).listening();
+  const { servingWorker } = scene.slot;
+  servingWorker?.emit('message', { kind: 'listening', version: '0.0.0' });
+  servingWorker?.emit('error', new Error('it cannot be sent to'));
+  t.same([scene.slot.state, scene.slot.servingWorker === servingWorker], ['listening', true]);
+  t.equal(scene.heard.filter(({ kind }) => kind === 'listening').length, 1);
+});
+
+t.test('the log says how a worker ended: serving, draining or too late, and not when it was told to', async (t) => {
+  const scene = await new Scene(t, { drain: 'ignore', stop: 'ignore' }).listening();
+  t.match(scene.logged('worker listening'), [{ level: 20 }]);
+  process.kill((await scene.journal.entry('listening', 0)).pid, 'SIGBUS');
+  const { pid: second } = await scene.journal.entry('listening', 0, 2);
+  await until('it listens', () => scene.slot.state === 'listening');
+  t.match(scene.logged('worker died; replacing it'), [{ level: 50, ending: /^SIGBUS: .*truncated/ }]);
+  t.match(
+    scene.logged('worker listening'),
+    [{ level: 20 }, { level: 30, workerPid: second }],
+    'that it is back is news',
+  );
+  scene.slot.drain();
+  process.kill(second, 'SIGKILL');
+  await until('it is over', () => scene.slot.state === 'stopped');
+  t.match(scene.logged('worker died while draining'), [{ level: 50, workerPid: second, ending: 'SIGKILL' }]);
+
+  const stubborn = await new Scene(t, { stop: 'ignore' }).listening();
+  stubborn.slot.stop(1, 0);
+  await until('it is over', () => stubborn.slot.state === 'stopped');
+  t.match(stubborn.logged('worker does not stop: killed'), [{ level: 40, withinMs: 1 }]);
+  t.same(stubborn.logged('worker died while draining'), []);
+});
+
+t.test('the store is in doubt until a worker listens again, and a slot that has ended no longer asks', async (t) => {
+  const obstacle = join(createScratchDirectory(t), 'obstacle');
+  let damage: Promise<void> = Promise.resolve();
+  let checks = 0;
+  const checkStore = async (): Promise<void> => {
+    checks += 1;
+    await damage;
+  };
+  const scene = await new Scene(t, { obstacle }, { workerStartRetryMsMax: 1 }, { checkStore }).listening();
+  writeFileSync(obstacle, '');
+  process.kill((await scene.journal.entry('listening', 0)).pid, 'SIGSEGV');
+  await until('three could not start', () => scene.turns.endings.length > 3);
+  t.ok(checks >= 3, 'each start is preceded by a look at the store');
+  let fail = (_error: Error): void => undefined;
+  damage = new Promise((_, reject) => (fail = reject));
+  const before = checks;
+  await until('the next is asked for', () => checks > before);
+  scene.slot.kill();
+  const failures = scene.logged('worker cannot start').length;
+  fail(new Error('the store is damaged'));
+  await setImmediate();
+  t.same([scene.slot.state, scene.logged('worker cannot start').length], ['stopped', failures]);
 });
