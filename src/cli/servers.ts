@@ -39,7 +39,7 @@ export async function show({ server }: ServerName, { connection, columns }: Comm
   return { answer: { ...Object(found), tools }, text: serverView(found) + toolsView(tools, columns) };
 }
 
-/** @param action its `change` has only the members that change. */
+/** Changes a server. `change` has only the members that change. */
 export async function update(
   { server, change }: ServerName & { readonly change: object },
   { connection }: CommandContext,
@@ -90,7 +90,7 @@ export async function connect(
   return { answer, text: `${printable((answer as { readonly url: string }).url)}\n` };
 }
 
-/** @param action has the server's name when it was connected. */
+/** Withdraws a consent. `name` is the name that the server had when the consent was given. */
 export async function disconnect(
   { name }: { readonly name: string },
   { connection }: CommandContext,

@@ -62,7 +62,7 @@ function beginningOf(text: string): string {
 
 // `switchyard store copy`: a backup of an embedded store.
 
-/** Copies an embedded store. @param action has the paths of both directories. Rejects with a CliFault. */
+/** Copies an embedded store from one directory to another. Rejects with a CliFault. */
 export async function copyStore(action: { readonly from: string; readonly directory: string }): Promise<CommandResult> {
   const { from, directory: to } = action;
   const outcome = await copyEmbedded(from, to).catch((error: unknown) => {

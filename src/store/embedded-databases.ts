@@ -7,9 +7,9 @@ import { limits, makeDirectory, settledWithin } from '../shared/index.js';
 import { findObviousDamage, hasEmbeddedStore } from './check-embedded.js';
 
 /**
- * Without `noSubdir: false`, lmdb takes a path with a dot in its last part for a file. With `eventTurnBatching`, a full disk rejects an
- * internal promise of lmdb that no caller can handle. With `overlappingSync`, commits are visible before they are flushed, and a writer
- * found foreign pages in its file when another process had opened the folder (about once in thirty tries).
+ * `noSubdir`: by default, lmdb takes a path whose last part has a dot for a file. `eventTurnBatching`: with it, a full disk rejects an
+ * internal promise of lmdb that no caller can handle. `overlappingSync`: with it, commits are visible before they are flushed, and after
+ * another process had opened the folder, a writer found pages in its file that it had not written (about once in thirty tries).
  */
 const OPEN_OPTIONS = {
   ...{ noSubdir: false, eventTurnBatching: false, overlappingSync: false },

@@ -95,8 +95,8 @@ end
 return 1`;
 
 /**
- * KEYS: position, epoch, log. ARGV: the epoch and position that the caller knows, an epoch to start with. Returns the epoch, the
- * position, and the log entries since the known position; not those when the log does not go back that far.
+ * KEYS: position, epoch, log. ARGV: the epoch and position that the caller knows, an epoch to start with. Returns the epoch and the
+ * position; and the log's entries since the known position, unless that is of another epoch or the log does not go back that far.
  */
 const CHANGES_SCRIPT = `
 local position, epoch = redis.call('GET', KEYS[1]), redis.call('GET', KEYS[2])

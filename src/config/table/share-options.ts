@@ -7,7 +7,7 @@ const shareSize = size({ minBytes: 1 });
 const upToMillion = wholeNumber({ min: 1, max: 1_000_000 });
 const upToTenThousand = wholeNumber({ min: 1, max: 10_000 });
 
-const sessionCounts = {
+const sessionCountOptions = {
   sessionsMax: option(
     'max-sessions <count>',
     'most sessions in one process; a further initialize gets 503',
@@ -22,7 +22,7 @@ const sessionCounts = {
   ),
 };
 
-const requestCounts = {
+const requestCountOptions = {
   requestsInFlightMax: option(
     'max-requests-in-flight <count>',
     'most requests in flight in one process; one more gets 503',
@@ -63,7 +63,7 @@ export function shareOptionsOf(memory: Option<number>) {
     eighth,
   );
   return {
-    ...sessionCounts,
+    ...sessionCountOptions,
     sessionBytesMax,
     subjectSessionBytesMax: option(
       'max-session-bytes-per-subject <size>',
@@ -74,7 +74,7 @@ export function shareOptionsOf(memory: Option<number>) {
         from: (reader) => Math.min(Math.ceil(reader.resolve(sessionBytesMax) / 4), 64 * MIB),
       },
     ),
-    ...requestCounts,
+    ...requestCountOptions,
     bytesInFlightMax,
     subjectBytesInFlightMax: option(
       'max-bytes-in-flight-per-subject <size>',
