@@ -15,6 +15,10 @@ const TYPES_IN_WORDS: Readonly<Record<string, string>> = {
   integer: 'a whole number',
 };
 
+function inWords(type: unknown): string {
+  return TYPES_IN_WORDS[String(type)] ?? String(type);
+}
+
 /** A sentence that names the member at fault. @param part `body` or `querystring`. */
 export function describeViolation(violation: FastifySchemaValidationError, part: string): string {
   const { keyword, instancePath, params, message = 'is not valid' } = violation;
@@ -31,7 +35,7 @@ export function describeViolation(violation: FastifySchemaValidationError, part:
     case 'enum':
       return `${member()} must be one of ${(params['allowedValues'] as readonly unknown[]).join(', ')}`;
     case 'type':
-      return `${subject} must be ${TYPES_IN_WORDS[String(params['type'])] ?? String(params['type'])}`;
+      return `${subject} must be ${[params['type']].flat().map(inWords).join(' or ')}`;
     default:
       return `${subject} ${message}`;
   }

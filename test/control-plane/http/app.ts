@@ -17,6 +17,15 @@ export const SECRET = Buffer.alloc(32, 7);
 
 export type Kept = Pick<HttpAppParts, 'registry' | 'compositions' | 'records'>;
 
+/** For tests that ask for no servers and no compositions. */
+export const NOTHING_KEPT = { registry: {}, compositions: {}, records: {} } as Kept;
+
+/** What a caller sends besides method and path. */
+export interface Sent {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly payload?: string | Buffer;
+}
+
 export async function openApp(t: Test, parts: Kept & Partial<HttpAppParts>): Promise<HttpApp> {
   const app = await createHttpApp({
     console: new Map(),

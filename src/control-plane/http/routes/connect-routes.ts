@@ -33,7 +33,7 @@ function consentPage({ ticket, server, resource, scope }: ConsentPreview, ticket
   const who =
     subject === '' ? 'the control plane itself, which looks at the server and shows everybody its tools' : subject;
   return page(
-    `Connect ${printable(backendName === '' ? origin : backendName)}`,
+    `Connect ${printable(backendName)}`,
     html`<p>
         The gateway asks for access to this server, to use it for you. Continue only if you have just requested this
         link yourself.
@@ -68,7 +68,7 @@ function onwardPage(address: string): string {
 
 function connectedPage(backendName: string): string {
   return page(
-    `Connected${backendName === '' ? '' : ` ${printable(backendName)}`}`,
+    `Connected ${printable(backendName)}`,
     html`<p id="outcome">You can close this window, and go on where you came from.</p>`,
   );
 }
