@@ -13,7 +13,7 @@ import type { RecordStore } from '../store/index.js';
 const CONTROL_PLANE_READINESS_MS = 1_000;
 
 /** Reports to systemd and the log whether the control plane can serve: its store responds, and there is a token key. */
-function watchReadiness(
+export function watchReadiness(
   records: Pick<RecordStore, 'kind' | 'ping'>,
   areKeysConfigured: boolean,
   notifier: Pick<ServiceManagerNotifier, 'ready' | 'status'>,
@@ -57,8 +57,11 @@ export interface ControlPlaneEntry {
 }
 
 /** Resolves with the program's exit status. */
-export async function runControlPlane(options: ControlPlaneOptions, entry: ControlPlaneEntry): Promise<number> {
-  const logger = createLogger(options.logLevel, { role: 'control-plane' });
+export async function runControlPlane(
+  options: ControlPlaneOptions,
+  entry: ControlPlaneEntry,
+  logger: Logger = createLogger(options.logLevel, { role: 'control-plane' }),
+): Promise<number> {
   const notifier = new ServiceManagerNotifier(entry.serviceManager, entry.childEnvironment, logger);
   const signals = new StopSignals(entry.isOnTerminal ? undefined : () => logger.warn(NO_RELOAD));
   if (!hasKeys(options.token)) logger.warn(KEYS_MISSING);

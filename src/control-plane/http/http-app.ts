@@ -117,6 +117,8 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
   checkAdmission(app, admission);
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, parts.logger));
   logAccess(app, parts.accessLog);
+  // While the process drains, no connection outlasts the request that it was open for.
+  app.addHook('onResponse', async () => void (app.server.listening || app.server.closeIdleConnections()));
   const document = createOpenApiDocument();
   const mountAll = (scope: FastifyInstance, isWanted: (operation: Operation) => boolean): void => {
     for (const operation of operations.filter(isWanted))
