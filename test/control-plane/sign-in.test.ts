@@ -137,9 +137,9 @@ async function startIssuer(t: Test): Promise<FakeIssuer> {
   return issuer;
 }
 
-t.test('the issuer’s response is checked against the request, and faults are explained', async (t) => {
+t.test('the issuer’s response is checked against the request', async (t) => {
   const issuer = await startIssuer(t);
-  let verified: Verified = { kind: 'subject', subject: 'alice' };
+  const verified: Verified = { kind: 'subject', subject: 'alice' };
   const signInWith = (clientSecret: string | undefined): SignInFlow =>
     new SignInFlow(
       { issuer: issuer.url, clientId: 'c', clientSecret, scope: 'openid', resource: 'r:r', consoleUrl: issuer.url },
@@ -176,19 +176,4 @@ t.test('the issuer’s response is checked against the request, and faults are e
   issuer.refusal = 'invalid_client';
   await t.rejects(through(), { code: 'sign-in-failed', message: /\(invalid_client\).*--sign-in-client-secret-file/ });
   issuer.refusal = undefined;
-
-  const words: readonly (readonly [Verified, RegExp])[] = [
-    [{ kind: 'refused', reason: 'expired' }, /has already expired/],
-    [{ kind: 'refused', reason: 'unavailable' }, /keys of the issuer cannot be fetched/],
-    [{ kind: 'refused', reason: 'invalid', cause: 'audience' }, /not for the audience the-gateway/],
-    [{ kind: 'refused', reason: 'invalid', cause: 'issuer' }, /--token-jwks-url/],
-    [{ kind: 'refused', reason: 'invalid', cause: 'not-yet' }, /not valid yet/],
-    [{ kind: 'refused', reason: 'invalid', cause: 'claims' }, /no subject \(sub\)/],
-    [{ kind: 'refused', reason: 'invalid', cause: 'signature' }, /a key that the gateway does not have/],
-    [{ kind: 'refused', reason: 'invalid', cause: 'not-a-jwt' }, /is not a JWT.*--sign-in-resource/],
-  ];
-  for (const [refused, message] of words) {
-    verified = refused;
-    await t.rejects(through(), { code: 'sign-in-failed', message });
-  }
 });

@@ -19,7 +19,7 @@ import type { Era } from '../../mcp/index.js';
 import { KIB, limits } from '../../shared/index.js';
 import { BackendEndpoints, OwnRequestIds, type UpstreamDependencies } from '../../upstream/index.js';
 import type { ServerTransport, AllLists } from '../records/server-record.js';
-import { isDeeperThan, readLists } from './item-reader.js';
+import { readLists } from './item-reader.js';
 import { ProbeFault, ProberClosedError } from './probe-fault.js';
 import { probedBackend, ProbedSession } from './probed-session.js';
 
@@ -214,7 +214,6 @@ async function findingsOf(session: ProbedSession): Promise<ServerFindings> {
   await session.open();
   const lists = await readLists(session);
   const { serverInfo, capabilities, isModern } = session;
-  if (isDeeperThan([serverInfo, capabilities], limits.jsonDepthMax)) throw new ProbeFault('answer-invalid');
   const era = isModern ? 'modern' : 'legacy';
   const isDual = !isModern && session.backend.transport !== 'SSE' && (await session.isAlsoModern(PROBE_ERA_MS_MAX));
   return {

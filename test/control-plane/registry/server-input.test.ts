@@ -1,6 +1,7 @@
 import t from 'tap';
 import { ControlPlaneFault } from '../../../src/control-plane/common/control-plane-fault.js';
 import { checkServerInput } from '../../../src/control-plane/registry/server-input.js';
+import { limits } from '../../../src/shared/limits.js';
 import type { ServerInput } from '../../../src/control-plane/records/server-record.js';
 
 const GOOD: ServerInput = { name: 'demo', url: 'http://127.0.0.1:3000/mcp' };
@@ -80,4 +81,30 @@ t.test('descriptions and tags are checked', async (t) => {
     t.equal(refusedMember({ tags: ['fine', tag] }), 'tags.1', JSON.stringify(tag));
   }
   t.equal(refusedMember({ tags: Array.from({ length: 33 }, (_, n) => `t${n}`) }), 'tags');
+});
+
+t.test('the edges of what is allowed', async (t) => {
+  t.equal(refusedMember({ description: 'x'.repeat(4_096) }), undefined);
+  t.equal(refusedMember({ tags: Array.from({ length: 32 }, (_, n) => `t${n}`) }), undefined);
+  t.equal(refusedMember({ tags: ['a '] }), 'tags.0');
+  const url = `http://example.com/${'x'.repeat(limits.serverUrlCharsMax - 19)}`;
+  t.same([refusedMember({ url }), refusedMember({ url: `${url}x` })], [undefined, 'url']);
+  t.same([refusedMember({ team: 'ops' }), refusedMember({ team: '' })], [undefined, 'team']);
+  const tools = { a: { name: '' } };
+  t.same(
+    [refusedMember({ curation: { prefix: 'p' } }), refusedMember({ curation: { tools } })],
+    [undefined, 'curation'],
+  );
+});
+
+t.test('credentials are those of a server that is probed without a caller', async (t) => {
+  const secret = { secret: 's' };
+  t.equal(refusedMember({ auth: { type: 'headers', headers: { 'x-key': secret } } }), undefined);
+  t.equal(refusedMember({ auth: null }), undefined);
+  t.equal(refusedMember({ auth: { type: 'headers', headers: {} } }), 'auth.headers');
+  const oauth = { token_endpoint: 'https://idp.example/token', client_id: 'c', client_secret: secret };
+  t.equal(refusedMember({ auth: { type: 'oauth2-client-credentials', ...oauth } }), undefined);
+  t.throws(() => checkServerInput({ ...GOOD, auth: { type: 'token-exchange', ...oauth } }), {
+    message: 'auth.type must not be token-exchange, which is only for user configs',
+  });
 });
