@@ -103,6 +103,14 @@ class Scene {
     const message = readClientMessage(body) as ClientMessage;
     return this.calls.tryContinue({ subject, virtualHost }, exchange, message) ? exchange : undefined;
   }
+
+  /** Sends the request again, and waits until the answers in it have been read, which may be in a later turn of the event loop. */
+  async readRetry(body: Buffer): Promise<RecordedExchange> {
+    const exchange = this.retry(body);
+    if (exchange === undefined) throw new Error('the request is not of a suspended call');
+    await until(() => exchange.outcome === 'responded' || this.exchange === exchange, 'the retry to be read');
+    return exchange;
+  }
 }
 
 function request(id: number, more = '', args = '{"a":1}'): Buffer {
@@ -151,7 +159,7 @@ t.test('questions asked at once are one round, and the retry continues the call'
   t.equal(scene.exchange.isAborted, true, 'nobody hears it meanwhile');
 
   const answers = { 1: { action: 'accept', content: { n: 'ü' } }, 2: { roots: [] } };
-  const retry = scene.retry(retryOf(2, round.requestState, answers));
+  const retry = await scene.readRetry(retryOf(2, round.requestState, answers));
   t.same(scene.passed, [
     `{"jsonrpc":"2.0","id":"x1","result":${JSON.stringify(answers[1])}}`,
     '{"jsonrpc":"2.0","id":"x2","result":{"roots":[]}}',
@@ -167,17 +175,17 @@ t.test('a state can be used once', async (t) => {
   const scene = new Scene(t);
   const call = scene.begin();
   const { requestState } = await roundOf(scene, call, question('x1'));
-  t.ok(scene.retry(retryOf(2, requestState, { 1: { action: 'decline' } })));
-  const replayed = scene.retry(retryOf(3, requestState, { 1: { action: 'accept' } }));
-  t.match(replayed && answerOf(replayed), { id: 3, error: { code: -32602, message: /call again without/ } });
+  t.ok(await scene.readRetry(retryOf(2, requestState, { 1: { action: 'decline' } })));
+  const replayed = await scene.readRetry(retryOf(3, requestState, { 1: { action: 'accept' } }));
+  t.match(answerOf(replayed), { id: 3, error: { code: -32602, message: /call again without/ } });
   const bare = scene.retry(retryOf(3, requestState));
   t.match(bare && answerOf(bare), { id: 3, error: { code: -32602 } }, 'nor without answers');
   t.equal(scene.passed.length, 1, 'the backend hears nothing of it');
 
   const next = await roundOf(scene, call, question('x3'));
-  const older = scene.retry(retryOf(4, requestState, { 2: { action: 'accept' } }));
-  t.match(older && answerOf(older), { error: { code: -32602 } }, 'nor that of an earlier round of it');
-  t.ok(scene.retry(retryOf(5, next.requestState, { 2: { action: 'accept' } })));
+  const older = await scene.readRetry(retryOf(4, requestState, { 2: { action: 'accept' } }));
+  t.match(answerOf(older), { error: { code: -32602 } }, 'nor that of an earlier round of it');
+  t.ok(await scene.readRetry(retryOf(5, next.requestState, { 2: { action: 'accept' } })));
   t.equal(scene.passed.length, 2);
 });
 
@@ -199,7 +207,7 @@ t.test('the number of rounds in one request is bounded', async (t) => {
   const call = scene.begin();
   for (let round = 1; round <= limits.suspendedCallRoundsMax; round += 1) {
     const { requestState } = await roundOf(scene, call, question(`x${round}`));
-    scene.retry(retryOf(round + 1, requestState, { [round]: {} }));
+    await scene.readRetry(retryOf(round + 1, requestState, { [round]: {} }));
   }
   t.equal(scene.passed.length, limits.suspendedCallRoundsMax);
   t.match(call?.ask(...question('more')), { code: -32603, message: /Too many requests were sent/ });
@@ -240,12 +248,8 @@ t.test('invalid answers use nothing up, and questions without an answer are aske
   const call = scene.begin();
   const round = await roundOf(scene, call, question('x1'), question('x2'));
   for (const answers of [[], 'x', { 1: 'x' }, { 1: [] }]) {
-    const invalid = scene.retry(retryOf(2, round.requestState, answers));
-    t.match(
-      invalid && answerOf(invalid),
-      { error: { code: -32602, message: /inputResponses/ } },
-      JSON.stringify(answers),
-    );
+    const invalid = await scene.readRetry(retryOf(2, round.requestState, answers));
+    t.match(answerOf(invalid), { error: { code: -32602, message: /inputResponses/ } }, JSON.stringify(answers));
   }
   const gone = new RecordedExchange({ body: retryOf(3, round.requestState, { 1: {} }) });
   gone.isAborted = true;
@@ -256,13 +260,14 @@ t.test('invalid answers use nothing up, and questions without an answer are aske
     gone,
     readClientMessage(gone.request.body) as ClientMessage,
   );
+  await until(() => endings.length > 0, 'its request to be over');
+  t.same(endings, ['unheard']);
   t.equal(scene.passed.length, 0, 'a caller that is gone has not answered');
-  t.same(endings, ['unheard'], 'its request is over');
 
-  const partial = scene.retry(retryOf(4, round.requestState, { 2: { action: 'cancel' }, other: {} }));
-  await until(() => partial?.outcome === 'responded', 'the next round');
-  t.match(partial && answerOf(partial), { id: 4, result: { resultType: 'input_required', inputRequests: { 1: {} } } });
-  t.strictSame(Object.keys((partial && answerOf(partial).result?.inputRequests) ?? {}), ['1']);
+  const partial = await scene.readRetry(retryOf(4, round.requestState, { 2: { action: 'cancel' }, other: {} }));
+  await until(() => partial.outcome === 'responded', 'the next round');
+  t.match(answerOf(partial), { id: 4, result: { resultType: 'input_required', inputRequests: { 1: {} } } });
+  t.strictSame(Object.keys(answerOf(partial).result?.inputRequests ?? {}), ['1']);
   t.equal(scene.passed.length, 1);
 });
 
@@ -273,8 +278,8 @@ t.test('an answer that comes before the client’s is given to the retry, under 
   scene.exchange.respond(200, 'application/json', '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}');
   call?.onRequestOver();
   t.equal(scene.calls.count, 1, 'it waits for who comes for it');
-  const retry = scene.retry(retryOf(22, requestState, { 1: {} }));
-  t.same(retry && answerOf(retry), { jsonrpc: '2.0', id: 22, result: { resultType: 'complete' } });
+  const retry = await scene.readRetry(retryOf(22, requestState, { 1: {} }));
+  t.same(answerOf(retry), { jsonrpc: '2.0', id: 22, result: { resultType: 'complete' } });
   t.equal(scene.passed.length, 0);
   t.equal(scene.calls.count, 0);
 });
@@ -377,8 +382,8 @@ t.test(
     t.equal(scene.begin(), undefined, 'and no more are suspended');
     t.match(served?.ask(...question('x3')), { code: -32603, message: /about to end/ }, 'nor this one, from then on');
     served?.onRequestOver();
-    const late = scene.retry(retryOf(2, requestState, { 1: {} }));
-    t.match(late && answerOf(late), { error: { code: -32602 } });
+    const late = await scene.readRetry(retryOf(2, requestState, { 1: {} }));
+    t.match(answerOf(late), { error: { code: -32602 } });
   },
 );
 
@@ -386,8 +391,8 @@ t.test('a call that the config no longer allows is not continued', async (t) => 
   const scene = new Scene(t);
   const { requestState } = await roundOf(scene, scene.begin(), question('x1'));
   scene.obstacle = { code: -32602, message: 'Unknown tool: b-t' };
-  const retry = scene.retry(retryOf(2, requestState, { 1: {} }));
-  t.match(retry && answerOf(retry), { id: 2, error: scene.obstacle });
+  const retry = await scene.readRetry(retryOf(2, requestState, { 1: {} }));
+  t.match(answerOf(retry), { id: 2, error: scene.obstacle });
   t.same([scene.passed.length, scene.gaveUp, scene.calls.count], [0, 1, 0], 'its backend is told that nobody waits');
 });
 
@@ -400,9 +405,9 @@ t.test('a retry is passed on to the worker that holds the call', async (t) => {
   other.passedOn[0]?.onGone(undefined);
   t.match(retry && answerOf(retry), { error: { code: -32602 } }, 'which is gone');
   const foreign = new Scene(t, 1, secret);
-  const lost = foreign.retry(retryOf(3, requestState, { 1: {} }));
-  t.match(lost && answerOf(lost), { error: { code: -32602 } }, 'or was started again');
-  t.ok(one.retry(retryOf(4, requestState, { 1: {} })));
+  const lost = await foreign.readRetry(retryOf(3, requestState, { 1: {} }));
+  t.match(answerOf(lost), { error: { code: -32602 } }, 'or was started again');
+  t.ok(await one.readRetry(retryOf(4, requestState, { 1: {} })));
   t.equal(one.passed.length, 1);
 });
 

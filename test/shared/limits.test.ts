@@ -86,7 +86,7 @@ const orders: readonly (readonly [small: string | number, large: string | number
   [JOINED_EVENT_BYTES_MAX, 'hopFrameBytesMax', 'a last event goes in the frame of the end'],
   ['hopBatchBytes', 'hopFrameBytesMax', 'a batch is not larger than what it holds'],
   [
-    'noticeMsMax',
+    'oneWayRequestMsMax',
     workerBounds.workerStopMs - workerBounds.workerExitMs,
     'a stopping worker outlives the DELETEs of its sessions',
   ],
