@@ -1,14 +1,15 @@
-// Assembles a body from copies of its pieces, in a single buffer if its length is known. Hot path: most bodies are one piece.
+// Two ways to collect a body that arrives in pieces: `addPiece` keeps copies of the pieces in a list, `BodyCollector` copies them into one
+// growing buffer. Hot path: most bodies are one piece.
 import { Buffer } from 'node:buffer';
 import { largeMemory, LARGE_MEMORY_FROM_BYTES, shortMemory } from '../fair/index.js';
 import { MIB } from '../shared/index.js';
 
-// Pieces are joined from time to time if they are small: each is an object of some hundred bytes, a sender may send single bytes, and a
-// body must not take a hundred times its size.
-
-/** The number of pieces after which small ones are joined. */
+/**
+ * After each so many pieces, these are joined if they are small. A `Buffer` takes some hundred bytes, and a sender may send single bytes,
+ * so a body could otherwise take a hundred times its size.
+ */
 const PIECES_TO_JOIN = 1_024;
-/** Pieces that have this size together are not joined: the overhead no longer matters. */
+/** Pieces that have this size together are not joined: for them, the overhead does not matter. */
 const JOIN_BELOW_BYTES = 64 * 1024;
 
 export function addPiece(pieces: Buffer[], piece: Uint8Array): void {
@@ -22,13 +23,13 @@ function joinLast(pieces: Buffer[]): void {
   if (bytes < JOIN_BELOW_BYTES) pieces.push(Buffer.concat(pieces.splice(first), bytes));
 }
 
-/** Bytes that are reserved for an announced length once its sender is believed, and the rest once so much has arrived. */
+/** The most memory that is allocated for an announced length in advance. Once more has arrived, all of that length is allocated. */
 export const BODY_RESERVED_BYTES_MAX = 4 * MIB;
 
-/** From this size on, the rest is reserved at once: unwritten memory is not backed by pages, and copying costs more. */
+/** Beyond this size, a body of unknown length gets memory for `bytesMax`: unwritten memory costs nothing, and another copy would. */
 const RESERVED_FROM_BYTES = 4 * BODY_RESERVED_BYTES_MAX;
 
-/** The size to which memory grows: at most 16 MiB are copied for it, in some milliseconds. @param bytesMax of the whole message. */
+/** The next size of the memory for a body of unknown length. At most 16 MiB are copied into it, in some milliseconds. */
 function grownBytes(presentBytes: number, neededBytes: number, bytesMax: number): number {
   if (neededBytes > RESERVED_FROM_BYTES) return Math.max(neededBytes, bytesMax);
   return Math.max(neededBytes, Math.min(presentBytes * 2, RESERVED_FROM_BYTES));
@@ -36,7 +37,7 @@ function grownBytes(presentBytes: number, neededBytes: number, bytesMax: number)
 
 const NO_BYTES = Buffer.alloc(0);
 
-/** Memory for bytes that are soon forgotten, so not for a request's body, which may be kept for an hour. */
+/** Memory for bytes that are dropped soon. Not for a request's body, which may be kept for an hour. */
 export function shortLivedMemory(bytes: number): Buffer {
   return bytes < LARGE_MEMORY_FROM_BYTES ? shortMemory(bytes) : largeMemory.take(bytes);
 }
@@ -48,20 +49,21 @@ export class BodyCollector {
   length = 0;
   #memory: Buffer = NO_BYTES;
 
-  /** @param bytesMax enforced by the owner. @param allocate `shortLivedMemory` or `bodyMemory`; else nobody gives it back. */
+  /** @param bytesMax the bound of the body, which the owner enforces. @param allocate may take from `largeMemory`, as `bodyMemory` does. */
   constructor(bytesMax: number, allocate: (bytes: number) => Buffer = (bytes) => Buffer.allocUnsafe(bytes)) {
     this.#bytesMax = bytesMax;
     this.#allocate = allocate;
   }
 
-  /** The bytes, valid until more are added. Large memory may be given back by its last owner (large-memory.ts). */
+  /** The bytes so far, valid until more are added. */
   get bytes(): Buffer {
     return this.length === this.#memory.length ? this.#memory : this.#memory.subarray(0, this.length);
   }
 
   /**
    * Appends a copy. @param bodyBytes the size of the whole body, if known; otherwise any smaller number, or `NaN`.
-   * @param isCounted whether the owner counts all of them already. Otherwise, a large body gets its memory with the second piece.
+   * @param isCounted whether the owner counts the whole body in a share already. If not, memory for the rest of a large body is allocated
+   *   only when its second piece comes.
    */
   add(piece: Uint8Array, bodyBytes: number, isCounted = false): void {
     const at = this.length;
@@ -82,7 +84,7 @@ export class BodyCollector {
     this.#memory = NO_BYTES;
   }
 
-  /** Drops the bytes, which nobody reads any more. */
+  /** Drops the bytes, and gives their memory back: nobody may use them any more. */
   discard(): void {
     largeMemory.giveBack(this.#memory);
     this.clear();
@@ -97,7 +99,7 @@ export class BodyCollector {
     largeMemory.giveBack(before);
   }
 
-  /** The bytes to reserve at first: the sender may never send what it has announced, and who owns the body may have no room for it. */
+  /** How much to allocate for the first piece: not the rest of a large body, if it is not counted, since its sender may never send it. */
   #firstBytes(bodyBytes: number, isCounted: boolean): number {
     const isBelieved = isCounted || bodyBytes < LARGE_MEMORY_FROM_BYTES;
     return isBelieved ? Math.max(this.length, Math.min(bodyBytes, BODY_RESERVED_BYTES_MAX)) : this.length;

@@ -1,6 +1,6 @@
 // Edits that replace bytes of a message, without copying the others.
 
-/** A replacement of bytes. @param end after the last replaced byte. */
+/** A replacement of the bytes from `start` up to, but not including, `end`. */
 export interface Edit {
   readonly start: number;
   readonly end: number;
@@ -12,7 +12,7 @@ export interface Insertion {
   readonly putIn: Buffer;
 }
 
-/** Inserts a span into a short list in message order, behind spans with the same start. */
+/** Inserts a span into a short list that is sorted by `start`, behind spans with the same start. */
 export function addInOrder<Span extends { readonly start: number }>(spans: Span[], added: Span): void {
   let at = spans.length;
   spans.push(added);
@@ -27,7 +27,7 @@ export function insertion({ at, putIn }: Insertion): Edit {
   return { start: at, end: at, putIn };
 }
 
-/** The message with the edits. @param edits in any order, not overlapping. @returns its parts. */
+/** The edited message, as parts that are not copied. @param edits in any order, not overlapping. */
 export function partsOf(bytes: Buffer, edits: readonly Edit[]): Buffer[] {
   const parts: Buffer[] = [];
   let at = 0;
@@ -39,7 +39,7 @@ export function partsOf(bytes: Buffer, edits: readonly Edit[]): Buffer[] {
   return parts;
 }
 
-/** The message with the edits, like `partsOf`, but in one copy, for many edits. */
+/** The edited message like `partsOf`, but copied into one buffer: for many edits. */
 export function edited(bytes: Buffer, edits: readonly Edit[]): Buffer {
   const wholeBytes = edits.reduce((sum, { start, end, putIn }) => sum + putIn.length - (end - start), bytes.length);
   const whole = Buffer.allocUnsafe(wholeBytes);

@@ -4,7 +4,7 @@ import { Buffer } from 'node:buffer';
 import { BodyCollector } from './body-collector.js';
 import { KIB } from '../shared/index.js';
 
-/** Bytes of an event's id, name or `retry`. Beyond that, a stream is not resumed from the id, a name is cut, and a `retry` is ignored. */
+/** The most bytes of an event's id, name or `retry`. A longer id is not used to resume, a longer name is cut, a longer `retry` ignored. */
 export const EVENT_FIELD_BYTES_MAX = KIB;
 
 export const STREAM_RETRY_MS = 1_000;
@@ -15,26 +15,26 @@ const SPACE = 0x20;
 const COLON = 0x3a;
 const ZERO = 0x30;
 
-/** The length of the longest known field names. Other names are ignored, and may be long. */
+/** The length of the longest known field names (`event`, `retry`). A longer name is read only so far, since it is unknown. */
 const FIELD_NAME_BYTES_MAX = 5;
 
-/** What stands for an id that is too long. No other id contains NUL. */
+/** The `lastEventId` after an event whose id is too long. No other id contains NUL. */
 export const TOO_LONG_ID = '\0';
 
 const NO_BYTES = Buffer.alloc(0);
 const LINE_FEED = Buffer.of(LF);
 
-/** Takes the data of large events in pieces; the parser does not assemble these. */
+/** Takes the data of large events in pieces, which the parser then does not assemble. */
 export interface LargeEventHandler {
-  /** The size of an unfinished first data line of an event at which `takes` is called. */
+  /** `accepts` is asked about an event when its first data line has this size and is still incomplete. */
   readonly fromBytes: number;
-  takes(beginning: Buffer): boolean;
-  /** Takes a piece. @param piece valid until this returns. */
+  accepts(beginning: Buffer): boolean;
+  /** Takes a piece of the data; the first one contains the beginning. @param piece valid until this returns. */
   onPiece(piece: Buffer): void;
   onEnd(): void;
 }
 
-/** Parses as browsers do, but events with empty data, which MCP sends only for their id, are not dispatched (C15). */
+/** Parses as browsers do, but does not report events with empty data, which MCP sends only for their id (C15). */
 export class EventStreamParser {
   readonly #onEvent: (data: Buffer, event: string, lastEventId: string) => void;
   readonly #eventBytesMax: number;
@@ -43,11 +43,11 @@ export class EventStreamParser {
   #isFirstLine = true;
   /** The last chunk ended with CR: an LF at the start of the next one belongs to it. */
   #endsWithCr = false;
-  /** The beginning of a line that was cut off. */
+  /** The beginning of a line that continues in the next chunk. */
   readonly #line: BodyCollector;
 
   #eventName = '';
-  /** The id of the current event, or else of the last one. Takes effect when the event is complete. */
+  /** The last id received. It becomes `lastEventId` when the current event is complete, or too large. */
   #eventId = '';
   /** The id of the last complete or too large event; `''` for none, `TOO_LONG_ID` if too long. Changed only here, like `retryMs`. */
   lastEventId = '';
@@ -66,7 +66,7 @@ export class EventStreamParser {
   /**
    * @param onEvent called by `push`. `data` may be a view of the chunk, and is then valid only as long as that is. `event` is `''` for
    *   `message` or none, and may be cut.
-   * @param eventBytesMax of the data of one event and the current line together.
+   * @param eventBytesMax the most bytes of the data of one event and the current line together.
    */
   constructor(
     onEvent: (data: Buffer, event: string, lastEventId: string) => void,
@@ -89,7 +89,7 @@ export class EventStreamParser {
     if (!this.#isSound || chunk.length === 0) return this.#isSound;
     let at = this.#endsWithCr && chunk[0] === LF ? 1 : 0;
     this.#endsWithCr = false;
-    // Each kind of line break is searched for only after the last one was used, so the search is linear.
+    // The next LF and the next CR are each searched for only once the last one is behind: so the time is linear.
     let lf = chunk.indexOf(LF, at);
     let cr = chunk.indexOf(CR, at);
     while (lf !== -1 || cr !== -1) {
@@ -107,7 +107,7 @@ export class EventStreamParser {
     return this.#onPiece(chunk, at, chunk.length, false);
   }
 
-  /** @param isLineEnd false for the rest of the chunk. */
+  /** Takes a line, or its beginning at the end of a chunk. @param isLineEnd false for a beginning, whose rest comes in the next chunk. */
   #onPiece(chunk: Buffer, start: number, end: number, isLineEnd: boolean): boolean {
     const dataBytes = this.#firstLine.length + this.#data.length + this.#takenBytes;
     if (dataBytes + this.#line.length + end - start > this.#eventBytesMax) {
@@ -134,7 +134,7 @@ export class EventStreamParser {
     return true;
   }
 
-  /** Offers the event whose first data line is arriving to `#largeHandler`. */
+  /** Offers an event to `#largeHandler`, if it has become large while its first data line arrives. */
   #offer(): void {
     const large = this.#largeHandler;
     if (large === undefined || this.#isDeclined || this.#dataLines > 0 || this.#line.length < large.fromBytes) return;
@@ -142,7 +142,7 @@ export class EventStreamParser {
     const start = this.#isFirstLine ? afterByteOrderMark(line, 0, line.length) : 0;
     const nameEnd = line.indexOf(COLON, start);
     const value = line[nameEnd + 1] === SPACE ? nameEnd + 2 : nameEnd + 1;
-    this.#isDeclined = !isText(line, start, nameEnd, 'data') || !large.takes(line.subarray(value));
+    this.#isDeclined = !isText(line, start, nameEnd, 'data') || !large.accepts(line.subarray(value));
     if (this.#isDeclined) return;
     this.#isFirstLine = false;
     this.#dataLines = 1;
@@ -229,7 +229,7 @@ export class EventStreamParser {
   }
 }
 
-/** Where the part to decode ends: a value may be as long as an event. */
+/** Where the part of a value that is decoded ends: the whole value may be as long as an event. */
 function shortEnd(start: number, end: number): number {
   return Math.min(end, start + EVENT_FIELD_BYTES_MAX);
 }
@@ -262,7 +262,7 @@ export const eventEnd = Buffer.from('\n\n');
 /** A comment that only shows that the stream is alive. */
 export const keepAliveComment = Buffer.from(': keep-alive\n\n');
 
-/** The data as an event, in a copy. The receiver gets any line break as LF. Large data is sent in pieces (exchange/piece-source.ts). */
+/** Encodes data as an event, in a copy; the receiver sees line breaks as LF. Large data is sent in pieces (exchange/piece-source.ts). */
 export function encodeEvent(data: Buffer): Buffer {
   if (hasLineBreak(data)) return Buffer.concat([eventHead, encodeLineBreaks(data, 0), eventEnd]);
   const event = Buffer.allocUnsafe(eventHead.length + data.length + eventEnd.length);
@@ -272,7 +272,7 @@ export function encodeEvent(data: Buffer): Buffer {
   return event;
 }
 
-/** @param head ASCII text that ends with `data: `. */
+/** Encodes data as an event with other lines before it. @param head these lines, in ASCII, and `data: ` at the end. */
 export function encodeEventAfter(head: string, data: Buffer): Buffer {
   const lines = hasLineBreak(data) ? encodeLineBreaks(data, 0) : data;
   return Buffer.concat([Buffer.from(head), lines, eventEnd]);
@@ -283,8 +283,8 @@ export const primingEventText = `retry: ${STREAM_RETRY_MS}\ndata: \n\n`;
 const primingRest = Buffer.from(primingEventText);
 
 /**
- * An event with an id that ends with its position. Before the first event of a stream comes one with only an id. Heads are written byte by
- * byte, which for so few bytes is faster than a call out of JavaScript.
+ * Encodes data as an event whose id ends with its position; for the first of a stream, also an event before it with only an id and the
+ * delay. Heads are written byte by byte, which for so few bytes is faster than a call out of JavaScript.
  * @param idText the line of the id up to the position, in ASCII: `id: 3kT0_`.
  */
 export function encodeNumberedEvent(idText: string, position: number, isFirst: boolean, data: Buffer): Buffer {

@@ -3,7 +3,7 @@ import type { Buffer } from 'node:buffer';
 import { jsonKind, JsonScanner } from './json-scanner.js';
 import { limits } from '../shared/index.js';
 
-/** A span of bytes to remove. @param end after the last byte. */
+/** A span of bytes to remove; `end` is exclusive. */
 interface Cut {
   readonly start: number;
   readonly end: number;
@@ -11,7 +11,7 @@ interface Cut {
 
 /**
  * The cuts, in order, that remove some children of an object or array, each with a comma. Cold path.
- * @param node whose children are on the tape.
+ * @param node the object or array; its children must be on the tape.
  * @param isUnwanted called once per child, in order.
  */
 export function cutsOf(tape: JsonScanner, node: number, isUnwanted: (child: number) => boolean): Cut[] {
@@ -35,23 +35,23 @@ export function cutsOf(tape: JsonScanner, node: number, isUnwanted: (child: numb
   return cuts;
 }
 
-/** Where a member begins: at the quote of its key. */
+/** Where a child begins: a member of an object at the quote of its key, an element of an array at its value. */
 function beginningOf(tape: JsonScanner, child: number): number {
   const keyStart = tape.keyStart(child);
   return keyStart === -1 ? tape.start(child) : keyStart - 1;
 }
 
-/** Returned by `findMember`. A tape has offsets of -1 for the absent one. */
+/** `findMember` returns one of these two instead of a node. The offsets of `MEMBER_ABSENT` on a tape are -1. */
 export const MEMBER_ABSENT = -1;
 export const MEMBER_AMBIGUOUS = -2;
 
 /** The most bytes of one UTF-16 unit in a JSON string (`\u0041`). */
 export const ESCAPE_BYTES_MAX = 6;
 
-/** Removes the case bit of an ASCII letter. */
+/** The mask that removes the bit by which upper and lower case of an ASCII letter differ. */
 const CASELESS = 0xdf;
 
-/** The first bytes of the two non-ASCII letters that case folding maps to ASCII. */
+/** The first UTF-8 bytes of the two non-ASCII letters that case folding maps to ASCII. */
 const FOLDING_LEADS = [0xc5, 0xe2] as const;
 
 type Likeness = 'same' | 'similar' | 'different';
@@ -98,8 +98,8 @@ export class MemberNames {
 }
 
 /**
- * Finds several names as `findMember` does.
- * @param node may be `MEMBER_ABSENT`, too: only an object has members.
+ * Finds members of several names in one pass, each as `findMember` does.
+ * @param node of any kind, or `MEMBER_ABSENT`: without an object, all names are absent.
  * @param found gets the node of each name, or `MEMBER_ABSENT`.
  * @returns false if a name is ambiguous.
  */
@@ -128,7 +128,7 @@ export function findMembers(
   return true;
 }
 
-/** Compares a key with a name. It mostly stops at the first character, so that no key is decoded. */
+/** Compares a key with a name without decoding the key. Most comparisons end at the first character. */
 function compareText(bytes: Uint8Array, start: number, end: number, name: string): Likeness {
   let isSame = true;
   let at = start;
@@ -197,7 +197,7 @@ export function isKey(bytes: Uint8Array, start: number, end: number, name: strin
   return compareText(bytes, start, end, name) === 'same';
 }
 
-/** The end of a text that begins a string token; -1 if another does. @param text ASCII; lower case if `caseless`. */
+/** Where the prefix ends in a string token that begins with it; else -1. @param text the prefix: ASCII, in lower case if `caseless`. */
 export function endOfPrefix(
   bytes: Uint8Array,
   start: number,
@@ -233,13 +233,13 @@ export function stringValue(bytes: Buffer, start: number, end: number): string {
 
 const scanner = new JsonScanner();
 
-/** A token with its span, to which the quotes of a string belong. `end` is after the last byte. */
+/** The span of a token, with the quotes of a string; `end` is exclusive. */
 interface TokenSpan {
   readonly start: number;
   readonly end: number;
 }
 
-/** A member that is a string; `undefined` also if it is ambiguous or no string, or the object too large to be read at once. */
+/** Finds a member that is a string. `undefined` if there is no such member, or the object is invalid or too large to be parsed at once. */
 export function findStringMember(object: Buffer, name: string): TokenSpan | undefined {
   if (object.length > limits.readAtOnceBytesMax || !scanner.scan(object, 1)) return undefined;
   const node = scanner.kind(0) === jsonKind.object ? findMember(scanner, object, 0, name) : -1;
@@ -252,7 +252,7 @@ export function readStringMember(object: Buffer, name: string): string | undefin
   return span && stringValue(object, span.start, span.end);
 }
 
-/** Compares byte by byte: for short ids, that is faster than a call into Node.js. */
+/** Whether two tokens have the same bytes. Compares byte by byte: for short ids, that is faster than a call into Node.js. */
 export function isSameToken(a: Buffer, aStart: number, aEnd: number, b: Buffer, bStart: number, bEnd: number): boolean {
   if (aEnd - aStart !== bEnd - bStart) return false;
   for (let at = aStart; at < aEnd; at++) if (a[at] !== b[at - aStart + bStart]) return false;
@@ -263,7 +263,7 @@ export function isSameId(a: Buffer, aStart: number, aEnd: number, b: Buffer, bSt
   return isSameToken(a, aStart, aEnd, b, bStart, bEnd) || idKey(a, aStart, aEnd) === idKey(b, bStart, bEnd);
 }
 
-/** Whether `a` is a string that contains the number `b`. */
+/** Whether id `a` is a string with the number that is id `b`. */
 export function isNumberIdAsText(
   a: Buffer,
   aStart: number,
@@ -303,7 +303,7 @@ export function ambiguousIdKey(bytes: Buffer, start: number, end: number): strin
 const topLevelNames = new MemberNames('id', 'result', 'error');
 const topLevel = new Int32Array(topLevelNames.all.length);
 
-/** The id of a request that is refused before it is read; `undefined` if there is no valid one. Cold path. */
+/** The span of the id in a request that is refused before it is parsed; `undefined` for other messages or an invalid id. Cold path. */
 export function requestIdIn(bytes: Buffer): TokenSpan | undefined {
   if (bytes.length > limits.readAtOnceBytesMax || !scanner.scan(bytes, 1)) return undefined;
   if (!findMembers(scanner, bytes, 0, topLevelNames, topLevel)) return undefined;

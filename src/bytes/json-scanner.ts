@@ -6,7 +6,7 @@ import { limits } from '../shared/index.js';
 import { PlainText } from './plain-text.js';
 
 export interface NodeFilter {
-  /** Whether a container's contents are recorded. @param keyStart offset of the container's key; -1 for the root and array elements. */
+  /** Whether an object's or array's contents are recorded. @param keyStart offset of its key; -1 for the root and array elements. */
   readonly wants: (keyStart: number, keyEnd: number) => boolean;
   readonly nodesMax: number;
 }
@@ -51,7 +51,7 @@ export class JsonScanner {
   #depthMax = 0;
   #depthWanted = 0;
   #filter: NodeFilter | undefined;
-  /** Depth of the container whose contents are not recorded; -1 for none. */
+  /** Depth of the open container whose contents the filter leaves out; -1 for none. */
   #leftOutDepth = -1;
 
   #isSound = false;
@@ -100,7 +100,7 @@ export class JsonScanner {
     return this.#isSound;
   }
 
-  /** Whether the last piece, if valid, is surely ASCII. */
+  /** True only if the last chunk, provided that it is valid JSON, is all ASCII; false says nothing. */
   get isChunkAscii(): boolean {
     return this.#plainText.isAscii;
   }
@@ -386,8 +386,8 @@ function tapeFor(nodesMax: number): Int32Array {
   return new Int32Array(START + nodesMax * ROW).fill(-1, 0, START);
 }
 
-// The grammar of a JSON number as a table, with one look-up per byte. The state is one integer, with which a number that was cut off
-// continues. Hot path.
+// The grammar of a JSON number as a table, with one look-up per byte. The state is one integer, so that a number can continue in the next
+// chunk. Hot path.
 
 /** The states: multiples of the row length. `none`: the byte does not belong to the number. */
 const numberState = {

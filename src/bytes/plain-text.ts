@@ -1,6 +1,6 @@
-// Finds the end of plain text in a JSON string, 128 bytes at a time, with a WebAssembly function, into whose memory the text is copied
-// first. The copy costs a tenth of a search byte by byte. The instructions are written as numbers, because a compiler for thirty of them
-// would be one more thing to trust. Hot path.
+// Finds where plain text in a JSON string ends: at a special byte, which is a quote, a backslash or a control character. A WebAssembly
+// function searches 128 bytes at a time; the text is copied into its memory first, which costs a tenth of a search byte by byte. The thirty
+// instructions are written as numbers, because a compiler for them would be one more thing to trust. Hot path.
 //
 //   (func (export "find") (param $at i32) (result i32)) ;; the first byte from $at on that is special
 
@@ -76,7 +76,7 @@ const loadPieces = (pieces: readonly number[]): number[] =>
 const collectSeen = (pieces: readonly number[]): number[] =>
   pieces.flatMap((piece) => [...get(piece), ...get(SEEN), ...OR, ...set(SEEN)]);
 
-/** Where a flag is: in the last four bytes of the page; then its memory argument: alignment, and address in seven bits per byte. */
+/** The address of `nonAsciiFlag`, the last four bytes of the page; then the same as a memory argument: alignment, seven bits per byte. */
 const NON_ASCII_FLAG_AT = 64 * 1024 - 4;
 const NON_ASCII_FLAG_ADDRESS = [
   2,
@@ -131,10 +131,10 @@ interface Exports {
 
 const { exports } = new WebAssembly.Instance(new WebAssembly.Module(bytes)) as { readonly exports: Exports };
 const memory = new Uint8Array(exports.memory.buffer);
-/** A flag that is not 0 if searches since it was cleared may have seen non-ASCII bytes: they also read behind what they find. */
+/** Not 0 if a search since it was cleared has seen a non-ASCII byte, perhaps behind the end that it found. */
 const nonAsciiFlag = new Int32Array(exports.memory.buffer, NON_ASCII_FLAG_AT, 1);
 
-/** The first special byte of the loaded text from `from` on, or its length. */
+/** The offset of the first special byte of the loaded text from `from` on, or the text's length. */
 const findSpecial: (from: number) => number = exports.find;
 
 /** Bits for classes of bytes. Plain ASCII has none. */
@@ -144,12 +144,12 @@ const classes = new Uint8Array(256).fill(IS_SPECIAL, 0, 0x20).fill(IS_NON_ASCII,
 classes[0x22] = IS_SPECIAL;
 classes[0x5c] = IS_SPECIAL;
 
-/** How many bytes are checked one by one first: loading a text costs as much. */
+/** How many bytes are checked one by one before a text is loaded, which costs as much. */
 const NEAR_BYTES = 64;
 
-/** Finds the ends of plain text in chunks, each from start to end. */
+/** Finds the ends of plain text in one chunk after the other. Within a chunk, no search may begin before an earlier one. */
 export class PlainText {
-  /** Which part of the chunk was loaded last. */
+  /** The part of the chunk that is in the function's memory. */
   #loadedStart = 0;
   #loadedEnd = 0;
   /** The classes of all bytes that were checked one by one. */
@@ -190,7 +190,7 @@ export class PlainText {
     memory[text.length] = 0;
   }
 
-  /** The first special byte before `to`, or `to`, without a copy. */
+  /** The offset of the first special byte before `to`, or `to`. Searches byte by byte, without a copy. */
   #endOfPlain(bytes: Uint8Array, from: number, to: number): number {
     let seen = this.#seen;
     let at = from;

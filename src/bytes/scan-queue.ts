@@ -1,13 +1,13 @@
-// Scans large JSON texts in slices, of which all together take a millisecond per turn of the event loop. Subjects are served round robin, one slice
-// each. A subject's slices alternate between its oldest text and the one with the least left, so that none waits forever, and small ones
-// not for huge ones.
+// Scans large JSON texts in slices. All texts together take about a millisecond of each turn of the event loop. Subjects are served round
+// robin, one slice each. A subject's slices go alternately to its oldest text and to the one with the least left, so that no text waits
+// forever, and no small one waits for huge ones.
 import { isUtf8 } from 'node:buffer';
 import { limits, KIB } from '../shared/index.js';
 import { JsonScanner, type NodeFilter } from './json-scanner.js';
 
-/** Bytes of one slice. It ends before a character that would exceed it. */
+/** The most bytes of one slice. A slice ends with a whole character. */
 export const SCAN_SLICE_BYTES = 64 * KIB;
-/** Texts that are scanned at once, each with a tape. Beyond that, others wait. */
+/** The most texts that are being scanned, each with a tape. Further ones wait. */
 export const SCANS_STARTED_MAX = 8;
 const SCANS_STARTED_PER_SUBJECT_MAX = 2;
 
@@ -42,7 +42,7 @@ export class ScanQueue {
     return this.readPieces(subject, [bytes], depthMax, handler, extras);
   }
 
-  /** Reads a text in pieces, with offsets counted over all of them. @param pieces each must end with a whole character. */
+  /** Like `scan`, for a text in pieces: offsets count over all of them. @param pieces each must end with a whole character. */
   readPieces(
     subject: string,
     pieces: readonly Uint8Array[],
@@ -57,7 +57,7 @@ export class ScanQueue {
     return scan;
   }
 
-  /** Like `read`, but scans at once, and calls back synchronously if this turn has the time. The text is then in caches. */
+  /** Like `scan`, but begins at once if no other text waits, and calls back synchronously if this turn has the time. */
   readNow(subject: string, bytes: Uint8Array, depthMax: number, handler: ScanHandler, extras?: ScanOptions): Scan {
     const isFirst = this.#lines.length === 0;
     const scan = this.read(subject, bytes, depthMax, handler, extras);
@@ -87,7 +87,7 @@ export class ScanQueue {
       this.#start(line, scan);
       const outcome = scan.scanSlice();
       if (outcome !== 'unfinished') {
-        // This comes after the handler, so that it starts no other scan synchronously.
+        // The scan is removed after its handler has run: until then, a scan that the handler adds does not start synchronously.
         scan.handler(outcome === 'sound' ? scan.scanner : undefined);
         this.#remove(line, scan);
       }
@@ -104,7 +104,7 @@ export class ScanQueue {
     return line;
   }
 
-  /** The first line with something to scan moves to the end. */
+  /** Takes the first line with something to scan, and moves it to the end. */
   #nextLine(): Line | undefined {
     const index = this.#lines.findIndex((line) => line.startedCount > 0 || this.#mayStart(line));
     const [line] = index === -1 ? [] : this.#lines.splice(index, 1);
@@ -146,7 +146,7 @@ class Line {
     this.subject = subject;
   }
 
-  /** The scan to go on with. @param mayStart whether it may be one that has not started. */
+  /** The scan of this subject to go on with. @param mayStart whether it may be one that has not started. */
   next(mayStart: boolean): SlicedScan | undefined {
     this.#isOldestNext = !this.#isOldestNext;
     let chosen: SlicedScan | undefined;
@@ -214,7 +214,7 @@ class SlicedScan implements Scan {
   }
 }
 
-/** Where the character at the offset starts. Sequences of more than four bytes are invalid. */
+/** Where the character at the offset starts, at most three bytes before: no character has more than four. */
 function characterStart(bytes: Uint8Array, offset: number): number {
   if (offset >= bytes.length) return bytes.length;
   let at = offset;

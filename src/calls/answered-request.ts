@@ -22,12 +22,12 @@ import { isTargetMethod, readTarget } from './targets.js';
 import { DetachedCall } from './detached-call.js';
 
 /**
- * Time that a call goes on, and occupies a connection, after its caller has gone. After that, the backend is notified, and the call ends.
+ * How long a call goes on, and occupies a connection, after its caller has gone. Then the backend is notified, and the call ends.
  */
 export const DETACHED_CALL_MS_MAX = 300_000;
 /**
- * Time that an answer waits for one more progress report, if reports come on the backend's own stream: the answer may have overtaken the
- * last one. After that, the answer is sent; a later report goes on the session's stream.
+ * How long an answer waits for one more progress report, if reports come on the backend's own stream: the answer may have overtaken the
+ * last report. Then the answer is sent, and a later report goes on the session's stream.
  */
 export const LATE_PROGRESS_WAIT_MS = 50;
 
@@ -45,7 +45,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   #progressKey: { readonly sent: Buffer | undefined; readonly key: string } | undefined;
   /** The stream to the caller, opened for the first event, or while the answer is slow to come. */
   #stream: CallerStream | undefined;
-  /** The call without its caller; created once the caller, or its first connection, is gone. */
+  /** What bounds the call while it has no caller; created once the caller, or its first connection, is gone. */
   #detached: DetachedCall | undefined;
 
   constructor(plan: RelayedRequestPlan) {
@@ -55,7 +55,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     this.id = plan.id;
   }
 
-  /** Delays the answer until one more report has come, or for a moment. */
+  /** Delays the answer until one more progress report has come, or `LATE_PROGRESS_WAIT_MS` have passed. */
   protected delayAnswer(send: () => void): void {
     this.request = undefined;
     this.#sendAnswer = send;
@@ -109,7 +109,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     this.#bufferedNotifications = [];
   }
 
-  /** @param exchange another caller's: it receives all from now on, and first the notifications that came while no caller waited. */
+  /** Goes on for another exchange, which receives everything from now on, first the notifications that were kept while no caller waited. */
   continueWith(exchange: Exchange): void {
     this.exchange = exchange;
     exchange.onAbort = () => this.onCallerGone();
@@ -132,7 +132,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     return true;
   }
 
-  /** Why the config no longer allows the call, for `HeldCall`; `undefined` if it does. */
+  /** Why the config no longer allows a suspended call to go on; `undefined` if it does. See `SuspendableRequest`. */
   obstacleFor(
     virtualHost: CompiledVirtualHost,
     exchange: Exchange,
@@ -187,7 +187,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     this.request?.resume();
   }
 
-  /** The request's body stays in memory, although its count ended with the caller's first connection: `DetachedCall` counts it again. */
+  /** Creates the `DetachedCall`, if there is none. It counts the request's body, which otherwise counts only until the connection ends. */
   #noteGone(): DetachedCall {
     if (this.#detached !== undefined) return this.#detached;
     const { session, context } = this.plan;
@@ -222,7 +222,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     return this.#progressKey.key;
   }
 
-  /** Whether the progress is of this call. A caller that gave no token wants none. */
+  /** Whether a progress report is of this call, and wanted: a caller that gave no token wants none. */
   protected isOwnProgress(bytes: Buffer, message: BackendMessage): boolean {
     const { message: call, exchange, rules } = this.plan;
     const { progressTokenStart: start, progressTokenEnd: end } = message;

@@ -11,10 +11,10 @@ import {
 import { limits, KIB } from '../shared/index.js';
 import type { RpcRequest } from '../upstream/index.js';
 
-// The responses are read to the end (S12), one slice at a time, round robin by subject, in a small part of the event loop's time. So a
-// client that requests endless streams from its own backend and disconnects slows down nobody.
+// The backends' responses to such calls are read to the end (S12), one slice at a time, round robin by subject, in a small part of the
+// event loop's time. So a client that requests endless streams from its own backend and disconnects slows down nobody.
 
-/** Rest after reading a detached call, as a multiple of the time that reading took: these get at most a fifth of the event loop. */
+/** Rest after reading a detached call, as a multiple of the time that it took: detached calls get at most a fifth of the event loop. */
 export const DETACHED_READ_REST_FACTOR = 4;
 /** Longest rest between reads of calls whose callers have gone. */
 export const DETACHED_READ_REST_MS_MAX = 1_000;
@@ -29,7 +29,7 @@ export const detachedReadRules: TurnSchedulerRules = {
 
 const detachedReads = new TurnScheduler(detachedReadRules);
 
-/** Bytes read in one go of a call whose caller has gone. Beyond that, another detached call is read. */
+/** The most bytes of a detached call that are read in one go. Then another detached call is read. */
 export const DETACHED_READ_BYTES = 64 * KIB;
 
 export class DetachedCall {
@@ -46,7 +46,7 @@ export class DetachedCall {
     this.#request?.resume();
   };
 
-  /** @param requestBytes those still in memory, although their count ended with the connection that they came on. */
+  /** @param requestBytes the size of the request, which stays in memory, but no longer counts for the connection on which it came. */
   constructor(account: Account, requestBytes: number, deadlines: DeadlineWheel, onTimeUp: () => void) {
     this.#account = account;
     this.#deadlines = deadlines;
@@ -59,7 +59,7 @@ export class DetachedCall {
     return this.#deadline !== undefined;
   }
 
-  /** Begins to count the time. @param request the call at its backend, if it was sent. */
+  /** Called when the caller is gone: begins to count the time. @param request the call at its backend, if it was sent. */
   begin(timeMs: number, request: RpcRequest | undefined): void {
     if (this.isUnheard) return;
     this.#deadline = this.#deadlines.after(timeMs, this.#onTimeUp);
@@ -95,7 +95,7 @@ export class DetachedCall {
   #wait(): void {
     if (this.#queueEntry !== undefined) return;
     const entry = detachedReads.wait(this.#account.subject, this.#readSlice);
-    // If the queue is full, the response is read on at once.
+    // The queue is never full (`detachedReadRules`), so there is always an entry.
     if (entry instanceof FairQueueEntry) this.#queueEntry = entry;
     else this.#readSlice();
   }

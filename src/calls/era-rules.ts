@@ -43,7 +43,7 @@ export interface EraRules {
   isForCaller(bytes: Buffer, message: BackendMessage): boolean;
   /** The progress under the caller's token, if it is the request's own; `undefined` if the current caller wants none. */
   withCallersProgressToken(bytes: Buffer, message: BackendMessage): Buffer | undefined;
-  /** The id under which the caller waits now: it may have made the request more than once. @param first the id of its first request. */
+  /** The id of the caller's latest request, which may continue an earlier one with answers. @param first the id of its first request. */
   callersId?(first: IdSpan): IdSpan;
   /**
    * Asks the client, which has no session, what the backend wants to know.
@@ -87,7 +87,7 @@ export interface RelayedRequestPlan
   /** The check to make when the upstream session is open; `undefined` for tools, which need none. */
   readonly gate: Gate | undefined;
   readonly metadata: RequestMetadata;
-  /** Called with `true` when the backend has answered with a result, and in any case with `false` at the end. */
+  /** Called with `true` when the backend has answered with a result, and with `false` at the end in any case. */
   readonly onSettled?: ((isDone: boolean) => void) | undefined;
 }
 

@@ -1,5 +1,5 @@
-// `find_tools`: searches the tools of a virtual host. All tools are read as for a list, and kept as a catalogue in the list thread, which
-// searches it, for the subject's next query.
+// `find_tools`: searches the tools of a virtual host. All tools are read as for a list. The list thread makes a catalogue of them, searches
+// it, and keeps it for the subject's next query.
 import { listKinds, type ClientMessage } from '../mcp/index.js';
 import { limits, rpcErrors } from '../shared/index.js';
 import { hashOfIntroduction, type UpstreamContext } from '../upstream/index.js';
@@ -20,7 +20,7 @@ interface ToolQuery {
   readonly count: number;
 }
 
-/** @param message its tape, if any, must be that of the latest scan. @returns the query, or what is wrong with it, for the model. */
+/** Parses the arguments. @param message its tape, if any, must still be valid. @returns the query, or for the model what is wrong. */
 export function readToolQuery(body: Buffer, message: ClientMessage): ToolQuery | string {
   const args = argumentsIn(body, message);
   if (args.length > limits.findToolsArgumentsBytesMax)
@@ -58,7 +58,7 @@ export function findTools(context: UpstreamContext, merger: ListMerger, plan: Fi
   });
 }
 
-/** Reads all lists into a catalogue, and keeps it unless it is too large or the config or a list has changed meanwhile. */
+/** Reads all lists into a catalogue and searches it; keeps it unless it is too large, or the config or a list has changed meanwhile. */
 function findInLists(context: UpstreamContext, merger: ListMerger, plan: FindToolsPlan): void {
   const { session, virtualHost, exchange, work } = plan;
   const { subject } = session.identity;

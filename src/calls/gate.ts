@@ -21,7 +21,7 @@ export interface GateRules {
 
 /**
  * Why a request that has passed the check may not continue when it is made again, perhaps under another config; `undefined` if it may.
- * @param passed hash of the allow-list of resources under which it passed.
+ * @param passedAllowList hash of the allow-list of resources under which it has passed.
  */
 export function obstacleToRetry(
   rules: GateRules | undefined,

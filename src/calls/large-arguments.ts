@@ -22,7 +22,7 @@ import {
 } from '../messages/index.js';
 import type { RelayedRequestPlan } from './era-rules.js';
 
-/** The parameters for which a call must be read before it is sent; `undefined` if it need not be, or is small enough to be read at once. */
+/** The mirrored parameters that must be read from a large call before it is sent; `undefined` for a small call, or if there are none. */
 export function argumentsToRead({
   outgoing,
   message,
@@ -87,7 +87,7 @@ function valueOf(tape: JsonScanner, parts: readonly Buffer[], node: number): Mir
   return scalarText(token, 0, token.length, kind);
 }
 
-/** Whether the gateway has put the value in. In arguments, it puts in only those that the config fixes. */
+/** Whether the gateway has inserted the value. Into arguments, it inserts only those that the config fixes. */
 function isPutIn(
   tape: JsonScanner,
   node: number,

@@ -40,7 +40,7 @@ export class ListInFlight extends RequestInFlight {
   /** Whether an event stream is open: then the answer must be sent as an event. Changed only here. */
   isStreaming = false;
   #isMerging = false;
-  /** Whether the caller has been told that the session has ended. Changed only here. */
+  /** Whether the caller was answered that the session has ended: then no other answer follows. Changed only here. */
   isEnded = false;
 
   constructor(id: IdSpan, exchange: Exchange, rules: EraRules) {
@@ -146,7 +146,7 @@ export function readLists(
       done('unheard');
       return;
     }
-    // An unavailable backend may have such a list, which is therefore not `undeclared`; the caller is told that it is unavailable.
+    // An unavailable backend may have such a list: so it is not `undeclared`, and the caller is told that the backend is unavailable.
     if (unavailable.length === 0 && kind.name !== 'tools' && session.upstreams.declares(kind.capability) === 'no') {
       done('undeclared');
       return;

@@ -33,7 +33,7 @@ const NO_PARAMS: readonly string[] = [];
 /** Backends refuse requests with this HTTP status if headers and body differ. */
 const HEADERS_REFUSED = 400;
 
-/** Pause after an answer that asks nothing but wants the request repeated; each counts as one of the `inputRoundsMax`. */
+/** Pause after an answer that asks nothing but wants the request repeated. Each such answer counts as one of the `inputRoundsMax`. */
 const INPUT_PAUSE_MS = 250;
 
 export interface ModernLegOwner extends AskingStream {
@@ -62,7 +62,7 @@ export class ModernLeg {
   /** Bytes counted in the subject's share: the client's answers, until they are sent to the backend. */
   #countedBytes = 0;
   #sentParams = NO_PARAMS;
-  /** The parameters with headers, as known when a large call was sent. */
+  /** The tool's mirrored parameters, as they were known when a large call was sent. */
   #sentKnown: readonly MirroredParam[] | undefined;
   /** Reads the backend's tools again after it has refused the headers. */
   #refresh: ListPages | undefined;
@@ -74,7 +74,7 @@ export class ModernLeg {
     this.#owner = owner;
   }
 
-  /** Whether the backend has begun with the request: then it must not be begun again elsewhere. */
+  /** Whether the backend has begun with the request, because it has asked for input: then the request must not begin again elsewhere. */
   get isBegun(): boolean {
     return this.#round !== undefined;
   }
@@ -113,7 +113,7 @@ export class ModernLeg {
     return paramHeaders(upstream.mirroredBy(call.method, bareName), outgoing, read);
   }
 
-  /** Whether the headers would differ now that the list was read again. For a large call, which must be read first: whether they might. */
+  /** Whether the headers would differ now that the list was read again; for a large call, whose arguments must be read first, might. */
   get #isRefreshUseful(): boolean {
     const { upstream, bareName } = this.#plan;
     const toRead = argumentsToRead(this.#plan);
@@ -124,7 +124,7 @@ export class ModernLeg {
     return params.join('\n') !== this.#sentParams.join('\n');
   }
 
-  /** Calls the owner when it is clear what kind of answer it is. @param status of HTTP. */
+  /** Passes on a final answer. Any other answer has the request sent again, or ends it. @param status the HTTP status. */
   onAnswer(bytes: Buffer, message: BackendMessage, status: number): void {
     const { upstream, message: call } = this.#plan;
     if (message.isError && status === HEADERS_REFUSED && this.#tryRefresh(bytes, message)) return;
@@ -138,7 +138,7 @@ export class ModernLeg {
     });
   }
 
-  /** Sends the request again, with new headers (N04), if the backend has refused the headers: then it has not begun with it. */
+  /** If the backend has refused the headers (N04), and so not begun: reads its tools again, and sends the request with new headers. */
   #tryRefresh(bytes: Buffer, message: BackendMessage): boolean {
     const { context, merger, upstream, bareName, metadata, message: call } = this.#plan;
     if (this.#isRefreshed || call.method !== 'tools/call') return false;
@@ -171,7 +171,7 @@ export class ModernLeg {
     });
   }
 
-  /** Sends the request again after a pause: the backend asks nothing, but wants it repeated. */
+  /** Sends the request again after a pause: the backend asks nothing, but wants the request repeated. */
   #sendAgainLater({ requestState }: InputRequired): void {
     this.#pause = this.#plan.context.deadlines.after(INPUT_PAUSE_MS, () => this.#sendAgain([], requestState));
   }
@@ -215,7 +215,7 @@ export class ModernLeg {
     this.#owner.onInputObtained();
   }
 
-  /** Counts an answer that is kept: its count in the share ends with the exchange that brought it. */
+  /** Counts a client's answer while it is kept: in its own exchange it counts only until that is over. */
   #countBytes({ length }: Buffer): void {
     if (length < limits.countedFromBytes) return;
     this.#plan.session.account.requestBytes.take(length);

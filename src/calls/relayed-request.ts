@@ -32,14 +32,14 @@ import {
 import { ownResult, type RelayedRequestPlan } from './era-rules.js';
 
 /**
- * Time for a backend to answer a cancelled call, which it need not do. After that, the call is cut, and the caller is answered `Request
+ * How long a backend has to answer a cancelled call, which it need not do. Then the call is cut, and the caller is answered `Request
  * cancelled`.
  */
 export const CANCELLED_ANSWER_MS_MAX = 5_000;
 
 /**
- * Silence of a backend while a task's result is awaited, which comes only when the task has ended, unless `--call-timeout` is longer. After
- * that, the caller is answered -32603, and may ask again.
+ * How long a backend may be silent while a task's result is awaited, which comes only when the task has ended; `--call-timeout` if that is
+ * longer. Then the caller is answered -32603, and may ask again.
  */
 const TASK_RESULT_SILENCE_MS_MAX = 3_600_000;
 
@@ -89,7 +89,7 @@ const SESSION_ENDED = upstreamFault('session-ended');
 export class RelayedRequest extends AnsweredRequest implements RequestHandler, ModernLegOwner {
   readonly isCancellable = true;
   readonly acceptsBorrowed = true;
-  /** The upstream session in which the request was sent: if it is lost, that is different from the loss of its successor. */
+  /** The upstream session in which the request was sent. A fault is about this one, and not about a session that has replaced it since. */
   #sentIn: UpstreamSessionRecord | undefined;
   #sentAtMs = 0;
   #isSecondTry = false;
@@ -104,7 +104,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   #cancelDeadline: Deadline | undefined;
 
   start(): void {
-    // If two requests wait for one task, the backend may put its questions to either: so one that has no caller any more is given up.
+    // If two requests wait for one task, the backend may put its questions to either: so a request without a caller is given up.
     if (this.plan.message.method === 'tasks/result') this.plan.session.inFlight.giveUpAbandoned(this.task);
     this.plan.session.inFlight.begin(this);
     this.exchange.onAbort = () => this.onCallerGone();
@@ -168,12 +168,12 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     this.#modern.onAnswer(kept, message, this.request?.status ?? 0);
   }
 
-  /** Called by `ModernLeg`, like the next two methods. */
+  /** Called by `ModernLeg` (like the next two methods), or for an answer that no `ModernLeg` handles. */
   onFinalAnswer(bytes: Buffer, message: BackendMessage, isBorrowed = false): void {
     if (!message.isError) this.plan.onSettled?.(true);
     const { session, upstream, uriLocations, rules } = this.plan;
     const { uriName } = upstream.backend;
-    // Other requests may have found out since that the backend speaks another era.
+    // The era in which the request was sent: other requests may have found out since that the backend speaks another one.
     const era = this.#sentIn?.era ?? 'legacy';
     const adapted = rules.adaptedAnswer?.(bytes, message, this.plan, era);
     if (typeof adapted === 'string') return this.#finish(resultMessage(this.callersId, adapted));
@@ -190,7 +190,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
       // Joining parts copies them: only without parts is the message still in the memory that it was read into.
       this.#finish(bytes, parts, adapted?.status, isBorrowed && parts === undefined);
     }
-    // Only large memory is used again, not that of a small body.
+    // The request's body is not needed once it is sent. Only the memory of a large one is used again.
     if (this.id.bytes.length >= LARGE_MEMORY_FROM_BYTES && this.request?.isSent === true)
       this.plan.exchange.releaseBody();
   }
@@ -227,7 +227,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     }
   }
 
-  /** Relays progress whose token, a number, the backend returns as a string: with the number. Not where several calls share a stream. */
+  /** Relays progress whose token the backend returns as a string, with the number that it was. Not from a stream of several calls. */
   #tryRepairProgress(bytes: Buffer, { progressTokenStart: start, progressTokenEnd: end }: BackendMessage): boolean {
     const { message: call, exchange, rules, upstream } = this.plan;
     if (start === -1 || call.progressTokenStart === -1 || upstream.backend.transport === 'SSE') return false;
@@ -243,12 +243,12 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     return true;
   }
 
-  /** Whether the backend can be answered: only in the legacy upstream session in which the request was sent, unless that is lost. */
+  /** Whether questions of the backend can be answered: only in the legacy upstream session in which the request was sent. */
   get #isAnswerable(): boolean {
     return this.#sentIn?.era === 'legacy' && this.plan.upstream.record?.sessionId === this.#sentIn.sessionId;
   }
 
-  /** Asks the caller, as in `AskingStream`; so do `onUnoffered` and `withdraw`. */
+  /** Asks the caller what the backend wants to know. Like `onUnoffered` and `withdraw`, part of `AskingStream`. */
   ask(id: Buffer, parts: readonly Buffer[], onLost: (error?: RpcError) => void): void {
     const { rules } = this.plan;
     if (rules.hasSession) return this.tell(parts, onLost);
@@ -294,7 +294,8 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     this.#countSilence();
     this.hasSeparateProgress = upstream.backend.transport !== 'SSE';
     if (this.tryBuffer(bytes, message)) return true;
-    // The backend's own stream is not paused for one caller: progress that it cannot take now is dropped, as later progress says more.
+    // The backend's own stream is not paused for one caller: progress that the caller is too slow for is dropped, as later progress says
+    // more.
     if (this.isBlocked) return true;
     const parts =
       rules.sentProgressToken === undefined ? clientsNotification(session, upstream, bytes, message, true) : undefined;
@@ -324,8 +325,8 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     this.request = undefined;
     const isLost = upstream.tryMarkLost(fault, this.#sentIn);
     const mayTryAgain = !this.#isSecondTry && this.#cancelDeadline === undefined;
-    // The backend has not executed the request: it is tried once more, in a new upstream session (R04) or with other credentials, unless it
-    // was cancelled.
+    // After these faults, the backend has not executed the request. So it is tried once more, in a new upstream session (R04) or with other
+    // credentials, unless it was cancelled.
     if (mayTryAgain && (isLost || upstream.tryRenewCredentials(fault, metadata))) {
       this.#isSecondTry = true;
       this.#refusedEra = fault.kind === 'era-refused' ? this.#sentIn?.era : undefined;
@@ -366,7 +367,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
       this.#fail(upstreamFault('session-lost'));
       return;
     }
-    // If the backend speaks the refused era after all, it had another reason to refuse.
+    // If the backend still speaks the era in which it refused the first try, it had another reason to refuse.
     if (record.era === this.#refusedEra) return this.#fail(upstreamFault('era-refused'));
     const toRead = upstream.mirrors && argumentsToRead(this.plan);
     if (toRead !== undefined && toRead !== read?.known) return this.#readFirst(toRead);
@@ -395,7 +396,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     this.#finish(resultMessage(this.callersId, '{}'));
   }
 
-  /** Reads the arguments, then sends. They are read again if the tool's parameters with headers have changed meanwhile. */
+  /** Reads the arguments, then sends. If the tool's mirrored parameters have changed meanwhile, the arguments are read again. */
   #readFirst(known: readonly MirroredParam[]): void {
     this.#argumentScan = readArguments(this.plan, known, (read) => {
       this.#argumentScan = undefined;

@@ -1,4 +1,4 @@
-// The two tools that a virtual host with `"exposure": "search"` lists in place of all its tools but those with a page (MCP Apps).
+// The two tools that a virtual host with `"exposure": "search"` lists in place of its tools, except for tools with a page (MCP Apps).
 import { isStringEqual } from '../bytes/index.js';
 import type { ClientMessage } from '../mcp/index.js';
 import { limits } from '../shared/index.js';

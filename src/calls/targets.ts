@@ -51,14 +51,14 @@ export interface Target {
 
 export interface TargetError {
   readonly error: RpcError;
-  /** The capability without which the method does not exist, if no backend declares it: a bit of `capability`; 0 for tools. */
+  /** If no backend declares this capability (a bit of `capability`), the method does not exist; 0 for tools, which always exist. */
   readonly capability: number;
   readonly isUnknownTool?: boolean;
 }
 
 export interface TargetOutcome {
   readonly target: Target | TargetError;
-  /** The name for logs and traces: the bare name of a tool or prompt, or the caller's name for it if nothing has that name; else `''`. */
+  /** The name for logs and traces: a tool's or prompt's bare name, or the caller's text if nothing has that name; `''` for other things. */
   readonly name: string;
   readonly nameKind: NameKind;
 }
@@ -66,13 +66,13 @@ export interface TargetOutcome {
 /** Everything the relay knows of a method, except where its params say what it is about (mcp/json-rpc.ts). */
 interface MethodRules {
   readonly eras: Era | 'both';
-  /** What kind of thing a name in the params names, and so which allow-list applies; there is another one for URIs. */
+  /** The kind of thing that a name in the params belongs to: its allow-list applies. URIs have an allow-list of their own. */
   readonly names: 'tools' | 'prompts' | 'tasks';
   /** The error for a request without a name, URI or task id. */
   readonly missing: string;
   /** The error for a name, URI or task id that nothing has. */
   readonly unknown: (text: string, isUri: boolean) => RpcError;
-  /** The capability without which the method does not exist; 0 for tools alone, which always exist. */
+  /** The capability without which the method does not exist; 0 for tools, which always exist. */
   readonly capability: number;
   /** Where the answer has URIs of the backend, and where it has task ids. */
   readonly uriLocations: number;
@@ -116,7 +116,7 @@ const RESOURCE: MethodRules = {
   uriLocations: uriLocation.contents | uriLocation.error,
   loggedAs: '',
 };
-/** A subscription needs only `resources`: many servers take subscriptions without declaring that, and others refuse them. */
+/** Subscriptions need only `resources`, since many servers accept them without declaring `subscribe`, and the others refuse them. */
 const SUBSCRIPTION: MethodRules = {
   ...RESOURCE,
   eras: 'legacy',
@@ -227,10 +227,10 @@ export function nameInHead(method: string): MethodRules['nameInHead'] {
   return isTargetOf('modern', method) ? METHODS[method].nameInHead : 'no';
 }
 
-/** How much longer than its limit a name's token may be: an escaped character may take six bytes, and there may be a prefix. */
+/** How many times longer than its limit a name's token may be: an escaped character may take six bytes, and there may be a prefix. */
 const NAME_JSON_BYTES_TIMES = 8;
 
-/** Finds the backends whose MCP Apps use a tool name or `ui:` URI. Their pages use those of their own server without a prefix. */
+/** Finds the backends whose MCP Apps use a tool name or `ui:` URI: pages of apps write names and URIs of their server without a prefix. */
 interface AppNames {
   backendsOfApp(virtualHost: CompiledVirtualHost, name: string): readonly CompiledBackend[];
 }
@@ -263,7 +263,7 @@ export function readTarget(
     return noTarget(rules, rpcErrors.sharedByApps(text, owners), text, true);
   }
   const route = routed ?? byApps[0];
-  // The limit is that for URIs in lists, which have no prefix.
+  // This is the same limit as for URIs in lists, which have no prefix.
   if (route === undefined || ('bareUri' in route && route.bareUri.length > limits.uriBytesMax))
     return noTarget(rules, rules.unknown(text, isUri), text, true);
   const { backend } = route;
@@ -280,7 +280,7 @@ export function readTarget(
   return { target, name: nameKind === '' ? '' : bare, nameKind };
 }
 
-/** A request without a target. @param isUnknown whether nothing has the name. */
+/** The outcome for a request without a target. @param isUnknown whether nothing has the name. */
 function noTarget(rules: MethodRules, error: RpcError, text: string, isUnknown = false): TargetOutcome {
   const { capability, loggedAs: nameKind, names } = rules;
   const isUnknownTool = isUnknown && names === 'tools';

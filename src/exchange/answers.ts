@@ -48,7 +48,7 @@ export function answerFrame(exchange: Exchange, id: IdSpan, isStreaming: boolean
   return { head, framing: isStreaming || acceptsOnlyEvents(exchange) ? 'event' : 'message', extras };
 }
 
-/** Gives a whole answer: one JSON object, unless the caller accepts event streams only (specification 2.2). */
+/** Gives a whole answer: as one event if the caller accepts only event streams, else as one JSON object (specification 2.2). */
 export function answer(exchange: Exchange, message: Buffer, sessionId?: string): void {
   const isEvent = acceptsOnlyEvents(exchange);
   if (isEvent && message.length > limits.readAtOnceBytesMax && sessionId === undefined)
@@ -80,7 +80,7 @@ export function answerInParts(exchange: Exchange, parts: readonly Buffer[]): voi
 }
 
 /**
- * Like `answer`, for bytes that are an event if the caller accepts only event streams.
+ * Like `answer`, for bytes that are already an event if the caller accepts only event streams.
  * @param isStreaming whether the event stream is open: then the bytes are an event in any case.
  */
 export function answerEncoded(exchange: Exchange, bytes: Buffer, sessionId?: string, isStreaming = false): void {
@@ -92,7 +92,7 @@ export function answerEncoded(exchange: Exchange, bytes: Buffer, sessionId?: str
   }
 }
 
-/** Answers with an error. @param status with any but 200, the error is one JSON object. */
+/** Answers with an error. @param status any but 200 makes the answer one JSON object, whatever the caller accepts. */
 export function answerError(exchange: Exchange, id: IdSpan, error: RpcError, status = 200): void {
   exchange.watcher?.onOutcome('rpc-error', error.code, -1);
   answerWithStatus(exchange, errorMessage(id, error), status);
@@ -131,7 +131,7 @@ const TAIL = Buffer.from('}');
 
 const RPC_HEAD = '{"jsonrpc":"2.0",';
 
-/** Refuses a message. @param message the parsed body, if it was parsed. */
+/** Refuses a message, with its id if that can be found. @param message the parsed body, if it was parsed. */
 export function refuseMessage(exchange: Exchange, refusal: Refusal, message?: ParsedClientMessage): void {
   refuse(exchange, withRequestId(refusal, exchange.request.body, message));
 }
@@ -143,7 +143,7 @@ export function refuseUnread(exchange: Exchange, unread: ClientBatch | 'not-json
   else refuseMessage(exchange, refusals.notJsonRpc, unread);
 }
 
-/** Whether the body of a request that is refused because of its head is still received, to read its id. Not if its length is unknown. */
+/** Whether a request that is refused because of its head has its body received all the same, for the id in it. */
 export function hasReadableId(
   method: ExchangeRequest['method'],
   { isAmbiguous, contentLength }: { readonly isAmbiguous: boolean; readonly contentLength: string },

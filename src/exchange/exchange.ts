@@ -29,12 +29,12 @@ export type BodyType = 'application/json' | 'text/event-stream';
 export type ExchangeEnding = 'whole' | 'cut' | 'unheard';
 
 /**
- * How a request ended. `tool-error`: a result with `isError`; `rpc-error`: a JSON-RPC error, the backend's or ours; `fault`: the backend
- * failed; `refused`: the request could not be answered.
+ * How a request ended. `tool-error`: a result with `isError`; `rpc-error`: a JSON-RPC error, the backend's or the gateway's; `fault`: the
+ * backend failed; `refused`: the gateway gave a refusal.
  */
 export type RequestOutcome = 'ok' | 'tool-error' | 'rpc-error' | 'fault' | 'refused';
 
-/** What a name in logs and traces names; `''` for no name. */
+/** What kind of thing a name in logs and traces belongs to; `''` for no name. */
 export type NameKind = 'tool' | 'prompt' | '';
 
 /** The headers of MCP 2026-07-28 that repeat parts of the body, as sent: some may have the form `=?base64?…?=`. `''` for an absent one. */
@@ -80,8 +80,7 @@ export interface ExchangeRequest {
   readonly body: Buffer;
 }
 
-// Which of the caller's headers go to a backend (specification 2.6): of those that any backend of the virtual host lists, the ones that
-// it lists itself.
+// Which of the caller's headers go to a backend (specification 2.6): the ones that this backend lists.
 
 export function metadataFor(backend: CompiledBackend, request: ExchangeRequest): RequestMetadata {
   const { requestId } = request;
@@ -92,12 +91,12 @@ export function metadataFor(backend: CompiledBackend, request: ExchangeRequest):
   const headers =
     backend.passthroughHeaders.size === 0 ? NO_METADATA.headers : headersFor(backend.passthroughHeaders, request);
   if (headers.length === 0 && requestId === '' && callerToken === '') return NO_METADATA;
-  // A backend that lists `x-request-id` gets the caller's own.
+  // A backend that lists `x-request-id` gets the caller's own id instead of the gateway's.
   const hasOwnId = headers.length > 0 && headerIn(headers, 'x-request-id') !== undefined;
   return { headers, requestId: hasOwnId ? '' : requestId, callerToken };
 }
 
-/** The headers for a backend that lists these. @returns name, value, name, value, … */
+/** The caller's headers that a backend lists. @returns name, value, name, value, … */
 function headersFor(listed: ReadonlySet<string>, { passthroughHeaders: offered }: ExchangeRequest): readonly string[] {
   const copied: string[] = [];
   for (let i = 0; i + 1 < offered.length; i += 2)
@@ -157,7 +156,7 @@ export abstract class Exchange {
   /** Called when the request's message was parsed. Only parts of a batch use it: theirs was parsed in several turns of the event loop. */
   onRead(_message: ParsedClientMessage): void {}
 
-  /** Takes memory for a large answer that is assembled in memory. @param _waiter called later if `wait` is returned. */
+  /** Reserves memory for a large answer that is assembled in memory. @param _waiter called later if `wait` is returned. */
   makeRoom(_bytes: number, _waiter: MemoryWaiter): 'room' | 'wait' | ShareBound {
     return 'room';
   }
@@ -176,7 +175,7 @@ export abstract class Exchange {
   /** Called once when the caller goes away before the answer is complete. Set by the relay. */
   onAbort: (() => void) | undefined = undefined;
 
-  /** What logs and metrics follow the exchange with; `undefined` if neither needs it. */
+  /** Told what happens in the exchange, for logs, metrics and traces; `undefined` if none of them needs it. */
   watcher: ExchangeWatcher | undefined = undefined;
   /** Called once at the end, after the watcher. @see ExchangeWatcher.onDone */
   onDone: ((status: number, bytes: number, ending: ExchangeEnding) => void) | undefined = undefined;
@@ -197,33 +196,33 @@ export abstract class Exchange {
 export interface ExchangeWatcher {
   /** Whether results have to be searched for `isError`. */
   readonly wantsToolErrors: boolean;
-  /** Called once it is known. @param backend `''` if the method has none. @param name of a tool or prompt (`nameKind`), or `''`. */
+  /** Called once it is known what the request is for. @param backend its name, or `''`. @param name that of a tool or prompt, or `''`. */
   onIdentified(method: string, backend: string, name: string, nameKind?: NameKind): void;
   /**
    * Called before the answer is given; not for trivial answers, such as an empty list.
    * @param detail the code of an error or a refusal, the kind of a fault; or `''`.
-   * @param backendMs until the answer of the one backend that was asked; -1 when there is none.
+   * @param backendMs the time until the one backend that was asked had answered or failed; -1 if none was asked.
    */
   onOutcome(outcome: RequestOutcome, detail: string | number, backendMs: number): void;
   /** Whether `onSending` returns trace headers. */
   readonly isTraced: boolean;
   /**
    * Called when the request is sent to its backend, perhaps more than once.
-   * @param traceparent of the message itself, or `''`.
-   * @param id of the message.
+   * @param traceparent the one in the message itself, or `''`.
+   * @param id the id of the message.
    */
   onSending(traceparent: string, id: IdSpan): TraceHeaders | undefined;
   /** Called for each message of a batch, before it is handled. */
   onPart(part: Exchange): void;
   /**
    * Called once, when the exchange is over.
-   * @param status 0 when there was no head.
-   * @param bytes of the body that were handed over: to the kernel, or by a hop to the other worker.
+   * @param status the HTTP status; 0 when no head was sent.
+   * @param bytes how many bytes of the body were handed over: to the kernel, or by a hop to the other worker.
    */
   onDone(status: number, bytes: number, ending: ExchangeEnding): void;
 }
 
-/** The request of such an exchange, as it would come to this process. */
+/** The request of an exchange without a caller, as if it had come to this process. */
 export function callerlessRequest(sessionId: string, body: Buffer, more: Partial<ExchangeRequest>): ExchangeRequest {
   return {
     method: 'POST',

@@ -2,7 +2,6 @@
 import { encodeLineBreaks, eventEnd, eventHeadText, hasLineBreak } from '../bytes/index.js';
 import { KIB } from '../shared/index.js';
 
-/** How many bytes are prepared for writing at once. */
 export const SENT_PIECE_BYTES = 64 * KIB;
 
 export interface PieceSource {
@@ -40,7 +39,7 @@ export class PartPieces implements PieceSource {
     return joined.length === 1 ? piece : Buffer.concat(joined);
   }
 
-  /** A piece of one part; `undefined` when there are no more. */
+  /** Takes a piece of the current part, or of the next one; `undefined` when there are no more. */
   #take(bytesMax: number): Buffer | undefined {
     for (let part = this.#parts[this.#index]; part !== undefined; part = this.#parts[this.#index]) {
       const piece = part.subarray(this.#offset, this.#offset + bytesMax);

@@ -4,7 +4,7 @@ import { limits, refusals, type Refusal, REMEMBERED_HEADER_CHARS_MAX } from '../
 import { type ParsedClientMessage, type Era, MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../mcp/index.js';
 import { type AcceptedTypes, type ExchangeRequest, type MirrorHeaders, NO_MIRROR } from './exchange.js';
 
-/** Different `accept` headers that are cached; callers can invent any number. Beyond that, all are forgotten. */
+/** The most `accept` headers that are cached, since callers can invent any number. When there are more, all are forgotten. */
 export const ACCEPT_HEADERS_MAX = 256;
 
 export interface TransportHead {
@@ -27,8 +27,8 @@ export function checkTransport(
   }
   if (head.isAmbiguous) return refusals.headAmbiguous;
   if (head.isMirrorTooLarge) return refusals.mirrorTooLarge;
-  // Clients send the version also on `initialize`, with the one that they hope for (S26), so it is checked only in a session. With the
-  // modern version, the body of a POST decides whether it is modern, and then the session id is ignored.
+  // The version is checked only in a session: on `initialize`, clients send the version that they hope for (S26). With the modern version,
+  // the body of a POST decides whether it is modern, and if so, the session id is ignored.
   const isBodyDecisive = method === 'POST' && protocolVersion === MODERN_PROTOCOL_VERSION;
   const hasVersion = protocolVersion !== '' && sessionId !== '' && !isBodyDecisive;
   if (hasVersion && !PROTOCOL_VERSIONS.has(protocolVersion)) return refusals.protocolVersionUnsupported;
@@ -49,7 +49,7 @@ function acceptedTypesOf(accept: string): AcceptedTypes | undefined {
 
 /**
  * Reads `Accept` liberally (specification 2.2): no header and wildcards mean both, and a `;` between two types counts as a comma. `q=0`
- * refuses a type or wildcard; the more specific one counts. @returns `undefined` when neither type is accepted.
+ * refuses a type or wildcard; a type counts more than a wildcard. @returns `undefined` when neither type is accepted.
  */
 export function readAccept(accept: string): AcceptedTypes | undefined {
   if (accept.trim() === '') return 'both';
@@ -83,14 +83,14 @@ export type ServedEras = 'both' | Era;
 
 /**
  * The era of a caller's message: its body decides, and a header can only contradict it.
- * @param version in the header, or `''`. @param method in the header, or `''`.
+ * @param version,method the values of `mcp-protocol-version` and `mcp-method`, or `''`.
  * @returns `unclaimed` for a modern header without an envelope in the body: the message belongs to neither era.
  */
 export function eraOfMessage(message: ParsedClientMessage, version: string, method = ''): Era | 'unclaimed' {
   if (typeof message === 'object' && message.kind !== 'batch') {
     if (message.envelope !== undefined) return 'modern';
-    // On `initialize`, the header is what the client hopes for (S26), unless `mcp-method` names another method: then it was admitted as
-    // modern. A response claims no era.
+    // On `initialize`, the version is what the client hopes for (S26), unless `mcp-method` names another method: then admission has taken
+    // the request for a modern one. A response claims no era.
     if (message.method === 'initialize') return isModernHead(version, method) ? 'unclaimed' : 'legacy';
     if (message.kind === 'response') return 'legacy';
   }
@@ -98,8 +98,8 @@ export function eraOfMessage(message: ParsedClientMessage, version: string, meth
 }
 
 /**
- * What a request may need, as far as its head tells. Without a session id and modern headers it can only be an `initialize`. An
- * `initialize` with modern headers is `unclaimed`.
+ * What a request wants, as far as its head tells: without a session id and modern headers, it can only be an `initialize`. (Modern headers
+ * with an `initialize` in the body are refused later: `eraOfMessage` calls that `unclaimed`.)
  */
 export function newSessionOrRequest({
   sessionId,
@@ -112,12 +112,12 @@ function isModernHead(version: string, method: string): boolean {
   return version === MODERN_PROTOCOL_VERSION && method !== '' && method !== 'initialize';
 }
 
-// The mirror is read within its bounds. Legacy callers send at most a version, for which no object is created.
+// The mirror is read within its bounds. For a legacy caller, which sends at most a version, an object is used again.
 
 const PARAMETER = 'mcp-param-';
 const NO_PARAMS: readonly string[] = Object.freeze([]);
 
-/** The mirror of the last version that was asked for: nearly all legacy callers send the same one. */
+/** The last result of `mirrorOfVersion`: nearly all legacy callers send the same version. */
 let lastOfVersion = NO_MIRROR;
 
 /** The mirror of a request that has no other mirror header. @param protocolVersion `''` for none. */
@@ -129,7 +129,7 @@ export function mirrorOfVersion(protocolVersion: string): MirrorHeaders {
 }
 
 /**
- * The mirror of a request. @param headers lower-case name, value, … which has no white space around it: HTTP libraries remove that.
+ * The mirror of a request. @param headers lower-case name, value, …; HTTP libraries have removed white space around values.
  * @returns `undefined` when the `mcp-param-*` headers are too many or too long.
  */
 export function mirrorIn(headers: readonly string[], protocolVersion: string): MirrorHeaders | undefined {
@@ -155,7 +155,7 @@ export function mirrorIn(headers: readonly string[], protocolVersion: string): M
   return { protocolVersion, method, name, params: params ?? NO_PARAMS };
 }
 
-/** Both values of a header. Different ones become `a, b`, as in HTTP, which agrees with no body. */
+/** The value of a header that may have come twice. Different values become `a, b`, as in HTTP, which equals no value in a body. */
 export function combinedHeader(present: string, value: string): string {
   return present === '' || present === value ? value : `${present}, ${value}`;
 }

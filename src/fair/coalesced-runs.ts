@@ -1,5 +1,5 @@
-// Runs an action by key, one run per key at a time. Callers during a run share the next run, because the current one may
-// have read outdated state.
+// Runs an action by key, one run per key at a time. All callers that come during a run get the next one, because the current run may have
+// read outdated state.
 
 export class CoalescedRuns {
   readonly #action: (key: string) => Promise<void>;

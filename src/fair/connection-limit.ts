@@ -1,5 +1,5 @@
-// At the connection limit, a new connection replaces the one that has had no request for the longest time, so silent connections keep
-// nobody out.
+// At the connection limit, a new connection replaces the one that has been without a request for the longest time, so that idle connections
+// keep nobody out.
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 

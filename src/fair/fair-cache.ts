@@ -1,6 +1,6 @@
-// A cache with bounds for each subject and in total, by entries and by bytes. A subject that would have too much loses its own oldest
-// entries. If all would have too much, the subject with the most loses its oldest entries, but never for a subject that would have more
-// than twice as much as any other. Cold path.
+// A cache with bounds for each subject and in total, by entries and by bytes. A subject that would exceed its bound loses its own oldest
+// entries. If all would exceed the total, the subject with the most loses its oldest entries, unless the subject of the new entry would
+// then have more than twice as much as that one. Cold path.
 
 interface CacheBounds {
   readonly entriesMax?: number;
@@ -52,7 +52,7 @@ export class FairCache<Value> {
     return Array.from(this.#entries.values(), ({ value }) => value);
   }
 
-  /** Adds an entry. @returns false if the value is larger than one subject may have, or others would lose too much. */
+  /** Adds an entry. @returns false if the value is larger than one subject may have, or others must not lose entries for it. */
   set(subject: string, key: string, value: Value, bytes: number): boolean {
     if (bytes > this.#bounds.bytesPerSubjectMax) return false;
     this.delete(key);
@@ -85,7 +85,7 @@ export class FairCache<Value> {
     return this.#tryDrop(own, bytes, bytesOf, () => this.#bytes + bytes <= bytesMax);
   }
 
-  /** Drops the oldest entries of the subject with the most. That subject is searched for once for several entries. */
+  /** Drops the oldest entries of the subject with the most, found once for several entries. @returns false if it must not lose more. */
   #tryDrop(
     own: SubjectEntries,
     more: number,

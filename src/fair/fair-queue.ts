@@ -1,5 +1,5 @@
-// A fair queue: items with the same key, such as a subject, form a line, and the lines are served round robin. A subject with a thousand items delays
-// only itself, and the last room is reserved for keys that have few (share.ts). Every operation is O(1).
+// A fair queue: items with the same key, such as a subject, form a line, and the lines are served round robin. A subject with a thousand
+// items delays only itself, and the last room is reserved for keys that have few (share.ts). Every operation is O(1).
 //
 //   round ⇄ line of "a" ⇄ line of "b" ⇄ …       the lines that are served round robin; the one that was served goes to the end
 //              │              └ entry ⇄ entry
@@ -25,7 +25,7 @@ export class FairQueueEntry<Item> extends ListNode {
   }
 }
 
-/** The items of one key. A line is linked in the round while its key is served. */
+/** The items of one key. A line is in the round unless it is empty or paused. */
 class Line extends ListNode {
   readonly key: string;
   readonly entries = new ListNode();
@@ -89,7 +89,7 @@ export class FairQueue<Item> {
     return this.#takeFirst(line);
   }
 
-  /** Moves the line that was served to the end of the round. */
+  /** Moves the first line, whose item is next, to the end of the round. */
   skip(): void {
     const line = this.#round.next;
     line.unlink();

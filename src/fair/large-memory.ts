@@ -40,7 +40,7 @@ export class LargeMemory {
     return memory;
   }
 
-  /** Takes back lent memory, which nobody may read any more. @param isFromThread whether its `ArrayBuffer` is another now. */
+  /** Takes back lent memory, which nobody may read any more. @param isFromThread whether a thread returned it, as another `ArrayBuffer`. */
   giveBack({ buffer }: Uint8Array, isFromThread = false): void {
     const size = buffer.byteLength;
     if (!this.#lent.delete(buffer) && !isFromThread) return;

@@ -1,6 +1,6 @@
-// Doubly linked lists whose members have the links. Used for objects that come and go with every request, in place of a `Map` or `Set`. V8
-// replaces the table of those every few changes, and each old table refers to the next. Once one is in the old generation, all later ones
-// and their contents stay alive until the next full garbage collection.
+// Doubly linked lists whose members hold the links, for objects that come and go with every request. A `Map` or `Set` would keep such
+// objects alive: V8 replaces its table every few changes, and each old table refers to the next. Once an old table is in the old
+// generation, all later tables and their contents live until the next full garbage collection.
 
 /** A node of a circular list. A bare `ListNode` is the head. A node that points to itself is in no list. */
 export class ListNode {

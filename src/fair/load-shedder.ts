@@ -10,7 +10,7 @@ import { refusals, type Refusal, KIB } from '../shared/index.js';
 import { Quota } from './quota.js';
 import { type Overload, overloadBounds } from './overload.js';
 
-/** Estimated bytes of a session, beside what client and backends declare. Measured with one backend: 5.3 KiB. */
+/** Estimated bytes of a session without its upstream sessions and what the client declares. Measured: 5.3 KiB with one backend. */
 export const SESSION_BYTES_EACH = 3 * KIB;
 
 /** Allows a few things each second, per key and in total. */
@@ -51,7 +51,7 @@ export class LoadShedder {
     this.#requests = new PerSecondQuota(overloadBounds.pressedRequestsPerSubjectPerSecond, nowMs);
   }
 
-  /** Why a request is refused. A DELETE never is, because it makes room. @param wanted `session` for what can only be an `initialize`. */
+  /** Why a request is refused, if it is. A DELETE never is: it frees memory. @param wanted `session` if it can only be an `initialize`. */
   refusalOf(method: string, wanted: 'session' | 'request', subject: string): Refusal | undefined {
     if (this.#overload.state === 'serving' || method === 'DELETE') return undefined;
     return wanted === 'session' ? this.#sessionRefusal(subject) : this.#requestRefusal(subject);
@@ -87,12 +87,12 @@ export class LoadShedder {
   }
 }
 
-/** The refusal, if it is because of the subject's own share. Where all subjects together have filled one, `overloaded` says more. */
+/** The refusal, if the subject's own bound is reached. If the bound of all subjects is, `overloaded` tells the caller more. */
 function ownRefusal(refusal: Refusal | undefined): Refusal | undefined {
   return refusal?.status === 429 ? refusal : undefined;
 }
 
-/** An estimate of the next session's size, which is unknown until it is read. */
+/** An estimate of the subject's next session, whose size is not known before its `initialize` is parsed. */
 function averageSessionBytes({ sessions, sessionBytes }: Account): number {
   return Math.max(SESSION_BYTES_EACH, sessions.used === 0 ? 0 : Math.ceil(sessionBytes.used / sessions.used));
 }

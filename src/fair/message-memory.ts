@@ -16,7 +16,7 @@ export interface MemoryWaiter {
   onNoRoom(bound: ShareBound): void;
 }
 
-/** The waiter for bytes that are in memory already, and never wait. */
+/** The waiter of reservations that never wait, because their bytes are in memory already. */
 export const noWaiter: MemoryWaiter = { onRoom: () => undefined, onNoRoom: () => undefined };
 
 export class MessageMemory {
@@ -25,7 +25,7 @@ export class MessageMemory {
   readonly #shareName: 'requestBytes' | 'answerBytes';
   /** The reservations that wait. Those of a subject whose share is full are paused. */
   readonly #queue = new FairQueue<MessageReservation>();
-  /** The next reservation, while there is no room for it in total. */
+  /** The reservation that has left the queue, but waits for room in total; `undefined` for none. */
   #next: MessageReservation | undefined;
 
   constructor(accounts: Accounts, deadlines: DeadlineWheel, shareName: 'requestBytes' | 'answerBytes') {
@@ -42,7 +42,7 @@ export class MessageMemory {
     return new MessageReservation(this, subject, waiter);
   }
 
-  /** The bound that leaves no room for more. Only a subject that uses little may overtake those who wait. */
+  /** Why so many more bytes would have to wait; `undefined` if they need not. Only a subject that uses little may overtake others. */
   boundAgainst(subject: string, bytes: number): ShareBound | undefined {
     const share = this.shareOf(subject);
     const bound = share.boundAgainst(bytes);
@@ -52,7 +52,7 @@ export class MessageMemory {
     return this.#next !== undefined || this.#queue.isReady ? 'totalMax' : undefined;
   }
 
-  /** Lets a reservation wait. @param isShareFull whether all of the subject has to wait. @returns the bound if too many wait. */
+  /** Queues a reservation. @param isShareFull whether its whole subject must wait for room. @returns the bound if too many wait. */
   wait(reservation: MessageReservation, isShareFull: boolean): FairQueueEntry<MessageReservation> | ShareBound {
     const { subject } = reservation;
     const entry = this.#queue.add(subject, reservation);
@@ -64,7 +64,7 @@ export class MessageMemory {
     return this.#queue.countOf(subject) > 0;
   }
 
-  /** Called when a reservation no longer waits: if it was next, the one behind it is. */
+  /** Called when a reservation no longer waits: if the others waited behind it, they are served. */
   leave(reservation: MessageReservation): void {
     if (this.#next !== reservation) return;
     this.#next = undefined;
@@ -106,7 +106,7 @@ export function createMessageMemories(accounts: Accounts, deadlines: DeadlineWhe
   };
 }
 
-/** The memory counted for one message. It may be used for several, one after the other. */
+/** The memory that is counted for one message. The object may be used for several messages, one after the other. */
 export class MessageReservation {
   readonly subject: string;
   readonly #memory: MessageMemory;
@@ -132,7 +132,7 @@ export class MessageReservation {
   /**
    * Grows to so many bytes, which the message has, or will have, in total.
    * @param wishedBytes more than `bytes` where the length is unknown, so that `grow` is needed less often.
-   * @returns `wait` if the message must not be read until the waiter is called; or the bound that will leave no room.
+   * @returns `wait` if the message must not be read until the waiter is called; or the bound because of which it is refused.
    */
   grow(bytes: number, wishedBytes = bytes): 'room' | 'wait' | ShareBound {
     if (this.isWaiting) return 'wait';
@@ -160,7 +160,7 @@ export class MessageReservation {
     return 'wait';
   }
 
-  /** Whether there is room for this many more bytes, without overtaking anybody. */
+  /** Whether `grow` by this many bytes would not have to wait. */
   hasRoomFor(bytes: number): boolean {
     return this.#memory.boundAgainst(this.subject, bytes) === undefined;
   }
@@ -225,7 +225,7 @@ export class AnswerMemory {
     return this.#unread.grow(bytes);
   }
 
-  /** Counts bytes that are in memory, and were counted by the relay until now. */
+  /** Counts bytes of an answer that the caller does not read fast enough. The relay has counted them until now. */
   countUnread(bytes: number): void {
     if (bytes < limits.countedFromBytes) return;
     // These bytes are counted already, or belong to a message that is counted as a whole.

@@ -35,7 +35,7 @@ export const OVERLOAD_SAMPLE_MS = 100;
 /** Interval between collections when memory is short; each blocks the event loop. */
 export const OVERLOAD_COLLECTION_MS = 10_000;
 
-/** How many samples in a row must be late for the event loop to count as late: one long task is no overload. */
+/** The event loop counts as late only if so many samples in a row are late: one long task is no overload. */
 const DELAYS_KEPT = 5;
 
 /** What is measured. Replaced in tests. */
@@ -43,7 +43,7 @@ export interface OverloadGauges {
   nowMs(): number;
   runQueueWaitMs(): number;
   residentBytes(): number;
-  /** The heap in use after the last full garbage collection, or now if that is less. */
+  /** The heap in use after the last full garbage collection, or now if that is less; 0 before the first collection. */
   liveHeapBytes(): number;
   heapBytesMax(): number;
   collectGarbage(): void;
@@ -110,8 +110,8 @@ export class OverloadWatch {
   }
 
   /**
-   * The delay without the time in which other processes had the processor: refusals would not reduce that. A wait for a cgroup's quota
-   * looks the same, so then only memory and shares show an overload.
+   * The delay without the time in which this thread waited for a processor: refusals would not reduce that. Waiting for a cgroup's quota
+   * counts as such, so under a quota only memory shows an overload.
    */
   #ownDelayMs(delayMs: number): number {
     const waitedMs = this.#gauges.runQueueWaitMs();
@@ -141,7 +141,7 @@ export class ProcessGauges implements OverloadGauges {
   /** Memory that V8 does not manage: at the start, that of the program's code. */
   readonly #nativeBytes: number | undefined;
 
-  /** @param counted with `managed`, freed memory that the C library keeps is ignored, and, in a worker, its HTTP server's. */
+  /** @param counted `managed`: what V8 manages now, and what else there was at the start, but not what the C library keeps when freed. */
   constructor(counted: 'resident' | 'managed' = 'resident') {
     if (counted === 'managed') this.#nativeBytes = Math.max(0, residentBytes() - managedBytes());
     this.#witness.register({}, undefined);
@@ -161,7 +161,6 @@ export class ProcessGauges implements OverloadGauges {
   }
 
   liveHeapBytes(): number {
-    // What has become garbage since the last collection does not count, but it may have been freed.
     return Math.min(this.#collectedHeapBytes, getHeapStatistics().used_heap_size);
   }
 

@@ -6,12 +6,13 @@
 //   refusing-sessions  serving            -                  refusing-requests
 //   refusing-requests  refusing-sessions  refusing-sessions  -
 //
-// A process is pressed when one gauge reaches its first mark, and hard pressed at the second. A gauge must fall well below a mark, or stay
-// below it for a while (memory that the C library keeps never falls further), before the mark is cleared. Recovery passes through every
-// state, one sample each, so the state does not flap.
+// A process is pressed when one gauge reaches its first mark, and hard pressed at the second. So that the state does not flap, a gauge must
+// fall well below a mark before the mark is cleared, or stay below it for a while, since memory that the C library keeps may never fall so
+// far. Recovery passes through every state.
 import { type Logger, refusals, type Refusal } from '../shared/index.js';
 
-// The first and second marks of each gauge, and what is still accepted then. Under the first marks, new requests are accepted again.
+// The first and second mark of each gauge, and what is still accepted above them. Refused requests are accepted again below the first
+// marks.
 export const overloadBounds = {
   /** Resident memory in percent of `--worker-memory`; what is in flight needs the rest. */
   residentPercentPressed: 80,
@@ -32,7 +33,7 @@ export const overloadBounds = {
   pressedTimesOthersMax: 2,
 } as const;
 
-/** How many samples in a row must be below a mark before its state ends. */
+/** After so many samples in a row below a mark, its state ends even if a gauge stays near the mark. */
 export const OVERLOAD_CALM_SAMPLES = 150;
 /** The marks below which new sessions are accepted again at once. */
 export const CALM_BELOW_RESIDENT_PERCENT = 70;
@@ -96,12 +97,12 @@ export class Overload {
     this.#logger = logger;
   }
 
-  /** Why a request is refused. A DELETE never is, because it makes room. */
+  /** Why a request is refused, if it is. A DELETE never is, because it frees memory. */
   requestRefusalOf(method: string): Refusal | undefined {
     return method === 'DELETE' ? undefined : this.healthRefusal;
   }
 
-  /** The answer to health checks, so that load balancers send callers elsewhere. */
+  /** The refusal of health checks, with which load balancers send callers elsewhere; `undefined` while requests are accepted. */
   get healthRefusal(): Refusal | undefined {
     return this.state === 'refusing-requests' ? refusals.overloaded : undefined;
   }

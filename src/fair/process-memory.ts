@@ -1,5 +1,5 @@
-// The memory of this process. On Linux, what is resident is read from a file: while no file descriptor is free, the last figure stands, for
-// a process that has too many connections must not end over it.
+// The memory of this process. On Linux, the resident memory is read from a file. While no file descriptor is free, the last figure is used
+// again, so that a process with too many connections goes on.
 import { getHeapStatistics } from 'node:v8';
 
 let lastResidentBytes = 0;
@@ -13,7 +13,7 @@ export function residentBytes(): number {
   return lastResidentBytes;
 }
 
-/** Figures of memory, as `process.memoryUsage` gives them. */
+/** The memory that V8 manages, under the names of `process.memoryUsage`. */
 export function heapMemory(): { readonly heapTotal: number; readonly heapUsed: number; readonly external: number } {
   const heap = getHeapStatistics();
   return { heapTotal: heap.total_heap_size, heapUsed: heap.used_heap_size, external: heap.external_memory };

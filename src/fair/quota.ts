@@ -14,7 +14,7 @@ export class Quota {
     this.#bounds = withReserve({ totalMax, subjectMax: perKeyMax });
   }
 
-  /** Whether there is room for one more, for a key that has not used up its own part. */
+  /** Whether there is room outside of the reserved part: for any key that has not used up its own bound. */
   get hasRoom(): boolean {
     const { totalMax, reserved = 0 } = this.#bounds;
     return this.#total < totalMax - reserved;
@@ -24,7 +24,7 @@ export class Quota {
     return (this.#taken.get(key) ?? 0) >= this.#bounds.subjectMax;
   }
 
-  /** Takes one. @param totalMax for this call. @returns false without room for one more. */
+  /** Takes one, if there is room. @param totalMax the bound in total for this call, if it is lower. */
   tryTake(key: string, totalMax = this.#bounds.totalMax): boolean {
     if (this.#total >= totalMax || this.isUsedUpBy(key)) return false;
     const own = (this.#taken.get(key) ?? 0) + 1;

@@ -1,6 +1,6 @@
-// Something bounded that many subjects use at once: sessions, requests, bytes. A `Capacity` counts what all subjects use of it, a
-// `Share` what one of them uses. Both are bounded, and the last part of a capacity (as of a `Quota` and a `FairQueue`) is reserved for subjects that
-// use little. A subject's account is looked up once per session or request. Hot path: once per request.
+// Counts bounded things that many subjects use at once: sessions, requests, bytes. A `Capacity` counts what all subjects use of such a
+// thing, a `Share` what one subject uses. Both are bounded, and the last part of a capacity (as of a `Quota` and a `FairQueue`) is reserved
+// for subjects that use little. A subject's account is looked up once per session or request. Hot path: once per request.
 import assert from 'node:assert';
 import { refusals, type Refusal } from '../shared/index.js';
 
@@ -9,14 +9,14 @@ export interface ShareBounds {
   readonly totalMax: number;
   /** The part of `totalMax` for subjects that use little. */
   readonly reserved?: number;
-  /** Whether an even part stays free for whoever comes next, because nobody waits for room. */
+  /** Whether an even part stays free for the next subject, because nobody waits for room. */
   readonly keepsPart?: true;
 }
 
-/** One part in so many is reserved. Beyond the rest, subjects that use more are refused, or wait. */
+/** An eighth of the total is reserved. When only that is left, subjects that do not use little are refused, or wait. */
 const RESERVE_DIVISOR = 8;
 
-/** The bounds with the reserved part, unless one subject may have the whole, or the part is too small to be useful. */
+/** The bounds with a reserved part, unless one subject may have the whole, or that part would be too small to be useful. */
 export function withReserve({ subjectMax, totalMax }: ShareBounds): ShareBounds {
   const reserved = Math.floor(totalMax / RESERVE_DIVISOR);
   const isUseful = subjectMax < totalMax && reserved >= RESERVE_DIVISOR && reserved < Infinity;
@@ -24,9 +24,8 @@ export function withReserve({ subjectMax, totalMax }: ShareBounds): ShareBounds 
 }
 
 /**
- * Whether all subjects may have `used` together. The reserved part is for a subject that then uses one thing, or at most a quarter of an
- * even part of the reserve (own ≤ reserve ÷ subjects ÷ 4), so that there is room even after hundreds have taken theirs.
- * @param own what the subject then uses.
+ * Whether one subject may use `own`, and all together `used`. The reserved part is for a subject that uses one thing, or at most a quarter
+ * of an even part of the reserve (own ≤ reserve ÷ subjects ÷ 4), so that there is room even after hundreds have taken theirs.
  * @param subjects how many subjects use anything.
  */
 export function isWithinBounds(bounds: ShareBounds, used: number, own: number, subjects: number): boolean {
@@ -34,7 +33,7 @@ export function isWithinBounds(bounds: ShareBounds, used: number, own: number, s
   return used <= totalMax - freePart(bounds, own, subjects) || (used <= totalMax && isLittle(bounds, own, subjects));
 }
 
-/** What must stay free: for a subject that uses more than an even part, one more such part. */
+/** How much must stay free: the reserve, and with `keepsPart` an even part, if the subject uses more than such a part. */
 function freePart(
   { subjectMax, totalMax, reserved = 0, keepsPart }: ShareBounds,
   own: number,
@@ -61,7 +60,7 @@ export class Capacity {
     this.bounds = bounds;
   }
 
-  /** Whether it has room. @param own what the subject uses. @param amount to be taken. @param returning what any will give back first. */
+  /** Whether a subject that uses `own` may take the amount. @param returning how much all subjects will have given back before. */
   hasRoomFor(own: number, amount: number, returning = 0): boolean {
     return isWithinBounds(this.bounds, this.used + amount - returning, own + amount, this.subjectCount);
   }
@@ -93,7 +92,7 @@ export class Share {
     return Math.min(subjectMax - this.used, totalMax - this.capacity.used);
   }
 
-  /** The bound that leaves no room for this amount more. Of both, it is the subject's own, because the subject can lower what it uses. */
+  /** The bound that leaves no room for this amount more. If both do, the subject's own, because the subject can lower what it uses. */
   boundAgainst(amount: number): ShareBound | undefined {
     if (this.used + amount > this.capacity.bounds.subjectMax) return 'subjectMax';
     return this.capacity.hasRoomFor(this.used, amount) ? undefined : 'totalMax';
@@ -104,7 +103,7 @@ export class Share {
     return this.capacity.isLittle(this.used + amount);
   }
 
-  /** Whether there will be room. @param own what this share will have given back. @param all what all will, including `own`. */
+  /** Whether there will be room for the amount when this share has given back `own`, and all shares together `all`, including `own`. */
   willHaveRoomFor(amount: number, own: number, all: number): boolean {
     const kept = this.used - own;
     return kept + amount <= this.capacity.bounds.subjectMax && this.capacity.hasRoomFor(kept, amount, all);
@@ -176,7 +175,7 @@ export class Accounts {
     return this.#shares[name].used;
   }
 
-  /** The account of a subject. One that uses nothing is temporary, and must not be kept until something is taken. */
+  /** The account of a subject. An account that uses nothing is not stored here: keep it only once something is taken. */
   of(subject: string): Account {
     return this.#accounts.get(subject) ?? new Account(subject, this.#shares, this.#accounts);
   }
@@ -226,7 +225,7 @@ export class Account {
     return bound && REQUESTS[bound];
   }
 
-  /** Called when a share stops being empty, and `onAllGiven` when it is empty again. */
+  /** Called when a share is no longer empty; `onAllGiven`, when it is empty again. */
   onFirstTaken(): void {
     this.#usedSharesCount += 1;
     if (this.#usedSharesCount > 1) return;

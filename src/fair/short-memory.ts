@@ -1,9 +1,9 @@
-// Memory for answers of a few KiB that are passed on at once: slices of shared blocks, as Node.js has for smaller buffers. Allocating it
-// would cost ten times as much as filling it. Hot path.
+// Memory for answers of a few KiB that are passed on at once: slices of shared blocks, as Node.js has for smaller buffers. To allocate each
+// piece by itself would cost ten times as much as filling it. Hot path.
 import { Buffer } from 'node:buffer';
 import { KIB } from '../shared/index.js';
 
-/** The most bytes of a body in such a block. A larger body has memory of its own. */
+/** The most bytes of one slice of a block. A larger body has memory of its own. */
 export const SHORT_MEMORY_BYTES_MAX = 16 * KIB;
 export const SHORT_MEMORY_BLOCK_BYTES = 64 * KIB;
 

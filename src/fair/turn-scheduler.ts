@@ -22,11 +22,11 @@ export interface TurnSchedulerRules {
   /** Time in a turn for tasks that pass, and for those that waited, of which at least one is run. */
   readonly turnMs: number;
   readonly waiting?: QueueBounds;
-  /** A pause before each turn, for tasks that are not urgent: `factor` times as long as the last turn, up to `msMax`. */
+  /** A pause before each run of waiting tasks, for those that are not urgent: `factor` times as long as the last run, up to `msMax`. */
   readonly rest?: { readonly factor: number; readonly msMax: number };
 }
 
-/** What runs at a turn. It must not throw. */
+/** What is run, at once or after a wait. It must not throw. */
 type Task = () => void;
 
 export class TurnScheduler {
@@ -34,8 +34,9 @@ export class TurnScheduler {
   readonly #nowMs: () => number;
   readonly #waiting: FairQueue<Task>;
   #untimedLeft: number;
-  /** When tasks stop passing, also late; valid only while a turn is due. */
+  /** Until when tasks pass; valid only while a turn is due. */
   #endMs = 0;
+  /** Until when tasks may pass late; valid only while a turn is due. */
   #lateEndMs = 0;
   readonly #passedLate = new Set<string>();
   #isTurnDue = false;
@@ -52,7 +53,7 @@ export class TurnScheduler {
     return this.#waiting.count;
   }
 
-  /** Whether a task of this key may run at once. */
+  /** Whether a task of this key may run at once. If so, it counts among those that have passed. */
   tryPass(key: string): boolean {
     if (this.#untimedLeft === 0 && !this.#hasTime()) return this.#tryPassLate(key);
     this.#untimedLeft -= 1;
@@ -65,7 +66,7 @@ export class TurnScheduler {
     return true;
   }
 
-  /** Queues a task that did not pass. It runs once, later, unless its entry leaves the queue. */
+  /** Queues a task that did not pass. It runs once, later, unless its entry leaves the queue. @returns the bound if the queue is full. */
   wait(key: string, task: Task): FairQueueEntry<Task> | ShareBound {
     const entry = this.#waiting.add(key, task);
     this.#plan();
@@ -131,7 +132,7 @@ export class TurnScheduler {
   }
 }
 
-/** Resumes requests that waited for the same event. Its queue is unbounded, because the numbers of requests and connections are bounded. */
+/** Resumes requests that waited for the same event. The queue needs no bounds, because requests and connections are bounded. */
 export const wakeScheduler = new TurnScheduler({
   untimedMax: WOKEN_UNTIMED_MAX,
   turnMs: limits.turnMs,

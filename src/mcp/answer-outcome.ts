@@ -19,7 +19,7 @@ export function isToolError(bytes: Buffer, start: number, end: number): boolean 
     return hasTrueMember(bytes, start, end) && memberOf(bytes.toString('utf8', start, end), 'isError') === true;
   const result = bytes.subarray(start, end);
   if (result.length <= limits.readAtOnceBytesMax) return isToolError(result, 0, result.length);
-  // Backends write `isError` before or after the content: in a result that is too large to be parsed, it counts near either end.
+  // Backends write `isError` before or after the content, so in a result that is too large to be parsed, only its two ends are searched.
   const edge = TOOL_ERROR_EDGE_BYTES;
   return [result.subarray(0, edge), result.subarray(-edge)].some((part) => hasTrueMember(part, 0, part.length));
 }
@@ -53,7 +53,7 @@ const TAB = 0x09;
 const LINE_FEED = 0x0a;
 const RETURN = 0x0d;
 
-/** The code of a JSON-RPC error, as JSON; 0 when there is none that can be read. */
+/** The code in a JSON-RPC error; 0 when it is no whole number, or the error is too large to be parsed at once. */
 export function errorCodeIn(bytes: Buffer, start: number, end: number): number {
   if (end - start > limits.readAtOnceBytesMax) return 0;
   const code = memberOf(bytes.toString('utf8', start, end), 'code');

@@ -1,4 +1,4 @@
-// Reads what only the messages around a backend's own request contain: the request, its cancellation, its progress and its response. Cold
+// Reads the messages about a request that a backend sends to its client: the request itself, its cancellation, progress and response. Cold
 // path: few backends send requests.
 import type { Buffer } from 'node:buffer';
 import { limits } from '../shared/index.js';
@@ -20,7 +20,7 @@ export interface RequestDetail {
 }
 
 const NO_DETAIL: RequestDetail = { progressKey: undefined, mode: '', asksForTask: false, taskId: undefined };
-/** A request too large to be read may ask for a task, so that is assumed. */
+/** A request that is too large to be parsed may ask to become a task, so that is assumed. */
 const TOO_LARGE: RequestDetail = { ...NO_DETAIL, asksForTask: true };
 
 const PARAMS_DEPTH = 2;
@@ -30,7 +30,7 @@ const ANSWER_DEPTH = 3;
 
 const scanner = new JsonScanner();
 
-/** The details. A request that is too large to be read at once has no progress token and no mode, and asks to become a task. */
+/** Reads the details. A request that is too large to be parsed at once counts as `TOO_LARGE`. */
 export function readRequestDetail(bytes: Buffer, message: ParamsSpan): RequestDetail {
   const params = scanParams(bytes, message);
   if (params === undefined) return message.paramsStart === -1 ? NO_DETAIL : TOO_LARGE;
@@ -66,7 +66,7 @@ export function readRequestId(bytes: Buffer, message: ParamsSpan): { start: numb
   return { start: message.paramsStart + scanner.start(id), end: message.paramsStart + scanner.end(id) };
 }
 
-/** The progress token of a client's notification, as a key of `idKey`; `undefined` as for `readRequestId`. */
+/** The progress token of a client's notification, as `idKey` writes it; `undefined` as for `readRequestId`. */
 export function readProgressKey(bytes: Buffer, message: ParamsSpan): string | undefined {
   const params = scanParams(bytes, message);
   if (params === undefined) return undefined;

@@ -1,5 +1,5 @@
-// What backends may request of a client, by its capabilities; and a server's capabilities as bits, which a session keeps for each backend,
-// and of which a caller gets the union.
+// Capabilities: those of a client say what backends may request of it. Those of servers are bits: a session keeps the bits of each backend,
+// and its client is told of all of them together.
 import type { Buffer } from 'node:buffer';
 import { MEMBER_ABSENT, findMember, JsonScanner, jsonKind } from '../bytes/index.js';
 import { getOrMake } from '../shared/index.js';
@@ -81,10 +81,10 @@ export const PRESUMED_CAPABILITIES =
   capability.logging |
   LIST_CHANGES;
 
-/** The capabilities of tasks of either revision; both have ids. */
+/** The capabilities of tasks in either revision. The tasks of both have ids. */
 export const ANY_TASK_CAPABILITY = TASK_CAPABILITIES | capability.tasksExtension;
 
-/** One member of the capabilities. `flags` are its own members that count when they are true. Tasks are described separately. */
+/** A member of the capabilities; `flags` are the booleans in it. Not for `tasks`, which contains objects instead (`describeTasks`). */
 interface CapabilityMember {
   readonly name: string;
   readonly bit: number;
@@ -106,7 +106,7 @@ export const capabilityMembers: readonly CapabilityMember[] = [
   { name: 'logging', bit: capability.logging, flags: [] },
 ];
 
-/** Extensions that are not relayed: they are about how the gateway's clients or backends are authorized; and tasks, which have a bit. */
+/** Extensions not relayed as such: tasks, which have a bit instead, and two about authorization, which is the gateway's own task. */
 export const EXTENSIONS_NOT_FORWARDED: ReadonlySet<string> = new Set([
   TASKS_EXTENSION,
   'io.modelcontextprotocol/oauth-client-credentials',
@@ -121,7 +121,7 @@ export interface ExtraCapability {
   readonly value: string;
 }
 
-/** The capabilities that are relayed: callers are told of no others. */
+/** The capabilities that clients are told of, besides `tasksExtension`. */
 const RELAYED =
   capability.tools |
   capability.prompts |

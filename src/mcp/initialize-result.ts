@@ -23,8 +23,8 @@ import { METHOD_NAME_BYTES_MAX } from './json-rpc.js';
 import { KIB } from '../shared/index.js';
 
 /**
- * Bytes of the experimental capabilities that a backend declares, with their values, and as many of its extensions: each session keeps
- * them. Further ones are left out.
+ * The most bytes, names and values together, of a backend's experimental capabilities that each session keeps, and as many of its
+ * extensions. Further ones are left out.
  */
 export const EXTRA_CAPABILITY_BYTES_MAX = KIB;
 /** Characters of a backend's `instructions`, which each session keeps. Longer ones are left out. */

@@ -1,5 +1,5 @@
-// Reads the type of a modern backend's result, and what the backend asks before it continues a request: a result of type `input_required`.
-// It is read as views of its bytes, so that everything that goes to the client and comes back keeps its bytes. Cold path.
+// Reads the type of a modern backend's result. With type `input_required`, also what the backend asks before it continues the request, as
+// views of the result, so that everything that goes to the client and comes back keeps its bytes. Cold path.
 import { Buffer } from 'node:buffer';
 import { limits } from '../shared/index.js';
 import {
@@ -65,7 +65,7 @@ function typeIn(tape: JsonScanner | undefined, result: Buffer): ResultType {
   return isStringEqual(result, tape.start(node), tape.end(node), 'input_required') ? 'input_required' : 'other';
 }
 
-/** The methods of what a backend may ask so (M22). */
+/** The methods of the requests that a backend may put into a result of type `input_required` (M22). */
 export const INPUT_METHODS: ReadonlySet<string> = new Set([
   'elicitation/create',
   'sampling/createMessage',
@@ -92,7 +92,7 @@ export interface InputRequired {
 const DEPTH = 4;
 
 /**
- * Reads what a backend asks. @param result JSON of any size; it must not change until `done` is called. What `done` gets are views of it.
+ * Reads what a backend asks. @param result JSON of any size. It must not change until `done` is called, which gets views of it.
  * @param done called once, with `undefined` when the result is not of this type, or asks for nothing.
  */
 export function readInputRequired(

@@ -172,7 +172,7 @@ export function clientMessageIn(
   );
 }
 
-/** The node of the related task; `MEMBER_ABSENT` also for an ambiguous member. */
+/** The node of the related task in a result; `MEMBER_ABSENT` also for an ambiguous member. */
 function relatedTaskOfResult(tape: JsonScanner, bytes: Buffer): number {
   if (!findMembers(tape, bytes, topLevel.result, resultNames, inResult)) return MEMBER_ABSENT;
   return findMembers(tape, bytes, inResult[0]!, resultMetaNames, inResultMeta) ? inResultMeta[0]! : MEMBER_ABSENT;
@@ -187,8 +187,8 @@ export function readBackendMessage(bytes: Buffer, depthMax = BACKEND_MESSAGE_DEP
 }
 
 /**
- * Reads a message as `readBackendMessage` does, and for a response also `uris`, in one pass, unless too many values would have to be
- * recorded on the way to them.
+ * Reads a message as `readBackendMessage` does, and for a response also `uris`, in the same pass. If too many values would have to be
+ * recorded for that, `uris` is `undefined`.
  */
 export function readBackendAnswer(bytes: Buffer): BackendMessage | undefined {
   if (!uriFinder.mayBeIn(bytes))
@@ -283,7 +283,7 @@ function readTopLevel(tape: JsonScanner, bytes: Buffer): boolean {
   return isStringEqual(bytes, tape.start(version), tape.end(version), '2.0');
 }
 
-/** Whether the message is a request or notification. It must have nothing of a response: backends differ in what they check first. */
+/** Whether the message is a request or notification. It must have no member of a response: backends differ in what they check first. */
 function isCall(tape: JsonScanner): boolean {
   return (
     tape.kind(topLevel.method) === jsonKind.string &&
@@ -364,7 +364,6 @@ function clientMessage(
   };
 }
 
-/** The batch on a tape. @param tape of a scanned array. */
 export function clientBatchIn(tape: JsonScanner): ClientBatch {
   const members: { start: number; end: number }[] = [];
   const subtreeEnd = tape.next(0);
@@ -387,8 +386,8 @@ const inRef = new Int32Array(refNames.all.length);
 let isNameUri = false;
 
 /**
- * What a request is about: the name of a tool or prompt, the URI of a resource, or the id of a task; or `MEMBER_ABSENT` or
- * `MEMBER_AMBIGUOUS`.
+ * The node of what a request is about: the name of a tool or prompt, the URI of a resource, or the id of a task. `MEMBER_ABSENT` or
+ * `MEMBER_AMBIGUOUS` without such a node.
  * @param name the node of `params.name`, which was found before.
  */
 function nameNodeOf(tape: JsonScanner, bytes: Buffer, method: string, params: number, name: number): number {

@@ -35,7 +35,7 @@ export interface ListPage {
 
 /**
  * Indexes in an item's row of offsets. The item includes its braces, strings their quotes; ends are exclusive, and -1 is absent. The key
- * identifies the item in requests, and may be its name. From `links` on are the spans of the URIs of a tool's pages.
+ * identifies the item in requests, and may be its name. From `links` on are the spans of the URIs of a tool's pages for MCP Apps.
  */
 export const span = {
   start: 0,
@@ -61,7 +61,7 @@ export type ListAnswer =
       readonly isComplete: boolean;
       /** How long the page may be cached (M19); 0 if the backend does not say. */
       readonly ttlMs: number;
-      /** Present when the page has tools with `x-mcp-header`, has pages of apps, or was repaired. */
+      /** Present when a tool of the list page has `x-mcp-header`, or names a page for MCP Apps, or items were repaired. */
       readonly mirrors: PageMirrors | undefined;
     }
   | { readonly kind: 'error'; readonly code: number | undefined }
@@ -87,8 +87,7 @@ const metaTape = new JsonScanner();
 
 /**
  * Reads an answer. @param id of the request, as JSON.
- * @param era the backend's. In the modern era, tools with invalid mirrored headers are left out (N03); for legacy servers the annotation
- * means nothing.
+ * @param era the backend's. In the modern era, tools with an invalid `x-mcp-header` are left out (N03); to legacy servers it means nothing.
  * @returns `invalid` when the message does not answer the request, or its list has anything but objects with one key each.
  */
 export function readListAnswer(bytes: Buffer, id: Buffer, kind: ListKind, era: ListEra = 'legacy'): ListAnswer {

@@ -1,23 +1,24 @@
-// Whether clients can compile the schema of a tool's results. Those on the TypeScript SDK compile each schema of a list when a session
-// lists tools, and refuse the whole list, with the tools of all backends, for one with a reference to nowhere, a pattern of another
-// language, or a word of OpenAPI or of an older draft. Only what such a client reads is checked: definitions where something refers to them.
+// Whether clients can compile the schema of a tool's results. Clients on the TypeScript SDK compile each schema of a list of tools. For one
+// schema with a reference to nowhere, a pattern of another language, or a word of OpenAPI or of an older draft, they refuse the whole list,
+// with the tools of all backends. Only what such a client reads is checked: of definitions, those that something refers to.
 import { isObject, KIB } from '../shared/index.js';
 
 /** What may still be spent on the schemas of one page. */
 export interface SchemaBudget {
-  /** Whether each class of Unicode characters that was met, such as `\\p{L}`, exists. V8 takes long to compile one. */
+  /** Whether each class of Unicode characters that patterns have named so far, such as `\\p{L}`, exists: V8 compiles them slowly. */
   readonly unicodeClasses: Map<string, boolean>;
 }
 
-/** Different classes of Unicode characters on one page that are compiled. Beyond that, one is taken to be wrong. */
+/** The most different classes of Unicode characters on one page that are compiled. Further ones count as wrong. */
 export const UNICODE_CLASSES_MAX = 32;
 
-/** The longest pattern that is compiled, in characters: for a class of many characters, V8 takes time with the square of their number. */
+/** The longest pattern that is compiled, in characters: V8's time for a character class grows with the square of its length. */
 export const PATTERN_LENGTH_MAX = 4 * KIB;
 
+/** What holds for some words of a schema, separated by spaces in `words`. */
 interface Word {
   readonly words: string;
-  /** How an accepted value begins, as a regular expression; without it, the value is always looked at. */
+  /** A regular expression for the beginning of an accepted value, by which most schemas need not be parsed; without it, they must be. */
   readonly begins?: string;
   /** Whether a value is accepted. @param holder the schema that has the word. */
   readonly accepts: (value: unknown, holder: Readonly<Record<string, unknown>>, budget: SchemaBudget) => boolean;
@@ -95,20 +96,20 @@ const DOUBTS = WORDS.map(({ words, begins }) => {
   const names = words.replaceAll('$', '\\$').replaceAll(' ', '|');
   return `(?:${names})"\\s*:${begins === undefined ? '' : `(?!\\s*${begins})`}`;
 });
-/** What matches an escaped letter or `$`: nobody needs to escape it, and it may be part of a word. */
+/** Matches an escaped letter or `$`: nobody needs to escape these, and they may be part of a word. */
 const ESCAPED = '\\\\u00(?:24|[46][1-9a-fA-F]|[57][\\daA])';
-/** Any of these words, and `null`, which may stand where a schema belongs. */
+/** Matches a word with a value that does not begin as accepted, an escape, or a `null`, which may stand where a schema belongs. */
 const DOUBTFUL = new RegExp(`"(?:${DOUBTS.join('|')})|[:[,]\\s*null|${ESCAPED}`);
 
-/** What matches names in a schema, by which it may be referred to in other ways than by its place. */
+/** Matches the members that give a schema a name, so that references need not give its place. */
 const HAS_NAMES = new RegExp(`"\\$(?:id|anchor|dynamicAnchor)"|${ESCAPED}`);
 
-/** Whether a schema may not compile, judged by its words; few may not. @param text as JSON. */
+/** Whether the text of a schema gives reason to parse it, because it might not compile. Few do. @param text JSON. */
 export function isDoubtful(text: Buffer): boolean {
   return DOUBTFUL.test(text.toString('latin1'));
 }
 
-/** Whether a schema compiles. Never throws: what a hostile backend writes is looked at only as what it is. */
+/** Whether a schema compiles. Never throws, whatever a hostile backend writes. */
 export function isCompilable(text: Buffer, budget: SchemaBudget): boolean {
   const json = text.toString();
   const root: unknown = JSON.parse(json);
@@ -135,7 +136,7 @@ export function isCompilable(text: Buffer, budget: SchemaBudget): boolean {
 }
 
 const NONE: readonly unknown[] = [];
-/** Members of the schema itself of which what is wrong is repaired elsewhere (readable-items.ts). */
+/** The members of the root schema whose own faults are repaired elsewhere (readable-items.ts): only the schemas in them are checked. */
 const REPAIRED = new Set(['properties', 'required']);
 
 function hasNull(type: unknown): boolean {
@@ -145,7 +146,7 @@ function hasNull(type: unknown): boolean {
 function isPattern(pattern: string, { unicodeClasses }: SchemaBudget): boolean {
   if (pattern.length > PATTERN_LENGTH_MAX) return false;
   let areKnown = true;
-  // No class has a backslash in its name: otherwise, of many that do not end, each would be read up to the pattern's end.
+  // A class's name is read only up to a backslash: otherwise, each of many classes without an end would be read up to the pattern's end.
   const plain = pattern.replaceAll(/\\(?:p\{[^}\\]*\}|[^])/gi, (escape) => {
     if (!/^\\p\{/i.test(escape)) return escape;
     if (!unicodeClasses.has(escape)) {
@@ -153,7 +154,7 @@ function isPattern(pattern: string, { unicodeClasses }: SchemaBudget): boolean {
       if (areKnown) unicodeClasses.set(escape, isExpression(escape));
     }
     areKnown &&= unicodeClasses.get(escape) === true;
-    // The class is replaced by another one, which may stand in the same places.
+    // The class is replaced by a quick one that is allowed in the same places.
     return '\\d';
   });
   return areKnown && isExpression(plain);
@@ -171,7 +172,7 @@ type Anchors = ReadonlyMap<string, unknown>;
 const NO_ANCHORS: Anchors = new Map();
 const ID = /^(?:[a-z][-+.a-z\d]*:[-\w.~/?&=:@+,]*|[-\w.~/?&=]*)#?$/i;
 const marked = (words: string): object => Object.fromEntries(words.split(' ').map((word) => [word, true]));
-/** Where a validator looks for names. Like it, this is searched with `in`, which also finds `constructor`. */
+/** The words in which a validator looks for names. As in the validator, they are searched with `in`, which also finds `constructor`. */
 const LISTS = marked('items allOf anyOf oneOf');
 const MAPS = marked('$defs definitions properties patternProperties dependencies');
 const DATA = marked(
@@ -180,8 +181,8 @@ const DATA = marked(
 );
 
 /**
- * A validator finds names also where it reads no schema, and keeps ids for all schemas of a list: an id inside of a schema may be the one of another
- * backend's.
+ * Finds the names of schemas. A validator finds names also where it reads no schema. It keeps ids for all schemas of a list, so an id
+ * within a schema could also be that of another backend's schema, and is not accepted.
  * @returns the schemas with anchors, by reference; `undefined` where names are not accepted.
  */
 function anchorsIn(root: unknown): Anchors | undefined {
@@ -203,7 +204,7 @@ function anchorsIn(root: unknown): Anchors | undefined {
   return anchors;
 }
 
-/** The schema of schemas, which every validator has, and which allows anything here. */
+/** References to the schema of schemas, which every validator has. */
 const SCHEMA_OF_SCHEMAS = /^http:\/\/json-schema\.org\/draft-07\/schema#?$/;
 
 /** The schema that a reference refers to; `undefined` for nothing. */

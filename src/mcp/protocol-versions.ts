@@ -18,13 +18,13 @@ export function eraOfVersion(protocolVersion: string): Era {
   return protocolVersion === MODERN_PROTOCOL_VERSION ? 'modern' : 'legacy';
 }
 
-/** The latest with sessions: offered to every backend, and to a caller that asks for an unsupported version (C05, S27). */
+/** The latest revision with sessions: offered to every backend, and to a caller that asks for an unsupported version (C05, S27). */
 export const LATEST_PROTOCOL_VERSION = '2025-11-25';
 
 /** The revisions with batches: 2025-03-26, and 2024-11-05, whose clients use streamable HTTP, if at all, as in 2025-03-26. */
 export const BATCH_PROTOCOL_VERSIONS: ReadonlySet<string> = new Set(['2025-03-26', '2024-11-05']);
 
-/** Whether a client can resume streams: older ones cannot handle an event without data (S42). */
+/** Whether clients of a version can resume streams: those of older versions cannot handle an event without data (S42). */
 export function canResume(protocolVersion: string): boolean {
   return protocolVersion >= '2025-11-25';
 }
@@ -48,7 +48,7 @@ export const BACKEND_VERSIONS: ReadonlySet<string> = new Set([...PROTOCOL_VERSIO
  * it in one of several ways.
  */
 export interface VersionRefusal {
-  /** `version-later`: it has only versions without sessions; `initialize-unknown`: probably so, as it does not know `initialize`. */
+  /** `version-later`: the server has only versions without sessions; `initialize-unknown`: probably so, since it has no `initialize`. */
   readonly kind: 'version-later' | 'version-unsupported' | 'initialize-unknown';
   /** The versions that the server names, as text for messages. */
   readonly detail?: string;
@@ -58,14 +58,14 @@ export interface VersionRefusal {
 const LATER_CODES: ReadonlySet<unknown> = new Set(Object.values(modernCodes));
 const VERSIONS_NAMED_MAX = 4;
 
-/** @param versions those that a server speaks, none of which the gateway can use. @param latest the latest that the gateway can use. */
+/** The refusal of a server that speaks only these versions, none of which the gateway can use. @param latest that the gateway can use. */
 export function versionRefusalOf(versions: readonly string[], latest: string): VersionRefusal {
   const isLater = versions.length > 0 && versions.every((version) => version > latest);
   const named = versions.slice(0, VERSIONS_NAMED_MAX).join(', ');
   return { kind: isLater ? 'version-later' : 'version-unsupported', ...(named !== '' && { detail: `(${named})` }) };
 }
 
-/** Reads a refusal. @param error of the message. @returns `undefined` when it is not about versions. */
+/** Reads what an error says about versions. @returns `undefined` when it is not about versions. */
 export function readVersionRefusal(error: unknown): VersionRefusal | undefined {
   if (!isObject(error)) return undefined;
   const named = versionsIn(error['data']);
@@ -95,7 +95,7 @@ export function versionIfOfferable(version: string): string | undefined {
   return version !== LATEST_PROTOCOL_VERSION && BACKEND_VERSIONS.has(version) ? version : undefined;
 }
 
-/** Whether a server misses something in the `_meta` of `initialize`, as only modern ones do (M09). */
+/** Whether an error is about `_meta` of `initialize`, which only modern servers check (M09). */
 function lacksEnvelope({ code, message }: Readonly<Record<string, unknown>>): boolean {
   return code === rpcCodes.invalidParams && typeof message === 'string' && message.includes('_meta');
 }

@@ -1,7 +1,7 @@
 // Repairs listed items that official clients refuse: for one member of a wrong type they refuse the whole list, with the items of all
-// backends. Many servers do not say that arguments are an object, or write `null`, an empty list or text where something else belongs; what
-// cannot be read is removed, or replaced where a client needs it. Hot path: one look at each member whose type is checked; a page is copied only
-// if an item needs a repair.
+// backends. Many servers do not say that arguments are an object, or write `null`, an empty list or text where something else belongs. Such
+// a member is removed, or replaced if a client needs it. Hot path: one look at each member whose type is checked; a page is copied only if
+// an item needs a repair.
 import { cutsOf, edited, insertion, isKey, isStringEqual, jsonKind, JsonScanner, MemberNames } from '../bytes/index.js';
 import type { Edit } from '../bytes/index.js';
 import { KIB } from '../shared/index.js';
@@ -11,10 +11,10 @@ import { isCompilable, isDoubtful, type SchemaBudget } from './output-schema.js'
 /** The deepest values that are looked at, counted from the item: `{"icons":[{"src":…}]}`. */
 export const ITEM_DEPTH = 3;
 
-/** Schemas of results on one page that are parsed to see whether clients can compile them, in bytes. Beyond that, doubtful ones are removed. */
+/** The most bytes of result schemas on one page that are parsed to see whether they compile. Further doubtful ones are removed. */
 export const PARSED_SCHEMA_BYTES_MAX = 256 * KIB;
 
-/** What clients accept. Members without a shape may be anything. All shapes have all fields, which makes reading them quick. */
+/** Which values clients accept. Members without a shape may be anything. All shapes have all fields, so that V8 reads them quickly. */
 interface Shape {
   /** The accepted kinds of `jsonKind`, as bits. */
   readonly kinds: number;
@@ -22,18 +22,18 @@ interface Shape {
   readonly accepts: ((value: unknown) => boolean) | undefined;
   /** What replaces a value that is not accepted, as JSON; without it, the value is removed. */
   readonly replacement: Buffer | undefined;
-  /** Whether the value is a schema, which must be one of an object; that of results must also compile. */
+  /** Set if the value is a schema, which must be that of an object; that of results must also compile. */
   readonly schema: 'arguments' | 'results' | undefined;
-  /** The name of a text without which an object is not accepted. */
+  /** The name of a string member without which an object is not accepted. */
   readonly needs: string | undefined;
   /** The shape of all elements, or of all members. */
   readonly each: Shape | undefined;
-  /** The shapes of the members `names`. */
+  /** The shapes of the members with `names`, in the same order. */
   readonly members: readonly Shape[];
   readonly names: MemberNames;
 }
 
-/** Repairs on one page. Beyond that, items that need one are left out: each takes memory, and a hostile page has a million. */
+/** The most repairs on one page: each takes memory, and a hostile page may need a million. Further items that need one are left out. */
 export const REPAIRS_MAX = 20_000;
 
 /** What may still be spent on one page. */
@@ -102,7 +102,7 @@ class Repairs {
     this.#budget = budget;
   }
 
-  /** Repairs an item. @returns false when the page has needed too many repairs: then none of the item's is made. */
+  /** Repairs an item. @returns false when the page needs too many repairs: then this item gets none. */
   tryRepairItem(item: number, shape: Shape, { name, key, isNamed }: ListKind): boolean {
     const before = this.edits.length;
     this.#isOverBudget = false;
@@ -113,7 +113,7 @@ class Repairs {
     return !this.#isOverBudget;
   }
 
-  /** Removes or replaces what a container has that its shape does not accept. */
+  /** Removes or replaces the members or elements that the shape of their object or array does not accept. */
   #repairInside(container: number, { each, members, names }: Shape): void {
     const tape = this.#tape;
     let removed: Set<number> | undefined;
@@ -166,7 +166,7 @@ class Repairs {
     return schema === undefined || this.#isOfObject(node, replacement);
   }
 
-  /** Whether a schema is one of an object, or has become one. */
+  /** Makes a schema that of an object, if it is not. @returns false if that cannot be done. */
   #isOfObject(schema: number, replacement: Buffer | undefined): boolean {
     const tape = this.#tape;
     const type = this.#find(schema, 'type', ANY_KIND);
@@ -192,7 +192,7 @@ class Repairs {
     return this.#budget.parsedBytes >= 0 && isCompilable(json, this.#budget);
   }
 
-  /** The last member of this name, which clients read of several, if it is of one of the kinds; or -1. */
+  /** The last member of this name, which is the one that clients read, if it is of one of the kinds; else -1. */
   #find(object: number, name: string, kinds: number): number {
     const tape = this.#tape;
     let found = -1;

@@ -1,5 +1,5 @@
-// What a tool's definition says of its calls: whether apps or models may call it, and which parameters calls repeat in headers, since MCP
-// 2026-07-28: the properties of its schema that have `x-mcp-header`. The schema is parsed only if that word is found, on whichever thread
+// What a tool's definition says about calls: whether apps or models may call it, and (since MCP 2026-07-28) which parameters calls repeat
+// in headers: the properties with `x-mcp-header` in the schema, which is parsed only if it contains that word. Runs on the thread that
 // reads the list. Cold path.
 import type { Buffer } from 'node:buffer';
 import { isHttpToken, limits, isObject } from '../shared/index.js';
@@ -55,7 +55,7 @@ export function readMirrors(item: Buffer): readonly MirroredParam[] | string | u
   return readSchema(tool.inputSchema, [], params, true) ?? params;
 }
 
-/** Reads a schema, depth first; the depth is limited, because the JSON was scanned before. @returns what is invalid, as a text. */
+/** Reads a schema, whose depth is bounded. @param isReachable whether `path` leads to it. @returns what is invalid, as a text. */
 function readSchema(
   schema: unknown,
   path: readonly string[],

@@ -59,7 +59,7 @@ export class ValueFinder {
   readonly #escapes: readonly Buffer[];
 
   /**
-   * @param keys ends of keys: the last key on the way to each location ends with one of them. A search is quick if their first bytes are rare.
+   * @param keys ends of keys: the last key on the way to each location ends with one of them. The search is quick if they begin rarely.
    * @param escapes beginnings of escapes: every escape of a letter of those keys begins with one of them.
    */
   constructor(keys: readonly string[], escapes: readonly string[], root: Step) {
@@ -107,7 +107,7 @@ function containersOf(step: Step): readonly string[] {
   return [...own, ...stepsOf(step).flatMap(containersOf)];
 }
 
-/** A filter that records only array elements, and members with these names. */
+/** A filter by which only the contents of elements of arrays, and of members with these names, are recorded. */
 export function filterOf(bytes: Buffer, names: readonly string[]): NodeFilter {
   return {
     wants: (keyStart, keyEnd) => keyStart === -1 || names.some((name) => isKey(bytes, keyStart, keyEnd, name)),
@@ -196,7 +196,7 @@ function isOffTheWeb(bytes: Buffer, start: number, end: number): boolean {
 /** The member of `_meta` with the task that a message belongs to. */
 export const RELATED_TASK = 'io.modelcontextprotocol/related-task';
 
-/** Where a task id is, as bits: the task that a call has become, the task that a message is about, the task that a message belongs to. */
+/** Where a task id is, as bits: `created`, the task that a call has become; `own`, that of the message; `related`, in `RELATED_TASK`. */
 export const taskLocation = { created: 1, own: 2, related: 4 } as const;
 
 function idAt(location: number) {

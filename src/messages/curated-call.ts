@@ -1,5 +1,5 @@
 // Curates the arguments in a request for a tool or prompt of which the config fixes or hides some: fixed arguments are inserted, and a
-// request that contains a fixed or hidden ("closed") argument, in any letter case, is refused. Warm path.
+// request that contains a fixed or hidden (together: withheld) argument, in any letter case, is refused. Warm path.
 import {
   MEMBER_ABSENT,
   MEMBER_AMBIGUOUS,
@@ -22,7 +22,7 @@ const CONTEXT_DEPTH = 2;
 const ownTape = new JsonScanner();
 const contextTape = new JsonScanner();
 
-/** What a request's arguments need. @returns the edit for them, or why the request is refused; `undefined` when nothing changes. */
+/** Curates a request's arguments. @returns the edit to make, or why the request is refused; `undefined` when nothing changes. */
 export function curatedArguments(
   body: Buffer,
   message: ClientMessage,
@@ -41,7 +41,7 @@ export function curatedArguments(
   return { start: at, end: at, putIn: Buffer.from(`,"arguments":{${item.fixedMembers}}`) };
 }
 
-/** @param values the node of `arguments`, or `MEMBER_AMBIGUOUS`. @param nameAt the offset of the name, which is edited, too. */
+/** Curates arguments. @param values their node, or `MEMBER_AMBIGUOUS`. @param nameAt the offset of the name, which is edited, too. */
 function curatedValues(
   tape: JsonScanner,
   bytes: Buffer,
@@ -70,7 +70,7 @@ function insertMembers(tape: JsonScanner, object: number, nameAt: number, member
   return { start: at, end: at, putIn: Buffer.from(isEmpty ? members : isNameBehind ? `,${members}` : `${members},`) };
 }
 
-/** Refuses the completion of a closed argument. */
+/** Why a completion is refused: because it is of a withheld argument. */
 function closedCompletion(tape: JsonScanner, body: Buffer, params: number, item: CuratedItem): RpcError | undefined {
   const argument = findMember(tape, body, params, 'argument');
   if (argument === MEMBER_AMBIGUOUS) return rpcErrors.argumentsInvalid('completion/complete');
@@ -84,7 +84,7 @@ function closedCompletion(tape: JsonScanner, body: Buffer, params: number, item:
   return item.withheldArguments.has(caseFolded(text)) ? rpcErrors.argumentNotAccepted(text) : undefined;
 }
 
-/** What the other arguments need, which the client sends as the completion's `context`. They lie deeper than messages are scanned. */
+/** Curates the other arguments, which a completion has in its `context`, deeper than messages are scanned. */
 function curatedContext(
   tape: JsonScanner,
   body: Buffer,
@@ -117,7 +117,7 @@ export function tapeOf(body: Buffer, { tape }: ClientMessage): JsonScanner | und
   return body.length <= limits.readAtOnceBytesMax && ownTape.scan(body, ARGUMENT_DEPTH) ? ownTape : undefined;
 }
 
-/** Why the values are refused. Names that are short enough to be closed are decoded, and their number is limited. */
+/** Why the values are refused. Only names that are short enough to be withheld ones are decoded, up to a number. */
 function refusalOfValues(tape: JsonScanner, body: Buffer, object: number, item: CuratedItem): RpcError | undefined {
   const subtreeEnd = tape.next(object);
   let examinedCount = 0;

@@ -5,8 +5,8 @@ import { type BackendMessage, type ClientMessage, capability } from '../mcp/inde
 import { isObject, limits } from '../shared/index.js';
 
 /**
- * For each kind of list: `of`, the capability of a backend that has such lists; `member`, the filter's member; `bit`, the capability of a
- * backend that reports changes; and `method`, the notification.
+ * For each kind of list: the capability of backends that have such lists, the filter's member, the capability of backends that report
+ * changes, and the method of the notification.
  */
 export const listChanges = [
   {
@@ -56,7 +56,7 @@ export function readListenFilter(body: Buffer, { paramsStart, paramsEnd }: Clien
     return `resourceSubscriptions must not have more than ${limits.subscriptionsMax} members`;
   const taskIds = notifications['taskIds'] ?? [];
   if (!Array.isArray(taskIds)) return 'taskIds must be an array of strings';
-  // The empty string is removed: it is no URI, but would be a prefix of each.
+  // The empty string is removed: it is no URI, but every URI begins with it.
   return { changes, uris: [...new Set(uris)].filter((uri) => uri !== ''), wantsTasks: taskIds.length > 0 };
 }
 
@@ -78,7 +78,7 @@ const END_BRACE = 0x7d;
 const scanner = new JsonScanner();
 
 /**
- * Adds the id. @param id of the client's request, as JSON.
+ * The notification with the id. @param id that of the client's request, as JSON.
  * @returns `undefined` for a message whose `_meta`, or the id in it, is ambiguous or malformed.
  */
 export function taggedNotification(bytes: Buffer, message: BackendMessage, id: string): Buffer | undefined {
@@ -98,7 +98,7 @@ export function taggedNotification(bytes: Buffer, message: BackendMessage, id: s
   return Buffer.concat(partsOf(bytes, [{ start, end, putIn: Buffer.from(id) }]));
 }
 
-/** Removes the id. @returns `undefined` as `taggedNotification` does. */
+/** The notification without the id; `undefined` as for `taggedNotification`. */
 export function untaggedNotification(bytes: Buffer, { paramsStart, paramsEnd }: BackendMessage): Buffer | undefined {
   if (paramsStart === -1) return bytes;
   const params = bytes.subarray(paramsStart, paramsEnd);

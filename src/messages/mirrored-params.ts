@@ -21,7 +21,7 @@ interface Step {
 
 /**
  * The paths to the mirrored parameters of one tool, from the message's root. One walk over the arguments finds all, and reads each key
- * once: to search for each parameter among all keys would cost the product of what backends and callers choose.
+ * once. A search for each parameter among all keys would cost the product of both numbers, which backends and callers choose.
  */
 export class MirroredPaths {
   static readonly #known = new WeakMap<readonly MirroredParam[], MirroredPaths>();
@@ -92,12 +92,11 @@ const WHOLE_NUMBER = /^-?\d+$/;
 /** The values in the order of the tool's parameters; `undefined` for an absent value, and one that has no form in a header. */
 export type MirroredValues = readonly (string | typeof TOO_LONG | undefined)[];
 
-/** What was read from the arguments of a large call. */
+/** What was read from the arguments of a large call, for the tool's mirrored parameters as they were known then (`params`). */
 export interface ReadArguments {
-  /** The tool's parameters as they were known when the call was read. */
   readonly known: readonly MirroredParam[];
   readonly own: MirroredValues;
-  /** The values as sent, including those that the config fixes. */
+  /** The values as sent: the caller's, and those that the config fixes. */
   readonly sent: MirroredValues;
 }
 
@@ -119,8 +118,8 @@ export function mirroredValuesIn(
 }
 
 /**
- * The headers for a message to a backend.
- * @param known the tool's parameters, if any are known. @param read what was read of a large message. @param passed as for `headersOf`.
+ * The headers for a message to a backend. @param params the tool's mirrored parameters, if they are known.
+ * @param read what was read of a large message. @param callersHeaders as for `headersOf`.
  */
 export function paramHeaders(
   known: readonly MirroredParam[] | undefined,
@@ -133,8 +132,8 @@ export function paramHeaders(
 }
 
 /**
- * The headers for these values. @param passed `mcp-param-*` headers of the caller's request; those that the tool does not name are passed
- * on.
+ * The headers for these values. @param callersHeaders the `mcp-param-*` headers of the caller's request; those that the tool does not name
+ *   are passed on.
  * @returns headers: name, value, …; `undefined` when they are too long to be sent.
  */
 function headersOf(
@@ -165,7 +164,7 @@ const SENTINEL_END = '?=';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** The text in `=?base64?…?=`; `undefined` if that is not canonical base64 of UTF-8. */
+/** A header's value, decoded if it is written as `=?base64?…?=`; `undefined` if that is not canonical base64 of UTF-8. */
 export function headerText(value: string): string | undefined {
   if (!value.startsWith(SENTINEL_START) || !value.endsWith(SENTINEL_END)) return value;
   const base64 = value.slice(SENTINEL_START.length, -SENTINEL_END.length);
@@ -201,7 +200,7 @@ export function mirrorDisagreement(
 function isSame(value: string, headerValue: string): boolean {
   if (value === headerValue) return true;
   const [, whole] = /^(-?\d+)(?:\.0+)?$/.exec(headerValue) ?? [];
-  // They are compared as BigInt, because numbers cannot tell large whole numbers apart.
+  // The numbers are compared as BigInt, because floating-point numbers cannot tell large whole numbers apart.
   return whole !== undefined && WHOLE_NUMBER.test(value) && BigInt(value) === BigInt(whole);
 }
 

@@ -17,7 +17,7 @@ import { withEdits } from './rewriting.js';
 const NO_BYTES = Buffer.alloc(0);
 
 /**
- * Makes further edits. If they lie within the span that is replaced already, the message is assembled and parsed again.
+ * Makes further edits. If one lies within the span that is replaced already, the message is assembled and parsed again first.
  * @param editsOf finds the edits; `undefined` where they cannot be made.
  * @returns `undefined` also when the message is too large to be parsed again.
  */
@@ -106,7 +106,7 @@ function metaEdit(body: Buffer, start: number, end: number, envelope: Buffer): E
 }
 
 const ENVELOPE_PREFIX = Buffer.from('io.modelcontextprotocol/');
-/** Whether the client's params have members that only the gateway may add: it answers the backend's questions itself. */
+/** Whether the client's params have `requestState` or `inputResponses`, which only the gateway may add to its messages. */
 function hasRoundMembers(params: Buffer): boolean {
   const mayHave = params.includes(REQUEST_STATE) || params.includes(INPUT_RESPONSES);
   if (!mayHave && !params.includes(BACKSLASH)) return false;

@@ -3,11 +3,11 @@
 import { endOfPrefix, type Insertion } from '../bytes/index.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/index.js';
 
-/** Variables of a URI template, each of which costs a search in a URI. Beyond that, the template matches nothing. */
+/** The most variables of a URI template, each of which costs a search in a URI. A template with more matches nothing. */
 export const TEMPLATE_VARIABLES_MAX = 32;
 /**
- * Characters between two variables of a URI template. Beyond that, the template matches nothing: searching for a longer text may cost its
- * length for each character of the URI.
+ * The most characters between two variables of a URI template. With more, the template matches nothing: a search for a long text may cost
+ * its length for each character of the URI.
  */
 export const TEMPLATE_TEXT_CHARS_MAX = 250;
 
@@ -18,8 +18,8 @@ const VALUE_CHARACTER = /[A-Za-z0-9\-._~%]/;
 const IS_VALUE_CHARACTER = Array.from({ length: 128 }, (_, code) => VALUE_CHARACTER.test(String.fromCharCode(code)));
 
 /**
- * A path segment `.` or `..`, also behind an escaped separator, since servers decode variables. It may lead to a path that the template
- * does not allow.
+ * A path segment `.` or `..`, which may lead to a path that the template does not allow. Also behind an escaped separator, since servers
+ * decode variables.
  */
 const DOT_SEGMENT = /(?:^|[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?:[/\\?#]|%2f|%5c|%3f|%23|$)/i;
 
@@ -43,7 +43,7 @@ function literalsOf(template: string): readonly string[] | undefined {
 
 /**
  * Matches one URI against many templates of RFC 6570, level 1, where `{name}` stands for unreserved characters and percent-escapes;
- * templates of higher levels match nothing. Neither is trusted: the time is linear in the length of either.
+ * templates of higher levels match nothing. Neither the URI nor a template is trusted, so the time is linear in the length of each.
  */
 export class MatchedUri {
   readonly #uri: string;
@@ -56,8 +56,8 @@ export class MatchedUri {
   }
 
   /**
-   * Each text between variables is matched at its first occurrence. A later one is never needed: what lies between both could as well be
-   * part of the next variable.
+   * Each text between variables is matched at its first occurrence. A later occurrence is never needed: what lies between the two could as
+   * well be part of the next variable.
    */
   matches(template: string): boolean {
     const uri = this.#uri;
@@ -101,7 +101,7 @@ export interface UriRoute {
   readonly backend: CompiledBackend;
   /** The URI as the backend writes it. */
   readonly bareUri: string;
-  /** The backend's name in the caller's URI. Everything before `cutEnd` is ASCII. */
+  /** The span of the backend's name and its separator in the caller's URI. Everything before `cutEnd` is ASCII. */
   readonly cutStart: number;
   readonly cutEnd: number;
 }
@@ -120,7 +120,7 @@ export function uriPrefix(uriName: string): UriPrefix {
   return lastPrefix;
 }
 
-/** The name of the last prefix: the next answer often needs the same one. */
+/** The name for which `lastPrefix` was made: the next answer often needs the same prefix. */
 let lastName = '';
 let lastPrefix: UriPrefix = { plain: Buffer.from('+'), ui: Buffer.from('/') };
 
@@ -128,7 +128,7 @@ export function callersUri(uriName: string, uri: string): string {
   return uri.startsWith(UI) ? `${UI}${uriName}/${uri.slice(UI.length)}` : `${uriName}+${uri}`;
 }
 
-/** Brings a URI into the caller's form. @param start,end of the string token, with its quotes. */
+/** What to insert into a URI for the caller's form. @param start,end the span of the string token, with its quotes. */
 export function uriInsertion(bytes: Buffer, start: number, end: number, prefix: UriPrefix): Insertion {
   const behindUi = endOfPrefix(bytes, start, end, UI);
   return behindUi === -1 ? { at: start + 1, putIn: prefix.plain } : { at: behindUi, putIn: prefix.ui };

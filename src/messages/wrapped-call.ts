@@ -1,5 +1,5 @@
-// Turns a call of `call_tool` into the call that it wraps, before anything else handles it: the bytes around the tool's own name and
-// arguments are overwritten with spaces, so all other code sees an ordinary call. Warm path: only where a virtual host has `"exposure":
+// Turns a call of `call_tool` into the call in it, before other code handles the message: the bytes around the name and arguments of the
+// call within are overwritten with spaces, so all other code sees an ordinary call. Warm path: only where a virtual host has `"exposure":
 // "search"`.
 import {
   MEMBER_ABSENT,
@@ -66,7 +66,7 @@ export function unwrapCall(
   const finish = (call: ReturnType<typeof readClientMessage>): void => {
     if (typeof call === 'string' || call.kind === 'batch') return done(WRONG);
     request.isWrapped = true;
-    // The headers must repeat the name that the body has now: other code and other processes rely on them.
+    // The headers must repeat the name that the body has now: other code and other processes rely on that.
     const { mirror } = request;
     if (mirror.name !== '') {
       const name = headText(stringValue(body, call.nameStart, call.nameEnd));

@@ -1,5 +1,5 @@
-// The exchange of one member of a batch. It passes its answer to the batch as one whole message, and what precedes the answer as whole
-// events. The batch limits and counts what its members send. Cold path.
+// The exchange of one member of a batch. It passes the answer to the batch as one whole message, and what precedes the answer as whole
+// events. The batch limits and counts what all its members send. Cold path.
 //
 //   open ── respond ──> over
 //   open ── openStream ──> streaming ── end ──> over
@@ -25,7 +25,7 @@ export class BatchPart extends Exchange {
   /** The HTTP status of the answer outside a batch; 0 before there is an answer. */
   #status = 0;
   #eventBytes = 0;
-  /** The id of a message that is too large to be parsed again for it. */
+  /** The id of a message that is too large to be parsed again for its id. */
   #id: IdSpan | undefined;
   /** The pieces of a message or an event that is not complete yet. */
   #pieces: Buffer[] = [];

@@ -134,7 +134,7 @@ export class Batch {
     if (this.#unfinishedCount === 0) this.#finish();
   }
 
-  /** @returns whether an answer of this size can be sent, or kept until then; in a gathering batch it is counted at once. */
+  /** Whether an answer of this size can be sent or kept. While the batch is gathering, the answer is counted at once. */
   hasRoomFor(bytes: number): boolean {
     if (bytes > limits.batchAnswerBytesMax) return false;
     if (this.#keptBytes + bytes > limits.batchAnswerBytesMax && this.#exchange.request.acceptedTypes !== 'json')

@@ -48,8 +48,8 @@ import { isForSearchTool } from '../search-tools.js';
 import { isTargetOf, readTarget, type Target, type TargetMethod, type TargetOutcome } from '../targets.js';
 import { visitAll } from '../../streams/index.js';
 
-// Messages that are not requests: cancellations, progress, responses to backends' requests, changed roots, the status of the client's own
-// tasks. Cold path.
+// Messages of clients that are no requests: cancellations, progress, responses to backends' requests, changed roots, the status of the
+// client's own tasks. Cold path.
 
 const ROOTS_CHANGED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}');
 
@@ -80,7 +80,7 @@ function onClientNotification(session: Session, exchange: Exchange, message: Cli
 }
 
 function onResponse(session: Session, exchange: Exchange, message: ClientMessage): Refusal | undefined {
-  // What a successor passes back is a backend's answer to a request here; it is named where a client names an event.
+  // A response that a successor passes back is a backend's answer to a request here; its `last-event-id` names the backend.
   const { body, lastEventId } = exchange.request;
   const answering = session.isRetired && lastEventId !== '' ? session.upstreams.open(lastEventId) : undefined;
   if (answering !== undefined) return void answering.elsewhere?.take(body, message);
@@ -112,7 +112,7 @@ export class Dispatcher {
   readonly #context: UpstreamContext;
   readonly #merger: ListMerger;
   readonly #logger: Logger;
-  /** The handler of modern messages that arrive with a session id; without it, they are served as legacy ones. */
+  /** The handler of modern messages that arrive with a session id; without a handler, they are served as legacy messages. */
   onModern: ModernHandler | undefined = undefined;
   /** Virtual hosts whose unreachable tools have already been logged. */
   readonly #reported = new WeakSet<CompiledVirtualHost>();
@@ -240,7 +240,7 @@ export class Dispatcher {
   #notification(session: Session, exchange: Exchange, message: ClientMessage): void {
     exchange.watcher?.onIdentified(message.method, '', '');
     const refusal = onClientNotification(session, exchange, message);
-    // In a batch, it is not refused: clients that reject an error without an id would lose the whole batch.
+    // A notification in a batch is not refused: clients that reject an error without an id would lose the whole batch.
     if (refusal === undefined || exchange.isPart) accept(exchange);
     else refuse(exchange, refusal);
   }
@@ -278,7 +278,7 @@ export class Dispatcher {
     const outcome = readTarget(method, virtualHost, exchange.request.body, message, session.upstreams);
     const { target } = outcome;
     if ('error' in target) {
-      // The owner of a lease may have read the lists that name the apps' tools and resources.
+      // The lease's owner may find a target: it may have read the lists that name the tools and resources of apps.
       if (tryForward(incoming, virtualHost.backends.values(), () => this.relayRequest(method, incoming))) return;
       exchange.watcher?.onIdentified(method, '', outcome.name, outcome.nameKind);
       const isUndeclared = target.capability !== 0 && session.upstreams.declares(target.capability) === 'no';

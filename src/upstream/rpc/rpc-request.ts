@@ -466,7 +466,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     const isOpen = (): boolean => this.#state === 'event-stream';
     return {
       fromBytes: connectionBounds.upstreamReadBytes,
-      takes: (beginning) => isOpen() && beginsWithResult(beginning),
+      accepts: (beginning) => isOpen() && beginsWithResult(beginning),
       onPiece: (piece) => {
         if (isOpen()) this.#addTo(unparsed, piece);
       },
