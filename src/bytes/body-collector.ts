@@ -13,10 +13,10 @@ const PIECES_TO_JOIN = 1_024;
 const JOIN_BELOW_BYTES = 64 * 1024;
 
 export function addPiece(pieces: Buffer[], piece: Uint8Array): void {
-  if (pieces.push(Buffer.from(piece)) % PIECES_TO_JOIN === 0) joinLast(pieces);
+  if (pieces.push(Buffer.from(piece)) % PIECES_TO_JOIN === 0) joinLastPieces(pieces);
 }
 
-function joinLast(pieces: Buffer[]): void {
+function joinLastPieces(pieces: Buffer[]): void {
   const first = pieces.length - PIECES_TO_JOIN;
   let bytes = 0;
   for (let index = first; index < pieces.length; index += 1) bytes += pieces[index]!.length;
@@ -24,15 +24,15 @@ function joinLast(pieces: Buffer[]): void {
 }
 
 /** The most memory that is allocated for an announced length in advance. Once more has arrived, all of that length is allocated. */
-export const BODY_RESERVED_BYTES_MAX = 4 * MIB;
+export const BODY_ALLOCATED_AHEAD_BYTES_MAX = 4 * MIB;
 
 /** Beyond this size, a body of unknown length gets memory for `bytesMax`: unwritten memory costs nothing, and another copy would. */
-const RESERVED_FROM_BYTES = 4 * BODY_RESERVED_BYTES_MAX;
+const ALLOCATED_WHOLE_FROM_BYTES = 4 * BODY_ALLOCATED_AHEAD_BYTES_MAX;
 
 /** The next size of the memory for a body of unknown length. At most 16 MiB are copied into it, in some milliseconds. */
 function grownBytes(presentBytes: number, neededBytes: number, bytesMax: number): number {
-  if (neededBytes > RESERVED_FROM_BYTES) return Math.max(neededBytes, bytesMax);
-  return Math.max(neededBytes, Math.min(presentBytes * 2, RESERVED_FROM_BYTES));
+  if (neededBytes > ALLOCATED_WHOLE_FROM_BYTES) return Math.max(neededBytes, bytesMax);
+  return Math.max(neededBytes, Math.min(presentBytes * 2, ALLOCATED_WHOLE_FROM_BYTES));
 }
 
 const NO_BYTES = Buffer.alloc(0);
@@ -93,21 +93,23 @@ export class BodyCollector {
   #grow(filledBytes: number, bodyBytes: number, isCounted: boolean): void {
     const before = this.#memory;
     this.#memory = this.#allocate(
-      filledBytes === 0 ? this.#firstBytes(bodyBytes, isCounted) : this.#laterBytes(bodyBytes),
+      filledBytes === 0 ? this.#firstAllocationBytes(bodyBytes, isCounted) : this.#laterAllocationBytes(bodyBytes),
     );
     before.copy(this.#memory, 0, 0, filledBytes);
     largeMemory.giveBack(before);
   }
 
   /** How much to allocate for the first piece: not the rest of a large body, if it is not counted, since its sender may never send it. */
-  #firstBytes(bodyBytes: number, isCounted: boolean): number {
+  #firstAllocationBytes(bodyBytes: number, isCounted: boolean): number {
     const isBelieved = isCounted || bodyBytes < LARGE_MEMORY_FROM_BYTES;
-    return isBelieved ? Math.max(this.length, Math.min(bodyBytes, BODY_RESERVED_BYTES_MAX)) : this.length;
+    return isBelieved ? Math.max(this.length, Math.min(bodyBytes, BODY_ALLOCATED_AHEAD_BYTES_MAX)) : this.length;
   }
 
-  #laterBytes(bodyBytes: number): number {
+  #laterAllocationBytes(bodyBytes: number): number {
     const announcedBytes = Math.min(bodyBytes, this.#bytesMax);
     if (announcedBytes <= this.length) return grownBytes(this.#memory.length, this.length, this.#bytesMax);
-    return this.length > BODY_RESERVED_BYTES_MAX ? announcedBytes : Math.min(announcedBytes, BODY_RESERVED_BYTES_MAX);
+    return this.length > BODY_ALLOCATED_AHEAD_BYTES_MAX
+      ? announcedBytes
+      : Math.min(announcedBytes, BODY_ALLOCATED_AHEAD_BYTES_MAX);
   }
 }

@@ -116,7 +116,7 @@ export class EventStreamParser {
       return false;
     }
     if (this.#isInTakenLine) {
-      this.#take(chunk.subarray(start, end));
+      this.#handOver(chunk.subarray(start, end));
       this.#isInTakenLine = !isLineEnd;
     } else if (!isLineEnd) {
       // The event continues in the next chunk, but the memory of this one must not be kept.
@@ -142,15 +142,15 @@ export class EventStreamParser {
     const start = this.#isFirstLine ? afterByteOrderMark(line, 0, line.length) : 0;
     const nameEnd = line.indexOf(COLON, start);
     const value = line[nameEnd + 1] === SPACE ? nameEnd + 2 : nameEnd + 1;
-    this.#isDeclined = !isText(line, start, nameEnd, 'data') || !large.accepts(line.subarray(value));
+    this.#isDeclined = !equalsText(line, start, nameEnd, 'data') || !large.accepts(line.subarray(value));
     if (this.#isDeclined) return;
     this.#isFirstLine = false;
     this.#dataLines = 1;
     this.#isInTakenLine = true;
-    this.#take(this.#line.take().subarray(value));
+    this.#handOver(this.#line.take().subarray(value));
   }
 
-  #take(piece: Buffer): void {
+  #handOver(piece: Buffer): void {
     this.#takenBytes += piece.length;
     if (piece.length > 0) this.#largeHandler?.onPiece(piece);
   }
@@ -171,16 +171,16 @@ export class EventStreamParser {
     let value = Math.min(nameEnd + 1, end);
     if (value < end && bytes[value] === SPACE) value++;
     // A comment has an empty field name, and is ignored like any unknown field.
-    if (isText(bytes, start, nameEnd, 'data')) this.#onData(bytes, value, end);
-    else if (isText(bytes, start, nameEnd, 'event')) this.#onEventName(bytes, value, end);
-    else if (isText(bytes, start, nameEnd, 'id')) this.#onId(bytes, value, end);
-    else if (isText(bytes, start, nameEnd, 'retry')) this.#onRetry(bytes, value, end);
+    if (equalsText(bytes, start, nameEnd, 'data')) this.#onData(bytes, value, end);
+    else if (equalsText(bytes, start, nameEnd, 'event')) this.#onEventName(bytes, value, end);
+    else if (equalsText(bytes, start, nameEnd, 'id')) this.#onId(bytes, value, end);
+    else if (equalsText(bytes, start, nameEnd, 'retry')) this.#onRetry(bytes, value, end);
   }
 
   #onData(bytes: Buffer, start: number, end: number): void {
     if (this.#takenBytes > 0) {
-      this.#take(LINE_FEED);
-      this.#take(bytes.subarray(start, end));
+      this.#handOver(LINE_FEED);
+      this.#handOver(bytes.subarray(start, end));
       return;
     }
     if (this.#dataLines++ === 0) {
@@ -193,17 +193,19 @@ export class EventStreamParser {
   }
 
   #onEventName(bytes: Buffer, start: number, end: number): void {
-    this.#eventName = isText(bytes, start, end, 'message') ? '' : bytes.toString('utf8', start, shortEnd(start, end));
+    this.#eventName = equalsText(bytes, start, end, 'message')
+      ? ''
+      : bytes.toString('utf8', start, decodedEnd(start, end));
   }
 
   #onId(bytes: Buffer, start: number, end: number): void {
-    const isKept = end === shortEnd(start, end);
+    const isKept = end === decodedEnd(start, end);
     const id = isKept ? bytes.toString('utf8', start, end) : TOO_LONG_ID;
     if (!isKept || !id.includes('\0')) this.#eventId = id;
   }
 
   #onRetry(bytes: Buffer, start: number, end: number): void {
-    if (end > shortEnd(start, end)) return;
+    if (end > decodedEnd(start, end)) return;
     const digits = bytes.toString('latin1', start, end);
     if (/^[0-9]+$/.test(digits)) this.retryMs = Number(digits);
   }
@@ -230,7 +232,7 @@ export class EventStreamParser {
 }
 
 /** Where the part of a value that is decoded ends: the whole value may be as long as an event. */
-function shortEnd(start: number, end: number): number {
+function decodedEnd(start: number, end: number): number {
   return Math.min(end, start + EVENT_FIELD_BYTES_MAX);
 }
 
@@ -245,7 +247,7 @@ function afterByteOrderMark(bytes: Buffer, start: number, end: number): number {
   return isMark && end - start >= 3 ? start + 3 : start;
 }
 
-function isText(bytes: Buffer, start: number, end: number, text: string): boolean {
+function equalsText(bytes: Buffer, start: number, end: number, text: string): boolean {
   if (end - start !== text.length) return false;
   for (let index = 0; index < text.length; index++) {
     if (bytes[start + index] !== text.charCodeAt(index)) return false;
@@ -289,30 +291,30 @@ const primingRest = Buffer.from(primingEventText);
  */
 export function encodeNumberedEvent(idText: string, position: number, isFirst: boolean, data: Buffer): Buffer {
   const lines = hasLineBreak(data) ? encodeLineBreaks(data, 0) : data;
-  const primingBytes = isFirst ? idBytes(idText, 0) + primingRest.length : 0;
-  const headBytes = primingBytes + idBytes(idText, position) + eventHead.length;
+  const primingBytes = isFirst ? idLineBytes(idText, 0) + primingRest.length : 0;
+  const headBytes = primingBytes + idLineBytes(idText, position) + eventHead.length;
   const event = Buffer.allocUnsafe(headBytes + lines.length + eventEnd.length);
-  let at = isFirst ? put(event, putId(event, 0, idText, 0), primingRest) : 0;
-  at = put(event, putId(event, at, idText, position), eventHead);
+  let at = isFirst ? writeBytes(event, writeId(event, 0, idText, 0), primingRest) : 0;
+  at = writeBytes(event, writeId(event, at, idText, position), eventHead);
   lines.copy(event, at);
-  put(event, at + lines.length, eventEnd);
+  writeBytes(event, at + lines.length, eventEnd);
   return event;
 }
 
-function idBytes(idText: string, position: number): number {
-  return idText.length + digitsOf(position) + 1;
+function idLineBytes(idText: string, position: number): number {
+  return idText.length + digitCountOf(position) + 1;
 }
 
-function digitsOf(number: number): number {
+function digitCountOf(number: number): number {
   let digits = 1;
   for (let limit = 10; number >= limit; limit *= 10) digits++;
   return digits;
 }
 
-function putId(bytes: Buffer, from: number, idText: string, position: number): number {
+function writeId(bytes: Buffer, from: number, idText: string, position: number): number {
   for (let index = 0; index < idText.length; index++) bytes[from + index] = idText.charCodeAt(index);
   const start = from + idText.length;
-  const end = start + digitsOf(position);
+  const end = start + digitCountOf(position);
   let rest = position;
   for (let at = end - 1; at >= start; at--) {
     bytes[at] = ZERO + (rest % 10);
@@ -322,7 +324,7 @@ function putId(bytes: Buffer, from: number, idText: string, position: number): n
   return end + 1;
 }
 
-function put(bytes: Buffer, from: number, piece: Buffer): number {
+function writeBytes(bytes: Buffer, from: number, piece: Buffer): number {
   for (let index = 0; index < piece.length; index++) bytes[from + index] = piece[index]!;
   return from + piece.length;
 }

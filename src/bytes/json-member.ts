@@ -21,7 +21,7 @@ export function cutsOf(tape: JsonScanner, node: number, isUnwanted: (child: numb
   let end = -1;
   const subtreeEnd = tape.next(node);
   for (let child = node + 1; child < subtreeEnd; child = tape.next(child)) {
-    const start = beginningOf(tape, child);
+    const start = startOfChild(tape, child);
     if (isUnwanted(child)) {
       if (unwantedStart === -1) unwantedStart = start;
     } else {
@@ -36,7 +36,7 @@ export function cutsOf(tape: JsonScanner, node: number, isUnwanted: (child: numb
 }
 
 /** Where a child begins: a member of an object at the quote of its key, an element of an array at its value. */
-function beginningOf(tape: JsonScanner, child: number): number {
+function startOfChild(tape: JsonScanner, child: number): number {
   const keyStart = tape.keyStart(child);
   return keyStart === -1 ? tape.start(child) : keyStart - 1;
 }
@@ -49,7 +49,7 @@ export const MEMBER_AMBIGUOUS = -2;
 export const ESCAPE_BYTES_MAX = 6;
 
 /** The mask that removes the bit by which upper and lower case of an ASCII letter differ. */
-const CASELESS = 0xdf;
+const CASE_MASK = 0xdf;
 
 /** The first UTF-8 bytes of the two non-ASCII letters that case folding maps to ASCII. */
 const FOLDING_LEADS = [0xc5, 0xe2] as const;
@@ -69,7 +69,7 @@ export function findMember(scanner: JsonScanner, bytes: Uint8Array, objectNode: 
   for (let node = objectNode + 1; node < subtreeEnd; node = scanner.next(node)) {
     const first = bytes[scanner.keyStart(node)]!;
     // Most keys differ in the first letter, unless that is an escape or not ASCII.
-    if (((first ^ initial) & CASELESS) !== 0 && first !== 0x5c && first < 0x80) continue;
+    if (((first ^ initial) & CASE_MASK) !== 0 && first !== 0x5c && first < 0x80) continue;
     const likeness = compareText(bytes, scanner.keyStart(node), scanner.keyEnd(node), name);
     if (likeness === 'different') continue;
     if (likeness === 'similar' || found !== MEMBER_ABSENT) return MEMBER_AMBIGUOUS;
@@ -91,8 +91,8 @@ export class MemberNames {
     for (const byte of [0x5c, ...FOLDING_LEADS]) this.candidates[byte] = every;
     for (const [index, name] of all.entries()) {
       const initial = name.charCodeAt(0);
-      this.candidates[initial & CASELESS]! |= 1 << index;
-      this.candidates[initial | (~CASELESS & 0xff)]! |= 1 << index;
+      this.candidates[initial & CASE_MASK]! |= 1 << index;
+      this.candidates[initial | (~CASE_MASK & 0xff)]! |= 1 << index;
     }
   }
 }

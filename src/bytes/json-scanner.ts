@@ -7,7 +7,7 @@ import { PlainText } from './plain-text.js';
 
 export interface NodeFilter {
   /** Whether an object's or array's contents are recorded. @param keyStart offset of its key; -1 for the root and array elements. */
-  readonly wants: (keyStart: number, keyEnd: number) => boolean;
+  readonly recordsContentsOf: (keyStart: number, keyEnd: number) => boolean;
   readonly nodesMax: number;
 }
 
@@ -49,7 +49,7 @@ export class JsonScanner {
   /** The number of recorded values, in document order; the root is node 0. Changed only here. */
   count = 0;
   #depthMax = 0;
-  #depthWanted = 0;
+  #requestedDepthMax = 0;
   #filter: NodeFilter | undefined;
   /** Depth of the open container whose contents the filter leaves out; -1 for none. */
   #leftOutDepth = -1;
@@ -81,7 +81,7 @@ export class JsonScanner {
   /** Starts a document in pieces. The caller checks the UTF-8 of pieces that are not ASCII: a piece may end within a character. */
   begin(depthMax: number, filter?: NodeFilter): void {
     this.count = 0;
-    this.#depthMax = this.#depthWanted = depthMax;
+    this.#depthMax = this.#requestedDepthMax = depthMax;
     this.#filter = filter;
     this.#leftOutDepth = -1;
     this.#isSound = true;
@@ -94,8 +94,8 @@ export class JsonScanner {
   push(chunk: Uint8Array): boolean {
     if (!this.#isSound) return false;
     this.#plainText.begin();
-    const at = this.#cut === cut.none ? 0 : this.#resume(chunk);
-    this.#isSound = at >= 0 && this.#offset + chunk.length <= OFFSET_MAX && this.#structure(chunk, at);
+    const at = this.#cut === cut.none ? 0 : this.#resumeToken(chunk);
+    this.#isSound = at >= 0 && this.#offset + chunk.length <= OFFSET_MAX && this.#scanTokens(chunk, at);
     this.#offset += chunk.length;
     return this.#isSound;
   }
@@ -114,7 +114,7 @@ export class JsonScanner {
     return this.#isSound;
   }
 
-  shrink(): void {
+  clearAndShrink(): void {
     this.count = 0;
     if (this.#tape.length > START + NODES_AT_FIRST * ROW) this.#tape = tapeFor(NODES_AT_FIRST);
   }
@@ -152,7 +152,7 @@ export class JsonScanner {
   }
 
   /** Scans the tokens of a chunk. @returns false at an error. */
-  #structure(bytes: Uint8Array, from: number): boolean {
+  #scanTokens(bytes: Uint8Array, from: number): boolean {
     const length = bytes.length;
     let at = from;
     while (at < length) {
@@ -173,7 +173,7 @@ export class JsonScanner {
             this.#cut = cut.string;
           }
           this.#stringState = stringState.text;
-          at = this.#string(bytes, at + 1);
+          at = this.#scanString(bytes, at + 1);
           break;
         case 0x3a: // :
           if (this.#expectedNext !== expect.colon) return false;
@@ -186,44 +186,44 @@ export class JsonScanner {
           at++;
           break;
         case 0x7b: // {
-          if (!this.#open(jsonKind.object, at)) return false;
+          if (!this.#openContainer(jsonKind.object, at)) return false;
           this.#expectedNext = expect.key | expect.close;
           at++;
           break;
         case 0x5b: // [
-          if (!this.#open(jsonKind.array, at)) return false;
+          if (!this.#openContainer(jsonKind.array, at)) return false;
           this.#expectedNext = expect.value | expect.close;
           at++;
           break;
         case 0x7d: // }
-          if (!this.#close(jsonKind.object, at)) return false;
+          if (!this.#closeContainer(jsonKind.object, at)) return false;
           at++;
           break;
         case 0x5d: // ]
-          if (!this.#close(jsonKind.array, at)) return false;
+          if (!this.#closeContainer(jsonKind.array, at)) return false;
           at++;
           break;
         default:
-          at = this.#beginNumberOrLiteral(bytes, at, byte);
+          at = this.#scanNumberOrLiteral(bytes, at, byte);
       }
       if (at < 0) return false;
     }
     return true;
   }
 
-  #resume(bytes: Uint8Array): number {
-    if (this.#cut === cut.number) return this.#number(bytes, 0);
-    if (this.#cut === cut.literal) return this.#finishLiteral(bytes, 0);
-    return this.#string(bytes, 0);
+  #resumeToken(bytes: Uint8Array): number {
+    if (this.#cut === cut.number) return this.#scanNumber(bytes, 0);
+    if (this.#cut === cut.literal) return this.#scanLiteral(bytes, 0);
+    return this.#scanString(bytes, 0);
   }
 
   /** Scans a string. @returns the offset after the closing quote, the chunk's length when the string continues, -1 at an error. */
-  #string(bytes: Uint8Array, from: number): number {
+  #scanString(bytes: Uint8Array, from: number): number {
     const length = bytes.length;
     let at = from;
-    if (this.#stringState !== stringState.text) at = this.#escape(bytes, at);
+    if (this.#stringState !== stringState.text) at = this.#scanEscape(bytes, at);
     while (at >= 0 && at < length) {
-      at = this.#plainText.end(bytes, at);
+      at = this.#plainText.findEnd(bytes, at);
       if (at === length) break;
       const byte = bytes[at]!;
       if (byte === 0x22) {
@@ -242,13 +242,13 @@ export class JsonScanner {
         continue;
       }
       this.#stringState = stringState.escape;
-      at = this.#escape(bytes, at + 1);
+      at = this.#scanEscape(bytes, at + 1);
     }
     return at;
   }
 
   /** Scans what follows a backslash. @returns the offset after the escape, the chunk's length when cut, -1 at an error. */
-  #escape(bytes: Uint8Array, from: number): number {
+  #scanEscape(bytes: Uint8Array, from: number): number {
     const length = bytes.length;
     let at = from;
     if (at === length) return at;
@@ -267,12 +267,12 @@ export class JsonScanner {
     return at;
   }
 
-  #beginNumberOrLiteral(bytes: Uint8Array, at: number, byte: number): number {
+  #scanNumberOrLiteral(bytes: Uint8Array, at: number, byte: number): number {
     if (nextNumberState[numberState.start | numberClass[byte]!] !== numberState.none) {
       if (!this.#beginValue(jsonKind.number, at)) return -1;
       this.#cut = cut.number;
       this.#numberState = numberState.start;
-      return this.#number(bytes, at);
+      return this.#scanNumber(bytes, at);
     }
     const literal = byte === 0x74 ? 'true' : byte === 0x66 ? 'false' : byte === 0x6e ? 'null' : undefined;
     if (literal === undefined) return -1;
@@ -280,11 +280,11 @@ export class JsonScanner {
     this.#cut = cut.literal;
     this.#literal = literal;
     this.#literalLength = 0;
-    return this.#finishLiteral(bytes, at);
+    return this.#scanLiteral(bytes, at);
   }
 
   /** Scans a number. @returns the offset after it, the chunk's length when it may continue, -1 at an error. */
-  #number(bytes: Uint8Array, from: number): number {
+  #scanNumber(bytes: Uint8Array, from: number): number {
     const length = bytes.length;
     let state = this.#numberState;
     let at = from;
@@ -304,7 +304,7 @@ export class JsonScanner {
   }
 
   /** Scans a literal. @returns the offset after it, the chunk's length when cut, -1 at an error. */
-  #finishLiteral(bytes: Uint8Array, from: number): number {
+  #scanLiteral(bytes: Uint8Array, from: number): number {
     const literal = this.#literal;
     const end = Math.min(bytes.length, from + literal.length - this.#literalLength);
     for (let at = from; at < end; at++) {
@@ -323,7 +323,7 @@ export class JsonScanner {
     const depth = this.#depth;
     if (depth > this.#depthMax) return true;
     const row = this.count * ROW;
-    if (row + START === this.#tape.length && !this.#tryGrowNodes()) return false;
+    if (row + START === this.#tape.length && !this.#tryGrowTape()) return false;
     const tape = this.#tape;
     const isMember = depth > 0 && this.#openKinds[depth - 1] === jsonKind.object;
     tape[row + START] = this.#offset + at;
@@ -339,25 +339,25 @@ export class JsonScanner {
     this.#expectAfterValue();
   }
 
-  #open(kind: number, at: number): boolean {
+  #openContainer(kind: number, at: number): boolean {
     if (this.#depth === limits.jsonDepthMax || !this.#beginValue(kind, at)) return false;
     this.#openKinds[this.#depth] = kind;
     this.#openNodes[this.#depth] = this.count - 1;
     if (this.#filter !== undefined && this.#depth < this.#depthMax) {
       const node = this.count - 1;
-      if (!this.#filter.wants(this.keyStart(node), this.keyEnd(node)))
+      if (!this.#filter.recordsContentsOf(this.keyStart(node), this.keyEnd(node)))
         this.#depthMax = this.#leftOutDepth = this.#depth;
     }
     this.#depth++;
     return true;
   }
 
-  #close(kind: number, at: number): boolean {
+  #closeContainer(kind: number, at: number): boolean {
     if ((this.#expectedNext & expect.close) === 0 || this.#openKinds[this.#depth - 1] !== kind) return false;
     this.#depth--;
     if (this.#depth === this.#leftOutDepth) {
       this.#leftOutDepth = -1;
-      this.#depthMax = this.#depthWanted;
+      this.#depthMax = this.#requestedDepthMax;
     }
     if (this.#depth <= this.#depthMax) {
       const row = this.#openNodes[this.#depth]! * ROW;
@@ -372,7 +372,7 @@ export class JsonScanner {
     this.#expectedNext = this.#depth === 0 ? expect.nothing : expect.comma | expect.close;
   }
 
-  #tryGrowNodes(): boolean {
+  #tryGrowTape(): boolean {
     const nodesMax = this.#filter?.nodesMax ?? limits.jsonNodesMax;
     if (this.count >= nodesMax) return false;
     const tape = tapeFor(Math.min(this.count * 2, nodesMax));
@@ -419,27 +419,31 @@ numberClass[0x2d] = byteClass.minus;
 
 const nextNumberState = new Uint8Array(80);
 
-function allow(from: keyof typeof numberState, to: keyof typeof numberState, ...on: (keyof typeof byteClass)[]): void {
+function allowTransition(
+  from: keyof typeof numberState,
+  to: keyof typeof numberState,
+  ...on: (keyof typeof byteClass)[]
+): void {
   for (const name of on) nextNumberState[numberState[from] | byteClass[name]] = numberState[to];
 }
 
-allow('start', 'sign', 'minus');
-allow('start', 'zero', 'zero');
-allow('start', 'integer', 'digit');
-allow('sign', 'zero', 'zero');
-allow('sign', 'integer', 'digit');
-allow('zero', 'point', 'point');
-allow('zero', 'exponent', 'exponent');
-allow('integer', 'integer', 'zero', 'digit');
-allow('integer', 'point', 'point');
-allow('integer', 'exponent', 'exponent');
-allow('point', 'fraction', 'zero', 'digit');
-allow('fraction', 'fraction', 'zero', 'digit');
-allow('fraction', 'exponent', 'exponent');
-allow('exponent', 'exponentSign', 'plus', 'minus');
-allow('exponent', 'exponentDigits', 'zero', 'digit');
-allow('exponentSign', 'exponentDigits', 'zero', 'digit');
-allow('exponentDigits', 'exponentDigits', 'zero', 'digit');
+allowTransition('start', 'sign', 'minus');
+allowTransition('start', 'zero', 'zero');
+allowTransition('start', 'integer', 'digit');
+allowTransition('sign', 'zero', 'zero');
+allowTransition('sign', 'integer', 'digit');
+allowTransition('zero', 'point', 'point');
+allowTransition('zero', 'exponent', 'exponent');
+allowTransition('integer', 'integer', 'zero', 'digit');
+allowTransition('integer', 'point', 'point');
+allowTransition('integer', 'exponent', 'exponent');
+allowTransition('point', 'fraction', 'zero', 'digit');
+allowTransition('fraction', 'fraction', 'zero', 'digit');
+allowTransition('fraction', 'exponent', 'exponent');
+allowTransition('exponent', 'exponentSign', 'plus', 'minus');
+allowTransition('exponent', 'exponentDigits', 'zero', 'digit');
+allowTransition('exponentSign', 'exponentDigits', 'zero', 'digit');
+allowTransition('exponentDigits', 'exponentDigits', 'zero', 'digit');
 
 for (const name of ['zero', 'integer', 'fraction', 'exponentDigits'] as const)
   nextNumberState[numberState[name] | COMPLETE] = 1;

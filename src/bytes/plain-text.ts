@@ -11,7 +11,7 @@ declare const WebAssembly: {
 };
 
 /** Bytes searched at once. With the sentinel, and what a step reads beyond it, they fit into one page. */
-export const SEARCHED_BYTES_MAX = 16 * 1024;
+export const LOADED_BYTES_MAX = 16 * 1024;
 
 // Numbers of the binary format (WebAssembly core specification, 5.4 and 5.5).
 const TYPE = { i32: 0x7f, v128: 0x7b, func: 0x60, none: 0x40 } as const;
@@ -78,14 +78,14 @@ const collectSeen = (pieces: readonly number[]): number[] =>
 
 /** The address of `nonAsciiFlag`, the last four bytes of the page; then the same as a memory argument: alignment, seven bits per byte. */
 const NON_ASCII_FLAG_AT = 64 * 1024 - 4;
-const NON_ASCII_FLAG_ADDRESS = [
+const NON_ASCII_FLAG_MEMORY_ARGUMENT = [
   2,
   0x80 | (NON_ASCII_FLAG_AT & 0x7f),
   0x80 | ((NON_ASCII_FLAG_AT >> 7) & 0x7f),
   NON_ASCII_FLAG_AT >> 14,
 ];
 
-const find = [
+const findFunctionBody = [
   ...[2, 1, TYPE.i32, 13, TYPE.v128],
   ...[...splat(2, TWO), ...splat(0x20, SPACE), ...splat(0x5c, BACKSLASH)],
   // Searches eight pieces per step, until one has a special byte.
@@ -100,12 +100,12 @@ const find = [
     ...i32(0),
     ...i32(0),
     I32_LOAD,
-    ...NON_ASCII_FLAG_ADDRESS,
+    ...NON_ASCII_FLAG_MEMORY_ARGUMENT,
     ...get(SEEN),
     ...I8X16_BITMASK,
     I32_OR,
     I32_STORE,
-    ...NON_ASCII_FLAG_ADDRESS,
+    ...NON_ASCII_FLAG_MEMORY_ARGUMENT,
   ],
   ...[...get(AT), ...get(MASK), I32_CTZ, I32_ADD, END],
 ];
@@ -121,7 +121,7 @@ const bytes = Uint8Array.from([
   ...section(SECTION.func, [1, 0]),
   ...section(SECTION.memory, [1, 0, 1]),
   ...section(SECTION.exports, [2, ...name('memory'), EXPORTED.memory, 0, ...name('find'), EXPORTED.func, 0]),
-  ...section(SECTION.code, [1, ...sized(find)]),
+  ...section(SECTION.code, [1, ...sized(findFunctionBody)]),
 ]);
 
 interface Exports {
@@ -168,10 +168,10 @@ export class PlainText {
   }
 
   /** The offset of the first special byte from `from` on, or the length. Long text is copied to be searched faster. */
-  end(bytes: Uint8Array, from: number): number {
+  findEnd(bytes: Uint8Array, from: number): number {
     const { length } = bytes;
     const nearEnd = Math.min(length, from + NEAR_BYTES);
-    let at = this.#endOfPlain(bytes, from, nearEnd);
+    let at = this.#findEndWithoutCopy(bytes, from, nearEnd);
     if (at < nearEnd) return at;
     while (at < length) {
       if (at >= this.#loadedEnd) this.#load(bytes, at);
@@ -182,7 +182,7 @@ export class PlainText {
   }
 
   #load(bytes: Uint8Array, start: number): void {
-    const text = bytes.subarray(start, start + SEARCHED_BYTES_MAX);
+    const text = bytes.subarray(start, start + LOADED_BYTES_MAX);
     this.#loadedStart = start;
     this.#loadedEnd = start + text.length;
     memory.set(text);
@@ -191,7 +191,7 @@ export class PlainText {
   }
 
   /** The offset of the first special byte before `to`, or `to`. Searches byte by byte, without a copy. */
-  #endOfPlain(bytes: Uint8Array, from: number, to: number): number {
+  #findEndWithoutCopy(bytes: Uint8Array, from: number, to: number): number {
     let seen = this.#seen;
     let at = from;
     while (at + 8 <= to) {

@@ -38,51 +38,51 @@ export class ScanQueue {
    * @param depthMax as for `JsonScanner.scan`.
    * @param handler called once, never synchronously.
    */
-  read(subject: string, bytes: Uint8Array, depthMax: number, handler: ScanHandler, extras?: ScanOptions): Scan {
-    return this.readPieces(subject, [bytes], depthMax, handler, extras);
+  scan(subject: string, bytes: Uint8Array, depthMax: number, handler: ScanHandler, extras?: ScanOptions): Scan {
+    return this.scanPieces(subject, [bytes], depthMax, handler, extras);
   }
 
   /** Like `scan`, for a text in pieces: offsets count over all of them. @param pieces each must end with a whole character. */
-  readPieces(
+  scanPieces(
     subject: string,
     pieces: readonly Uint8Array[],
     depthMax: number,
     handler: ScanHandler,
     extras?: ScanOptions,
   ): Scan {
-    const line = this.#lineOf(subject);
+    const line = this.#findOrAddLine(subject);
     const scan = new SlicedScan(pieces, depthMax, extras, handler, () => this.#remove(line, scan));
     line.scans.push(scan);
-    this.#plan();
+    this.#planTurn();
     return scan;
   }
 
   /** Like `scan`, but begins at once if no other text waits, and calls back synchronously if this turn has the time. */
-  readNow(subject: string, bytes: Uint8Array, depthMax: number, handler: ScanHandler, extras?: ScanOptions): Scan {
+  scanNow(subject: string, bytes: Uint8Array, depthMax: number, handler: ScanHandler, extras?: ScanOptions): Scan {
     const isFirst = this.#lines.length === 0;
-    const scan = this.read(subject, bytes, depthMax, handler, extras);
-    if (isFirst && this.#leftMs > 0) this.#turn();
+    const scan = this.scan(subject, bytes, depthMax, handler, extras);
+    if (isFirst && this.#leftMs > 0) this.#runTurn();
     return scan;
   }
 
-  #plan(): void {
+  #planTurn(): void {
     if (this.#isTurnDue || this.#lines.length === 0) return;
     this.#isTurnDue = true;
     setImmediate(() => {
       this.#isTurnDue = false;
       // This scans at least one slice, whatever the previous turn took.
-      this.#turn();
+      this.#runTurn();
       this.#leftMs = limits.turnMs;
-      this.#plan();
+      this.#planTurn();
     });
   }
 
-  #turn(): void {
+  #runTurn(): void {
     const startMs = performance.now();
     let nowMs = startMs;
     do {
-      const line = this.#nextLine();
-      const scan = line?.next(this.#mayStart(line));
+      const line = this.#takeNextLine();
+      const scan = line?.chooseScan(this.#mayStart(line));
       if (line === undefined || scan === undefined) break;
       this.#start(line, scan);
       const outcome = scan.scanSlice();
@@ -96,7 +96,7 @@ export class ScanQueue {
     this.#leftMs -= nowMs - startMs;
   }
 
-  #lineOf(subject: string): Line {
+  #findOrAddLine(subject: string): Line {
     const known = this.#lines.find((line) => line.subject === subject);
     if (known !== undefined) return known;
     const line = new Line(subject);
@@ -105,7 +105,7 @@ export class ScanQueue {
   }
 
   /** Takes the first line with something to scan, and moves it to the end. */
-  #nextLine(): Line | undefined {
+  #takeNextLine(): Line | undefined {
     const index = this.#lines.findIndex((line) => line.startedCount > 0 || this.#mayStart(line));
     const [line] = index === -1 ? [] : this.#lines.splice(index, 1);
     if (line !== undefined) this.#lines.push(line);
@@ -131,7 +131,7 @@ export class ScanQueue {
     if (scan.scanner === undefined) return;
     this.#startedCount -= 1;
     line.startedCount -= 1;
-    scan.scanner.shrink();
+    scan.scanner.clearAndShrink();
     this.#spareScanners.push(scan.scanner);
   }
 }
@@ -140,20 +140,20 @@ class Line {
   readonly subject: string;
   readonly scans: SlicedScan[] = [];
   startedCount = 0;
-  #isOldestNext = false;
+  #isOldestChosen = false;
 
   constructor(subject: string) {
     this.subject = subject;
   }
 
   /** The scan of this subject to go on with. @param mayStart whether it may be one that has not started. */
-  next(mayStart: boolean): SlicedScan | undefined {
-    this.#isOldestNext = !this.#isOldestNext;
+  chooseScan(mayStart: boolean): SlicedScan | undefined {
+    this.#isOldestChosen = !this.#isOldestChosen;
     let chosen: SlicedScan | undefined;
     for (const scan of this.scans) {
       if (scan.scanner === undefined && !mayStart) continue;
       if (chosen === undefined || scan.bytesLeft < chosen.bytesLeft) chosen = scan;
-      if (this.#isOldestNext) break;
+      if (this.#isOldestChosen) break;
     }
     return chosen;
   }
@@ -168,7 +168,7 @@ class SlicedScan implements Scan {
   readonly #extras: ScanOptions | undefined;
   readonly cancel: () => void;
   /** The current piece, the bytes before it, and the offset in it. */
-  #index = 0;
+  #pieceIndex = 0;
   #earlierBytes = 0;
   #offset = 0;
 
@@ -197,25 +197,25 @@ class SlicedScan implements Scan {
   }
 
   scanSlice(): 'unfinished' | 'sound' | 'unsound' {
-    const piece = this.#pieces[this.#index]!;
-    const end = characterStart(piece, this.#offset + SCAN_SLICE_BYTES);
+    const piece = this.#pieces[this.#pieceIndex]!;
+    const end = startOfCharacter(piece, this.#offset + SCAN_SLICE_BYTES);
     const slice = piece.subarray(this.#offset, end);
     this.#extras?.onSlice?.(this.#earlierBytes + this.#offset, this.#earlierBytes + end);
     this.#offset = end;
     if (end === piece.length) {
       this.#earlierBytes += end;
-      this.#index += 1;
+      this.#pieceIndex += 1;
       this.#offset = 0;
     }
     const { scanner } = this;
     if (scanner?.push(slice) !== true || !(scanner.isChunkAscii || isUtf8(slice))) return 'unsound';
-    if (this.#index < this.#pieces.length) return 'unfinished';
+    if (this.#pieceIndex < this.#pieces.length) return 'unfinished';
     return scanner.finish() ? 'sound' : 'unsound';
   }
 }
 
 /** Where the character at the offset starts, at most three bytes before: no character has more than four. */
-function characterStart(bytes: Uint8Array, offset: number): number {
+function startOfCharacter(bytes: Uint8Array, offset: number): number {
   if (offset >= bytes.length) return bytes.length;
   let at = offset;
   while (at > offset - 3 && (bytes[at]! & 0xc0) === 0x80) at -= 1;

@@ -73,7 +73,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     return this.#stream?.isBlocked === true;
   }
 
-  protected noteSent(request: RpcRequest): void {
+  protected onSent(request: RpcRequest): void {
     this.request = request;
     this.#detached?.onSent(request);
   }
@@ -170,17 +170,17 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
       return;
     }
     if (!this.plan.rules.hasSession) this.giveUp();
-    else if (this.#stream === undefined) this.#noteGone().begin(DETACHED_CALL_MS_MAX, this.request);
+    else if (this.#stream === undefined) this.#ensureDetached().onCallerGone(DETACHED_CALL_MS_MAX, this.request);
     else this.#stream.detach();
   }
 
   onCallerDetached(): void {
     const timeMs = this.plan.session.streamKeeper?.resumptionTimeMs ?? DETACHED_CALL_MS_MAX;
-    this.#noteGone().begin(timeMs, this.request);
+    this.#ensureDetached().onCallerGone(timeMs, this.request);
   }
 
   onCallerAttached(): void {
-    this.#noteGone().end();
+    this.#ensureDetached().onCallerBack();
   }
 
   onRoom(): void {
@@ -188,7 +188,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   }
 
   /** Creates the `DetachedCall`, if there is none. It counts the request's body, which otherwise counts only until the connection ends. */
-  #noteGone(): DetachedCall {
+  #ensureDetached(): DetachedCall {
     if (this.#detached !== undefined) return this.#detached;
     const { session, context } = this.plan;
     const { length } = this.id.bytes;
@@ -200,11 +200,13 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   }
 
   override abandonedWait(): string | undefined {
-    return this.#detached?.isUnheard === true && this.plan.message.method === 'tasks/result' ? this.task : undefined;
+    return this.#detached?.isUnheard === true && this.plan.message.method === 'tasks/result'
+      ? this.callersTaskId
+      : undefined;
   }
 
   /** The task's id as the caller has written it. */
-  protected get task(): string {
+  protected get callersTaskId(): string {
     const { exchange, message } = this.plan;
     return exchange.request.body.toString('utf8', message.nameStart, message.nameEnd);
   }
@@ -266,11 +268,11 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     else if (isPlain && parts !== undefined && message.length <= limits.readAtOnceBytesMax)
       answerJoined(exchange, parts);
     else if (isPlain && parts !== undefined) answerInParts(exchange, parts);
-    else this.#finishOtherwise(exchange, parts ?? [isVolatile ? copied(message) : message], status);
+    else this.#answerAsEventOrWithStatus(exchange, parts ?? [isVolatile ? copied(message) : message], status);
     this.plan.rules.onOver?.();
   }
 
-  #finishOtherwise(exchange: Exchange, parts: readonly Buffer[], status: number): void {
+  #answerAsEventOrWithStatus(exchange: Exchange, parts: readonly Buffer[], status: number): void {
     if (this.#isEventDue) (this.#stream ?? this.#openStream()).finish(parts);
     else answerWithStatus(exchange, joined(parts), status);
   }

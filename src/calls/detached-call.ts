@@ -60,7 +60,7 @@ export class DetachedCall {
   }
 
   /** Called when the caller is gone: begins to count the time. @param request the call at its backend, if it was sent. */
-  begin(timeMs: number, request: RpcRequest | undefined): void {
+  onCallerGone(timeMs: number, request: RpcRequest | undefined): void {
     if (this.isUnheard) return;
     this.#deadline = this.#deadlines.after(timeMs, this.#onTimeUp);
     if (request !== undefined) this.onSent(request);
@@ -70,15 +70,15 @@ export class DetachedCall {
     if (!this.isUnheard) return;
     this.#request = request;
     request.ration(DETACHED_READ_BYTES);
-    if (request.isPaused) this.#wait();
+    if (request.isPaused) this.#queueRead();
   }
 
   onRationRead(spentMs: number): void {
     detachedReads.noteSpent(spentMs);
-    this.#wait();
+    this.#queueRead();
   }
 
-  end(): void {
+  onCallerBack(): void {
     this.#deadline?.cancel();
     this.#deadline = undefined;
     this.#queueEntry?.leave();
@@ -88,11 +88,11 @@ export class DetachedCall {
   }
 
   close(): void {
-    this.end();
+    this.onCallerBack();
     this.#account.requestBytes.give(this.#requestBytes);
   }
 
-  #wait(): void {
+  #queueRead(): void {
     if (this.#queueEntry !== undefined) return;
     const entry = detachedReads.wait(this.#account.subject, this.#readSlice);
     // The queue is never full (`detachedReadRules`), so there is always an entry.

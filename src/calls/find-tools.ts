@@ -49,7 +49,7 @@ export function findTools(context: UpstreamContext, merger: ListMerger, plan: Fi
   const identity = identityOf(plan);
   const key = merger.catalogues.find(identity);
   if (key === undefined) return findInLists(context, merger, plan);
-  search(merger, plan, key, (isAnswered) => {
+  searchCatalogue(merger, plan, key, (isAnswered) => {
     if (isAnswered) return;
     // The list thread has died meanwhile, and the catalogue with it.
     merger.catalogues.remove(identity);
@@ -83,7 +83,7 @@ function findInLists(context: UpstreamContext, merger: ListMerger, plan: FindToo
       if (!isCurrent) read.giveUp();
       const isKept =
         isCurrent && merger.catalogues.keepFor(identityOf(plan), read, made.key, made.bytes, unavailable.length === 0);
-      search(merger, plan, made.key, (isAnswered) => {
+      searchCatalogue(merger, plan, made.key, (isAnswered) => {
         if (!isAnswered) fail(plan);
       });
       // The removal is queued behind the search, which is therefore made first.
@@ -93,7 +93,7 @@ function findInLists(context: UpstreamContext, merger: ListMerger, plan: FindToo
 }
 
 /** Searches a catalogue. @param done called with whether the caller has its answer. */
-function search(
+function searchCatalogue(
   merger: ListMerger,
   { session, exchange, work, question }: FindToolsPlan,
   key: number,
@@ -103,7 +103,7 @@ function search(
   merger.find(session.identity.subject, { key, ...question, frame }, (message) => {
     if (typeof message === 'string') return done(false);
     session.finish(work);
-    if (!work.isEnded) {
+    if (!work.isEndedWithSession) {
       exchange.watcher?.onOutcome('ok', '', -1);
       answerEncoded(exchange, message, undefined, work.isStreaming);
     }
@@ -113,7 +113,7 @@ function search(
 
 function fail({ session, work }: FindToolsPlan): void {
   session.finish(work);
-  if (!work.isEnded) work.fail(session.isEnded ? rpcErrors.listSessionEnded : rpcErrors.toolsNotSearched);
+  if (!work.isEndedWithSession) work.fail(session.isEnded ? rpcErrors.listSessionEnded : rpcErrors.toolsNotSearched);
 }
 
 function identityOf({ session, virtualHost, exchange }: FindToolsPlan): CatalogueIdentity {

@@ -26,11 +26,11 @@ export interface GateRules {
 export function obstacleToRetry(
   rules: GateRules | undefined,
   backend: CompiledBackend,
-  passed: string | undefined,
+  passedAllowList: string | undefined,
 ): RpcError | undefined {
   const grant = rules?.uri === undefined ? 'granted' : grantByEntries(backend, rules.uri);
   if (grant === 'refused') return rules?.unknown;
-  return grant === 'granted' || allowListHash(backend) === passed ? undefined : rpcErrors.allowListChanged;
+  return grant === 'granted' || allowListHash(backend) === passedAllowList ? undefined : rpcErrors.allowListChanged;
 }
 
 /** Called once: with `undefined` when the request may be sent, with `nothing` when the result is empty. */

@@ -9,4 +9,4 @@ export {
   type EraRules,
 } from './era-rules.js';
 export { isForSearchTool } from './search-tools.js';
-export { isMethodOf, isTargetOf, isTaskMethod, mayAskForInput, nameInHead, nameKindOf } from './targets.js';
+export { isMethodOf, isTargetMethodOf, isTaskMethod, mayAskForInput, nameInHead, nameKindOf } from './targets.js';

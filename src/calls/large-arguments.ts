@@ -23,7 +23,7 @@ import {
 import type { RelayedRequestPlan } from './era-rules.js';
 
 /** The mirrored parameters that must be read from a large call before it is sent; `undefined` for a small call, or if there are none. */
-export function argumentsToRead({
+export function mirroredParamsToRead({
   outgoing,
   message,
   upstream,
@@ -40,33 +40,35 @@ export function argumentsToRead({
 /** Reads the arguments. @param done called once, never synchronously. */
 export function readArguments(
   { outgoing, session }: RelayedRequestPlan,
-  known: readonly MirroredParam[],
+  params: readonly MirroredParam[],
   done: (read: ReadArguments | RpcError) => void,
 ): Scan {
   const { body, leftOut, putIn = Buffer.alloc(0) } = outgoing;
   const whole = leftOut === undefined ? [body] : partsOf(body, [{ ...leftOut, putIn }]);
   const parts = whole.filter(({ length }) => length > 0);
-  const paths = MirroredPaths.of(known);
+  const paths = MirroredPaths.of(params);
   const keyText: KeyText = (start, end) => {
     const token = sliceOf(parts, start - 1, end + 1);
     return stringValue(token, 0, token.length);
   };
   let isRoot = true;
   // Records only values on the path to the parameters.
-  const wants = (keyStart: number, keyEnd: number): boolean => {
-    if (!isRoot) return keyStart !== -1 && paths.mayLead(keyStart, keyEnd, keyText);
+  const recordsContentsOf = (keyStart: number, keyEnd: number): boolean => {
+    if (!isRoot) return keyStart !== -1 && paths.mayLeadToParam(keyStart, keyEnd, keyText);
     isRoot = false;
     return true;
   };
   const handler = (tape: JsonScanner | undefined): void => {
     if (tape === undefined) return done(rpcErrors.tooManyArguments);
     const nodes = paths.nodesIn(tape, keyText);
-    const sent = nodes.map((node) => valueOf(tape, parts, node));
-    const own = sent.map((value, index) => (isPutIn(tape, nodes[index]!, outgoing.leftOut, putIn) ? undefined : value));
-    done({ known, own, sent });
+    const sentValues = nodes.map((node) => valueOf(tape, parts, node));
+    const callersValues = sentValues.map((value, index) =>
+      isInserted(tape, nodes[index]!, outgoing.leftOut, putIn) ? undefined : value,
+    );
+    done({ params, callersValues, sentValues });
   };
-  const filter = { wants, nodesMax: limits.argumentsExaminedMax };
-  return scanQueue.readPieces(session.identity.subject, parts, paths.depth, handler, { filter });
+  const filter = { recordsContentsOf, nodesMax: limits.argumentsExaminedMax };
+  return scanQueue.scanPieces(session.identity.subject, parts, paths.depth, handler, { filter });
 }
 
 /** @param start,end offsets in all parts together, of a span within one part: no token that is read spans two parts. */
@@ -88,7 +90,7 @@ function valueOf(tape: JsonScanner, parts: readonly Buffer[], node: number): Mir
 }
 
 /** Whether the gateway has inserted the value. Into arguments, it inserts only those that the config fixes. */
-function isPutIn(
+function isInserted(
   tape: JsonScanner,
   node: number,
   leftOut: { readonly start: number } | undefined,

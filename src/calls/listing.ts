@@ -41,7 +41,7 @@ export class ListInFlight extends RequestInFlight {
   isStreaming = false;
   #isMerging = false;
   /** Whether the caller was answered that the session has ended: then no other answer follows. Changed only here. */
-  isEnded = false;
+  isEndedWithSession = false;
 
   constructor(id: IdSpan, exchange: Exchange, rules: EraRules) {
     super();
@@ -85,7 +85,7 @@ export class ListInFlight extends RequestInFlight {
   }
 
   endWithSession(): void {
-    this.isEnded = true;
+    this.isEndedWithSession = true;
     this.fail(rpcErrors.listSessionEnded);
     this.#abortReaders();
   }
@@ -151,7 +151,7 @@ export function readLists(
       done('undeclared');
       return;
     }
-    const bit = listChanges.find(({ of }) => of === kind.capability)?.bit ?? 0;
+    const bit = listChanges.find(({ listCapability }) => listCapability === kind.capability)?.bit ?? 0;
     for (const { backend } of unavailable) session.upstreams.listChangeReporter.onMissing(backend, bit);
     const isAll = unavailable.length === 0 && leastTtlMs !== Infinity;
     done({ parts, unavailable, ttlMs: isAll ? leastTtlMs : 0 });

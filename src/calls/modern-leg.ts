@@ -21,7 +21,7 @@ import { limits, rpcCodes, rpcErrors, type RpcError } from '../shared/index.js';
 import type { AskingStream } from '../streams/index.js';
 import { withModernHead, type OutgoingMessage } from '../http-client/index.js';
 import { modernHead, type IdSpan, type UpstreamSession } from '../upstream/index.js';
-import { argumentsToRead } from './large-arguments.js';
+import { mirroredParamsToRead } from './large-arguments.js';
 import { ListPages } from '../lists/index.js';
 import { paramHeaders, type ReadArguments, modernMessage } from '../messages/index.js';
 import type { RelayedRequestPlan } from './era-rules.js';
@@ -38,7 +38,7 @@ const INPUT_PAUSE_MS = 250;
 
 export interface ModernLegOwner extends AskingStream {
   onFinalAnswer(bytes: Buffer, message: BackendMessage): void;
-  onInputObtained(): void;
+  sendAgain(): void;
   /** Called when the request will not be sent again. @param error `undefined` if the backend's answer is invalid. */
   onNoInput(error: RpcError | undefined): void;
 }
@@ -61,9 +61,9 @@ export class ModernLeg {
   #pause: Deadline | undefined;
   /** Bytes counted in the subject's share: the client's answers, until they are sent to the backend. */
   #countedBytes = 0;
-  #sentParams = NO_PARAMS;
+  #sentParamHeaders = NO_PARAMS;
   /** The tool's mirrored parameters, as they were known when a large call was sent. */
-  #sentKnown: readonly MirroredParam[] | undefined;
+  #sentMirroredParams: readonly MirroredParam[] | undefined;
   /** Reads the backend's tools again after it has refused the headers. */
   #refresh: ListPages | undefined;
   #isRefreshed = false;
@@ -95,10 +95,10 @@ export class ModernLeg {
       : modernMessage(message, call, { envelope: envelopeIn(session, upstream), round: this.#round });
     if (changed === undefined) return rpcErrors.notConverted;
     if (call.method === 'tools/call' && upstream.mirrors?.isTooLarge(bareName) === true) return rpcErrors.toolTooLarge;
-    const params = this.#paramsOf(read);
+    const params = this.#paramHeaders(read);
     if (params === undefined) return rpcErrors.argumentsTooLong;
-    this.#sentParams = params;
-    this.#sentKnown = read?.known;
+    this.#sentParamHeaders = params;
+    this.#sentMirroredParams = read?.params;
     return withModernHead(changed, modernHead(call.method, bareName, params));
   }
 
@@ -108,7 +108,7 @@ export class ModernLeg {
   }
 
   /** The headers that repeat arguments (N03); `undefined` if they are too long to be sent. */
-  #paramsOf(read?: ReadArguments): readonly string[] | undefined {
+  #paramHeaders(read?: ReadArguments): readonly string[] | undefined {
     const { upstream, bareName, message: call, outgoing } = this.#plan;
     return paramHeaders(upstream.mirroredBy(call.method, bareName), outgoing, read);
   }
@@ -116,12 +116,12 @@ export class ModernLeg {
   /** Whether the headers would differ now that the list was read again; for a large call, whose arguments must be read first, might. */
   get #isRefreshUseful(): boolean {
     const { upstream, bareName } = this.#plan;
-    const toRead = argumentsToRead(this.#plan);
-    if (toRead !== undefined) return JSON.stringify(toRead) !== JSON.stringify(this.#sentKnown);
-    const params = this.#paramsOf();
+    const paramsToRead = mirroredParamsToRead(this.#plan);
+    if (paramsToRead !== undefined) return JSON.stringify(paramsToRead) !== JSON.stringify(this.#sentMirroredParams);
+    const params = this.#paramHeaders();
     // The headers cannot be sent: the next try tells the caller why.
     if (params === undefined || upstream.mirrors?.isTooLarge(bareName) === true) return true;
-    return params.join('\n') !== this.#sentParams.join('\n');
+    return params.join('\n') !== this.#sentParamHeaders.join('\n');
   }
 
   /** Passes on a final answer. Any other answer has the request sent again, or ends it. @param status the HTTP status. */
@@ -148,7 +148,7 @@ export class ModernLeg {
     this.#refresh = new ListPages(context, merger, listKinds.tools, upstream, metadata, (pages) => {
       merger.dropPages(upstream.subject, pages);
       if (this.#isOver) return;
-      if (this.#isRefreshUseful) this.#owner.onInputObtained();
+      if (this.#isRefreshUseful) this.#owner.sendAgain();
       else this.#owner.onFinalAnswer(bytes, message);
     });
     this.#refresh.start();
@@ -212,7 +212,7 @@ export class ModernLeg {
     if (answers.length > 0) parts.push(END_BRACE);
     if (requestState !== undefined) parts.push(...(answers.length > 0 ? [COMMA] : []), STATE, requestState);
     this.#round = { id: this.#plan.context.ids.next(), members: Buffer.concat(parts) };
-    this.#owner.onInputObtained();
+    this.#owner.sendAgain();
   }
 
   /** Counts a client's answer while it is kept: in its own exchange it counts only until that is over. */

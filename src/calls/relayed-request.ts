@@ -19,7 +19,7 @@ import { errorMessage, resultMessage, type Exchange, type ExchangeWatcher, metad
 import { AnsweredRequest } from './answered-request.js';
 import { clientsNotification } from '../session/index.js';
 import { withEdit, type ReadArguments, callersParts, tracedMessage, bareTaskEdit } from '../messages/index.js';
-import { argumentsToRead, readArguments } from './large-arguments.js';
+import { mirroredParamsToRead, readArguments } from './large-arguments.js';
 import { ModernLeg, type ModernLegOwner } from './modern-leg.js';
 import { upstreamFault, type UpstreamFault, faultReason, type OutgoingMessage } from '../http-client/index.js';
 import {
@@ -105,7 +105,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
 
   start(): void {
     // If two requests wait for one task, the backend may put its questions to either: so a request without a caller is given up.
-    if (this.plan.message.method === 'tasks/result') this.plan.session.inFlight.giveUpAbandoned(this.task);
+    if (this.plan.message.method === 'tasks/result') this.plan.session.inFlight.giveUpAbandoned(this.callersTaskId);
     this.plan.session.inFlight.begin(this);
     this.exchange.onAbort = () => this.onCallerGone();
     // A large message takes a while to be parsed; its caller may be gone by then.
@@ -158,8 +158,8 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   onAnswer(bytes: Buffer, message: BackendMessage, isBorrowed = false): void {
     if (this.#modern === undefined) {
       if (this.hasSeparateProgress && bytes.length <= limits.readAtOnceBytesMax) {
-        const kept = isBorrowed ? Buffer.from(bytes) : bytes;
-        this.delayAnswer(() => this.onFinalAnswer(kept, message));
+        const lastingBytes = isBorrowed ? Buffer.from(bytes) : bytes;
+        this.delayAnswer(() => this.onFinalAnswer(lastingBytes, message));
       } else this.onFinalAnswer(bytes, message, isBorrowed);
       return;
     }
@@ -195,7 +195,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
       this.plan.exchange.releaseBody();
   }
 
-  onInputObtained(): void {
+  sendAgain(): void {
     this.#isSecondTry = false;
     this.#refusedEra = undefined;
     this.plan.upstream.whenReady(this.plan.metadata, (fault) => this.#onOpen(fault));
@@ -369,18 +369,18 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     }
     // If the backend still speaks the era in which it refused the first try, it had another reason to refuse.
     if (record.era === this.#refusedEra) return this.#fail(upstreamFault('era-refused'));
-    const toRead = upstream.mirrors && argumentsToRead(this.plan);
-    if (toRead !== undefined && toRead !== read?.known) return this.#readFirst(toRead);
+    const unreadParams = upstream.mirrors && mirroredParamsToRead(this.plan);
+    if (unreadParams !== undefined && unreadParams !== read?.params) return this.#readFirst(unreadParams);
     // Subscriptions alone have `onSettled`.
     if (record.era === 'modern' && this.plan.onSettled !== undefined) return this.#subscribeHere(this.plan.onSettled);
     this.#sentIn = record;
     if (this.exchange.watcher !== undefined) this.#sentAtMs = performance.now();
-    const outgoing = this.#outgoing(record.era, read);
+    const outgoing = this.#buildOutgoing(record.era, read);
     if ('code' in outgoing) return this.#refuse(outgoing);
     const { callIdleTimeoutMs } = context.options;
     const isLong = message.method === 'tasks/result';
     const silenceMs = isLong ? Math.max(callIdleTimeoutMs, TASK_RESULT_SILENCE_MS_MAX) : callIdleTimeoutMs;
-    this.noteSent(upstream.request(outgoing, this.#sentId, metadata, silenceMs, true, this));
+    this.onSent(upstream.request(outgoing, this.#sentId, metadata, silenceMs, true, this));
     // Questions asked in an earlier upstream session do not excuse silence.
     this.#isExcused = session.awaitsClientAnswer(upstream);
     if (this.#isExcused) this.#countSilence();
@@ -397,15 +397,15 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   }
 
   /** Reads the arguments, then sends. If the tool's mirrored parameters have changed meanwhile, the arguments are read again. */
-  #readFirst(known: readonly MirroredParam[]): void {
-    this.#argumentScan = readArguments(this.plan, known, (read) => {
+  #readFirst(params: readonly MirroredParam[]): void {
+    this.#argumentScan = readArguments(this.plan, params, (read) => {
       this.#argumentScan = undefined;
       if ('code' in read) this.#refuse(read);
       else this.#send(read);
     });
   }
 
-  #outgoing(era: Era, read: ReadArguments | undefined): OutgoingMessage | RpcError {
+  #buildOutgoing(era: Era, read: ReadArguments | undefined): OutgoingMessage | RpcError {
     const { rules, upstream, bareName, message, exchange } = this.plan;
     const adapted = rules.outgoing?.(this.plan.outgoing, upstream, bareName, read) ?? this.plan.outgoing;
     if ('code' in adapted) return adapted;

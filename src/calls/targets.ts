@@ -16,7 +16,7 @@ import {
   bareUriBody,
   withEdit,
   withEdits,
-  curatedArguments,
+  curateArguments,
   bareTaskEdit,
   routeUri,
   type UriRoute,
@@ -206,7 +206,7 @@ export function isTargetMethod(method: string): method is TargetMethod {
 }
 
 /** Whether a request of a client of this era goes to one backend. Hot path. */
-export function isTargetOf(era: Era, method: string): method is TargetMethod {
+export function isTargetMethodOf(era: Era, method: string): method is TargetMethod {
   const eras = RULES.get(method)?.eras;
   return eras === era || eras === 'both';
 }
@@ -224,11 +224,11 @@ export function nameKindOf(method: string): NameKind {
 }
 
 export function nameInHead(method: string): MethodRules['nameInHead'] {
-  return isTargetOf('modern', method) ? METHODS[method].nameInHead : 'no';
+  return isTargetMethodOf('modern', method) ? METHODS[method].nameInHead : 'no';
 }
 
 /** How many times longer than its limit a name's token may be: an escaped character may take six bytes, and there may be a prefix. */
-const NAME_JSON_BYTES_TIMES = 8;
+const NAME_TOKEN_BYTES_FACTOR = 8;
 
 /** Finds the backends whose MCP Apps use a tool name or `ui:` URI: pages of apps write names and URIs of their server without a prefix. */
 interface AppNames {
@@ -245,31 +245,31 @@ export function readTarget(
 ): TargetOutcome {
   const { nameStart, nameEnd, isUri } = message;
   const rules = rulesOf(method, message);
-  if (nameStart === -1) return noTarget(rules, rpcErrors.nameMissing(method, rules.missing), '');
+  if (nameStart === -1) return outcomeWithoutTarget(rules, rpcErrors.nameMissing(method, rules.missing), '');
   const bytesMax = isUri ? limits.uriBytesMax : limits.toolNameBytesMax;
-  if (nameEnd - nameStart > NAME_JSON_BYTES_TIMES * bytesMax) {
+  if (nameEnd - nameStart > NAME_TOKEN_BYTES_FACTOR * bytesMax) {
     const text = `${body.toString('utf8', nameStart + 1, nameStart + 1 + bytesMax)}…`;
-    return noTarget(rules, rules.unknown(text, isUri), text, true);
+    return outcomeWithoutTarget(rules, rules.unknown(text, isUri), text, true);
   }
   const text = stringValue(body, nameStart, nameEnd);
   const { names } = rules;
-  const routed = isUri ? routeUri(virtualHost, text) : nameRoute(names, virtualHost, text);
+  const byName = isUri ? routeUri(virtualHost, text) : routeByName(names, virtualHost, text);
   const byApps =
-    routed === undefined && apps !== undefined
-      ? routesByApps(rules, apps.backendsOfApp(virtualHost, text), text, isUri)
+    byName === undefined && apps !== undefined
+      ? routesByApp(rules, apps.backendsOfApp(virtualHost, text), text, isUri)
       : NO_ROUTES;
   if (byApps.length > 1) {
     const owners = byApps.map(({ backend }) => backend.name).join(', ');
-    return noTarget(rules, rpcErrors.sharedByApps(text, owners), text, true);
+    return outcomeWithoutTarget(rules, rpcErrors.sharedByApps(text, owners), text, true);
   }
-  const route = routed ?? byApps[0];
+  const route = byName ?? byApps[0];
   // This is the same limit as for URIs in lists, which have no prefix.
   if (route === undefined || ('bareUri' in route && route.bareUri.length > limits.uriBytesMax))
-    return noTarget(rules, rules.unknown(text, isUri), text, true);
+    return outcomeWithoutTarget(rules, rules.unknown(text, isUri), text, true);
   const { backend } = route;
   const bare = 'bareUri' in route ? route.bareUri : route.bareName;
-  const outgoing = outgoingTo(body, message, route);
-  if ('code' in outgoing) return noTarget(rules, outgoing, bare);
+  const outgoing = buildOutgoing(body, message, route);
+  if ('code' in outgoing) return outcomeWithoutTarget(rules, outgoing, bare);
   const { nameInHead: inHead, loggedAs: nameKind, uriLocations, capability } = rules;
   const uri = isUri ? bare : undefined;
   const gate = names === 'tools' ? undefined : { method, capability, uri, unknown: rules.unknown(text, isUri) };
@@ -281,19 +281,23 @@ export function readTarget(
 }
 
 /** The outcome for a request without a target. @param isUnknown whether nothing has the name. */
-function noTarget(rules: MethodRules, error: RpcError, text: string, isUnknown = false): TargetOutcome {
+function outcomeWithoutTarget(rules: MethodRules, error: RpcError, text: string, isUnknown = false): TargetOutcome {
   const { capability, loggedAs: nameKind, names } = rules;
   const isUnknownTool = isUnknown && names === 'tools';
   return { target: { error, capability, isUnknownTool }, name: nameKind === '' ? '' : text, nameKind };
 }
 
-function nameRoute(names: MethodRules['names'], virtualHost: CompiledVirtualHost, text: string): NameRoute | undefined {
+function routeByName(
+  names: MethodRules['names'],
+  virtualHost: CompiledVirtualHost,
+  text: string,
+): NameRoute | undefined {
   return names === 'tasks' ? routeTask(virtualHost, text) : routeName(virtualHost, names, text);
 }
 
 const NO_ROUTES: readonly (NameRoute | UriRoute)[] = [];
 
-function routesByApps(
+function routesByApp(
   { names }: MethodRules,
   owners: readonly CompiledBackend[],
   text: string,
@@ -305,11 +309,11 @@ function routesByApps(
 }
 
 /** The message with the backend's own name, and the arguments that the config fixes. */
-function outgoingTo(body: Buffer, message: ClientMessage, route: NameRoute | UriRoute): OutgoingMessage | RpcError {
+function buildOutgoing(body: Buffer, message: ClientMessage, route: NameRoute | UriRoute): OutgoingMessage | RpcError {
   const task = message.relatedTaskStart === -1 ? undefined : bareTaskEdit(body, message, route.backend);
   const renamed = 'bareUri' in route ? bareUriBody(body, message, route) : bareNameBody(body, message, route);
   if ('bareUri' in route || route.curated === undefined) return task === undefined ? renamed : withEdit(renamed, task);
-  const fixedArguments = curatedArguments(body, message, route.curated);
+  const fixedArguments = curateArguments(body, message, route.curated);
   if (fixedArguments !== undefined && 'code' in fixedArguments) return fixedArguments;
   // Applied together with the name, as the three may lie in any order.
   const edits = [fixedArguments, task].filter((edit) => edit !== undefined);

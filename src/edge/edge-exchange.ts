@@ -267,7 +267,7 @@ export class EdgeExchange extends Exchange {
   reset(): void {
     // The exchange is finished before `close`, which calls `onAborted`.
     const isReset = this.#finish(this.#state, 'cut');
-    this.tellDone(0, 0, this.isAborted ? 'unheard' : 'cut');
+    this.reportDone(0, 0, this.isAborted ? 'unheard' : 'cut');
     if (!isReset) return;
     this.isAborted = true;
     this.#res.close();
@@ -297,7 +297,7 @@ export class EdgeExchange extends Exchange {
   }
 
   override makeRoom(bytes: number, waiter: MemoryWaiter): 'room' | 'wait' | ShareBound {
-    return this.#roomOfAnswer().make(bytes, waiter);
+    return this.#roomOfAnswer().makeRoom(bytes, waiter);
   }
 
   override countSentInPieces(bytes: number): void {
@@ -385,7 +385,7 @@ export class EdgeExchange extends Exchange {
   /** Begins the answer. If the caller is gone, reports `unheard`. @returns whether to write the answer. */
   #begin(status: number): boolean {
     if (this.#state === 'open') this.#status = status;
-    else if (this.isAborted) this.tellDone(status, 0, 'unheard');
+    else if (this.isAborted) this.reportDone(status, 0, 'unheard');
     return this.#state === 'open';
   }
 
@@ -399,7 +399,7 @@ export class EdgeExchange extends Exchange {
     this.#watch?.stop();
     this.#context.openCount -= 1;
     this.#context.gets.delete(this);
-    if (this.#status !== 0) this.tellDone(this.#status, this.#handedBytes(ending), ending);
+    if (this.#status !== 0) this.reportDone(this.#status, this.#handedBytes(ending), ending);
     if (this.#context.openCount === 0) this.#context.onIdle?.();
     return true;
   }

@@ -205,7 +205,7 @@ export class IncomingRequest implements MemoryWaiter {
   /** Takes memory. @returns false when there is none: reading stops until there is. */
   #reserveMemory(bytes: number): boolean {
     if (bytes < limits.countedFromBytes || this.subject === '') return true;
-    this.#reservation ??= this.#context.requestMemory.reservation(this.subject, this);
+    this.#reservation ??= this.#context.requestMemory.createReservation(this.subject, this);
     // If the content length is unknown, twice as much is asked for as has arrived.
     const outcome = this.#reservation.grow(
       bytes,
@@ -221,7 +221,7 @@ export class IncomingRequest implements MemoryWaiter {
   #countWhole(): void {
     const length = this.#received?.length ?? this.#whole.length;
     if (length < limits.countedFromBytes || this.subject === '' || this.#reservation?.reservedBytes === length) return;
-    this.#reservation ??= this.#context.requestMemory.reservation(this.subject, this);
+    this.#reservation ??= this.#context.requestMemory.createReservation(this.subject, this);
     this.#reservation.release();
     this.#reservation.take(length);
   }

@@ -25,7 +25,7 @@ export interface ResultExtras {
   readonly meta: Readonly<Record<string, unknown>>;
 }
 
-const HEAD = Buffer.from('{"jsonrpc":"2.0","id":');
+const MESSAGE_HEAD = Buffer.from('{"jsonrpc":"2.0","id":');
 
 /** Where the message's id is in the request's body. */
 export function idSpanOf(exchange: Exchange, message: ClientMessage): IdSpan {
@@ -35,16 +35,16 @@ export function idSpanOf(exchange: Exchange, message: ClientMessage): IdSpan {
 /** The message with a result. @param result as JSON. The id is copied byte for byte. */
 export function resultMessage(id: IdSpan, result: Uint8Array | string): Buffer {
   const resultBytes = typeof result === 'string' ? Buffer.from(result) : result;
-  return Buffer.concat([HEAD, idBytes(id), RESULT, resultBytes, TAIL]);
+  return Buffer.concat([MESSAGE_HEAD, idBytes(id), RESULT, resultBytes, TAIL]);
 }
 
 export function errorMessage(id: IdSpan, error: RpcError): Buffer {
-  return Buffer.concat([HEAD, idBytes(id), ERROR, Buffer.from(JSON.stringify(error)), TAIL]);
+  return Buffer.concat([MESSAGE_HEAD, idBytes(id), ERROR, Buffer.from(JSON.stringify(error)), TAIL]);
 }
 
 /** What surrounds a merged list. @param isStreaming whether the exchange's event stream is open. */
 export function answerFrame(exchange: Exchange, id: IdSpan, isStreaming: boolean, extras?: ResultExtras): AnswerFrame {
-  const head = `${HEAD.toString()}${idBytes(id).toString()}${RESULT.toString()}`;
+  const head = `${MESSAGE_HEAD.toString()}${idBytes(id).toString()}${RESULT.toString()}`;
   return { head, framing: isStreaming || acceptsOnlyEvents(exchange) ? 'event' : 'message', extras };
 }
 
@@ -137,14 +137,14 @@ export function refuseMessage(exchange: Exchange, refusal: Refusal, message?: Pa
 }
 
 /** Refuses a body that is no message, or a batch where none is allowed. */
-export function refuseUnread(exchange: Exchange, unread: ClientBatch | 'not-json' | 'not-json-rpc'): void {
+export function refuseInvalid(exchange: Exchange, unread: ClientBatch | 'not-json' | 'not-json-rpc'): void {
   if (typeof unread !== 'string') refuse(exchange, refusals.batchRefused);
   else if (unread === 'not-json') refuse(exchange, refusals.notJson);
   else refuseMessage(exchange, refusals.notJsonRpc, unread);
 }
 
 /** Whether a request that is refused because of its head has its body received all the same, for the id in it. */
-export function hasReadableId(
+export function isBodyReceivedForId(
   method: ExchangeRequest['method'],
   { isAmbiguous, contentLength }: { readonly isAmbiguous: boolean; readonly contentLength: string },
 ): boolean {

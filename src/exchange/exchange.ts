@@ -89,7 +89,7 @@ export function metadataFor(backend: CompiledBackend, request: ExchangeRequest):
       ? bearerToken(headerIn(request.passthroughHeaders, 'authorization') ?? '')
       : '';
   const headers =
-    backend.passthroughHeaders.size === 0 ? NO_METADATA.headers : headersFor(backend.passthroughHeaders, request);
+    backend.passthroughHeaders.size === 0 ? NO_METADATA.headers : listedHeaders(backend.passthroughHeaders, request);
   if (headers.length === 0 && requestId === '' && callerToken === '') return NO_METADATA;
   // A backend that lists `x-request-id` gets the caller's own id instead of the gateway's.
   const hasOwnId = headers.length > 0 && headerIn(headers, 'x-request-id') !== undefined;
@@ -97,7 +97,10 @@ export function metadataFor(backend: CompiledBackend, request: ExchangeRequest):
 }
 
 /** The caller's headers that a backend lists. @returns name, value, name, value, … */
-function headersFor(listed: ReadonlySet<string>, { passthroughHeaders: offered }: ExchangeRequest): readonly string[] {
+function listedHeaders(
+  listed: ReadonlySet<string>,
+  { passthroughHeaders: offered }: ExchangeRequest,
+): readonly string[] {
   const copied: string[] = [];
   for (let i = 0; i + 1 < offered.length; i += 2)
     if (listed.has(offered[i]!)) copied.push(offered[i]!, offered[i + 1]!);
@@ -149,12 +152,12 @@ export abstract class Exchange {
   /** Ends the caller's connection, so that it notices that the answer is incomplete. The exchange is over; `onAbort` is not called. */
   abstract reset(): void;
 
-  get isPart(): boolean {
+  get isBatchPart(): boolean {
     return false;
   }
 
   /** Called when the request's message was parsed. Only parts of a batch use it: theirs was parsed in several turns of the event loop. */
-  onRead(_message: ParsedClientMessage): void {}
+  onMessageParsed(_message: ParsedClientMessage): void {}
 
   /** Reserves memory for a large answer that is assembled in memory. @param _waiter called later if `wait` is returned. */
   makeRoom(_bytes: number, _waiter: MemoryWaiter): 'room' | 'wait' | ShareBound {
@@ -183,7 +186,7 @@ export abstract class Exchange {
   onSessionless: ((url: string) => void) | undefined = undefined;
 
   /** Reports the end. Later calls do nothing. */
-  protected tellDone(status: number, bytes: number, ending: ExchangeEnding): void {
+  protected reportDone(status: number, bytes: number, ending: ExchangeEnding): void {
     const { watcher, onDone } = this;
     if (watcher === undefined && onDone === undefined) return;
     this.watcher = undefined;

@@ -14,9 +14,9 @@ export {
   idSpanOf,
   refuse,
   resultMessage,
-  hasReadableId,
+  isBodyReceivedForId,
   refuseMessage,
-  refuseUnread,
+  refuseInvalid,
   withRequestId,
 } from './answers.js';
 export {
@@ -45,5 +45,5 @@ export {
   eraOfMessage,
   mirrorIn,
   mirrorOfVersion,
-  newSessionOrRequest,
+  wantedByHead,
 } from './transport.js';

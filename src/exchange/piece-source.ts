@@ -78,12 +78,12 @@ export class EventPieces implements PieceSource {
       return Buffer.from(this.#head);
     }
     const piece = this.#parts.next();
-    if (piece !== undefined) return this.#encoded(piece);
+    if (piece !== undefined) return this.#encode(piece);
     this.#state = 'over';
     return eventEnd;
   }
 
-  #encoded(piece: Buffer): Buffer {
+  #encode(piece: Buffer): Buffer {
     const start = this.#endsWithCr && piece[0] === LF ? 1 : 0;
     this.#endsWithCr = piece.at(-1) === CR;
     return hasLineBreak(piece) ? encodeLineBreaks(piece, start) : piece;

@@ -39,9 +39,9 @@ const typesByAccept = new Map<string, AcceptedTypes | undefined>();
 
 /** What an `accept` header accepts. The results are cached, because most callers send one of a few short values. */
 function acceptedTypesOf(accept: string): AcceptedTypes | undefined {
-  if (accept.length > REMEMBERED_HEADER_CHARS_MAX) return readAccept(accept);
+  if (accept.length > REMEMBERED_HEADER_CHARS_MAX) return parseAccept(accept);
   if (typesByAccept.has(accept)) return typesByAccept.get(accept);
-  const accepted = readAccept(accept);
+  const accepted = parseAccept(accept);
   if (typesByAccept.size >= ACCEPT_HEADERS_MAX) typesByAccept.clear();
   typesByAccept.set(accept, accepted);
   return accepted;
@@ -51,7 +51,7 @@ function acceptedTypesOf(accept: string): AcceptedTypes | undefined {
  * Reads `Accept` liberally (specification 2.2): no header and wildcards mean both, and a `;` between two types counts as a comma. `q=0`
  * refuses a type or wildcard; a type counts more than a wildcard. @returns `undefined` when neither type is accepted.
  */
-export function readAccept(accept: string): AcceptedTypes | undefined {
+export function parseAccept(accept: string): AcceptedTypes | undefined {
   if (accept.trim() === '') return 'both';
   const ranges = new Map<string, 'accepted' | 'refused'>();
   let lastRange = '';
@@ -101,7 +101,7 @@ export function eraOfMessage(message: ParsedClientMessage, version: string, meth
  * What a request wants, as far as its head tells: without a session id and modern headers, it can only be an `initialize`. (Modern headers
  * with an `initialize` in the body are refused later: `eraOfMessage` calls that `unclaimed`.)
  */
-export function newSessionOrRequest({
+export function wantedByHead({
   sessionId,
   mirror,
 }: Pick<ExchangeRequest, 'sessionId' | 'mirror'>): 'session' | 'request' {
@@ -118,14 +118,14 @@ const PARAMETER = 'mcp-param-';
 const NO_PARAMS: readonly string[] = Object.freeze([]);
 
 /** The last result of `mirrorOfVersion`: nearly all legacy callers send the same version. */
-let lastOfVersion = NO_MIRROR;
+let lastVersionMirror = NO_MIRROR;
 
 /** The mirror of a request that has no other mirror header. @param protocolVersion `''` for none. */
 export function mirrorOfVersion(protocolVersion: string): MirrorHeaders {
   if (protocolVersion === '') return NO_MIRROR;
-  if (lastOfVersion.protocolVersion !== protocolVersion)
-    lastOfVersion = Object.freeze({ protocolVersion, method: '', name: '', params: NO_PARAMS });
-  return lastOfVersion;
+  if (lastVersionMirror.protocolVersion !== protocolVersion)
+    lastVersionMirror = Object.freeze({ protocolVersion, method: '', name: '', params: NO_PARAMS });
+  return lastVersionMirror;
 }
 
 /**

@@ -15,7 +15,7 @@ export class CoalescedRuns {
     const next = this.#next.get(key);
     if (next !== undefined) return next;
     const running = this.#running.get(key);
-    return running === undefined ? this.#start(key) : this.#follow(key, running);
+    return running === undefined ? this.#start(key) : this.#runAfter(key, running);
   }
 
   /** Resolves when nothing is running. */
@@ -25,7 +25,7 @@ export class CoalescedRuns {
     }
   }
 
-  #follow(key: string, running: Promise<void>): Promise<void> {
+  #runAfter(key: string, running: Promise<void>): Promise<void> {
     const start = (): Promise<void> => {
       this.#next.delete(key);
       return this.#start(key);

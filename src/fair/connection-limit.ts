@@ -5,37 +5,37 @@ import type { Socket } from 'node:net';
 
 /** Limits a server's connections. A new one is closed only if all others have a request in progress. */
 export function closeIdleForNew(server: Server, connectionsMax: number): void {
-  const requests = new Map<Socket, number>();
-  const silent = new Set<Socket>();
+  const requestCounts = new Map<Socket, number>();
+  const idleSockets = new Set<Socket>();
 
   server.on('connection', (socket: Socket) => {
-    if (requests.size >= connectionsMax) {
-      const [oldest = socket] = silent;
+    if (requestCounts.size >= connectionsMax) {
+      const [oldest = socket] = idleSockets;
       forget(oldest);
       oldest.destroy();
       if (oldest === socket) return;
     }
-    requests.set(socket, 0);
-    silent.add(socket);
+    requestCounts.set(socket, 0);
+    idleSockets.add(socket);
     socket.once('close', () => forget(socket));
   });
 
   server.on('request', ({ socket }, response) => {
-    const count = requests.get(socket);
+    const count = requestCounts.get(socket);
     if (count === undefined) return;
-    requests.set(socket, count + 1);
-    silent.delete(socket);
+    requestCounts.set(socket, count + 1);
+    idleSockets.delete(socket);
     // This event comes once for every response, complete or not.
     response.once('close', () => {
-      const left = (requests.get(socket) ?? 0) - 1;
+      const left = (requestCounts.get(socket) ?? 0) - 1;
       if (left < 0) return;
-      requests.set(socket, left);
-      if (left === 0) silent.add(socket);
+      requestCounts.set(socket, left);
+      if (left === 0) idleSockets.add(socket);
     });
   });
 
   function forget(socket: Socket): void {
-    requests.delete(socket);
-    silent.delete(socket);
+    requestCounts.delete(socket);
+    idleSockets.delete(socket);
   }
 }

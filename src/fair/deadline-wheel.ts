@@ -74,7 +74,7 @@ export class DeadlineWheel {
     const firstTick = Math.max(this.#lastTick, tick - SLOT_COUNT + 1);
     this.#lastTick = tick;
     for (let each = firstTick; each <= tick; each += 1) this.#candidates.takeAll(this.#slots[each % SLOT_COUNT]!);
-    this.#callBack(nowMs);
+    this.#fireDue(nowMs);
   }
 
   arm(entry: Entry): void {
@@ -91,7 +91,7 @@ export class DeadlineWheel {
     this.#insert(entry);
   }
 
-  #callBack(nowMs: number): void {
+  #fireDue(nowMs: number): void {
     for (let link = this.#candidates.next; link instanceof Entry; link = this.#candidates.next) {
       link.unlink();
       if (link.dueMs > nowMs) {

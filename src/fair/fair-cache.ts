@@ -10,7 +10,7 @@ interface CacheBounds {
 }
 
 interface Entry<Value> {
-  readonly share: SubjectEntries;
+  readonly owner: SubjectEntries;
   readonly value: Value;
   readonly bytes: number;
 }
@@ -56,49 +56,49 @@ export class FairCache<Value> {
   set(subject: string, key: string, value: Value, bytes: number): boolean {
     if (bytes > this.#bounds.bytesPerSubjectMax) return false;
     this.delete(key);
-    const share = this.#subjects.get(subject) ?? { subject, keys: new Set(), bytes: 0 };
-    if (!this.#tryMakeRoom(share, bytes)) return false;
-    this.#subjects.set(subject, share);
-    share.keys.add(key);
-    share.bytes += bytes;
+    const owner = this.#subjects.get(subject) ?? { subject, keys: new Set(), bytes: 0 };
+    if (!this.#tryMakeRoom(owner, bytes)) return false;
+    this.#subjects.set(subject, owner);
+    owner.keys.add(key);
+    owner.bytes += bytes;
     this.#bytes += bytes;
-    this.#entries.set(key, { share, value, bytes });
+    this.#entries.set(key, { owner, value, bytes });
     return true;
   }
 
   delete(key: string): void {
     const entry = this.#entries.get(key);
     if (entry === undefined) return;
-    const { share, value, bytes } = entry;
+    const { owner, value, bytes } = entry;
     this.#entries.delete(key);
-    share.keys.delete(key);
-    share.bytes -= bytes;
+    owner.keys.delete(key);
+    owner.bytes -= bytes;
     this.#bytes -= bytes;
-    if (share.keys.size === 0) this.#subjects.delete(share.subject);
+    if (owner.keys.size === 0) this.#subjects.delete(owner.subject);
     this.#onDropped?.(value);
   }
 
   #tryMakeRoom(own: SubjectEntries, bytes: number): boolean {
     const { entriesMax = Infinity, entriesPerSubjectMax = Infinity, bytesMax, bytesPerSubjectMax } = this.#bounds;
     while (own.keys.size >= entriesPerSubjectMax || own.bytes + bytes > bytesPerSubjectMax) this.#dropOldest(own);
-    if (!this.#tryDrop(own, 1, countOf, () => this.#entries.size < entriesMax)) return false;
-    return this.#tryDrop(own, bytes, bytesOf, () => this.#bytes + bytes <= bytesMax);
+    if (!this.#tryDropUntil(own, 1, countOf, () => this.#entries.size < entriesMax)) return false;
+    return this.#tryDropUntil(own, bytes, bytesOf, () => this.#bytes + bytes <= bytesMax);
   }
 
   /** Drops the oldest entries of the subject with the most, found once for several entries. @returns false if it must not lose more. */
-  #tryDrop(
+  #tryDropUntil(
     own: SubjectEntries,
-    more: number,
-    measure: (share: SubjectEntries) => number,
+    addedAmount: number,
+    measure: (entries: SubjectEntries) => number,
     isEnough: () => boolean,
   ): boolean {
     while (!isEnough()) {
       let most = own;
-      for (const share of this.#subjects.values()) if (measure(share) > measure(most)) most = share;
-      const minToLose = most === own ? 0 : (measure(own) + more) / 2;
-      if (most.keys.size === 0 || measure(most) < minToLose) return false;
+      for (const owner of this.#subjects.values()) if (measure(owner) > measure(most)) most = owner;
+      const evictionThreshold = most === own ? 0 : (measure(own) + addedAmount) / 2;
+      if (most.keys.size === 0 || measure(most) < evictionThreshold) return false;
       do this.#dropOldest(most);
-      while (!isEnough() && most.keys.size > 0 && measure(most) >= minToLose);
+      while (!isEnough() && most.keys.size > 0 && measure(most) >= evictionThreshold);
     }
     return true;
   }

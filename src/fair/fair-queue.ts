@@ -63,7 +63,7 @@ export class FairQueue<Item> {
     const ownCount = (known?.count ?? 0) + 1;
     if (ownCount > this.#bounds.subjectMax) return 'subjectMax';
     if (!isWithinBounds(this.#bounds, this.count + 1, ownCount, this.#lines.size)) return 'totalMax';
-    const line = known ?? this.#openLine(key);
+    const line = known ?? this.#addLine(key);
     const entry = new FairQueueEntry(item, (leaving) => this.#remove(line, leaving));
     line.entries.append(entry);
     line.count += 1;
@@ -107,7 +107,7 @@ export class FairQueue<Item> {
 
   /** Pauses a key: `take` skips it from now on, whether or not it has items. */
   pause(key: string): void {
-    const line = this.#lines.get(key) ?? this.#openLine(key);
+    const line = this.#lines.get(key) ?? this.#addLine(key);
     line.isPaused = true;
     line.unlink();
   }
@@ -121,7 +121,7 @@ export class FairQueue<Item> {
     else this.#lines.delete(key);
   }
 
-  #openLine(key: string): Line {
+  #addLine(key: string): Line {
     const line = new Line(key);
     this.#lines.set(key, line);
     return line;

@@ -12,7 +12,7 @@ export { closeIdleForNew } from './connection-limit.js';
 export { type Deadline, DeadlineWheel } from './deadline-wheel.js';
 export { FairCache } from './fair-cache.js';
 export { FairQueueEntry, FairQueue, type QueueBounds } from './fair-queue.js';
-export { LARGE_MEMORY_FROM_BYTES, bodyMemory, largeMemory, noteReturned } from './large-memory.js';
+export { LARGE_MEMORY_FROM_BYTES, bodyMemory, largeMemory, announceReturned } from './large-memory.js';
 export { ListNode } from './list-node.js';
 export { LoadShedder, SESSION_BYTES_EACH } from './load-shedder.js';
 export { OverloadWatch, ProcessGauges } from './overload-watch.js';

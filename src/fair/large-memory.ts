@@ -12,7 +12,7 @@ const returnedMemory = channel('switchyard:memory:returned');
  * Announces memory that is about to be reused. Code that still read it would see another message, perhaps another tenant's, so tests
  * overwrite it at once (test/support/poison.ts). Hot path: one check for subscribers.
  */
-export function noteReturned(memory: Uint8Array): void {
+export function announceReturned(memory: Uint8Array): void {
   if (returnedMemory.hasSubscribers) returnedMemory.publish(memory);
 }
 
@@ -45,7 +45,7 @@ export class LargeMemory {
     const size = buffer.byteLength;
     if (!this.#lent.delete(buffer) && !isFromThread) return;
     const memory = Buffer.from(buffer);
-    noteReturned(memory);
+    announceReturned(memory);
     // Very large memory is not kept: it must not displace many smaller ones.
     if (size > this.#spareBytesMax / 4) return;
     const spares = this.#spares.get(size) ?? [];

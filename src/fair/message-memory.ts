@@ -24,21 +24,21 @@ export class MessageMemory {
   readonly #accounts: Accounts;
   readonly #shareName: 'requestBytes' | 'answerBytes';
   /** The reservations that wait. Those of a subject whose share is full are paused. */
-  readonly #queue = new FairQueue<MessageReservation>();
+  readonly #waiting = new FairQueue<MessageReservation>();
   /** The reservation that has left the queue, but waits for room in total; `undefined` for none. */
-  #next: MessageReservation | undefined;
+  #waitingForTotal: MessageReservation | undefined;
 
   constructor(accounts: Accounts, deadlines: DeadlineWheel, shareName: 'requestBytes' | 'answerBytes') {
     this.deadlines = deadlines;
     this.#accounts = accounts;
     this.#shareName = shareName;
     this.shareOf('').capacity.onGiven = (subject) => {
-      this.#queue.resume(subject);
+      this.#waiting.resume(subject);
       this.#serve();
     };
   }
 
-  reservation(subject: string, waiter: MemoryWaiter): MessageReservation {
+  createReservation(subject: string, waiter: MemoryWaiter): MessageReservation {
     return new MessageReservation(this, subject, waiter);
   }
 
@@ -49,25 +49,25 @@ export class MessageMemory {
     if (bound !== undefined) return bound;
     if (this.hasWaiting(subject)) return 'subjectMax';
     if (share.isLittleWith(bytes)) return undefined;
-    return this.#next !== undefined || this.#queue.isReady ? 'totalMax' : undefined;
+    return this.#waitingForTotal !== undefined || this.#waiting.isReady ? 'totalMax' : undefined;
   }
 
   /** Queues a reservation. @param isShareFull whether its whole subject must wait for room. @returns the bound if too many wait. */
   wait(reservation: MessageReservation, isShareFull: boolean): FairQueueEntry<MessageReservation> | ShareBound {
     const { subject } = reservation;
-    const entry = this.#queue.add(subject, reservation);
-    if (typeof entry !== 'string' && isShareFull && this.shareOf(subject).used > 0) this.#queue.pause(subject);
+    const entry = this.#waiting.add(subject, reservation);
+    if (typeof entry !== 'string' && isShareFull && this.shareOf(subject).used > 0) this.#waiting.pause(subject);
     return entry;
   }
 
   hasWaiting(subject: string): boolean {
-    return this.#queue.countOf(subject) > 0;
+    return this.#waiting.countOf(subject) > 0;
   }
 
   /** Called when a reservation no longer waits: if the others waited behind it, they are served. */
   leave(reservation: MessageReservation): void {
-    if (this.#next !== reservation) return;
-    this.#next = undefined;
+    if (this.#waitingForTotal !== reservation) return;
+    this.#waitingForTotal = undefined;
     this.#serve();
   }
 
@@ -78,14 +78,14 @@ export class MessageMemory {
   /** Gives free room to those who wait. They may release it, or ask for more, when they are called back. */
   #serve(): void {
     for (;;) {
-      const reservation = this.#next ?? this.#queue.take();
+      const reservation = this.#waitingForTotal ?? this.#waiting.take();
       if (reservation === undefined) return;
-      this.#next = undefined;
+      this.#waitingForTotal = undefined;
       const bound = this.shareOf(reservation.subject).tryTake(reservation.wantedBytes);
       if (bound === undefined) {
         reservation.onGranted();
       } else if (bound === 'totalMax') {
-        this.#next = reservation;
+        this.#waitingForTotal = reservation;
         return;
       } else {
         reservation.waitAgain();
@@ -220,8 +220,8 @@ export class AnswerMemory {
     this.#subject = subject;
   }
 
-  make(bytes: number, waiter: MemoryWaiter): 'room' | 'wait' | ShareBound {
-    this.#unread ??= this.#memory.reservation(this.#subject, waiter);
+  makeRoom(bytes: number, waiter: MemoryWaiter): 'room' | 'wait' | ShareBound {
+    this.#unread ??= this.#memory.createReservation(this.#subject, waiter);
     return this.#unread.grow(bytes);
   }
 
@@ -230,7 +230,7 @@ export class AnswerMemory {
     if (bytes < limits.countedFromBytes) return;
     // These bytes are counted already, or belong to a message that is counted as a whole.
     if (this.#unread?.reservedBytes === bytes || (this.#sentInPieces?.reservedBytes ?? 0) > 0) return;
-    this.#unread ??= this.#memory.reservation(this.#subject, noWaiter);
+    this.#unread ??= this.#memory.createReservation(this.#subject, noWaiter);
     this.#unread.take(bytes);
   }
 
@@ -241,7 +241,7 @@ export class AnswerMemory {
   /** Counts an answer that is sent in pieces. @param bytes of the whole answer; 0 when its last piece was handed over. */
   countSentInPieces(bytes: number): void {
     if (bytes >= limits.countedFromBytes) {
-      this.#sentInPieces ??= this.#memory.reservation(this.#subject, noWaiter);
+      this.#sentInPieces ??= this.#memory.createReservation(this.#subject, noWaiter);
       this.#sentInPieces.take(bytes);
     } else if (bytes === 0) {
       this.#sentInPieces?.release();

@@ -36,7 +36,7 @@ export const OVERLOAD_SAMPLE_MS = 100;
 export const OVERLOAD_COLLECTION_MS = 10_000;
 
 /** The event loop counts as late only if so many samples in a row are late: one long task is no overload. */
-const DELAYS_KEPT = 5;
+const LATE_SAMPLES_MIN = 5;
 
 /** What is measured. Replaced in tests. */
 export interface OverloadGauges {
@@ -56,7 +56,7 @@ export class OverloadWatch {
   readonly #onDelay: (delayMs: number) => void;
   readonly #delaysMs: number[] = [];
   #dueMs: number;
-  #waitedMs: number;
+  #lastRunQueueWaitMs: number;
   #collectedAtMs = -Infinity;
   #timer: NodeJS.Timeout | undefined;
 
@@ -72,7 +72,7 @@ export class OverloadWatch {
     this.#memoryBytes = memoryBytes;
     this.#gauges = gauges;
     this.#dueMs = gauges.nowMs() + OVERLOAD_SAMPLE_MS;
-    this.#waitedMs = gauges.runQueueWaitMs();
+    this.#lastRunQueueWaitMs = gauges.runQueueWaitMs();
   }
 
   start(): void {
@@ -92,19 +92,19 @@ export class OverloadWatch {
     const delayMs = Math.max(0, nowMs - this.#dueMs);
     this.#onDelay(delayMs);
     this.#delaysMs.push(this.#ownDelayMs(delayMs));
-    if (this.#delaysMs.length > DELAYS_KEPT) this.#delaysMs.shift();
+    if (this.#delaysMs.length > LATE_SAMPLES_MIN) this.#delaysMs.shift();
     this.#dueMs = nowMs + OVERLOAD_SAMPLE_MS;
-    let sample = this.#sample();
+    let sample = this.#readGauges();
     const lacksMemory =
       sample.residentPercent >= overloadBounds.residentPercentPressed ||
       sample.heapPercent >= overloadBounds.heapPercentPressed;
     if (lacksMemory && nowMs - this.#collectedAtMs >= OVERLOAD_COLLECTION_MS) {
       this.#collectedAtMs = nowMs;
       this.#gauges.collectGarbage();
-      sample = this.#sample();
+      sample = this.#readGauges();
       // The next sample is due later, because the pause for the collection must not count as a delay.
       this.#dueMs = this.#gauges.nowMs() + OVERLOAD_SAMPLE_MS;
-      this.#waitedMs = this.#gauges.runQueueWaitMs();
+      this.#lastRunQueueWaitMs = this.#gauges.runQueueWaitMs();
     }
     this.#overload.observe(sample);
   }
@@ -115,14 +115,14 @@ export class OverloadWatch {
    */
   #ownDelayMs(delayMs: number): number {
     const waitedMs = this.#gauges.runQueueWaitMs();
-    const ownMs = Math.max(0, delayMs - (waitedMs - this.#waitedMs));
-    this.#waitedMs = waitedMs;
+    const ownMs = Math.max(0, delayMs - (waitedMs - this.#lastRunQueueWaitMs));
+    this.#lastRunQueueWaitMs = waitedMs;
     return ownMs;
   }
 
-  #sample(): OverloadSample {
+  #readGauges(): OverloadSample {
     const gauges = this.#gauges;
-    const isDelayKnown = this.#delaysMs.length === DELAYS_KEPT;
+    const isDelayKnown = this.#delaysMs.length === LATE_SAMPLES_MIN;
     return {
       residentPercent: (100 * gauges.residentBytes()) / this.#memoryBytes,
       heapPercent: (100 * gauges.liveHeapBytes()) / gauges.heapBytesMax(),

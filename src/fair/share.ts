@@ -30,11 +30,13 @@ export function withReserve({ subjectMax, totalMax }: ShareBounds): ShareBounds 
  */
 export function isWithinBounds(bounds: ShareBounds, used: number, own: number, subjects: number): boolean {
   const { totalMax } = bounds;
-  return used <= totalMax - freePart(bounds, own, subjects) || (used <= totalMax && isLittle(bounds, own, subjects));
+  return (
+    used <= totalMax - amountKeptFree(bounds, own, subjects) || (used <= totalMax && isLittle(bounds, own, subjects))
+  );
 }
 
 /** How much must stay free: the reserve, and with `keepsPart` an even part, if the subject uses more than such a part. */
-function freePart(
+function amountKeptFree(
   { subjectMax, totalMax, reserved = 0, keepsPart }: ShareBounds,
   own: number,
   subjects: number,

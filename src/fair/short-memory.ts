@@ -7,7 +7,7 @@ import { KIB } from '../shared/index.js';
 export const SHORT_MEMORY_BYTES_MAX = 16 * KIB;
 export const SHORT_MEMORY_BLOCK_BYTES = 64 * KIB;
 
-const SHARED_BY_NODE_BYTES = Buffer.poolSize >>> 1;
+const NODE_POOL_BYTES_MAX = Buffer.poolSize >>> 1;
 
 const ALIGNMENT = 8;
 
@@ -20,7 +20,7 @@ let usedBytes = 0;
 
 /** Memory for bytes that are passed on at once, with arbitrary content. Whoever keeps them keeps a whole block in memory. */
 export function shortMemory(bytes: number): Buffer {
-  if (bytes < SHARED_BY_NODE_BYTES || bytes > SHORT_MEMORY_BYTES_MAX) return Buffer.allocUnsafe(bytes);
+  if (bytes < NODE_POOL_BYTES_MAX || bytes > SHORT_MEMORY_BYTES_MAX) return Buffer.allocUnsafe(bytes);
   if (usedBytes + bytes > block.length) {
     block = Buffer.allocUnsafeSlow(SHORT_MEMORY_BLOCK_BYTES);
     usedBytes = 0;

@@ -14,7 +14,7 @@ import type { ShareBound } from './share.js';
 const WOKEN_UNTIMED_MAX = 64;
 
 /** The time in a turn for tasks that run at once although others wait, as a multiple of `turnMs`. */
-const LATE_TURNS = 4;
+const LATE_TURNS_FACTOR = 4;
 
 export interface TurnSchedulerRules {
   /** Tasks that pass before the clock is read; 0 if all must wait. */
@@ -69,7 +69,7 @@ export class TurnScheduler {
   /** Queues a task that did not pass. It runs once, later, unless its entry leaves the queue. @returns the bound if the queue is full. */
   wait(key: string, task: Task): FairQueueEntry<Task> | ShareBound {
     const entry = this.#waiting.add(key, task);
-    this.#plan();
+    this.#planTurn();
     return entry;
   }
 
@@ -88,8 +88,8 @@ export class TurnScheduler {
     const nowMs = this.#nowMs();
     if (!this.#isTurnDue) {
       this.#endMs = nowMs + this.#rules.turnMs;
-      this.#lateEndMs = this.#endMs + LATE_TURNS * this.#rules.turnMs;
-      this.#plan();
+      this.#lateEndMs = this.#endMs + LATE_TURNS_FACTOR * this.#rules.turnMs;
+      this.#planTurn();
     } else if (nowMs >= this.#endMs) {
       return false;
     }
@@ -97,7 +97,7 @@ export class TurnScheduler {
     return true;
   }
 
-  #plan(): void {
+  #planTurn(): void {
     if (this.#isTurnDue) return;
     this.#isTurnDue = true;
     if (this.#rules.rest === undefined) setImmediate(this.#onTurn);
@@ -109,16 +109,16 @@ export class TurnScheduler {
     this.#passedLate.clear();
     // No task passes late while waiting tasks are run.
     this.#lateEndMs = 0;
-    this.#serve();
+    this.#runWaiting();
     this.#isTurnDue = false;
     const areMoreWaiting = this.#waiting.count > 0;
     this.#untimedLeft = areMoreWaiting ? 0 : this.#rules.untimedMax;
     if (!areMoreWaiting) return;
-    this.#lateEndMs = this.#nowMs() + LATE_TURNS * this.#rules.turnMs;
-    this.#plan();
+    this.#lateEndMs = this.#nowMs() + LATE_TURNS_FACTOR * this.#rules.turnMs;
+    this.#planTurn();
   };
 
-  #serve(): void {
+  #runWaiting(): void {
     if (this.#waiting.count === 0) return;
     const startMs = this.#nowMs();
     let spentMs = 0;

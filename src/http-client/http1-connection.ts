@@ -8,7 +8,7 @@
 // A call that is assigned while connecting is sent once the connection is free. If it is aborted before, the connection can serve another
 // call.
 import type { OnReadOpts, Socket } from 'node:net';
-import { type FairQueueEntry, noteReturned } from '../fair/index.js';
+import { type FairQueueEntry, announceReturned } from '../fair/index.js';
 import type { PoolUse } from './backend-shares.js';
 import type { UpstreamCall, UpstreamHandler, UpstreamRequest } from './http-upstream.js';
 import { requestBytes, type RequestBytes } from './request-bytes.js';
@@ -234,7 +234,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     this.#hasAnswerBegun = true;
     const subject = this.#state === 'busy' ? this.call?.subject : undefined;
     if (subject === undefined || !this.#pace.tryKeep(read, subject)) this.onBytes(read);
-    noteReturned(read);
+    announceReturned(read);
     if (!this.#pace.isResting) return true;
     // A `resume` during the read takes effect later, and would start the reads again.
     if (this.#isResumed) this.#socket?.pause();

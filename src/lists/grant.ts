@@ -3,7 +3,7 @@
 import { stringValue } from '../bytes/index.js';
 import { type ListKind, span, SPAN_LENGTH, type ListPage } from '../mcp/index.js';
 import { isAllowed, type RuledBackend } from '../user-config/index.js';
-import { isTemplate, MatchedUri } from '../messages/index.js';
+import { isTemplate, UriMatcher } from '../messages/index.js';
 
 /**
  * Templates that one request's URI is matched against: of an allow-list, and of each list read for it. Beyond that, further templates match
@@ -18,7 +18,7 @@ export function grantByEntries(
 ): 'granted' | 'refused' | 'unknown' {
   if (resources === undefined || resources.has(uri)) return 'granted';
   if (resources.size === 0) return 'refused';
-  const matched = new MatchedUri(uri);
+  const matched = new UriMatcher(uri);
   let triedCount = 0;
   for (const entry of resources) {
     if (!isTemplate(entry)) continue;
@@ -38,7 +38,7 @@ export interface GrantJob<Page = ListPage> {
 }
 
 export function isGranted({ kind, backend, pages, uri }: GrantJob): boolean {
-  const matched = new MatchedUri(uri);
+  const matched = new UriMatcher(uri);
   let triedCount = 0;
   return pages.some(({ bytes, spans }) => {
     for (let row = 0; row < spans.length; row += SPAN_LENGTH) {

@@ -243,7 +243,7 @@ function withLinks(
   prefix: UriPrefix,
 ): Insertion | readonly Insertion[] {
   let insertions: Insertion[] | undefined;
-  for (let at = row + span.links; at < row + SPAN_LENGTH; at += 2)
+  for (let at = row + span.pageUris; at < row + SPAN_LENGTH; at += 2)
     if (spans[at] !== -1) (insertions ??= [name]).push(uriInsertion(bytes, spans[at]!, spans[at + 1]!, prefix));
   return insertions?.sort((one, other) => one.at - other.at) ?? name;
 }

@@ -21,7 +21,7 @@ const CAPABILITIES_DEPTH = 2;
 const scanner = new JsonScanner();
 
 /** Reads a client's capabilities. @param capabilities an object, as JSON. A capability named twice counts as absent. */
-export function readClientOffers(capabilities: Buffer): RequestableOfClient {
+export function readRequestableOfClient(capabilities: Buffer): RequestableOfClient {
   scanner.scan(capabilities, CAPABILITIES_DEPTH);
   const has = (node: number, name: string): boolean => objectIn(capabilities, node, name) !== MEMBER_ABSENT;
   const elicitation = objectIn(capabilities, 0, 'elicitation');
@@ -122,7 +122,7 @@ export interface ExtraCapability {
 }
 
 /** The capabilities that clients are told of, besides `tasksExtension`. */
-const RELAYED =
+const TOLD_TO_CLIENTS =
   capability.tools |
   capability.prompts |
   capability.resources |
@@ -143,20 +143,20 @@ export function capabilitiesJson(bits: number, extensions: string, experimental 
   const others = extensions === '' ? [] : [extensions.slice(1, -1)];
   const members = hasTasks ? [`"${TASKS_EXTENSION}":{}`, ...others] : others;
   let json = bitsJson(bits & ~capability.tasksExtension);
-  if (members.length > 0) json = withMember(json, 'extensions', `{${members.join()}}`);
-  return experimental === '' ? json : withMember(json, 'experimental', experimental);
+  if (members.length > 0) json = addMember(json, 'extensions', `{${members.join()}}`);
+  return experimental === '' ? json : addMember(json, 'experimental', experimental);
 }
 
-function withMember(object: string, name: string, value: string): string {
+function addMember(object: string, name: string, value: string): string {
   return `${object.slice(0, -1)}${object === '{}' ? '' : ','}"${name}":${value}}`;
 }
 
 function bitsJson(bits: number): string {
-  const relayed = bits & RELAYED;
-  return getOrMake(jsonByBits, relayed, () => JSON.stringify(describe(relayed)));
+  const relayed = bits & TOLD_TO_CLIENTS;
+  return getOrMake(jsonByBits, relayed, () => JSON.stringify(describeCapabilities(relayed)));
 }
 
-function describe(relayed: number): Record<string, object> {
+function describeCapabilities(relayed: number): Record<string, object> {
   const members: Record<string, object> = {};
   for (const { name, bit, flags } of capabilityMembers) {
     if ((relayed & bit) === 0) continue;

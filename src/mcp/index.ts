@@ -16,7 +16,7 @@ export {
   PRESUMED_CAPABILITIES,
   capabilitiesJson,
   capability,
-  readClientOffers,
+  readRequestableOfClient,
 } from './capabilities.js';
 export { readDiscoverResult, readInitializeResult } from './initialize-result.js';
 export {
@@ -70,8 +70,8 @@ export {
   NUMBERS_PER_SPAN,
   type LocatedSpans,
   uriLocation,
-  uris,
-  taskIds,
+  uriFinder,
+  taskIdFinder,
   taskLocation,
 } from './value-finder.js';
 export { type MirroredParam, type PageMirrors, type ToolMirrors, isVisibleTo } from './tool-mirrors.js';

@@ -54,16 +54,16 @@ const VERSION_BYTES_MAX = 128;
 const VERSIONS_READ_MAX = 64;
 
 const scanner = new JsonScanner();
-const names = new MemberNames('protocolVersion', 'capabilities', 'instructions');
-const found = new Int32Array(names.all.length);
+const initializeNames = new MemberNames('protocolVersion', 'capabilities', 'instructions');
+const initializeFound = new Int32Array(initializeNames.all.length);
 const discoverNames = new MemberNames('supportedVersions', 'capabilities', 'instructions', 'resultType');
 const discoverFound = new Int32Array(discoverNames.all.length);
 
 /** Reads a result. @returns `undefined` for anything but a result of `initialize`, and if one of the members read is ambiguous. */
 export function readInitializeResult(bytes: Buffer): InitializeResult | undefined {
   if (!scanner.scan(bytes, RESULT_DEPTH) || scanner.kind(0) !== jsonKind.object) return undefined;
-  if (!findMembers(scanner, bytes, 0, names, found)) return undefined;
-  const [version = MEMBER_ABSENT, capabilities = MEMBER_ABSENT, instructions = MEMBER_ABSENT] = found;
+  if (!findMembers(scanner, bytes, 0, initializeNames, initializeFound)) return undefined;
+  const [version = MEMBER_ABSENT, capabilities = MEMBER_ABSENT, instructions = MEMBER_ABSENT] = initializeFound;
   if (version === MEMBER_ABSENT || scanner.kind(version) !== jsonKind.string) return undefined;
   const description = readDescription(bytes, capabilities, instructions);
   // The tasks extension does not exist in versions with sessions.
@@ -79,7 +79,7 @@ export function readDiscoverResult(bytes: Buffer): DiscoverResult | undefined {
   if (versions === MEMBER_ABSENT || scanner.kind(versions) !== jsonKind.array) return undefined;
   if (
     type !== MEMBER_ABSENT &&
-    !(isText(type) && isStringEqual(bytes, scanner.start(type), scanner.end(type), 'complete'))
+    !(isStringNode(type) && isStringEqual(bytes, scanner.start(type), scanner.end(type), 'complete'))
   )
     return undefined;
   return { supportedVersions: readVersions(bytes, versions), ...readDescription(bytes, capabilities, instructions) };
@@ -89,7 +89,7 @@ function readVersions(bytes: Buffer, array: number): readonly string[] {
   const versions: string[] = [];
   const subtreeEnd = scanner.next(array);
   for (let node = array + 1; node < subtreeEnd && versions.length < VERSIONS_READ_MAX; node = scanner.next(node))
-    if (isText(node)) versions.push(versionOf(bytes, node));
+    if (isStringNode(node)) versions.push(versionOf(bytes, node));
   return versions;
 }
 
@@ -106,7 +106,7 @@ function readDescription(bytes: Buffer, capabilities: number, instructions: numb
   };
 }
 
-function isText(node: number): boolean {
+function isStringNode(node: number): boolean {
   return scanner.kind(node) === jsonKind.string;
 }
 

@@ -36,7 +36,7 @@ export function readResultType(subject: string, result: Buffer, done: (type: Res
   if (!mayBeOther(result)) done('complete');
   else if (result.length <= limits.readAtOnceBytesMax)
     done(typeIn(scanner.scan(result, 1) ? scanner : undefined, result));
-  else return scanQueue.readNow(subject, result, 1, (tape) => done(typeIn(tape, result)));
+  else return scanQueue.scanNow(subject, result, 1, (tape) => done(typeIn(tape, result)));
   return undefined;
 }
 
@@ -101,7 +101,7 @@ export function readInputRequired(
   done: (input: InputRequired | undefined) => void,
 ): Scan | undefined {
   if (result.length > limits.readAtOnceBytesMax)
-    return scanQueue.readNow(subject, result, DEPTH, (tape) => done(tape && inputIn(tape, result)));
+    return scanQueue.scanNow(subject, result, DEPTH, (tape) => done(tape && inputIn(tape, result)));
   done(scanner.scan(result, DEPTH) ? inputIn(scanner, result) : undefined);
   return undefined;
 }

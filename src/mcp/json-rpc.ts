@@ -16,7 +16,7 @@ import {
   stringValue,
 } from '../bytes/index.js';
 import { PROTOCOL_VERSION_KEY, readModernEnvelope, type ModernEnvelope } from './modern-envelope.js';
-import { filterOf, NO_SPANS, uris as uriFinder, type LocatedSpans, RELATED_TASK } from './value-finder.js';
+import { filterOf, NO_SPANS, uriFinder, type LocatedSpans, RELATED_TASK } from './value-finder.js';
 
 /** A message of a caller. Spans are offsets into its bytes, end exclusive, with the quotes of strings; -1 is absent. */
 export interface ClientMessage {
@@ -313,7 +313,7 @@ function nullAsAbsent(tape: JsonScanner, node: number): number {
 }
 
 /** Whether a cursor asks for the first page: clients also do that with `null` or an empty one. */
-function isNoCursor(tape: JsonScanner, node: number): boolean {
+function asksForFirstPage(tape: JsonScanner, node: number): boolean {
   if (node === MEMBER_ABSENT || tape.kind(node) === jsonKind.null) return true;
   return tape.kind(node) === jsonKind.string && tape.end(node) - tape.start(node) === '""'.length;
 }
@@ -335,7 +335,7 @@ function clientMessage(
   const { id } = topLevel;
   const progressToken = idOrAbsent(tape, inMeta[0]!);
   const requestId = idOrAbsent(tape, inParams[1]!);
-  const cursor = isNoCursor(tape, inParams[2]!) ? MEMBER_ABSENT : inParams[2]!;
+  const cursor = asksForFirstPage(tape, inParams[2]!) ? MEMBER_ABSENT : inParams[2]!;
   const relatedTask = inMeta[1]!;
   const meta = inParams[3]!;
   return {

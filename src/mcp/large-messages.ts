@@ -9,7 +9,7 @@ import {
   type BackendMessage,
   type ParsedClientMessage,
 } from './json-rpc.js';
-import { filterOf, NO_SPANS, taskIds, uris as uriFinder } from './value-finder.js';
+import { filterOf, NO_SPANS, taskIdFinder, uriFinder } from './value-finder.js';
 
 /**
  * Reads a message as `readClientMessage` does, but in slices.
@@ -20,7 +20,7 @@ export function readLargeClientMessage(
   bytes: Buffer,
   done: (message: ParsedClientMessage) => void,
 ): Scan {
-  return scanQueue.readNow(subject, bytes, CLIENT_DEPTH, (tape) => {
+  return scanQueue.scanNow(subject, bytes, CLIENT_DEPTH, (tape) => {
     done(tape === undefined ? 'not-json' : clientMessageIn(tape, bytes, tape));
   });
 }
@@ -29,23 +29,23 @@ export function readLargeClientMessage(
  * Reads a message as `readBackendMessage` does, but in slices. One that may contain resource URIs or task ids is scanned a second time, to
  * find these.
  * @param done called once, synchronously if there is time for the whole message. The bytes must not change until then.
- * @param hasTasks whether task ids are searched for. @param isLater whether `done` must never be called synchronously.
+ * @param hasTasks whether task ids are searched for. @param isDeferred whether `done` must never be called synchronously.
  */
 export function readLargeBackendMessage(
   subject: string,
   bytes: Buffer,
   done: (message: BackendMessage | undefined) => void,
   hasTasks = false,
-  isLater = false,
+  isDeferred = false,
 ): Scan {
-  const searched = hasTasks ? [uriFinder, taskIds] : [uriFinder];
+  const searched = hasTasks ? [uriFinder, taskIdFinder] : [uriFinder];
   const seen = new Set<typeof uriFinder>();
   const onSlice = (from: number, to: number): void => {
     for (const finder of searched)
       if (!seen.has(finder) && finder.mayBeIn(bytes.subarray(Math.max(0, from - finder.overlap), to))) seen.add(finder);
   };
   let second: Scan | undefined;
-  const first = scanQueue[isLater ? 'read' : 'readNow'](
+  const first = scanQueue[isDeferred ? 'scan' : 'scanNow'](
     subject,
     bytes,
     BACKEND_MESSAGE_DEPTH,
@@ -63,7 +63,7 @@ export function readLargeBackendMessage(
         found.flatMap(({ containers }) => containers),
       );
       const depth = Math.max(...found.map((finder) => finder.depth));
-      second = scanQueue.read(
+      second = scanQueue.scan(
         subject,
         bytes,
         depth,
@@ -71,7 +71,7 @@ export function readLargeBackendMessage(
           const spansOf = (finder: typeof uriFinder) =>
             uriTape && seen.has(finder) ? finder.in(uriTape, bytes) : NO_SPANS;
           // The text is known to be JSON, so the second scan fails only if there are too many values.
-          done(uriTape && { ...message, uris: spansOf(uriFinder), taskIds: spansOf(taskIds) });
+          done(uriTape && { ...message, uris: spansOf(uriFinder), taskIds: spansOf(taskIdFinder) });
         },
         { filter },
       );

@@ -44,7 +44,7 @@ export const span = {
   end: 3,
   nameStart: 4,
   nameEnd: 5,
-  links: 6,
+  pageUris: 6,
 } as const;
 export const SPAN_LENGTH = 12;
 
@@ -169,7 +169,7 @@ const NO_PARAMS: readonly MirroredParam[] = [];
 function appNamesOn(bytes: Buffer, spans: Int32Array): readonly string[] {
   const names: string[] = [];
   for (let row = 0; row < spans.length; row += SPAN_LENGTH) {
-    for (let at = row + span.links; at < row + SPAN_LENGTH; at += 2)
+    for (let at = row + span.pageUris; at < row + SPAN_LENGTH; at += 2)
       if (spans[at] !== MEMBER_ABSENT) names.push(stringValue(bytes, spans[at]!, spans[at + 1]!));
   }
   if (names.length === 0) return names;
@@ -188,7 +188,9 @@ function ttlIn(bytes: Buffer, node: number): number {
 }
 
 function isCompleteType(bytes: Buffer, type: number): boolean {
-  return type === MEMBER_ABSENT || (isText(type) && isStringEqual(bytes, tape.start(type), tape.end(type), 'complete'));
+  return (
+    type === MEMBER_ABSENT || (isStringNode(type) && isStringEqual(bytes, tape.start(type), tape.end(type), 'complete'))
+  );
 }
 
 function readSpans(bytes: Buffer, list: number, kind: ListKind): Int32Array | undefined {
@@ -197,19 +199,19 @@ function readSpans(bytes: Buffer, list: number, kind: ListKind): Int32Array | un
   const keyBytesMax = kind.isNamed ? limits.toolNameBytesMax : limits.uriBytesMax;
   for (let node = list + 1; node < subtreeEnd; node = tape.next(node)) {
     const key = tape.kind(node) === jsonKind.object ? findMember(tape, bytes, node, kind.key) : MEMBER_ABSENT;
-    if (!isText(key)) return undefined;
+    if (!isStringNode(key)) return undefined;
     if (nodeByteLength(key) - 2 > keyBytesMax) continue;
     spans.push(tape.start(node), tape.start(key), tape.end(key), tape.end(node));
     const name = kind.key === 'name' ? key : findMember(tape, bytes, node, 'name');
-    if (isText(name)) spans.push(tape.start(name), tape.end(name));
+    if (isStringNode(name)) spans.push(tape.start(name), tape.end(name));
     else spans.push(MEMBER_ABSENT, MEMBER_ABSENT);
-    pushLinks(spans, bytes, kind.name === 'tools' ? findMember(tape, bytes, node, '_meta') : MEMBER_ABSENT);
+    pushLinkSpans(spans, bytes, kind.name === 'tools' ? findMember(tape, bytes, node, '_meta') : MEMBER_ABSENT);
   }
   return Int32Array.from(spans);
 }
 
 /** Adds the three spans of a tool's page URIs; nothing else of `_meta` is recorded. */
-function pushLinks(spans: number[], bytes: Buffer, meta: number): void {
+function pushLinkSpans(spans: number[], bytes: Buffer, meta: number): void {
   if (meta < 0 || tape.kind(meta) !== jsonKind.object) {
     spans.push(MEMBER_ABSENT, MEMBER_ABSENT, MEMBER_ABSENT, MEMBER_ABSENT, MEMBER_ABSENT, MEMBER_ABSENT);
     return;
@@ -221,12 +223,12 @@ function pushLinks(spans: number[], bytes: Buffer, meta: number): void {
   const ui = isRead ? findMember(metaTape, metaBytes, 0, 'ui') : MEMBER_ABSENT;
   const link =
     ui >= 0 && metaTape.kind(ui) === jsonKind.object ? findMember(metaTape, metaBytes, ui, LINK) : MEMBER_ABSENT;
-  pushLink(spans, offset, link);
+  pushLinkSpan(spans, offset, link);
   for (const name of FLAT_LINKS)
-    pushLink(spans, offset, isRead ? findMember(metaTape, metaBytes, 0, name) : MEMBER_ABSENT);
+    pushLinkSpan(spans, offset, isRead ? findMember(metaTape, metaBytes, 0, name) : MEMBER_ABSENT);
 }
 
-function pushLink(spans: number[], offset: number, node: number): void {
+function pushLinkSpan(spans: number[], offset: number, node: number): void {
   if (node >= 0 && metaTape.kind(node) === jsonKind.string)
     spans.push(offset + metaTape.start(node), offset + metaTape.end(node));
   else spans.push(MEMBER_ABSENT, MEMBER_ABSENT);
@@ -236,7 +238,7 @@ const LINK = 'resourceUri';
 /** The members with a page's URI in the first version of MCP Apps, and in its predecessor. */
 const FLAT_LINKS = ['ui/resourceUri', 'openai/outputTemplate'] as const;
 
-function isText(node: number): boolean {
+function isStringNode(node: number): boolean {
   return node >= 0 && tape.kind(node) === jsonKind.string;
 }
 

@@ -19,7 +19,7 @@ export const PATTERN_LENGTH_MAX = 4 * KIB;
 interface Word {
   readonly words: string;
   /** A regular expression for the beginning of an accepted value, by which most schemas need not be parsed; without it, they must be. */
-  readonly begins?: string;
+  readonly valueStart?: string;
   /** Whether a value is accepted. @param holder the schema that has the word. */
   readonly accepts: (value: unknown, holder: Readonly<Record<string, unknown>>, budget: SchemaBudget) => boolean;
   /** The schemas in an accepted value. */
@@ -32,55 +32,55 @@ const isType = (value: unknown): boolean => isText(value) && TYPES.has(value);
 const isSchema = (value: unknown): boolean => typeof value === 'boolean' || isObject(value);
 const isName = (value: unknown): boolean => !isText(value) || /^[a-z_][-\w.]*$/i.test(value);
 const itself = (value: unknown): readonly unknown[] => [value];
-const all = (value: unknown): readonly unknown[] => Object.values(value as object);
+const valuesOf = (value: unknown): readonly unknown[] => Object.values(value as object);
 
 /** The words that a validator of draft 7 reads. */
 const WORDS: readonly Word[] = [
   {
     words: 'type',
-    begins: `"(?:${[...TYPES].join('|')})"`,
+    valueStart: `"(?:${[...TYPES].join('|')})"`,
     accepts: (value) => (Array.isArray(value) ? value.every(isType) : isType(value)),
   },
   {
     words:
       'multipleOf maximum minimum exclusiveMaximum exclusiveMinimum maxLength minLength maxItems minItems maxProperties minProperties',
-    begins: '[-\\d]',
+    valueStart: '[-\\d]',
     accepts: (value) => typeof value === 'number',
   },
-  { words: 'format', begins: '"', accepts: isText },
+  { words: 'format', valueStart: '"', accepts: isText },
   { words: '$id', accepts: isText },
-  { words: 'uniqueItems', begins: '[tf]', accepts: (value) => typeof value === 'boolean' },
-  { words: 'required', begins: '\\[', accepts: Array.isArray },
-  { words: 'enum', begins: '\\[\\s*[^\\]\\s]', accepts: (value) => Array.isArray(value) && value.length > 0 },
+  { words: 'uniqueItems', valueStart: '[tf]', accepts: (value) => typeof value === 'boolean' },
+  { words: 'required', valueStart: '\\[', accepts: Array.isArray },
+  { words: 'enum', valueStart: '\\[\\s*[^\\]\\s]', accepts: (value) => Array.isArray(value) && value.length > 0 },
   {
     words: 'additionalProperties additionalItems contains propertyNames not if then else',
-    begins: '[{tf]',
+    valueStart: '[{tf]',
     accepts: isSchema,
     schemasIn: itself,
   },
   {
     words: 'items',
-    begins: '[{[tf]',
+    valueStart: '[{[tf]',
     accepts: (value) => Array.isArray(value) || isSchema(value),
-    schemasIn: (value) => (Array.isArray(value) ? all(value) : [value]),
+    schemasIn: (value) => (Array.isArray(value) ? valuesOf(value) : [value]),
   },
-  { words: 'allOf anyOf oneOf', begins: '\\[\\s*[{tf]', accepts: Array.isArray, schemasIn: all },
-  { words: 'properties', begins: '\\{', accepts: isObject, schemasIn: all },
+  { words: 'allOf anyOf oneOf', valueStart: '\\[\\s*[{tf]', accepts: Array.isArray, schemasIn: valuesOf },
+  { words: 'properties', valueStart: '\\{', accepts: isObject, schemasIn: valuesOf },
   {
     words: 'patternProperties',
     accepts: (value, _, budget) => isObject(value) && Object.keys(value).every((pattern) => isPattern(pattern, budget)),
-    schemasIn: all,
+    schemasIn: valuesOf,
   },
   { words: 'pattern', accepts: (value, _, budget) => isText(value) && isPattern(value, budget) },
   // A property may depend on a schema, or on a list of names.
   {
     words: 'dependencies',
     accepts: isObject,
-    schemasIn: (value) => all(value).filter((each) => !Array.isArray(each)),
+    schemasIn: (value) => valuesOf(value).filter((each) => !Array.isArray(each)),
   },
   { words: '$ref', accepts: isText },
   { words: '$anchor $dynamicAnchor', accepts: isName },
-  { words: '$async', begins: 'f', accepts: (value) => value === false },
+  { words: '$async', valueStart: 'f', accepts: (value) => value === false },
   // A word of OpenAPI, valid only beside a type.
   {
     words: 'nullable',
@@ -92,9 +92,9 @@ const WORDS: readonly Word[] = [
 
 const wordOf = new Map(WORDS.flatMap((word) => word.words.split(' ').map((name) => [name, word])));
 
-const DOUBTS = WORDS.map(({ words, begins }) => {
+const DOUBTS = WORDS.map(({ words, valueStart }) => {
   const names = words.replaceAll('$', '\\$').replaceAll(' ', '|');
-  return `(?:${names})"\\s*:${begins === undefined ? '' : `(?!\\s*${begins})`}`;
+  return `(?:${names})"\\s*:${valueStart === undefined ? '' : `(?!\\s*${valueStart})`}`;
 });
 /** Matches an escaped letter or `$`: nobody needs to escape these, and they may be part of a word. */
 const ESCAPED = '\\\\u00(?:24|[46][1-9a-fA-F]|[57][\\daA])';
@@ -105,7 +105,7 @@ const DOUBTFUL = new RegExp(`"(?:${DOUBTS.join('|')})|[:[,]\\s*null|${ESCAPED}`)
 const HAS_NAMES = new RegExp(`"\\$(?:id|anchor|dynamicAnchor)"|${ESCAPED}`);
 
 /** Whether the text of a schema gives reason to parse it, because it might not compile. Few do. @param text JSON. */
-export function isDoubtful(text: Buffer): boolean {
+export function mayNotCompile(text: Buffer): boolean {
   return DOUBTFUL.test(text.toString('latin1'));
 }
 
@@ -124,7 +124,7 @@ export function isCompilable(text: Buffer, budget: SchemaBudget): boolean {
       const word = wordOf.get(name);
       if (word === undefined) continue;
       if (schema === root && REPAIRED.has(name)) {
-        for (const inner of all(value ?? NONE)) if (isObject(inner)) seen.add(inner);
+        for (const inner of valuesOf(value ?? NONE)) if (isObject(inner)) seen.add(inner);
         continue;
       }
       if (!word.accepts(value, schema, budget)) return false;
@@ -171,11 +171,11 @@ function isExpression(pattern: string): boolean {
 type Anchors = ReadonlyMap<string, unknown>;
 const NO_ANCHORS: Anchors = new Map();
 const ID = /^(?:[a-z][-+.a-z\d]*:[-\w.~/?&=:@+,]*|[-\w.~/?&=]*)#?$/i;
-const marked = (words: string): object => Object.fromEntries(words.split(' ').map((word) => [word, true]));
+const asKeys = (words: string): object => Object.fromEntries(words.split(' ').map((word) => [word, true]));
 /** The words in which a validator looks for names. As in the validator, they are searched with `in`, which also finds `constructor`. */
-const LISTS = marked('items allOf anyOf oneOf');
-const MAPS = marked('$defs definitions properties patternProperties dependencies');
-const DATA = marked(
+const LISTS = asKeys('items allOf anyOf oneOf');
+const MAPS = asKeys('$defs definitions properties patternProperties dependencies');
+const DATA = asKeys(
   'default enum const required maximum minimum exclusiveMaximum exclusiveMinimum multipleOf maxLength minLength pattern format ' +
     'maxItems minItems uniqueItems maxProperties minProperties',
 );
@@ -198,7 +198,7 @@ function anchorsIn(root: unknown): Anchors | undefined {
     }
     for (const [name, value] of Object.entries(schema))
       if (Array.isArray(value) ? name in LISTS : name in MAPS)
-        for (const each of all(value ?? NONE)) schemas.push(each);
+        for (const each of valuesOf(value ?? NONE)) schemas.push(each);
       else if (!(name in DATA)) schemas.push(value);
   }
   return anchors;

@@ -73,7 +73,7 @@ export function readVersionRefusal(error: unknown): VersionRefusal | undefined {
   const refusal = versionRefusalOf(named, LATEST_PROTOCOL_VERSION);
   if (LATER_CODES.has(error['code'])) return { ...refusal, kind: 'version-later' };
   if (named.length > 0) return refusal;
-  const lacksInitialize = error['code'] === rpcCodes.methodNotFound || lacksEnvelope(error);
+  const lacksInitialize = error['code'] === rpcCodes.methodNotFound || isAboutMissingEnvelope(error);
   return lacksInitialize ? { kind: 'initialize-unknown' } : undefined;
 }
 
@@ -96,6 +96,6 @@ export function versionIfOfferable(version: string): string | undefined {
 }
 
 /** Whether an error is about `_meta` of `initialize`, which only modern servers check (M09). */
-function lacksEnvelope({ code, message }: Readonly<Record<string, unknown>>): boolean {
+function isAboutMissingEnvelope({ code, message }: Readonly<Record<string, unknown>>): boolean {
   return code === rpcCodes.invalidParams && typeof message === 'string' && message.includes('_meta');
 }

@@ -6,7 +6,7 @@ import { cutsOf, edited, insertion, isKey, isStringEqual, jsonKind, JsonScanner,
 import type { Edit } from '../bytes/index.js';
 import { KIB } from '../shared/index.js';
 import type { ListKind, ListKindName } from './list-kinds.js';
-import { isCompilable, isDoubtful, type SchemaBudget } from './output-schema.js';
+import { isCompilable, mayNotCompile, type SchemaBudget } from './output-schema.js';
 
 /** The deepest values that are looked at, counted from the item: `{"icons":[{"src":…}]}`. */
 export const ITEM_DEPTH = 3;
@@ -25,7 +25,7 @@ interface Shape {
   /** Set if the value is a schema, which must be that of an object; that of results must also compile. */
   readonly schema: 'arguments' | 'results' | undefined;
   /** The name of a string member without which an object is not accepted. */
-  readonly needs: string | undefined;
+  readonly requiredMember: string | undefined;
   /** The shape of all elements, or of all members. */
   readonly each: Shape | undefined;
   /** The shapes of the members with `names`, in the same order. */
@@ -106,7 +106,7 @@ class Repairs {
   tryRepairItem(item: number, shape: Shape, { name, key, isNamed }: ListKind): boolean {
     const before = this.edits.length;
     this.#isOverBudget = false;
-    this.#repairInside(item, shape);
+    this.#repairContents(item, shape);
     if (name === 'tools') this.#addMissing(item, 'inputSchema', ANY_KIND, () => INPUT_SCHEMA_MEMBER);
     else if (!isNamed) this.#addMissing(item, 'name', TEXT.kinds, () => this.#nameFrom(item, key));
     if (this.#isOverBudget) this.edits.length = before;
@@ -114,24 +114,24 @@ class Repairs {
   }
 
   /** Removes or replaces the members or elements that the shape of their object or array does not accept. */
-  #repairInside(container: number, { each, members, names }: Shape): void {
+  #repairContents(container: number, { each, members, names }: Shape): void {
     const tape = this.#tape;
     let removed: Set<number> | undefined;
     const subtreeEnd = tape.next(container);
     for (let child = container + 1; child < subtreeEnd && !this.#isOverBudget; child = tape.next(child)) {
       const wanted = each ?? this.#shapeOf(child, names, members);
       if (wanted === undefined) continue;
-      if (this.#isAccepted(child, wanted)) {
-        if (tape.next(child) !== child + 1) this.#repairInside(child, wanted);
+      if (this.#tryAccept(child, wanted)) {
+        if (tape.next(child) !== child + 1) this.#repairContents(child, wanted);
       } else if (wanted.replacement !== undefined) this.#replace(child, wanted.replacement);
-      else if (this.#mayRepair()) (removed ??= new Set()).add(child);
+      else if (this.#tryCountRepair()) (removed ??= new Set()).add(child);
     }
     if (removed === undefined) return;
     for (const { start, end } of cutsOf(tape, container, (child) => removed.has(child)))
       this.edits.push({ start, end, putIn: NO_BYTES });
   }
 
-  #mayRepair(): boolean {
+  #tryCountRepair(): boolean {
     if (this.#budget.repairs === 0) this.#isOverBudget = true;
     else this.#budget.repairs -= 1;
     return !this.#isOverBudget;
@@ -158,16 +158,16 @@ class Repairs {
     return undefined;
   }
 
-  #isAccepted(node: number, { kinds, accepts, needs, schema, replacement }: Shape): boolean {
+  #tryAccept(node: number, { kinds, accepts, requiredMember, schema, replacement }: Shape): boolean {
     if (((kinds >> this.#tape.kind(node)) & 1) === 0) return false;
-    if (needs !== undefined && this.#find(node, needs, TEXT.kinds) === -1) return false;
+    if (requiredMember !== undefined && this.#find(node, requiredMember, TEXT.kinds) === -1) return false;
     if (accepts !== undefined && !accepts(this.#shortValue(node))) return false;
     if (schema === 'results' && !this.#compiles(node)) return false;
-    return schema === undefined || this.#isOfObject(node, replacement);
+    return schema === undefined || this.#tryMakeObjectSchema(node, replacement);
   }
 
   /** Makes a schema that of an object, if it is not. @returns false if that cannot be done. */
-  #isOfObject(schema: number, replacement: Buffer | undefined): boolean {
+  #tryMakeObjectSchema(schema: number, replacement: Buffer | undefined): boolean {
     const tape = this.#tape;
     const type = this.#find(schema, 'type', ANY_KIND);
     if (type === -1) {
@@ -187,7 +187,7 @@ class Repairs {
 
   #compiles(schema: number): boolean {
     const json = this.#bytes.subarray(this.#tape.start(schema), this.#tape.end(schema));
-    if (!isDoubtful(json)) return true;
+    if (!mayNotCompile(json)) return true;
     this.#budget.parsedBytes -= json.length;
     return this.#budget.parsedBytes >= 0 && isCompilable(json, this.#budget);
   }
@@ -219,11 +219,11 @@ class Repairs {
   }
 
   #replace(node: number, putIn: Buffer): void {
-    if (this.#mayRepair()) this.edits.push({ start: this.#tape.start(node), end: this.#tape.end(node), putIn });
+    if (this.#tryCountRepair()) this.edits.push({ start: this.#tape.start(node), end: this.#tape.end(node), putIn });
   }
 
   #insert(at: number, putIn: Buffer): void {
-    if (this.#mayRepair()) this.edits.push(insertion({ at, putIn }));
+    if (this.#tryCountRepair()) this.edits.push(insertion({ at, putIn }));
   }
 }
 
@@ -240,9 +240,9 @@ const SHORT_BYTES_MAX = KIB;
 type Details = Partial<Omit<Shape, 'kinds' | 'members' | 'names'>>;
 
 function shape(kinds: number, details: Details = {}, members: Readonly<Record<string, Shape>> = {}): Shape {
-  const { accepts, replacement, schema, needs, each } = details;
+  const { accepts, replacement, schema, requiredMember, each } = details;
   const names = new MemberNames(...Object.keys(members));
-  return { kinds, accepts, replacement, schema, needs, each, members: Object.values(members), names };
+  return { kinds, accepts, replacement, schema, requiredMember, each, members: Object.values(members), names };
 }
 
 function object(members: Readonly<Record<string, Shape>>, details: Details = {}): Shape {
@@ -277,7 +277,7 @@ const ARGUMENTS = object(OBJECT_MEMBERS, { schema: 'arguments', replacement: OBJ
 const RESULTS = object({ ...OBJECT_MEMBERS, $id: shape(NO_KIND) }, { schema: 'results' });
 const ICON = object(
   { src: TEXT, mimeType: TEXT, sizes: listOf((size) => typeof size === 'string'), theme: oneOf('light', 'dark') },
-  { needs: 'src' },
+  { requiredMember: 'src' },
 );
 const SHOWN_MEMBERS = { title: TEXT, description: TEXT, icons: shape(ARRAY_KIND, { each: ICON }), _meta: OBJECT };
 const HINTS = { readOnlyHint: FLAG, destructiveHint: FLAG, idempotentHint: FLAG, openWorldHint: FLAG };
@@ -288,7 +288,7 @@ const TOOL = {
   inputSchema: ARGUMENTS,
 };
 const TOOL_WITH_ANY_RESULT = object({ ...TOOL, outputSchema: object({ $schema }) });
-const ARGUMENT = object({ name: TEXT, title: TEXT, description: TEXT, required: FLAG }, { needs: 'name' });
+const ARGUMENT = object({ name: TEXT, title: TEXT, description: TEXT, required: FLAG }, { requiredMember: 'name' });
 const RESOURCE = object({
   ...SHOWN_MEMBERS,
   name: TEXT,

@@ -92,7 +92,7 @@ export class ValueFinder {
   }
 }
 
-function stepsOf({ members = [], ofType = [], each }: Step): readonly Step[] {
+function childStepsOf({ members = [], ofType = [], each }: Step): readonly Step[] {
   return [...members, ...ofType].map(([, step]) => step).concat(each ?? []);
 }
 
@@ -104,13 +104,14 @@ function depthOf(step: Step): number {
 
 function containersOf(step: Step): readonly string[] {
   const own = (step.members ?? []).filter(([, { location }]) => location === undefined).map(([name]) => name);
-  return [...own, ...stepsOf(step).flatMap(containersOf)];
+  return [...own, ...childStepsOf(step).flatMap(containersOf)];
 }
 
 /** A filter by which only the contents of elements of arrays, and of members with these names, are recorded. */
 export function filterOf(bytes: Buffer, names: readonly string[]): NodeFilter {
   return {
-    wants: (keyStart, keyEnd) => keyStart === -1 || names.some((name) => isKey(bytes, keyStart, keyEnd, name)),
+    recordsContentsOf: (keyStart, keyEnd) =>
+      keyStart === -1 || names.some((name) => isKey(bytes, keyStart, keyEnd, name)),
     nodesMax: bytes.length > limits.readAtOnceBytesMax ? URI_NODES_MAX : limits.jsonNodesMax,
   };
 }
@@ -143,7 +144,7 @@ function isOfType(tape: JsonScanner, bytes: Buffer, object: number, type: string
   return false;
 }
 
-function block(location: number): Step {
+function contentBlockStep(location: number): Step {
   return {
     ofType: [
       ['resource', { members: [['resource', { members: [['uri', { location }]] }]] }],
@@ -155,10 +156,10 @@ function block(location: number): Step {
 
 /** The URI of an app's page that shows the result of a tool. */
 const PAGE: Step = { location: uriLocation.content };
-const MESSAGE = block(uriLocation.messages);
+const MESSAGE = contentBlockStep(uriLocation.messages);
 const RESULT: Step = {
   members: [
-    ['content', { each: block(uriLocation.content) }],
+    ['content', { each: contentBlockStep(uriLocation.content) }],
     ['contents', { each: { members: [['uri', { location: uriLocation.contents }]] } }],
     [
       '_meta',
@@ -170,11 +171,11 @@ const RESULT: Step = {
       },
     ],
     ['messages', { each: { members: [['content', { ...MESSAGE, each: MESSAGE }]] } }],
-    ['result', { members: [['content', { each: block(uriLocation.ofTask) }]] }],
+    ['result', { members: [['content', { each: contentBlockStep(uriLocation.ofTask) }]] }],
   ],
 };
 
-export const uris = new ValueFinder(['"uri"', 'Uri"'], ['\\u0055', '\\u007', '\\u0069'], {
+export const uriFinder = new ValueFinder(['"uri"', 'Uri"'], ['\\u0055', '\\u007', '\\u0069'], {
   members: [
     ['result', RESULT],
     ['error', { members: [['data', { members: [['uri', { location: uriLocation.error, isWanted: isUri }]] }]] }],
@@ -209,7 +210,7 @@ const ABOUT = [
 ] as const;
 
 /** Finds task ids. Few backends have tasks, and only their messages are searched. */
-export const taskIds = new ValueFinder(['"taskId"'], ['\\u006', '\\u007', '\\u0049'], {
+export const taskIdFinder = new ValueFinder(['"taskId"'], ['\\u006', '\\u007', '\\u0049'], {
   members: [
     ['result', { members: [...ABOUT, ['task', { members: [idAt(taskLocation.created)] }]] }],
     ['params', { members: ABOUT }],

@@ -23,7 +23,7 @@ const ownTape = new JsonScanner();
 const contextTape = new JsonScanner();
 
 /** Curates a request's arguments. @returns the edit to make, or why the request is refused; `undefined` when nothing changes. */
-export function curatedArguments(
+export function curateArguments(
   body: Buffer,
   message: ClientMessage,
   item: CuratedItem | undefined,
@@ -33,16 +33,16 @@ export function curatedArguments(
   if (tape === undefined) return rpcErrors.argumentsInvalid(message.method);
   const params = findMember(tape, body, 0, 'params');
   if (message.method === 'completion/complete')
-    return closedCompletion(tape, body, params, item) ?? curatedContext(tape, body, params, message, item);
+    return refusalOfCompletion(tape, body, params, item) ?? curateContext(tape, body, params, message, item);
   const values = findMember(tape, body, params, 'arguments');
-  if (values !== MEMBER_ABSENT) return curatedValues(tape, body, values, message.nameStart, message.method, item);
+  if (values !== MEMBER_ABSENT) return curateValues(tape, body, values, message.nameStart, message.method, item);
   if (item.fixedMembers === '') return undefined;
   const at = message.nameEnd;
   return { start: at, end: at, putIn: Buffer.from(`,"arguments":{${item.fixedMembers}}`) };
 }
 
 /** Curates arguments. @param values their node, or `MEMBER_AMBIGUOUS`. @param nameAt the offset of the name, which is edited, too. */
-function curatedValues(
+function curateValues(
   tape: JsonScanner,
   bytes: Buffer,
   values: number,
@@ -71,7 +71,7 @@ function insertMembers(tape: JsonScanner, object: number, nameAt: number, member
 }
 
 /** Why a completion is refused: because it is of a withheld argument. */
-function closedCompletion(tape: JsonScanner, body: Buffer, params: number, item: CuratedItem): RpcError | undefined {
+function refusalOfCompletion(tape: JsonScanner, body: Buffer, params: number, item: CuratedItem): RpcError | undefined {
   const argument = findMember(tape, body, params, 'argument');
   if (argument === MEMBER_AMBIGUOUS) return rpcErrors.argumentsInvalid('completion/complete');
   if (argument === MEMBER_ABSENT || tape.kind(argument) !== jsonKind.object) return undefined;
@@ -79,13 +79,13 @@ function closedCompletion(tape: JsonScanner, body: Buffer, params: number, item:
   if (name === MEMBER_AMBIGUOUS) return rpcErrors.argumentsInvalid('completion/complete');
   if (name === MEMBER_ABSENT || tape.kind(name) !== jsonKind.string) return undefined;
   const [start, end] = [tape.start(name), tape.end(name)];
-  if (isLongerThanClosed(start, end, item)) return undefined;
+  if (isLongerThanWithheld(start, end, item)) return undefined;
   const text = stringValue(body, start, end);
   return item.withheldArguments.has(caseFolded(text)) ? rpcErrors.argumentNotAccepted(text) : undefined;
 }
 
 /** Curates the other arguments, which a completion has in its `context`, deeper than messages are scanned. */
-function curatedContext(
+function curateContext(
   tape: JsonScanner,
   body: Buffer,
   params: number,
@@ -106,7 +106,7 @@ function curatedContext(
   const edit =
     values === MEMBER_ABSENT
       ? insertMembers(contextTape, 0, nameAt, `"arguments":{${item.fixedMembers}}`)
-      : curatedValues(contextTape, bytes, values, nameAt, method, item);
+      : curateValues(contextTape, bytes, values, nameAt, method, item);
   if (edit === undefined || 'code' in edit) return edit;
   return { start: edit.start + start, end: edit.end + start, putIn: edit.putIn };
 }
@@ -123,7 +123,7 @@ function refusalOfValues(tape: JsonScanner, body: Buffer, object: number, item: 
   let examinedCount = 0;
   for (let node = object + 1; node < subtreeEnd; node = tape.next(node)) {
     const [start, end] = [tape.keyStart(node) - 1, tape.keyEnd(node) + 1];
-    if (isLongerThanClosed(start, end, item)) continue;
+    if (isLongerThanWithheld(start, end, item)) continue;
     examinedCount += 1;
     if (examinedCount > limits.argumentsExaminedMax) return rpcErrors.tooManyArguments;
     const name = stringValue(body, start, end);
@@ -132,6 +132,6 @@ function refusalOfValues(tape: JsonScanner, body: Buffer, object: number, item: 
   return undefined;
 }
 
-function isLongerThanClosed(start: number, end: number, { withheldCharsMax }: CuratedItem): boolean {
+function isLongerThanWithheld(start: number, end: number, { withheldCharsMax }: CuratedItem): boolean {
   return end - start - 2 > ESCAPE_BYTES_MAX * withheldCharsMax;
 }

@@ -1,4 +1,4 @@
-export { curatedArguments } from './curated-call.js';
+export { curateArguments } from './curated-call.js';
 export {
   type ListChange,
   type ListenFilter,
@@ -16,7 +16,7 @@ export {
   type ReadArguments,
   TOO_LONG,
   mirrorDisagreement,
-  headerText,
+  decodeHeader,
   paramHeaders,
   scalarText,
   mirroredValuesIn,
@@ -26,7 +26,7 @@ export { bareNameBody, bareUriBody, callersParts, withEdit, withEdits } from './
 export { type TaskOwnership, bareTaskEdit, belongsToTask, callersTaskEdits } from './task-ids.js';
 export { tracedMessage } from './trace-passing.js';
 export {
-  MatchedUri,
+  UriMatcher,
   type UriPrefix,
   type UriRoute,
   callersUri,

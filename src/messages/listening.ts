@@ -10,19 +10,19 @@ import { isObject, limits } from '../shared/index.js';
  */
 export const listChanges = [
   {
-    of: capability.tools,
+    listCapability: capability.tools,
     member: 'toolsListChanged',
     bit: capability.toolsListChanged,
     method: 'notifications/tools/list_changed',
   },
   {
-    of: capability.prompts,
+    listCapability: capability.prompts,
     member: 'promptsListChanged',
     bit: capability.promptsListChanged,
     method: 'notifications/prompts/list_changed',
   },
   {
-    of: capability.resources,
+    listCapability: capability.resources,
     member: 'resourcesListChanged',
     bit: capability.resourcesListChanged,
     method: 'notifications/resources/list_changed',

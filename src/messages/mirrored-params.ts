@@ -24,11 +24,11 @@ interface Step {
  * once. A search for each parameter among all keys would cost the product of both numbers, which backends and callers choose.
  */
 export class MirroredPaths {
-  static readonly #known = new WeakMap<readonly MirroredParam[], MirroredPaths>();
+  static readonly #byParams = new WeakMap<readonly MirroredParam[], MirroredPaths>();
 
   static of(params: readonly MirroredParam[]): MirroredPaths {
-    let paths = MirroredPaths.#known.get(params);
-    if (paths === undefined) MirroredPaths.#known.set(params, (paths = new MirroredPaths(params)));
+    let paths = MirroredPaths.#byParams.get(params);
+    if (paths === undefined) MirroredPaths.#byParams.set(params, (paths = new MirroredPaths(params)));
     return paths;
   }
 
@@ -61,7 +61,7 @@ export class MirroredPaths {
   }
 
   /** Whether an object with this key may be on the path to a parameter. */
-  mayLead(keyStart: number, keyEnd: number, keyText: KeyText): boolean {
+  mayLeadToParam(keyStart: number, keyEnd: number, keyText: KeyText): boolean {
     return keyEnd - keyStart <= this.#keyBytesMax && this.#containers.has(keyText(keyStart, keyEnd));
   }
 
@@ -94,10 +94,10 @@ export type MirroredValues = readonly (string | typeof TOO_LONG | undefined)[];
 
 /** What was read from the arguments of a large call, for the tool's mirrored parameters as they were known then (`params`). */
 export interface ReadArguments {
-  readonly known: readonly MirroredParam[];
-  readonly own: MirroredValues;
+  readonly params: readonly MirroredParam[];
+  readonly callersValues: MirroredValues;
   /** The values as sent: the caller's, and those that the config fixes. */
-  readonly sent: MirroredValues;
+  readonly sentValues: MirroredValues;
 }
 
 /** What stands for a string that is too long for any header, and is not decoded, or a number with too many digits. */
@@ -114,7 +114,7 @@ export function mirroredValuesIn(
   const paths = MirroredPaths.of(params);
   if (!scanner.scan(bytes, paths.depth)) return undefined;
   const keyText: KeyText = (start, end) => stringValue(bytes, start - 1, end + 1);
-  return paths.nodesIn(scanner, keyText).map((node) => (node < 0 ? undefined : textOf(bytes, node)));
+  return paths.nodesIn(scanner, keyText).map((node) => (node < 0 ? undefined : headerTextOf(bytes, node)));
 }
 
 /**
@@ -122,13 +122,13 @@ export function mirroredValuesIn(
  * @param read what was read of a large message. @param callersHeaders as for `headersOf`.
  */
 export function paramHeaders(
-  known: readonly MirroredParam[] | undefined,
+  params: readonly MirroredParam[] | undefined,
   message: OutgoingMessage,
   read: ReadArguments | undefined,
-  passed = NO_HEADERS,
+  callersHeaders = NO_HEADERS,
 ): readonly string[] | undefined {
-  const values = known && (read?.known === known ? read.sent : mirroredValuesIn(message, known));
-  return known && values ? headersOf(known, values, passed) : passed;
+  const values = params && (read?.params === params ? read.sentValues : mirroredValuesIn(message, params));
+  return params && values ? headersOf(params, values, callersHeaders) : callersHeaders;
 }
 
 /**
@@ -139,7 +139,7 @@ export function paramHeaders(
 function headersOf(
   params: readonly MirroredParam[],
   values: MirroredValues,
-  passed: readonly string[],
+  callersHeaders: readonly string[],
 ): readonly string[] | undefined {
   const headers: string[] = [];
   let bytes = 0;
@@ -151,8 +151,9 @@ function headersOf(
     bytes += header.length + text.length;
     headers.push(header, text);
   });
-  for (let at = 0; at + 1 < passed.length; at += 2)
-    if (!params.some(({ header }) => header === passed[at])) headers.push(passed[at]!, passed[at + 1]!);
+  for (let at = 0; at + 1 < callersHeaders.length; at += 2)
+    if (!params.some(({ header }) => header === callersHeaders[at]))
+      headers.push(callersHeaders[at]!, callersHeaders[at + 1]!);
   return bytes > limits.mirroredParamBytesMax ? undefined : headers;
 }
 
@@ -165,7 +166,7 @@ const SENTINEL_END = '?=';
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** A header's value, decoded if it is written as `=?base64?…?=`; `undefined` if that is not canonical base64 of UTF-8. */
-export function headerText(value: string): string | undefined {
+export function decodeHeader(value: string): string | undefined {
   if (!value.startsWith(SENTINEL_START) || !value.endsWith(SENTINEL_END)) return value;
   const base64 = value.slice(SENTINEL_START.length, -SENTINEL_END.length);
   const bytes = Buffer.from(base64, 'base64');
@@ -182,29 +183,29 @@ export function headerText(value: string): string | undefined {
 export function mirrorDisagreement(
   params: readonly MirroredParam[],
   values: MirroredValues,
-  passed: readonly string[],
+  callersHeaders: readonly string[],
 ): string | undefined {
   for (const [index, { header }] of params.entries()) {
     const value = values[index];
-    const headerValue = headerIn(passed, header);
+    const headerValue = headerIn(callersHeaders, header);
     if (value === undefined && headerValue === undefined) continue;
     if (headerValue === undefined) return `${header} is missing`;
-    const decoded = headerText(headerValue);
+    const decoded = decodeHeader(headerValue);
     if (decoded === undefined) return `${header} is not valid base64 of UTF-8`;
-    if (typeof value !== 'string' || !isSame(value, decoded)) return `${header} differs from the body`;
+    if (typeof value !== 'string' || !isSameValue(value, decoded)) return `${header} differs from the body`;
   }
   return undefined;
 }
 
 /** Whether two texts are the same value: a whole number may be written in several ways. */
-function isSame(value: string, headerValue: string): boolean {
+function isSameValue(value: string, headerValue: string): boolean {
   if (value === headerValue) return true;
   const [, whole] = /^(-?\d+)(?:\.0+)?$/.exec(headerValue) ?? [];
   // The numbers are compared as BigInt, because floating-point numbers cannot tell large whole numbers apart.
   return whole !== undefined && WHOLE_NUMBER.test(value) && BigInt(value) === BigInt(whole);
 }
 
-function textOf(bytes: Buffer, node: number): MirroredValues[number] {
+function headerTextOf(bytes: Buffer, node: number): MirroredValues[number] {
   return scalarText(bytes, scanner.start(node), scanner.end(node), scanner.kind(node));
 }
 

@@ -64,10 +64,10 @@ export function modernMessage(
   message: ClientMessage,
   additions: ModernAdditions,
 ): OutgoingMessage | undefined {
-  return withEditsFor(outgoing, message, (body, read) => editsOf(body, read, additions));
+  return withEditsFor(outgoing, message, (body, read) => modernEdits(body, read, additions));
 }
 
-function editsOf(body: Buffer, message: ClientMessage, { envelope, round }: ModernAdditions): Edit[] | undefined {
+function modernEdits(body: Buffer, message: ClientMessage, { envelope, round }: ModernAdditions): Edit[] | undefined {
   const { idStart, idEnd, paramsStart, paramsEnd, metaStart, metaEnd } = message;
   const edits: Edit[] = round === undefined ? [] : [{ start: idStart, end: idEnd, putIn: round.id }];
   if (paramsStart === -1) return [...edits, insertAt(idEnd, PARAMS, envelope, CLOSE_BOTH)];

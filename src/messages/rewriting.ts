@@ -4,7 +4,7 @@ import type { OutgoingMessage } from '../http-client/index.js';
 import {
   NO_SPANS,
   NUMBERS_PER_SPAN,
-  uris as uriFinder,
+  uriFinder,
   type BackendMessage,
   type ClientMessage,
   type LocatedSpans,
@@ -23,7 +23,7 @@ export function bareNameBody(body: Buffer, message: ClientMessage, route: NameRo
   const { nameStart, nameEnd } = message;
   const { prefix, bareName } = route;
   if (prefix === undefined || hasEscape(body, nameStart, nameEnd))
-    return withString(body, nameStart, nameEnd, bareName);
+    return withStringReplaced(body, nameStart, nameEnd, bareName);
   if (prefix === '') return { body };
   // Unless it has escapes, the token's bytes are the name in UTF-8, with the prefix behind the opening quote.
   const start = nameStart + 1;
@@ -32,7 +32,7 @@ export function bareNameBody(body: Buffer, message: ClientMessage, route: NameRo
 
 export function bareUriBody(body: Buffer, message: ClientMessage, route: UriRoute): OutgoingMessage {
   const { nameStart, nameEnd } = message;
-  if (hasEscape(body, nameStart, nameEnd)) return withString(body, nameStart, nameEnd, route.bareUri);
+  if (hasEscape(body, nameStart, nameEnd)) return withStringReplaced(body, nameStart, nameEnd, route.bareUri);
   // Everything before the end of the cut is ASCII, so character offsets are byte offsets.
   const start = nameStart + 1;
   return { body, leftOut: { start: start + route.cutStart, end: start + route.cutEnd } };
@@ -77,7 +77,7 @@ function replacementOf(body: Buffer, ordered: readonly Edit[]): Buffer {
 
 const NO_BYTES = Buffer.alloc(0);
 
-function withString(body: Buffer, start: number, end: number, text: string): OutgoingMessage {
+function withStringReplaced(body: Buffer, start: number, end: number, text: string): OutgoingMessage {
   return { body, leftOut: { start, end }, putIn: Buffer.from(JSON.stringify(text)) };
 }
 

@@ -4,7 +4,7 @@ import { findStringMember, stringValue, type Edit } from '../bytes/index.js';
 import {
   type BackendMessage,
   type ClientMessage,
-  taskIds,
+  taskIdFinder,
   taskLocation,
   NO_SPANS,
   NUMBERS_PER_SPAN,
@@ -14,7 +14,7 @@ import type { CompiledBackend } from '../user-config/index.js';
 /** Tells the tasks of one backend from those that the client runs for it. */
 export interface TaskOwnership {
   readonly backendName: string;
-  isClients(taskId: string): boolean;
+  isClientsTask(taskId: string): boolean;
   /** Whether requests with the id reach the backend: not if the caller's form of it begins with another backend's longer name. */
   isReachable(taskId: string): boolean;
 }
@@ -30,13 +30,13 @@ export function callersTaskEdits(
   locations: number,
   ownership: TaskOwnership,
 ): Edit[] | undefined {
-  const spans = message.taskIds ?? taskIds.find(bytes) ?? NO_SPANS;
+  const spans = message.taskIds ?? taskIdFinder.find(bytes) ?? NO_SPANS;
   const edits: Edit[] = [];
   for (let row = 0; row < spans.length; row += NUMBERS_PER_SPAN) {
     const [start = 0, end = 0, location = 0] = spans.slice(row, row + NUMBERS_PER_SPAN);
     if ((locations & location) === 0) continue;
     const taskId = stringValue(bytes, start, end);
-    if (location === taskLocation.related && ownership.isClients(taskId)) continue;
+    if (location === taskLocation.related && ownership.isClientsTask(taskId)) continue;
     if (!ownership.isReachable(taskId)) return undefined;
     edits.push({ start: start + 1, end: start + 1, putIn: prefixOf(ownership.backendName) });
   }
@@ -44,7 +44,7 @@ export function callersTaskEdits(
 }
 
 export function belongsToTask(bytes: Buffer, message: BackendMessage): boolean {
-  const spans = message.taskIds ?? taskIds.find(bytes) ?? NO_SPANS;
+  const spans = message.taskIds ?? taskIdFinder.find(bytes) ?? NO_SPANS;
   for (let row = 2; row < spans.length; row += NUMBERS_PER_SPAN) if (spans[row] === taskLocation.related) return true;
   return false;
 }
@@ -64,7 +64,7 @@ export function bareTaskEdit(
   if (span === undefined) return undefined;
   const [start, end] = [relatedTaskStart + span.start, relatedTaskStart + span.end];
   const id = stringValue(body, start, end);
-  if (!id.startsWith(`${name}-`) || ownership?.isClients(id) === true) return undefined;
+  if (!id.startsWith(`${name}-`) || ownership?.isClientsTask(id) === true) return undefined;
   const prefix = prefixOf(name);
   const idStart = start + 1 + prefix.length;
   if (prefix.compare(body, start + 1, idStart) === 0) return { start: start + 1, end: idStart, putIn: NO_BYTES };

@@ -33,14 +33,14 @@ export function tracedMessage(
   const inMessage = span === undefined ? '' : body.toString('latin1', span.start + 1, span.end - 1);
   const trace = watcher.onSending(inMessage, id);
   if (trace === undefined) return outgoing;
-  const needsNoEdit = span === undefined || trace.traceparent === inMessage || !isFree(outgoing, body, span);
+  const needsNoEdit = span === undefined || trace.traceparent === inMessage || !isSentUnchanged(outgoing, body, span);
   const edited = needsNoEdit ? outgoing : withEdit(outgoing, { ...span, putIn: Buffer.from(`"${trace.traceparent}"`) });
   // A backend that lists `traceparent` gets the caller's own header instead, if there is one.
   return headerIn(metadata.headers, 'traceparent') === undefined ? { ...edited, trace } : edited;
 }
 
 /** Whether these bytes of the caller's body are sent, and not replaced. */
-function isFree({ body, leftOut }: OutgoingMessage, callersBody: Buffer, { start, end }: ByteSpan): boolean {
+function isSentUnchanged({ body, leftOut }: OutgoingMessage, callersBody: Buffer, { start, end }: ByteSpan): boolean {
   return body === callersBody && (leftOut === undefined || end <= leftOut.start || start >= leftOut.end);
 }
 

@@ -45,7 +45,7 @@ function literalsOf(template: string): readonly string[] | undefined {
  * Matches one URI against many templates of RFC 6570, level 1, where `{name}` stands for unreserved characters and percent-escapes;
  * templates of higher levels match nothing. Neither the URI nor a template is trusted, so the time is linear in the length of each.
  */
-export class MatchedUri {
+export class UriMatcher {
   readonly #uri: string;
   #hasDotSegment: boolean | undefined;
   /** For each offset, the last offset at which a variable that begins there can end. */

@@ -32,7 +32,7 @@ type State = 'opening' | 'acknowledged' | 'over';
 
 interface ListenRequestPlan {
   readonly context: UpstreamContext;
-  readonly dispatcher: Pick<Dispatcher, 'request'>;
+  readonly dispatcher: Pick<Dispatcher, 'serveRequest'>;
   readonly caller: Caller;
   readonly session: Session;
   readonly exchange: Exchange;
@@ -134,7 +134,8 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
     };
     const message = readClientMessage(body);
     const silent = new AnswerOnlyExchange({ ...exchange.request, body }, onAnswer, false);
-    if (typeof message === 'object' && message.kind === 'request') dispatcher.request(caller, session, silent, message);
+    if (typeof message === 'object' && message.kind === 'request')
+      dispatcher.serveRequest(caller, session, silent, message);
     else done(false);
   }
 

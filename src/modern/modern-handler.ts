@@ -33,13 +33,13 @@ import {
   answerToolError,
   isForSearchTool,
   isMethodOf,
-  isTargetOf,
+  isTargetMethodOf,
   isTaskMethod,
   mayAskForInput,
   nameInHead,
 } from '../calls/index.js';
 import { lowerLogLevel, Session, mergeDeclarations, whenOpened } from '../session/index.js';
-import { CALL_TOOL, headerText, unwrapCall } from '../messages/index.js';
+import { CALL_TOOL, decodeHeader, unwrapCall } from '../messages/index.js';
 import { unavailableMeta, type UnavailableBackend } from '../http-client/index.js';
 import { envelopeFault, versionIn, ModernRules } from './modern-rules.js';
 import { declaresTasksExtension, TASKS_REQUIRED, type ListenRequests } from './listen-requests.js';
@@ -171,8 +171,8 @@ export class ModernHandler {
     const rules = new ModernRules(this.#parts, exchange, message, continued === 'anew');
     const incoming = { virtualHost, session: lease, exchange, message, rules };
     const kind = listKindOf(method);
-    if (kind !== undefined) dispatcher.list(kind, incoming);
-    else if (isTargetOf('modern', method)) dispatcher.relayRequest(method, incoming);
+    if (kind !== undefined) dispatcher.serveList(kind, incoming);
+    else if (isTargetMethodOf('modern', method)) dispatcher.relayRequest(method, incoming);
     else if (method !== 'server/discover') dispatcher.relayExtraMethod(incoming);
     else {
       const answerHere = (): void => discover(incoming, eras);
@@ -231,7 +231,7 @@ export function mirrorFault(body: Buffer, message: ClientMessage, mirror: Mirror
   const inHead = nameInHead(message.method);
   if (inHead === 'no' || (inHead === 'may' && mirror.name === '')) return undefined;
   if (mirror.name === '') return 'mcp-name is missing';
-  const name = headerText(mirror.name);
+  const name = decodeHeader(mirror.name);
   if (name === undefined) return 'mcp-name is not valid base64 of UTF-8';
   const { nameStart, nameEnd } = message;
   // A value that is too long for this name differs, and is not decoded.

@@ -185,7 +185,7 @@ export class ModernRules implements EraRules {
     const { body, mirror, isWrapped } = this.#exchange.request;
     const known = isWrapped === true ? undefined : upstream.mirroredBy(this.#message.method, bareName);
     if (known === undefined) return undefined;
-    const values = read?.known === known ? read.own : mirroredValuesIn({ body }, known);
+    const values = read?.params === known ? read.callersValues : mirroredValuesIn({ body }, known);
     const fault = values && mirrorDisagreement(known, values, mirror.params);
     return fault === undefined ? undefined : rpcErrors.headerMismatch(fault);
   }

@@ -118,7 +118,7 @@ export class SuspendedCalls {
     const { inputResponsesStart: start, inputResponsesEnd: end } = message.envelope!;
     if (start === -1) return call.continueWith({ exchange, message }, NO_ANSWERS);
     const bytes = exchange.request.body.subarray(start, end);
-    scanQueue.readNow(subject, bytes, 1, (tape) => {
+    scanQueue.scanNow(subject, bytes, 1, (tape) => {
       const answers = tape && answersIn(tape, bytes);
       // The call may not be held any more: another retry may have been faster. A retry whose caller has gone does not use up the round.
       if (!call.isSuspendedAt(address)) this.#fail(exchange, message);

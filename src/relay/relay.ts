@@ -21,7 +21,7 @@ import {
   type Exchange,
   type Caller,
   refuseMessage,
-  refuseUnread,
+  refuseInvalid,
 } from '../exchange/index.js';
 import { isMethodOf, Dispatcher } from '../calls/index.js';
 import {
@@ -121,7 +121,7 @@ export class Relay {
     });
     dispatcher.onModern = (caller, exchange, message, envelope) => {
       // A modern message must not be a member of a batch (M03).
-      if (exchange.isPart) refuseMessage(exchange, refusals.batchRefused, message);
+      if (exchange.isBatchPart) refuseMessage(exchange, refusals.batchRefused, message);
       else handler.take(caller, exchange, message, envelope);
     };
     return handler;
@@ -193,7 +193,7 @@ export class Relay {
 
   #inSession(caller: Caller, session: Session, exchange: Exchange): void {
     const { method } = exchange.request;
-    if (method === 'POST') this.#dispatcher.post(caller, session, exchange);
+    if (method === 'POST') this.#dispatcher.servePost(caller, session, exchange);
     else if (method === 'GET') this.#openStream(caller, session, exchange);
     else this.#delete(session, exchange);
   }
@@ -257,7 +257,7 @@ export class Relay {
     const { mirror } = exchange.request;
     const era = eraOfMessage(message, mirror.protocolVersion, mirror.method);
     if (era === 'legacy' && this.#eras !== 'modern') return false;
-    if (typeof message === 'string' || message.kind === 'batch') refuseUnread(exchange, message);
+    if (typeof message === 'string' || message.kind === 'batch') refuseInvalid(exchange, message);
     else if (message.kind === 'response') refuseMessage(exchange, refusals.notJsonRpc, message);
     else if (message.envelope !== undefined) handler.take(caller, exchange, message, message.envelope);
     else handler.refuse(exchange, message, era === 'unclaimed' ? era : 'legacy');
@@ -265,7 +265,7 @@ export class Relay {
   }
 
   #onLegacyOutsideSession(caller: Caller, exchange: Exchange, message: ParsedClientMessage): void {
-    if (typeof message === 'string' || message.kind === 'batch') refuseUnread(exchange, message);
+    if (typeof message === 'string' || message.kind === 'batch') refuseInvalid(exchange, message);
     else if (message.kind !== 'request') refuse(exchange, refusals.sessionMissing);
     else if (message.envelope !== undefined) this.#refuseModern(exchange, message, message.envelope);
     else if (message.method === 'initialize') openSession(this.#accounts, this.#sessions, caller, exchange, message);
@@ -304,7 +304,7 @@ export class Relay {
     session.applyConfig(caller.virtualHost, exchange.request);
     const end = (): void => void this.#sessions.end(session, exchange.request);
     exchange.onDone = end;
-    this.#dispatcher.request(caller, session, exchange, message);
+    this.#dispatcher.serveRequest(caller, session, exchange, message);
     // `onAbort` is called if the caller goes away before the answer; during the answer, `onDone` is.
     const { onAbort } = exchange;
     exchange.onAbort = () => {

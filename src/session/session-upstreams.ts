@@ -93,7 +93,10 @@ class ListChangeReporter {
 }
 
 function declaredBy(upstream: UpstreamSession): number {
-  return listChanges.reduce((bits, { bit, of }) => (upstream.declares(of) ? bits | bit : bits), 0);
+  return listChanges.reduce(
+    (bits, { bit, listCapability }) => (upstream.declares(listCapability) ? bits | bit : bits),
+    0,
+  );
 }
 
 const ruleHashes = new WeakMap<CompiledBackend, readonly string[]>();

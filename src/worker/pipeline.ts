@@ -35,9 +35,9 @@ import {
   refuse,
   type Exchange,
   type Caller,
-  hasReadableId,
+  isBodyReceivedForId,
   withRequestId,
-  newSessionOrRequest,
+  wantedByHead,
   checkTransport,
 } from '../exchange/index.js';
 import type { Relay } from '../relay/index.js';
@@ -233,9 +233,7 @@ export class Pipeline implements EdgeHandler {
     if (typeof typesOrRefusal !== 'string') return this.#refuseByHead(exchange, subject, typesOrRefusal);
     const { overload, loadShedder } = this.#parts;
     const refusal =
-      overload.state === 'serving'
-        ? undefined
-        : loadShedder.refusalOf(request.method, newSessionOrRequest(request), subject);
+      overload.state === 'serving' ? undefined : loadShedder.refusalOf(request.method, wantedByHead(request), subject);
     if (refusal !== undefined) return this.#refuse(exchange, refusal, subject);
     const headers = selectHeaders(exchange.head.headers, caller.virtualHost.passthroughHeaders);
     const unreadable = typeof headers === 'string' ? headerUnreadable(headers) : undefined;
@@ -245,7 +243,7 @@ export class Pipeline implements EdgeHandler {
 
   /** Refuses with the request id from the body, which is received for that purpose if the worker is not overloaded. */
   #refuseByHead(exchange: EdgeExchange, subject: string, refusal: Refusal): void {
-    const isReceived = hasReadableId(exchange.request.method, exchange.head);
+    const isReceived = isBodyReceivedForId(exchange.request.method, exchange.head);
     if (!isReceived || this.#parts.overload.state !== 'serving') return this.#refuse(exchange, refusal, subject);
     exchange.incoming.admit(subject, 'json', []);
     exchange.incoming.receive((body) =>
@@ -338,7 +336,7 @@ export class Pipeline implements EdgeHandler {
   #onHopAdmission(identity: ForwardedIdentity, exchange: Exchange, caller: AdmissionOutcome): void {
     if ('refusal' in caller) return this.#refuseAdmitted(exchange, identity, caller.refusal);
     const { request } = exchange;
-    const refusal = this.#parts.loadShedder.refusalOf(request.method, newSessionOrRequest(request), caller.subject);
+    const refusal = this.#parts.loadShedder.refusalOf(request.method, wantedByHead(request), caller.subject);
     if (refusal !== undefined) this.#refuseAdmitted(exchange, identity, refusal);
     else if (this.#parts.scheduler.tryPass(caller.subject)) this.#startHop(caller, exchange);
     else this.#schedule(caller, exchange, () => this.#startHop(caller, exchange));

@@ -182,12 +182,12 @@ void t.test('the size of an event is bounded, in whatever pieces it comes', asyn
 });
 
 /** Data of all events, with a `*` before those that were taken in pieces; lines of ten bytes or more are offered to the handler. */
-function parseWithLargeHandler(pieces: readonly Buffer[], takes: (beginning: string) => boolean): string[] {
+function parseWithLargeHandler(pieces: readonly Buffer[], accepts: (beginning: string) => boolean): string[] {
   const seen: string[] = [];
   let taken: Buffer[] = [];
   const largeHandler = {
     fromBytes: 10,
-    takes: (beginning: Buffer) => takes(beginning.toString()),
+    accepts: (beginning: Buffer) => accepts(beginning.toString()),
     onPiece: (piece: Buffer) => void taken.push(Buffer.from(piece)),
     onEnd: () => {
       seen.push(`*${Buffer.concat(taken).toString()}`);
@@ -228,7 +228,7 @@ void t.test('a large event can be taken in pieces', async (t) => {
 });
 
 void t.test('the size of an event that is taken in pieces is bounded too', async (t) => {
-  const largeHandler = { fromBytes: 10, takes: () => true, onPiece: () => {}, onEnd: () => {} };
+  const largeHandler = { fromBytes: 10, accepts: () => true, onPiece: () => {}, onEnd: () => {} };
   for (const [text, isTaken] of [
     [`data: ${'a'.repeat(14)}\n\n`, true],
     [`data: ${'a'.repeat(21)}\n\n`, false],

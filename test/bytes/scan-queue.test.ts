@@ -19,7 +19,7 @@ function outcomeOf(tape: JsonScanner | undefined): Outcome {
 }
 
 function readInSlices(queue: ScanQueue, bytes: Buffer, depth: number): Promise<Outcome> {
-  return new Promise((resolve) => queue.read('alice', bytes, depth, (tape) => resolve(outcomeOf(tape))));
+  return new Promise((resolve) => queue.scan('alice', bytes, depth, (tape) => resolve(outcomeOf(tape))));
 }
 
 /** Reads the whole text at once, as the reference. */
@@ -70,13 +70,13 @@ t.test('a cancelled reading is not called back, and the others are', async (t) =
   const queue = new ScanQueue();
   const text = Buffer.from(`[${'1,'.repeat(SLICE)}1]`);
   const told: string[] = [];
-  const first = queue.read('alice', text, 0, () => told.push('first'));
-  const second = queue.read('alice', text, 0, () => {
+  const first = queue.scan('alice', text, 0, () => told.push('first'));
+  const second = queue.scan('alice', text, 0, () => {
     told.push('second');
     third.cancel();
   });
-  const third = queue.read('alice', text, 0, () => told.push('third'));
-  queue.read('alice', text, 0, () => told.push('fourth'));
+  const third = queue.scan('alice', text, 0, () => told.push('third'));
+  queue.scan('alice', text, 0, () => told.push('fourth'));
   first.cancel();
   first.cancel();
   await until(() => told.includes('fourth'), 'the last');
@@ -132,7 +132,7 @@ t.test('readNow calls back synchronously while the turn has time left, and later
   let toldCount = 0;
   let askedCount = 0;
   do {
-    queue.readNow('alice', small, 0, () => (toldCount += 1));
+    queue.scanNow('alice', small, 0, () => (toldCount += 1));
     askedCount += 1;
   } while (toldCount === askedCount && askedCount < 100_000);
   t.ok(askedCount > 1, 'the first was read at once');
@@ -140,15 +140,15 @@ t.test('readNow calls back synchronously while the turn has time left, and later
   await until(() => toldCount === askedCount, 'the last');
 
   let isTold = false;
-  queue.readNow('alice', Buffer.from('[]'), 0, () => (isTold = true));
+  queue.scanNow('alice', Buffer.from('[]'), 0, () => (isTold = true));
   t.ok(isTold, 'the next turn has its own time');
 });
 
 t.test('readNow waits while another text is being read', async (t) => {
   const queue = new ScanQueue();
   const told: string[] = [];
-  queue.readNow('alice', Buffer.from(`[${'{},'.repeat(SLICE * 20)}1]`), 0, () => told.push('giant'));
-  queue.readNow('alice', Buffer.from('[]'), 0, () => told.push('small'));
+  queue.scanNow('alice', Buffer.from(`[${'{},'.repeat(SLICE * 20)}1]`), 0, () => told.push('giant'));
+  queue.scanNow('alice', Buffer.from('[]'), 0, () => told.push('small'));
   t.same(told, []);
   await until(() => told.length === 2, 'both');
   t.same(told, ['small', 'giant']);
@@ -157,8 +157,8 @@ t.test('readNow waits while another text is being read', async (t) => {
 t.test('a readNow inside a callback is called back after it', async (t) => {
   const queue = new ScanQueue();
   const told: string[] = [];
-  queue.readNow('alice', Buffer.from('[1]'), 0, (outer) => {
-    queue.readNow('alice', Buffer.from('[2,2]'), 1, () => told.push('inner'));
+  queue.scanNow('alice', Buffer.from('[1]'), 0, (outer) => {
+    queue.scanNow('alice', Buffer.from('[2,2]'), 1, () => told.push('inner'));
     told.push(`outer of ${outer?.count}`);
   });
   await until(() => told.length === 2, 'the inner one');
@@ -169,10 +169,10 @@ t.test('a subject with one text does not wait for all texts of another subject',
   const queue = new ScanQueue();
   const text = (slices: number): Buffer => Buffer.from(`[${'"xxxxx",'.repeat((slices * SLICE) / 8)}1]`);
   let toldCount = 0;
-  for (let each = 0; each < 20; each += 1) queue.read('attacker', text(10), 0, () => (toldCount += 1));
+  for (let each = 0; each < 20; each += 1) queue.scan('attacker', text(10), 0, () => (toldCount += 1));
   let toldBefore = -1;
   // Larger than the others, so that it is not preferred for having the least left to read.
-  queue.read('victim', text(11), 0, () => (toldBefore = toldCount));
+  queue.scan('victim', text(11), 0, () => (toldBefore = toldCount));
   await until(() => toldBefore !== -1, 'the one');
   t.ok(toldBefore <= 3, `${toldBefore} others were read before it`);
   await until(() => toldCount === 20, 'all others');
@@ -188,11 +188,11 @@ t.test('a subject that has begun its maximum of texts does not keep another subj
   const extras = { onSlice: () => void (sliceCount += 1) };
   // Each text is by far the smallest at that moment, so that it is begun within a few slices.
   for (let number = SCANS_STARTED_MAX; number > 0; number -= 1) {
-    begun.push(queue.read('attacker', text(20 + 20 * number), 0, () => (toldCount += 1), extras));
+    begun.push(queue.scan('attacker', text(20 + 20 * number), 0, () => (toldCount += 1), extras));
     for (const before = sliceCount; sliceCount < before + 4;) await new Promise(setImmediate);
   }
   let toldBefore = -1;
-  queue.read('victim', text(2), 0, () => (toldBefore = toldCount));
+  queue.scan('victim', text(2), 0, () => (toldBefore = toldCount));
   await until(() => toldBefore !== -1, 'the one');
   t.equal(toldBefore, 0);
 });

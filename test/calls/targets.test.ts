@@ -6,7 +6,7 @@ import { uriLocation } from '../../src/mcp/value-finder.js';
 import { COUNTED_METHODS } from '../../src/metrics/request-figures.js';
 import {
   isTargetMethod,
-  isTargetOf,
+  isTargetMethodOf,
   isTaskMethod,
   knownMethods,
   mayAskForInput,
@@ -186,10 +186,10 @@ t.test('every method has a row here, and the member that it is about is named in
     const method = name as TargetMethod;
     const body = Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"${method}","params":${EVERYTHING}}`);
     const { nameStart, nameEnd } = readClientMessage(body) as ClientMessage;
-    const inSession = isTargetOf('legacy', method);
+    const inSession = isTargetMethodOf('legacy', method);
     const seen: Row = {
       about: body.toString('utf8', nameStart, nameEnd),
-      eras: inSession && isTargetOf('modern', method) ? 'both' : inSession ? 'legacy' : 'modern',
+      eras: inSession && isTargetMethodOf('modern', method) ? 'both' : inSession ? 'legacy' : 'modern',
       nameInHead: nameInHead(method),
       loggedAs: nameKindOf(method),
       mayAskForInput: mayAskForInput(method),

@@ -1,6 +1,6 @@
 // Refusals of messages: with the id of the request that they refuse wherever that can be known, so that its sender can tell which it is.
 import t from 'tap';
-import { answer, hasReadableId, refuseMessage, refuseUnread } from '../../src/exchange/answers.js';
+import { answer, isBodyReceivedForId, refuseMessage, refuseInvalid } from '../../src/exchange/answers.js';
 import { readClientMessage, type ParsedClientMessage } from '../../src/mcp/json-rpc.js';
 import { readLargeClientMessage } from '../../src/mcp/large-messages.js';
 import { limits } from '../../src/shared/limits.js';
@@ -51,7 +51,7 @@ t.test('what is no message is refused as what it is', async (t) => {
     const exchange = new RecordedExchange({ body: Buffer.from(body) });
     const reading = readClientMessage(exchange.request.body);
     if (typeof reading === 'object' && reading.kind !== 'batch') throw new Error(`a message: ${body}`);
-    refuseUnread(exchange, reading);
+    refuseInvalid(exchange, reading);
     t.equal(exchange.answer?.status, refusal.status, body);
     const { id: told, error } = JSON.parse(exchange.answer?.body.toString() ?? '') as { id?: unknown; error?: object };
     t.equal(told, id, body);
@@ -70,7 +70,7 @@ t.test('a body is waited for to find its id if it is a POST’s and is known to 
     ['GET', false, '1', false],
     ['DELETE', false, '1', false],
   ] as const)
-    t.equal(hasReadableId(method, { isAmbiguous, contentLength }), isWaited, `${method} ${contentLength}`);
+    t.equal(isBodyReceivedForId(method, { isAmbiguous, contentLength }), isWaited, `${method} ${contentLength}`);
 });
 
 t.test('an answer of any size reaches a caller in the form that it accepts', async (t) => {

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { checkTransport, readAccept, ACCEPT_HEADERS_MAX } from '../../src/exchange/transport.js';
+import { checkTransport, parseAccept, ACCEPT_HEADERS_MAX } from '../../src/exchange/transport.js';
 import type { ExchangeRequest } from '../../src/exchange/exchange.js';
 import { mirrorOfVersion } from '../../src/exchange/transport.js';
 import { refusals } from '../../src/shared/refusals.js';
@@ -22,7 +22,7 @@ function check(
 }
 
 t.test('accept is read liberally', async (t) => {
-  const rows: readonly (readonly [accept: string, forms: ReturnType<typeof readAccept>])[] = [
+  const rows: readonly (readonly [accept: string, forms: ReturnType<typeof parseAccept>])[] = [
     ['', 'both'],
     ['  ', 'both'],
     ['*/*', 'both'],
@@ -45,7 +45,7 @@ t.test('accept is read liberally', async (t) => {
     ['q=0, application/json', 'json'],
     ['text/html, application/xhtml+xml, */*;q=0.8', 'both'],
   ];
-  for (const [accept, forms] of rows) t.equal(readAccept(accept), forms, accept);
+  for (const [accept, forms] of rows) t.equal(parseAccept(accept), forms, accept);
 });
 
 t.test('accept is read correctly after more different headers than are remembered', async (t) => {

@@ -25,7 +25,7 @@ class Scene {
   }
 
   hold(subject: string, name = subject, onRefused: () => void = () => undefined): MessageReservation {
-    return this.memory.reservation(subject, {
+    return this.memory.createReservation(subject, {
       onRoom: () => void this.heard.push(name),
       onNoRoom: (bound) => {
         this.heard.push(`${name}: ${bound}`);

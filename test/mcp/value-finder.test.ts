@@ -3,9 +3,9 @@ import t from 'tap';
 import {
   NUMBERS_PER_SPAN,
   uriLocation,
-  uris,
+  uriFinder,
   type ValueFinder,
-  taskIds,
+  taskIdFinder,
   taskLocation,
 } from '../../src/mcp/value-finder.js';
 
@@ -51,19 +51,19 @@ t.test('the URIs of a result are found in content, contents, messages, and the p
     [{ _meta: { 'ui/resourceUri': 'ui://b', x: 1 } }, [['"ui://b"', content]]],
     [{ result: { content: [embedded] } }, [['"file:///b"', ofTask]]],
   ] as const)
-    t.same(found(uris, { jsonrpc: '2.0', id: 1, result }), expected, JSON.stringify(result));
+    t.same(found(uriFinder, { jsonrpc: '2.0', id: 1, result }), expected, JSON.stringify(result));
 });
 
 t.test('links to the web are left alone, embedded resources from there are not', async (t) => {
   for (const uri of ['http://x', 'https://x', 'HTTPS://x']) {
-    t.same(found(uris, { result: { content: [{ ...link, uri }] } }), [], uri);
-    t.equal(found(uris, { result: { content: [{ type: 'resource', resource: { uri } }] } }).length, 1, uri);
+    t.same(found(uriFinder, { result: { content: [{ ...link, uri }] } }), [], uri);
+    t.equal(found(uriFinder, { result: { content: [{ type: 'resource', resource: { uri } }] } }).length, 1, uri);
   }
-  t.equal(found(uris, { result: { content: [{ ...link, uri: 'httpx://x' }] } }).length, 1);
+  t.equal(found(uriFinder, { result: { content: [{ ...link, uri: 'httpx://x' }] } }).length, 1);
 });
 
 t.test('the URI of an error is found if it is one', async (t) => {
-  const error = (uri: unknown): unknown => found(uris, { error: { code: -32002, data: { uri } } });
+  const error = (uri: unknown): unknown => found(uriFinder, { error: { code: -32002, data: { uri } } });
   t.same(error('file:///a'), [['"file:///a"', uriLocation.error]]);
   for (const uri of ['the file', 'a: b', 'no-scheme', '7:x', ':x', 7, { uri: 'a:b' }, `a:${'b'.repeat(1_000_000)}`])
     t.same(error(uri), [], JSON.stringify(uri).slice(0, 40));
@@ -85,18 +85,18 @@ t.test('nothing is found elsewhere, though it has the same name', async (t) => {
     { params: { uri: 'a:b' } },
     { result: { content: [{ uri: 'a:b' }] } },
   ])
-    t.same(found(uris, message), [], JSON.stringify(message));
+    t.same(found(uriFinder, message), [], JSON.stringify(message));
 });
 
 t.test('names may be written with escapes, and one that occurs twice is found twice', async (t) => {
   const escaped = '{"result":{"content":[{"type":"resource_link","\\u0075ri":"a:b"}]}}';
-  t.equal(found(uris, escaped).length, 1);
-  t.equal(found(uris, escaped.replace('\\u0075ri', 'u\\u0072\\u0069')).length, 1);
-  t.equal(found(uris, escaped.replace('\\u0075ri', 'ur\\u0069')).length, 1);
+  t.equal(found(uriFinder, escaped).length, 1);
+  t.equal(found(uriFinder, escaped.replace('\\u0075ri', 'u\\u0072\\u0069')).length, 1);
+  t.equal(found(uriFinder, escaped.replace('\\u0075ri', 'ur\\u0069')).length, 1);
   for (const name of ['resource\\u0055ri', 'resourceU\\u0072i', 'resourceUr\\u0069', '\\u0072esourceUri'])
-    t.equal(found(uris, `{"result":{"_meta":{"ui":{"${name}":"ui://a"}}}}`).length, 1, name);
+    t.equal(found(uriFinder, `{"result":{"_meta":{"ui":{"${name}":"ui://a"}}}}`).length, 1, name);
   t.same(
-    found(uris, '{"result":{"contents":[{"uri":"a:b","uri":"c:d"}]}}').map(([token]) => token),
+    found(uriFinder, '{"result":{"contents":[{"uri":"a:b","uri":"c:d"}]}}').map(([token]) => token),
     ['"a:b"', '"c:d"'],
   );
 });
@@ -121,8 +121,8 @@ t.test(
       [{ taskId: 'x', result: { content: [{ taskId: 'x' }], _meta: { taskId: 'x' } } }, []],
       [{ result: { taskId: 7 } }, []],
     ] as const)
-      t.same(found(taskIds, message), expected, JSON.stringify(message));
+      t.same(found(taskIdFinder, message), expected, JSON.stringify(message));
     for (const name of ['task\\u0049d', 't\\u0061skId', '\\u0074askId'])
-      t.equal(found(taskIds, `{"params":{"${name}":"o"}}`).length, 1, name);
+      t.equal(found(taskIdFinder, `{"params":{"${name}":"o"}}`).length, 1, name);
   },
 );

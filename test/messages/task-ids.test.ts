@@ -21,7 +21,7 @@ const NAME = 'x"ü-1';
 const CLIENTS: readonly string[] = ['client', `${NAME}-clients`];
 const FORM: TaskOwnership = {
   backendName: NAME,
-  isClients: (id) => CLIENTS.includes(id),
+  isClientsTask: (id) => CLIENTS.includes(id),
   isReachable: (id) => id !== 'y-1',
 };
 const PREFIX = 'x\\"ü-1-';

@@ -2,9 +2,9 @@
 // are served by legacy backends.
 import t from 'tap';
 import { backendFor } from '../support/deployment.js';
-import { eraOfMessage, newSessionOrRequest } from '../../src/exchange/transport.js';
+import { eraOfMessage, wantedByHead } from '../../src/exchange/transport.js';
 import { readClientMessage, type ClientMessage } from '../../src/mcp/json-rpc.js';
-import { headerText } from '../../src/messages/mirrored-params.js';
+import { decodeHeader } from '../../src/messages/mirrored-params.js';
 import { mirrorFault } from '../../src/modern/modern-handler.js';
 import { NO_MIRROR } from '../../src/exchange/exchange.js';
 import { readEvents } from '../support/event-stream.js';
@@ -163,7 +163,7 @@ t.test('a request that was let in as one without a session opens none', async (t
   const caller = new WiredRelay(t).caller({});
   const modern = { protocolVersion: VERSION, method: 'tools/list', name: '', params: [] };
   const wanted = (sessionId: string, mirror: Partial<typeof modern>): string =>
-    newSessionOrRequest({ sessionId, mirror: { ...NO_MIRROR, ...mirror } });
+    wantedByHead({ sessionId, mirror: { ...NO_MIRROR, ...mirror } });
   t.equal(wanted('', modern), 'request');
   t.equal(wanted('s', {}), 'request');
   t.equal(wanted('', {}), 'session');
@@ -433,8 +433,8 @@ t.test('another name is another, whatever its length', async (t) => {
 });
 
 t.test('a value marked as base64 is read as that alone, in one spelling', async (t) => {
-  t.equal(headerText('=?base64?YWI=?='), 'ab');
-  t.equal(headerText('=?base64??='), '');
+  t.equal(decodeHeader('=?base64?YWI=?='), 'ab');
+  t.equal(decodeHeader('=?base64??='), '');
   for (const value of [
     '=?base64?YWI?=',
     '=?base64?YWJ=?=',
@@ -442,7 +442,7 @@ t.test('a value marked as base64 is read as that alone, in one spelling', async 
     '=?base64?/w==?=',
     '=?base64?YQ==YQ==?=',
   ])
-    t.equal(headerText(value), undefined, value);
+    t.equal(decodeHeader(value), undefined, value);
   for (const value of ['YWI=', '=?base64?YWI=', 'YWI=?=', '=?BASE64?YWI=?=', ''])
-    t.equal(headerText(value), value, 'not marked');
+    t.equal(decodeHeader(value), value, 'not marked');
 });

@@ -56,7 +56,7 @@ class KeptExchange extends Exchange {
     if (this.isAborted || this.isOver) return;
     Object.assign(this, { status, contentType, sessionId, isOver: true });
     this.#chunks.push(Buffer.from(body as Uint8Array));
-    this.tellDone(status, body.length, 'whole');
+    this.reportDone(status, body.length, 'whole');
   }
 
   openStream(sessionId?: string): void {
@@ -75,12 +75,12 @@ class KeptExchange extends Exchange {
   end(last?: Uint8Array): void {
     if (last !== undefined) this.write(last);
     this.isOver = true;
-    this.tellDone(200, 0, 'whole');
+    this.reportDone(200, 0, 'whole');
   }
 
   reset(): void {
     this.isOver = true;
-    this.tellDone(200, 0, 'cut');
+    this.reportDone(200, 0, 'cut');
   }
 
   override releaseBody(): void {

@@ -79,7 +79,7 @@ export class RecordedExchange extends Exchange {
     if (this.#isUnheard(status)) return;
     this.#move('none', 'responded');
     this.answer = { status, contentType, body: Buffer.from(body as Uint8Array), sessionId, headers };
-    this.tellDone(status, body.length, 'whole');
+    this.reportDone(status, body.length, 'whole');
   }
 
   openStream(sessionId?: string): void {
@@ -109,15 +109,15 @@ export class RecordedExchange extends Exchange {
     if (this.#isUnheard(200)) return;
     this.#move('streaming', 'ended');
     if (this.#isDrainDue) throw new Error('ended before it drained');
-    this.tellDone(200, this.writtenBytes, 'whole');
+    this.reportDone(200, this.writtenBytes, 'whole');
   }
 
   reset(): void {
-    if (this.isAborted) return this.tellDone(0, 0, 'unheard');
+    if (this.isAborted) return this.reportDone(0, 0, 'unheard');
     const status = this.outcome === 'none' ? 0 : 200;
     if (this.outcome !== 'none') this.#move('streaming', 'cut');
     this.outcome = 'cut';
-    this.tellDone(status, this.writtenBytes, 'cut');
+    this.reportDone(status, this.writtenBytes, 'cut');
   }
 
   override makeRoom(bytes: number, waiter: MemoryWaiter): 'room' | 'wait' {
@@ -138,13 +138,13 @@ export class RecordedExchange extends Exchange {
 
   abort(): void {
     this.isAborted = true;
-    if (this.outcome === 'streaming') this.tellDone(200, this.writtenBytes, 'cut');
+    if (this.outcome === 'streaming') this.reportDone(200, this.writtenBytes, 'cut');
     this.onAbort?.();
   }
 
   #isUnheard(status: number): boolean {
     if (!this.isAborted || !this.isForgiving) return false;
-    this.tellDone(status, 0, 'unheard');
+    this.reportDone(status, 0, 'unheard');
     return true;
   }
 

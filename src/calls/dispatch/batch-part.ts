@@ -38,7 +38,7 @@ export class BatchPart extends Exchange {
     this.request = request;
   }
 
-  override get isPart(): true {
+  override get isBatchPart(): true {
     return true;
   }
 
@@ -46,7 +46,7 @@ export class BatchPart extends Exchange {
     return this.#isRefused || this.#batch.isAborted;
   }
 
-  override onRead(message: ParsedClientMessage): void {
+  override onMessageParsed(message: ParsedClientMessage): void {
     if (typeof message === 'string' || message.kind !== 'request') return;
     this.#id = { bytes: this.request.body, start: message.idStart, end: message.idEnd };
   }
@@ -93,32 +93,32 @@ export class BatchPart extends Exchange {
   }
 
   reset(): void {
-    if (this.isAborted) this.tellDone(0, 0, 'unheard');
+    if (this.isAborted) this.reportDone(0, 0, 'unheard');
     if (this.#state === 'over') return;
     // The state is set before the batch notifies its members: this one caused the reset, and must not be notified.
     this.#transition(this.#state, 'over');
-    this.tellDone(this.#status, this.#eventBytes, 'cut');
+    this.reportDone(this.#status, this.#eventBytes, 'cut');
     this.#batch.reset();
     this.#batch.onOver();
   }
 
   /** Called when the caller of the batch is gone, or the batch was cut. */
-  tellAborted(): void {
+  onBatchAborted(): void {
     if (this.#state === 'over') return;
-    if (this.#status !== 0) this.tellDone(this.#status, this.#eventBytes, 'cut');
+    if (this.#status !== 0) this.reportDone(this.#status, this.#eventBytes, 'cut');
     this.onAbort?.();
   }
 
   #answer(message: Buffer): void {
-    const hasRoom = this.#batch.hasRoomFor(message.length);
+    const hasRoom = this.#batch.tryMakeRoomFor(message.length);
     this.#transition(this.#state, 'over');
-    this.tellDone(this.#status, hasRoom ? message.length : 0, hasRoom ? 'whole' : 'cut');
+    this.reportDone(this.#status, hasRoom ? message.length : 0, hasRoom ? 'whole' : 'cut');
     this.#batch.onAnswer(this.#index, hasRoom ? message : this.#errorMessage(rpcErrors.answerTooLargeForBatch));
   }
 
   #finish(): void {
     this.#transition(this.#state, 'over');
-    this.tellDone(this.#status, this.#eventBytes, 'whole');
+    this.reportDone(this.#status, this.#eventBytes, 'whole');
     this.#batch.onOver();
   }
 
@@ -127,7 +127,7 @@ export class BatchPart extends Exchange {
     this.#takePieces();
     this.#transition(this.#state, 'over');
     this.#isRefused = true;
-    this.tellDone(this.#status, 0, 'cut');
+    this.reportDone(this.#status, 0, 'cut');
     this.#batch.onAnswer(this.#index, this.#errorMessage(rpcErrors.answerTooLargeForBatch));
     this.onAbort?.();
   }
@@ -135,7 +135,7 @@ export class BatchPart extends Exchange {
   /** Begins the answer. If the caller is gone, the exchange ends here. */
   #begin(status: number): void {
     this.#status = status;
-    if (this.isAborted) this.tellDone(status, 0, 'unheard');
+    if (this.isAborted) this.reportDone(status, 0, 'unheard');
   }
 
   #takePieces(): Buffer {

@@ -45,7 +45,8 @@ export function answerBatch(
 
 function refusalOf(session: Session, exchange: Exchange, { members }: ClientBatch): Refusal | undefined {
   // No version allows a batch within a batch.
-  if (!BATCH_PROTOCOL_VERSIONS.has(session.identity.protocolVersion) || exchange.isPart) return refusals.batchRefused;
+  if (!BATCH_PROTOCOL_VERSIONS.has(session.identity.protocolVersion) || exchange.isBatchPart)
+    return refusals.batchRefused;
   if (members.length === 0) return refusals.notJsonRpc;
   const isTooLarge = members.length > limits.batchMembersMax || exchange.request.body.length > limits.batchBytesMax;
   return isTooLarge ? refusals.batchTooLarge : undefined;
@@ -64,7 +65,7 @@ export class Batch {
   #parts: readonly BatchPart[] = [];
   readonly #answers: (Buffer | undefined)[] = [];
   /** Events that wait until the caller reads on. */
-  readonly #waiting: Buffer[] = [];
+  readonly #waitingEvents: Buffer[] = [];
   #keptBytes = 0;
   #unfinishedCount = 0;
   #state: State = 'gathering';
@@ -73,7 +74,7 @@ export class Batch {
     this.#exchange = exchange;
     this.#watcher = exchange.watcher;
     this.#session = session;
-    this.#reservation = answerMemory.reservation(session.identity.subject, noWaiter);
+    this.#reservation = answerMemory.createReservation(session.identity.subject, noWaiter);
   }
 
   get isAborted(): boolean {
@@ -96,15 +97,15 @@ export class Batch {
     this.#exchange.releaseBody();
     this.#unfinishedCount = this.#parts.length;
     this.#exchange.onAbort = () => this.#abortParts();
-    this.#begin(0, handle);
+    this.#beginParts(0, handle);
   }
 
-  #begin(first: number, handle: HandlePart): void {
+  #beginParts(first: number, handle: HandlePart): void {
     let bytesLeft: number = limits.readAtOnceBytesMax;
     for (const [index, part] of this.#parts.slice(first).entries()) {
       bytesLeft -= part.request.body.length;
       if (bytesLeft < 0 && index > 0) {
-        this.#beginLater(first + index, handle);
+        this.#beginPartsLater(first + index, handle);
         return;
       }
       this.#watcher?.onPart(part);
@@ -113,12 +114,12 @@ export class Batch {
     }
   }
 
-  #beginLater(first: number, handle: HandlePart): void {
+  #beginPartsLater(first: number, handle: HandlePart): void {
     const { scansInProgress } = this.#session;
-    const number = scansInProgress.begin(true);
+    const scanNumber = scansInProgress.begin(true);
     setImmediate(() => {
-      this.#begin(first, handle);
-      scansInProgress.end(number);
+      this.#beginParts(first, handle);
+      scansInProgress.end(scanNumber);
     });
   }
 
@@ -135,7 +136,7 @@ export class Batch {
   }
 
   /** Whether an answer of this size can be sent or kept. While the batch is gathering, the answer is counted at once. */
-  hasRoomFor(bytes: number): boolean {
+  tryMakeRoomFor(bytes: number): boolean {
     if (bytes > limits.batchAnswerBytesMax) return false;
     if (this.#keptBytes + bytes > limits.batchAnswerBytesMax && this.#exchange.request.acceptedTypes !== 'json')
       this.openStream();
@@ -171,7 +172,7 @@ export class Batch {
       this.#transition('streaming', 'blocked');
       return false;
     }
-    this.#waiting.push(event);
+    this.#waitingEvents.push(event);
     this.#keep(event.length);
     return false;
   }
@@ -186,14 +187,14 @@ export class Batch {
 
   #abortParts(): void {
     this.#answers.length = 0;
-    this.#waiting.length = 0;
+    this.#waitingEvents.length = 0;
     this.#release();
-    for (const part of this.#parts) part.tellAborted();
+    for (const part of this.#parts) part.onBatchAborted();
   }
 
   #onDrain(): void {
     this.#transition('blocked', 'streaming');
-    const waiting = this.#waiting.splice(0);
+    const waiting = this.#waitingEvents.splice(0);
     this.#release();
     for (const event of waiting) this.write(event);
     if (this.#state === 'blocked') return;

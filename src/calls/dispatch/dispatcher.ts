@@ -25,7 +25,7 @@ import {
   type Exchange,
   metadataFor,
   refuseMessage,
-  refuseUnread,
+  refuseInvalid,
 } from '../../exchange/index.js';
 import { answerBatch } from './batch.js';
 import {
@@ -45,7 +45,7 @@ import { CALL_TOOL, FIND_TOOLS, unwrapCall } from '../../messages/index.js';
 import { RelayedRequest } from '../relayed-request.js';
 import { answerOwnError, type ServedRequest, LEGACY_RULES } from '../era-rules.js';
 import { isForSearchTool } from '../search-tools.js';
-import { isTargetOf, readTarget, type Target, type TargetMethod, type TargetOutcome } from '../targets.js';
+import { isTargetMethodOf, readTarget, type Target, type TargetMethod, type TargetOutcome } from '../targets.js';
 import { visitAll } from '../../streams/index.js';
 
 // Messages of clients that are no requests: cancellations, progress, responses to backends' requests, changed roots, the status of the
@@ -54,8 +54,8 @@ import { visitAll } from '../../streams/index.js';
 const ROOTS_CHANGED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}');
 
 /** Serves a notification or response. The calling function still answers the exchange. @returns the refusal to answer with, if any. */
-function onClientNotification(session: Session, exchange: Exchange, message: ClientMessage): Refusal | undefined {
-  if (message.kind === 'response') return onResponse(session, exchange, message);
+function serveNonRequest(session: Session, exchange: Exchange, message: ClientMessage): Refusal | undefined {
+  if (message.kind === 'response') return serveResponse(session, exchange, message);
   switch (message.method) {
     case 'notifications/cancelled':
       cancelRequest(session, exchange, message);
@@ -67,7 +67,7 @@ function onClientNotification(session: Session, exchange: Exchange, message: Cli
       session.backendRequests.onTaskStatus(exchange, message);
       break;
     case 'notifications/roots/list_changed':
-      onRootsChanged(session, exchange);
+      tellRootsChanged(session, exchange);
       break;
     // This notification is not forwarded: the gateway sends each backend an `initialized` of its own.
     case 'notifications/initialized':
@@ -79,7 +79,7 @@ function onClientNotification(session: Session, exchange: Exchange, message: Cli
   return undefined;
 }
 
-function onResponse(session: Session, exchange: Exchange, message: ClientMessage): Refusal | undefined {
+function serveResponse(session: Session, exchange: Exchange, message: ClientMessage): Refusal | undefined {
   // A response that a successor passes back is a backend's answer to a request here; its `last-event-id` names the backend.
   const { body, lastEventId } = exchange.request;
   const answering = session.isRetired && lastEventId !== '' ? session.upstreams.open(lastEventId) : undefined;
@@ -91,7 +91,7 @@ function onResponse(session: Session, exchange: Exchange, message: ClientMessage
   return undefined;
 }
 
-function onRootsChanged(session: Session, exchange: Exchange): void {
+function tellRootsChanged(session: Session, exchange: Exchange): void {
   const { virtualHost } = session;
   if (virtualHost === undefined || !session.backendRequests.offersRoots) return;
   const { length } = exchange.request.body;
@@ -115,7 +115,7 @@ export class Dispatcher {
   /** The handler of modern messages that arrive with a session id; without a handler, they are served as legacy messages. */
   onModern: ModernHandler | undefined = undefined;
   /** Virtual hosts whose unreachable tools have already been logged. */
-  readonly #reported = new WeakSet<CompiledVirtualHost>();
+  readonly #reportedUnreachable = new WeakSet<CompiledVirtualHost>();
 
   constructor(context: UpstreamContext, merger: ListMerger, logger: Logger) {
     this.#context = context;
@@ -123,9 +123,9 @@ export class Dispatcher {
     this.#logger = logger;
   }
 
-  post(caller: Caller, session: Session, exchange: Exchange): void {
+  servePost(caller: Caller, session: Session, exchange: Exchange): void {
     const { body } = exchange.request;
-    if (body.length > limits.readAtOnceBytesMax) return this.#postLarge(caller, session, exchange);
+    if (body.length > limits.readAtOnceBytesMax) return this.#serveLargePost(caller, session, exchange);
     const message = readClientMessage(body);
     if (typeof message === 'string') return this.#onMessage(caller, session, exchange, message);
     const virtualHost = session.applyConfig(caller.virtualHost, exchange.request);
@@ -134,11 +134,11 @@ export class Dispatcher {
   }
 
   /** Parses a large message. Meanwhile, other messages of the session are served, and may change its config or end it. */
-  #postLarge({ subject, virtualHost }: Caller, session: Session, exchange: Exchange): void {
+  #serveLargePost({ subject, virtualHost }: Caller, session: Session, exchange: Exchange): void {
     session.applyConfig(virtualHost, exchange.request);
-    const number = session.scansInProgress.begin(exchange.isPart);
+    const number = session.scansInProgress.begin(exchange.isBatchPart);
     readLargeClientMessage(subject, exchange.request.body, (message) => {
-      exchange.onRead(message);
+      exchange.onMessageParsed(message);
       if (session.isEnded) refuseMessage(exchange, refusals.sessionUnknown, message);
       else this.#onMessage({ subject, virtualHost: session.virtualHost ?? virtualHost }, session, exchange, message);
       session.scansInProgress.end(number);
@@ -146,18 +146,18 @@ export class Dispatcher {
   }
 
   #onMessage(caller: Caller, session: Session, exchange: Exchange, message: ParsedClientMessage): void {
-    if (typeof message === 'string') refuseUnread(exchange, message);
+    if (typeof message === 'string') refuseInvalid(exchange, message);
     else if (message.kind !== 'batch' && message.envelope !== undefined && this.onModern !== undefined)
       this.onModern(caller, exchange, message, message.envelope);
-    else if (message.kind === 'request') this.request(caller, session, exchange, message);
+    else if (message.kind === 'request') this.serveRequest(caller, session, exchange, message);
     else if (message.kind === 'batch')
       answerBatch(this.#context.answerMemory, session, exchange, message, (part, virtualHost = caller.virtualHost) =>
-        this.post({ ...caller, virtualHost }, session, part),
+        this.servePost({ ...caller, virtualHost }, session, part),
       );
-    else this.#notification(session, exchange, message);
+    else this.#serveNonRequest(session, exchange, message);
   }
 
-  request(caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
+  serveRequest(caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
     const { method } = message;
     if (method !== 'ping') session.onReady();
     const hasSearchTools = caller.virtualHost.exposure === 'search';
@@ -166,9 +166,9 @@ export class Dispatcher {
       return;
     }
     const incoming = { virtualHost: caller.virtualHost, session, exchange, message, rules: LEGACY_RULES };
-    if (isTargetOf('legacy', method)) return this.relayRequest(method, incoming);
+    if (isTargetMethodOf('legacy', method)) return this.relayRequest(method, incoming);
     const kind = listKindOf(method);
-    if (kind !== undefined) return this.list(kind, incoming);
+    if (kind !== undefined) return this.serveList(kind, incoming);
     switch (method) {
       case 'ping':
         exchange.watcher?.onIdentified('ping', '', '');
@@ -185,9 +185,9 @@ export class Dispatcher {
     }
   }
 
-  /** Serves a call through `call_tool`. As in `#postLarge`, other messages are served while a large one is parsed again. */
+  /** Serves a call through `call_tool`. As in `#serveLargePost`, other messages are served while a large one is parsed again. */
   #unwrap(caller: Caller, session: Session, exchange: Exchange, message: ClientMessage): void {
-    const number = session.scansInProgress.begin(exchange.isPart);
+    const number = session.scansInProgress.begin(exchange.isBatchPart);
     unwrapCall(caller.subject, exchange, message, (call) => {
       if (session.isEnded) refuseMessage(exchange, refusals.sessionUnknown, message);
       else if (typeof call === 'string') answerToolError(exchange, message, call, LEGACY_RULES);
@@ -237,15 +237,15 @@ export class Dispatcher {
       answerError(exchange, id, rpcErrors.methodNotFound(message.method));
   }
 
-  #notification(session: Session, exchange: Exchange, message: ClientMessage): void {
+  #serveNonRequest(session: Session, exchange: Exchange, message: ClientMessage): void {
     exchange.watcher?.onIdentified(message.method, '', '');
-    const refusal = onClientNotification(session, exchange, message);
+    const refusal = serveNonRequest(session, exchange, message);
     // A notification in a batch is not refused: clients that reject an error without an id would lose the whole batch.
-    if (refusal === undefined || exchange.isPart) accept(exchange);
+    if (refusal === undefined || exchange.isBatchPart) accept(exchange);
     else refuse(exchange, refusal);
   }
 
-  list(kind: ListKind, incoming: ServedRequest): void {
+  serveList(kind: ListKind, incoming: ServedRequest): void {
     const { virtualHost, session, exchange, message, rules } = incoming;
     exchange.watcher?.onIdentified(kind.method, '', '');
     const id = idSpanOf(exchange, message);
@@ -254,7 +254,7 @@ export class Dispatcher {
       answerOwnError(exchange, id, rpcErrors.cursorInvalid, rules);
       return;
     }
-    if (tryForward(incoming, virtualHost.backends.values(), () => this.list(kind, incoming))) return;
+    if (tryForward(incoming, virtualHost.backends.values(), () => this.serveList(kind, incoming))) return;
     if (!session.tryAdmit(exchange, id)) return;
     const work = new ListInFlight(id, exchange, rules);
     session.inFlight.begin(work);
@@ -262,11 +262,11 @@ export class Dispatcher {
       session.finish(work);
       if (typeof list === 'string') {
         const error = list === 'undeclared' ? rpcErrors.methodNotFound(kind.method) : rpcErrors.listNotMerged;
-        if (!work.isEnded) work.fail(session.isEnded ? rpcErrors.listSessionEnded : error);
+        if (!work.isEndedWithSession) work.fail(session.isEnded ? rpcErrors.listSessionEnded : error);
         return;
       }
       this.#reportUnreachable(virtualHost, list.unreachable);
-      if (work.isEnded) list.drop();
+      if (work.isEndedWithSession) list.drop();
       else list.respondTo(exchange, work.isStreaming);
     });
   }
@@ -353,8 +353,8 @@ export class Dispatcher {
   }
 
   #reportUnreachable(virtualHost: CompiledVirtualHost, tools: readonly string[]): void {
-    if (tools.length === 0 || this.#reported.has(virtualHost)) return;
-    this.#reported.add(virtualHost);
+    if (tools.length === 0 || this.#reportedUnreachable.has(virtualHost)) return;
+    this.#reportedUnreachable.add(virtualHost);
     this.#logger.warn(
       { virtualHost: virtualHost.id, tools },
       'omitted from a list: name conflict with another backend or a renamed item, or item too large',

@@ -31,7 +31,7 @@ export function readJsonBodies(app: FastifyInstance, mediaType = 'application/js
 /** Parses a large body. Its values are counted first, in slices: parsing too many of them would block the event loop. */
 function parseLarge(subject: string, body: Buffer, done: BodyDone, parse: () => void): void {
   const valuesMax = limits.controlPlaneBodyValuesMax;
-  scanQueue.read(subject, body, limits.jsonDepthMax, (tape) => {
+  scanQueue.scan(subject, body, limits.jsonDepthMax, (tape) => {
     if (tape !== undefined && tape.count <= valuesMax) setImmediate(parse);
     else if (tape !== undefined)
       done(new ControlPlaneFault('body-too-large', `The body has more than ${valuesMax} values: send fewer`));

@@ -26,7 +26,7 @@ import {
   type Caller,
   eraOfMessage,
   type ServedEras,
-  hasReadableId,
+  isBodyReceivedForId,
   withRequestId,
   checkTransport,
 } from '../../exchange/index.js';
@@ -103,7 +103,7 @@ export class McpPipeline {
   /** Refuses a request, with the request id from the body of a POST. Under overload, the body is not read for that. */
   async #refusalByHead(exchange: EdgeExchange, subject: string, refusal: Refusal): Promise<Refusal> {
     const { head, request } = exchange;
-    if (!hasReadableId(request.method, head) || this.#parts.overload.state !== 'serving') return refusal;
+    if (!isBodyReceivedForId(request.method, head) || this.#parts.overload.state !== 'serving') return refusal;
     const outcome = await receiveBody(exchange, subject, 'json');
     return outcome === 'complete' ? withRequestId(refusal, request.body) : refusal;
   }

@@ -8,7 +8,7 @@
 //     └────not answered in time, or lost────────> the backend is told, and so is the client
 import {
   INPUT_METHODS,
-  readClientOffers,
+  readRequestableOfClient,
   type RequestableOfClient,
   ANY_TASK_CAPABILITY,
   readCreatedTask,
@@ -115,7 +115,7 @@ export class BackendRequests {
     const { backend } = upstream;
     return {
       backendName: backend.name,
-      isClients: (taskId) => this.#clientTasks.ownerOf(taskId) === upstream,
+      isClientsTask: (taskId) => this.#clientTasks.ownerOf(taskId) === upstream,
       isReachable: (taskId) => this.#plan.isTaskReachable(backend, taskId),
     };
   }
@@ -377,7 +377,7 @@ export class BackendRequests {
   }
 
   get #offered(): RequestableOfClient {
-    return (this.#offers ??= readClientOffers(this.#plan.introduction.capabilities));
+    return (this.#offers ??= readRequestableOfClient(this.#plan.introduction.capabilities));
   }
 
   /** The error for a request that the client does not support (C19), if so. */

@@ -542,7 +542,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   #countWhole(bytes: number): void {
     const { memory, subject } = this.#plan;
     if (memory === undefined || bytes < limits.countedFromBytes) return;
-    this.#reservation ??= memory.reservation(subject, this);
+    this.#reservation ??= memory.createReservation(subject, this);
     this.#reservation.take(bytes);
   }
 
@@ -550,7 +550,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   #tryReserveMemory(bytes: number): boolean {
     const { memory, subject } = this.#plan;
     if (memory === undefined) return false;
-    this.#reservation ??= memory.reservation(subject, this);
+    this.#reservation ??= memory.createReservation(subject, this);
     const outcome = this.#reservation.grow(bytes, Math.min(2 * this.#reservation.reservedBytes, this.#answerBytesMax));
     if (outcome === 'wait') this.#pauseReading();
     else if (outcome !== 'room') this.onNoRoom(outcome);

@@ -298,7 +298,7 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
     if (this.#state === 'over') return;
     const bytes = this.#parser.keptBytes;
     if (bytes >= limits.countedFromBytes) {
-      this.#reservation ??= this.#context.answerMemory?.reservation(this.#plan.subject, this);
+      this.#reservation ??= this.#context.answerMemory?.createReservation(this.#plan.subject, this);
       const askedBytes = Math.min(2 * (this.#reservation?.reservedBytes ?? 0), limits.upstreamMessageBytesMax);
       const outcome = this.#reservation?.grow(bytes, askedBytes) ?? 'room';
       if (outcome !== 'room' && outcome !== 'wait') this.onNoRoom(outcome);

@@ -124,7 +124,7 @@ export class HopExchange extends Exchange implements HopStream {
       this.#transition(['responding'], 'aborted');
       this.#socket.reserve('reset', this.stream, 0);
       this.#settle();
-      this.tellDone(this.#status, 0, 'cut');
+      this.reportDone(this.#status, 0, 'cut');
       return;
     }
     this.#answer = bytes;
@@ -136,7 +136,7 @@ export class HopExchange extends Exchange implements HopStream {
 
   /** Takes memory for the answer to a request that this worker forwards to its successor: the relay accounts for its own answers. */
   override makeRoom(bytes: number, waiter: MemoryWaiter): 'room' | 'wait' | ShareBound {
-    return this.#answerMemory().make(bytes, waiter);
+    return this.#answerMemory().makeRoom(bytes, waiter);
   }
 
   override releaseBody(): void {
@@ -173,12 +173,12 @@ export class HopExchange extends Exchange implements HopStream {
   }
 
   reset(): void {
-    if (this.#state === 'aborted') this.tellDone(0, 0, 'unheard');
+    if (this.#state === 'aborted') this.reportDone(0, 0, 'unheard');
     if (!this.#transition(['unanswered', 'streaming'], 'aborted')) return;
     this.#socket.reserve('cut', this.stream, 0);
     this.#outflow.drop();
     this.#settle();
-    this.tellDone(this.#status, this.#answerBytes, 'cut');
+    this.reportDone(this.#status, this.#answerBytes, 'cut');
   }
 
   override countSentInPieces(bytes: number): void {
@@ -210,7 +210,7 @@ export class HopExchange extends Exchange implements HopStream {
     if (!this.#transition(['unanswered', 'responding', 'streaming', 'ending'], 'aborted')) return;
     this.#outflow.drop();
     this.#settle();
-    if (this.#status !== 0) this.tellDone(this.#status, this.#answerBytes, 'cut');
+    if (this.#status !== 0) this.reportDone(this.#status, this.#answerBytes, 'cut');
     // The relay has no more to do with a request that it has answered completely.
     if (!isAnswered) this.onAbort?.();
   }
@@ -231,7 +231,7 @@ export class HopExchange extends Exchange implements HopStream {
     if (isStream) this.#socket.reserve('end', this.stream, last.length).set(last);
     else largeMemory.giveBack(this.#answer);
     this.#settle();
-    this.tellDone(this.#status, this.#answerBytes, 'whole');
+    this.reportDone(this.#status, this.#answerBytes, 'whole');
   }
 
   #settle(): void {
@@ -245,7 +245,7 @@ export class HopExchange extends Exchange implements HopStream {
       this.#status = status;
       return true;
     }
-    if (this.#state === 'aborted') this.tellDone(status, 0, 'unheard');
+    if (this.#state === 'aborted') this.reportDone(status, 0, 'unheard');
     return false;
   }
 

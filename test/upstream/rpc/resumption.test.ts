@@ -359,7 +359,7 @@ t.test('a stream that ends while its event waits for room continues, and is time
   const scene = new Scene(t, { memory });
   scene.begin().end();
   scene.context.advance(RETRY_MS + 20);
-  const other = memory.reservation('alice', noWaiter);
+  const other = memory.createReservation('alice', noWaiter);
   other.take(memory.shareOf('alice').roomWhenEmpty);
   scene.last.head(200, STREAM).data(`data: ${'x'.repeat(limits.countedFromBytes)}`);
   t.ok(scene.last.isPaused, 'no room');
