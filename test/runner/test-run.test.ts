@@ -205,6 +205,20 @@ t.test('a file that hangs is asked to end, and killed if it does not', async (t)
   }
 });
 
+t.test('a file that has written nothing for long hangs, one that goes on writing does not', async (t) => {
+  const writes = `const endMs = Date.now() + 3_000;
+    const timer = setInterval(() => (Date.now() < endMs ? console.log('# on') : clearInterval(timer)), 50);`;
+  const root = treeOf(t, { 'mute.mjs': 'setInterval(() => {}, 1_000);', 'writes.mjs': `${writes} ${GOOD}` });
+  const runs = ['mute.mjs', 'writes.mjs'].map(async (name) => {
+    const outputPath = join(root, `${name}.output`);
+    return runTestFile(name, { root, outputPath, silentMsMax: 2_000 });
+  });
+  t.match(await Promise.all(runs), [
+    { hasHung: true, signal: 'SIGALRM' },
+    { hasHung: false, exitStatus: 0 },
+  ]);
+});
+
 t.test(
   'files: the longest first, then those that start programs, then by name; all, or those with one of the words',
   async (t) => {
