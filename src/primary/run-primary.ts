@@ -23,7 +23,7 @@ import {
   type ViewQuestion,
 } from '../process/index.js';
 import { CoalescedRuns } from '../fair/index.js';
-import type { Series } from '../metrics/index.js';
+import type { MetricName } from '../metrics/index.js';
 import { Fleet } from './fleet.js';
 import { makeHopDirectory, type HopDirectory } from './hop-directory.js';
 import { type AdminServer, openAdminServer, jsonPage, readyPage, type AdminPage } from './admin-server.js';
@@ -260,20 +260,16 @@ function metricsPage(readiness: Readiness, fleet: Fleet): (accept: string) => Pr
   return async (accept) => {
     const { series, silentCount } = await fleet.figures();
     const { isReady, degraded, slotCount, listeningCount } = readiness.report;
-    const own: Series[] = [
-      { name: 'switchyard_workers', labels: ['listening'], value: listeningCount },
-      { name: 'switchyard_workers', labels: ['absent'], value: slotCount - listeningCount },
-      { name: 'switchyard_worker_deaths_total', labels: [], value: fleet.deathCount },
-      { name: 'switchyard_workers_silent', labels: [], value: silentCount },
-      { name: 'switchyard_ready', labels: [], value: isReady ? 1 : 0 },
-      ...Array.from(new Set(degraded.map(({ code }) => code)), (code): Series => ({
-        name: 'switchyard_degraded',
-        labels: [code],
-        value: 1,
-      })),
-      { name: 'switchyard_build_info', labels: [PROGRAM_VERSION], value: 1 },
+    const own: readonly (readonly [name: MetricName, value: number, ...labels: string[]])[] = [
+      ['switchyard_workers', listeningCount, 'listening'],
+      ['switchyard_workers', slotCount - listeningCount, 'absent'],
+      ['switchyard_worker_deaths_total', fleet.deathCount],
+      ['switchyard_workers_silent', silentCount],
+      ['switchyard_ready', Number(isReady)],
+      ...Array.from(new Set(degraded.map(({ code }) => code)), (code) => ['switchyard_degraded', 1, code] as const),
+      ['switchyard_build_info', 1, PROGRAM_VERSION],
     ];
-    return page.write([...series, ...own], accept);
+    return page.write([...series, ...own.map(([name, value, ...labels]) => ({ name, labels, value }))], accept);
   };
 }
 

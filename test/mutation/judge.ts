@@ -25,8 +25,6 @@ interface AskedTest {
   readonly ids: ReadonlySet<string>;
 }
 
-/** Without a mutant. */
-const FILE_MS_MAX = 180_000;
 /** A mutant may take this many times as long as the tests do without it, and this much more, before it counts as hanging. */
 const SLOWER_MAX = 4;
 const LATER_MS_MAX = 20_000;
@@ -43,7 +41,7 @@ export async function judge(
   const failing: string[] = [];
   const asked: AskedTest[] = [];
   await eachOf(tests, jobs, async (name) => {
-    const { run, ids } = await tree.reachedBy(name, FILE_MS_MAX);
+    const { run, ids } = await tree.reachedBy(name);
     if (run.exitStatus === 0) asked.push({ name, tookMs: run.tookMs, ids });
     else failing.push(name);
   });

@@ -56,10 +56,10 @@ export class MutatedTree {
   }
 
   /** Runs a test file without a mutant, and says which mutants it came by. */
-  async reachedBy(test: string, msMax: number): Promise<{ run: TestFileRun; ids: ReadonlySet<string> }> {
+  async reachedBy(test: string): Promise<{ run: TestFileRun; ids: ReadonlySet<string> }> {
     const reached = join(this.#scratch, `reached-${(this.#runs += 1)}`);
     mkdirSync(reached);
-    const run = await this.#run([test], { MUTANTS_REACHED: reached }, msMax);
+    const run = await this.#run([test], { MUTANTS_REACHED: reached });
     const ids = readdirSync(reached)
       // What a process was killed at writing has its last word beside it, if there is one.
       .filter((file) => !file.endsWith('.part'))
@@ -76,13 +76,13 @@ export class MutatedTree {
     rmSync(this.#scratch, { recursive: true, force: true });
   }
 
-  async #run(tests: readonly string[], environment: Record<string, string>, msMax: number): Promise<TestFileRun> {
+  async #run(tests: readonly string[], environment: Record<string, string>, msMax?: number): Promise<TestFileRun> {
     const outputPath = join(this.#scratch, `output-${(this.#runs += 1)}`);
     const setup = {
       root: this.root,
       outputPath,
       environment,
-      hung: AbortSignal.timeout(Math.ceil(msMax)),
+      ...(msMax !== undefined && { hung: AbortSignal.timeout(Math.ceil(msMax)) }),
       signalMsMax: 2_000,
     };
     const [only] = tests;

@@ -45,7 +45,7 @@ class Scene {
       launcher: [],
       environment,
       start,
-      bounds: { ...limits, ...workerBounds, ...bounds },
+      bounds: { ...limits, ...workerBounds, workerStartMsMax: 600_000, ...bounds },
       checkStore: async () => undefined,
       ...changes,
     };
