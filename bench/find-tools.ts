@@ -92,7 +92,7 @@ async function pageOf(backend: number): Promise<ReadPage> {
 
 async function catalogue(parts: readonly BackendPages<ReadPage>[]): Promise<KeptInThread> {
   return new Promise((resolve, reject) => {
-    merger.catalogue(SUBJECT, { kind, rules: virtualHost, parts, unavailable: [] }, (made) => {
+    merger.makeCatalogue(SUBJECT, { kind, rules: virtualHost, parts, unavailable: [] }, (made) => {
       if (typeof made === 'string') reject(new Error(made));
       else resolve(made);
     });
@@ -101,7 +101,7 @@ async function catalogue(parts: readonly BackendPages<ReadPage>[]): Promise<Kept
 
 async function ask(key: number, query: string): Promise<number> {
   return new Promise((resolve, reject) => {
-    merger.find(SUBJECT, { key, query, count: 10, frame }, (answer) => {
+    merger.find(SUBJECT, { key, query, toolsMax: 10, frame }, (answer) => {
       if (typeof answer === 'string') reject(new Error(answer));
       else resolve(answer.length);
     });

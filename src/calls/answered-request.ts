@@ -183,7 +183,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     this.#ensureDetached().onCallerBack();
   }
 
-  onRoom(): void {
+  onWritable(): void {
     this.request?.resume();
   }
 
@@ -199,7 +199,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     this.#detached?.onRationRead(spentMs);
   }
 
-  override abandonedWait(): string | undefined {
+  override abandonedWaitKey(): string | undefined {
     return this.#detached?.isUnheard === true && this.plan.message.method === 'tasks/result'
       ? this.callersTaskId
       : undefined;

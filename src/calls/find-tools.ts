@@ -17,7 +17,7 @@ interface FindToolsPlan extends Omit<ListPlan, 'kind'> {
 
 interface ToolQuery {
   readonly query: string;
-  readonly count: number;
+  readonly toolsMax: number;
 }
 
 /** Parses the arguments. @param message its tape, if any, must still be valid. @returns the query, or for the model what is wrong. */
@@ -32,7 +32,7 @@ export function readToolQuery(body: Buffer, message: ClientMessage): ToolQuery |
   if (typeof query !== 'string' || query === '' || query.length > limits.toolQueryCharsMax) return WRONG_ARGUMENTS;
   const isCount = typeof limit === 'number' && Number.isInteger(limit) && limit >= 1 && limit <= limits.foundToolsMax;
   if (!isCount || Object.keys(others).length > 0) return WRONG_ARGUMENTS;
-  return { query, count: limit };
+  return { query, toolsMax: limit };
 }
 
 const WRONG_ARGUMENTS = `${FIND_TOOLS} takes query, a text of 1 to ${limits.toolQueryCharsMax} characters, and limit, a whole number from 1 to ${limits.foundToolsMax}, and nothing else`;
@@ -63,7 +63,7 @@ function findInLists(context: UpstreamContext, merger: ListMerger, plan: FindToo
   const { session, virtualHost, exchange, work } = plan;
   const { subject } = session.identity;
   const kind = listKinds.tools;
-  const read = merger.catalogues.begin(subject, virtualHost);
+  const read = merger.catalogues.beginRead(subject, virtualHost);
   merger.warmUpCatalogues(subject);
   readLists(context, merger, { kind, session, virtualHost, exchange, work }, (lists) => {
     if (typeof lists === 'string') {
@@ -72,13 +72,13 @@ function findInLists(context: UpstreamContext, merger: ListMerger, plan: FindToo
       return;
     }
     const { parts, unavailable } = lists;
-    merger.catalogue(subject, { kind, rules: virtualHost, parts, unavailable }, (made) => {
+    merger.makeCatalogue(subject, { kind, rules: virtualHost, parts, unavailable }, (made) => {
       if (typeof made === 'string') {
         read.giveUp();
         fail(plan);
         return;
       }
-      plan.onUnreachable(made.unreachable);
+      plan.onUnreachable(made.unreachableNames);
       const isCurrent = session.hasConfig(virtualHost);
       if (!isCurrent) read.giveUp();
       const isKept =

@@ -94,7 +94,7 @@ export class Gate {
       this.#reader = undefined;
       if (fault !== undefined && pages.length === 0) done(fault);
       else
-        this.#merger.grant(upstream.subject, { kind, backend, pages, uri }, (outcome) => {
+        this.#merger.checkGrant(upstream.subject, { kind, backend, pages, uri }, (outcome) => {
           if (typeof outcome === 'string')
             done(upstreamFault(outcome === 'overdue' ? 'answer-timeout' : 'answer-unread'));
           else done(outcome ? undefined : this.#rules.unknown);

@@ -17,7 +17,7 @@ import { type Deadline, LARGE_MEMORY_FROM_BYTES, wakeScheduler, joined } from '.
 import { limits, rpcErrors, type RpcError } from '../shared/index.js';
 import { errorMessage, resultMessage, type Exchange, type ExchangeWatcher, metadataFor } from '../exchange/index.js';
 import { AnsweredRequest } from './answered-request.js';
-import { clientsNotification } from '../session/index.js';
+import { adaptedForClient } from '../session/index.js';
 import { withEdit, type ReadArguments, callersParts, tracedMessage, bareTaskEdit } from '../messages/index.js';
 import { mirroredParamsToRead, readArguments } from './large-arguments.js';
 import { ModernLeg, type ModernLegOwner } from './modern-leg.js';
@@ -221,7 +221,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
         isOwnProgress && (rules.sentProgressToken !== undefined || !upstream.declares(capability.tasks));
       if (isPlainProgress) this.emitProgress(bytes, message);
       else if (rules.isForCaller(bytes, message)) {
-        const parts = clientsNotification(session, upstream, bytes, message, isOwnProgress);
+        const parts = adaptedForClient(session, upstream, bytes, message, isOwnProgress);
         if (parts !== undefined) this.tell(parts);
       }
     }
@@ -298,7 +298,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     // more.
     if (this.isBlocked) return true;
     const parts =
-      rules.sentProgressToken === undefined ? clientsNotification(session, upstream, bytes, message, true) : undefined;
+      rules.sentProgressToken === undefined ? adaptedForClient(session, upstream, bytes, message, true) : undefined;
     if (parts !== undefined) this.tell(parts);
     else if (rules.sentProgressToken !== undefined && !this.isDone) this.emitProgress(bytes, message);
     this.sendDelayedAnswer();

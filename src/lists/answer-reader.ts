@@ -6,15 +6,15 @@ import type { ShareBound } from '../fair/index.js';
 import type { ListPool, ThreadFailure } from './list-pool.js';
 import { type PageDetails, bytesOf, transferable, joinedPieces, type ReadOutcome } from './thread-tasks.js';
 
-/** A small page itself, or the key of a page in the list thread, perhaps used by several requests. */
+/** A page on the event loop, or the key of one in the list thread; a `LentPage` is in the list cache, and several requests may use it. */
 export type ReadPage = ListPage | KeptPage | LentPage;
 
 export type ReadAnswer = Exclude<ListAnswer, { kind: 'page' }> | (PageDetails & { readonly page: ReadPage });
 
-/** Why a response was not read: a `ShareBound` says which share is full. */
+/** Why a response was not parsed; a `ShareBound` is the bound of memory for lists that has no room. */
 export type ReadFailure = ThreadFailure | ShareBound;
 
-/** Pieces whose memory does not count in the share yet. */
+/** Pieces of the response that wait until their bytes count in the subject's share. */
 interface WaitingPieces {
   readonly pieces: readonly Buffer[];
   readonly done: (owned: Uint8Array[] | undefined) => void;
@@ -27,11 +27,11 @@ export class AnswerReader {
   readonly #kind: ListKind;
   readonly #era: ListEra;
   #key: number | undefined;
-  #bytes = 0;
+  #countedBytes = 0;
   #failure: ReadFailure | undefined;
-  /** Pieces in order: each waits until those before it are counted. */
+  /** In order of arrival: each waits until those before it are counted. */
   readonly #waiting: WaitingPieces[] = [];
-  #leaveWait: () => void = () => {};
+  #cancelWait: () => void = () => {};
 
   constructor(pool: ListPool, memory: ListMemory, subject: string, kind: ListKind, era: ListEra) {
     this.#pool = pool;
@@ -42,13 +42,13 @@ export class AnswerReader {
   }
 
   /**
-   * Takes the next pieces, and their memory.
-   * @param onTaken called once, unless the response is dropped before: the thread has the pieces, or reading has failed.
+   * Takes the next pieces of the response; their memory belongs to the reader from then on.
+   * @param onTaken called once, when the thread has the pieces or parsing has failed; not if the response is dropped before.
    */
   push(pieces: readonly Buffer[], onTaken: () => void): void {
     this.#takeRoom(pieces, (owned) => {
       if (owned === undefined) {
-        // Not called at once: the rest of a long response would come in this turn of the event loop.
+        // Called in a later turn, because otherwise the rest of a long response would be handled in this one.
         setImmediate(onTaken);
         return;
       }
@@ -61,9 +61,9 @@ export class AnswerReader {
 
   /**
    * Takes the last pieces, and parses the response.
-   * @param id of the request, as JSON.
+   * @param id the request's, as JSON.
    * @param inlineBytesMax the largest response that is parsed at once and stays on the event loop.
-   * @param done called once; synchronously when the whole response is here and no larger than that.
+   * @param done called once, perhaps synchronously; not if the response is dropped before.
    */
   end(
     pieces: readonly Buffer[],
@@ -84,7 +84,7 @@ export class AnswerReader {
       }
       const era = this.#era;
       const kind = this.#kind.name;
-      const task = { key: this.#ownKey(), pieces: owned, bytes: this.#bytes, id: id.toString(), kind, era };
+      const task = { key: this.#ownKey(), pieces: owned, bytes: this.#countedBytes, id: id.toString(), kind, era };
       const onRead = (outcome: ReadOutcome | ThreadFailure): void => this.#onRead(this.#failure ?? outcome, done);
       this.#pool.run(this.#subject, 'read', task, owned, onRead, withinMs);
     });
@@ -92,7 +92,7 @@ export class AnswerReader {
 
   /** Drops the response. Safe to call again. */
   drop(): void {
-    this.#leaveWait();
+    this.#cancelWait();
     this.#waiting.length = 0;
     this.#dropKept();
   }
@@ -111,14 +111,14 @@ export class AnswerReader {
         done(bound);
         return;
       }
-      this.#bytes += itemBytes;
-      done({ ...outcome, page: { key: this.#ownKey(), bytes: this.#bytes } });
+      this.#countedBytes += itemBytes;
+      done({ ...outcome, page: { key: this.#ownKey(), bytes: this.#countedBytes } });
     });
   }
 
   /**
-   * Takes memory for pieces. @param done called once, unless the response is dropped before: with memory that can be transferred, or with
-   * `undefined` once reading has failed.
+   * Counts pieces in the subject's share. @param done called once, unless the response is dropped before: with the pieces in memory that can
+   * be transferred, or with `undefined` once parsing has failed.
    */
   #takeRoom(pieces: readonly Buffer[], done: (owned: Uint8Array[] | undefined) => void): void {
     this.#waiting.push({ pieces, done });
@@ -132,10 +132,10 @@ export class AnswerReader {
     const onTaken = (bound: ShareBound | undefined): void => {
       this.#failure ??= bound;
       if (this.#failure === undefined) {
-        this.#bytes += bytes;
+        this.#countedBytes += bytes;
         next.done(next.pieces.map(transferable));
       } else {
-        // The pieces that are already there are freed, however long the rest takes to arrive.
+        // The pieces in the thread are freed now, because the rest of the response may take long to arrive.
         this.#dropKept();
         next.done(undefined);
       }
@@ -143,14 +143,14 @@ export class AnswerReader {
       this.#takeNextRoom();
     };
     if (this.#failure !== undefined) onTaken(undefined);
-    else this.#leaveWait = this.#memory.whenTaken(this.#subject, bytes, onTaken);
+    else this.#cancelWait = this.#memory.whenTaken(this.#subject, bytes, onTaken);
   }
 
   #dropKept(): void {
     if (this.#key === undefined) return;
-    this.#pool.drop(this.#subject, [this.#key], this.#memory.noteReturning(this.#subject, this.#bytes));
+    this.#pool.drop(this.#subject, [this.#key], this.#memory.noteReturning(this.#subject, this.#countedBytes));
     this.#key = undefined;
-    this.#bytes = 0;
+    this.#countedBytes = 0;
   }
 
   #ownKey(): number {

@@ -1,13 +1,13 @@
 // Whether a backend's resource allow-list grants a URI: because it is the URI of an allowed resource, or matches or is an allowed template.
-// Entries may be names; their URIs are known only from the backend's lists.
+// An entry may also be the name of a resource, whose URI is known only from the backend's lists.
 import { stringValue } from '../bytes/index.js';
 import { type ListKind, span, SPAN_LENGTH, type ListPage } from '../mcp/index.js';
 import { isAllowed, type RuledBackend } from '../user-config/index.js';
 import { isTemplate, UriMatcher } from '../messages/index.js';
 
 /**
- * Templates that one request's URI is matched against: of an allow-list, and of each list read for it. Beyond that, further templates match
- * nothing. Each may cost 60 us for the longest URI (2.6 GHz AMD EPYC, Node 20).
+ * Templates of an allow-list, and of each list read from the backend, that one URI is matched against. Beyond that, further templates are
+ * not tried. Each may cost 60 us for the longest URI (2.6 GHz AMD EPYC, Node 20).
  */
 export const TEMPLATES_TRIED_MAX = 500;
 
@@ -43,8 +43,8 @@ export function isGranted({ kind, backend, pages, uri }: GrantJob): boolean {
   return pages.some(({ bytes, spans }) => {
     for (let row = 0; row < spans.length; row += SPAN_LENGTH) {
       const key = stringValue(bytes, spans[row + span.keyStart]!, spans[row + span.keyEnd]!);
-      const isTemplateTried = kind.name === 'templates' && triedCount < TEMPLATES_TRIED_MAX;
-      if (key !== uri && !isTemplateTried) continue;
+      const mayTryTemplate = kind.name === 'templates' && triedCount < TEMPLATES_TRIED_MAX;
+      if (key !== uri && !mayTryTemplate) continue;
       const nameStart = spans[row + span.nameStart]!;
       const name = nameStart === -1 ? undefined : stringValue(bytes, nameStart, spans[row + span.nameEnd]!);
       if (!isAllowed(backend, kind, key, name)) continue;

@@ -1,10 +1,10 @@
-// A cache of what was made from backends' lists, for one subject each. An entry is dropped when a backend reports that its lists have
-// changed, when it is too old, or when others need the room. A list that is reported as changed while it is read is not cached.
+// A cache of values made from backends' lists, each for one subject. An entry is dropped when a backend reports that its lists have
+// changed, when the entry is too old, or when others need its room. A list that is reported as changed while it is read is not cached.
 import type { ListKindName } from '../mcp/index.js';
 import { FairCache, type Deadline, type DeadlineWheel } from '../fair/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
 
-interface KeptListsRules<Value> {
+interface KeptListsOptions<Value> {
   /** Age at which an entry expires even if no change was reported. */
   readonly ageMs: number;
   readonly bytesMax: number;
@@ -12,7 +12,7 @@ interface KeptListsRules<Value> {
   readonly onDropped?: (subject: string, value: Value) => void;
 }
 
-/** A read of lists, and from `keep` on what was made of them. Exactly one of `KeptLists.keep` and `giveUp` is called, once. */
+/** A read of lists; from `keep` on, the cached entry made of them. Its reader calls exactly one of `KeptLists.keep` and `giveUp`, once. */
 export class ListsRead<Value> {
   readonly subject: string;
   readonly kind: ListKindName;
@@ -35,16 +35,16 @@ export class ListsRead<Value> {
 }
 
 export class KeptLists<Value> {
-  readonly #rules: KeptListsRules<Value>;
+  readonly #options: KeptListsOptions<Value>;
   readonly #deadlines: DeadlineWheel;
   readonly #nowMs: () => number;
   readonly #kept: FairCache<ListsRead<Value>>;
-  /** Cached entries and reads in progress, by the URLs of the lists. */
+  /** Cached entries and reads in progress, by the URLs of their backends. */
   readonly #byUrl = new Map<string, Set<ListsRead<Value>>>();
   #sweep: Deadline | undefined;
 
-  constructor(rules: KeptListsRules<Value>, deadlines: DeadlineWheel, nowMs: () => number) {
-    this.#rules = rules;
+  constructor(rules: KeptListsOptions<Value>, deadlines: DeadlineWheel, nowMs: () => number) {
+    this.#options = rules;
     this.#deadlines = deadlines;
     this.#nowMs = nowMs;
     this.#kept = new FairCache(rules, (read) => {
@@ -68,13 +68,13 @@ export class KeptLists<Value> {
     this.#kept.delete(key);
   }
 
-  /** Called when lists have changed. @param kinds of these lists; all if omitted. */
+  /** Called when lists of the backend have changed. @param kinds which of its lists; all if omitted. */
   onChanged(backend: CompiledBackend, kinds?: readonly ListKindName[]): void {
     for (const read of this.#byUrl.get(urlOf(backend)) ?? [])
       if (kinds?.includes(read.kind) !== false) this.#markStale(read);
   }
 
-  /** Drops everything, because any list may have changed. */
+  /** Drops all entries, and marks all reads as stale, because any list may have changed. */
   clear(): void {
     for (const reads of this.#byUrl.values()) for (const read of reads) this.#markStale(read);
   }
@@ -94,18 +94,18 @@ export class KeptLists<Value> {
     return read;
   }
 
-  /** Keeps what was made. @param ageMs if it is to expire sooner than others. @returns false when it is stale or too large. */
+  /** Caches what was made of the lists. @param ageMs its own, if shorter. @returns false if the read is stale, or the value too large. */
   keep(read: ListsRead<Value>, key: string, value: Value, bytes: number, ageMs = Infinity): boolean {
     if (read.isStale || !this.#kept.set(read.subject, key, read, bytes)) {
       read.giveUp();
       return false;
     }
-    read.kept = { key, value, expiresAtMs: this.#nowMs() + Math.min(ageMs, this.#rules.ageMs) };
-    this.#sweep ??= this.#deadlines.after(this.#rules.ageMs, () => this.#onSweep());
+    read.kept = { key, value, expiresAtMs: this.#nowMs() + Math.min(ageMs, this.#options.ageMs) };
+    this.#sweep ??= this.#deadlines.after(this.#options.ageMs, () => this.#onSweep());
     return true;
   }
 
-  /** Forgets a read, for `ListsRead`: changes of its lists do not matter any more. */
+  /** Forgets a read, whose lists may change from now on without consequence. */
   forget(read: ListsRead<Value>): void {
     for (const url of read.urls) {
       const reads = this.#byUrl.get(url);
@@ -118,7 +118,7 @@ export class KeptLists<Value> {
   #onSweep(): void {
     this.#sweep = undefined;
     for (const { kept } of this.#kept.values()) if (kept !== undefined) this.get(kept.key);
-    if (this.#kept.count > 0) this.#sweep = this.#deadlines.after(this.#rules.ageMs, () => this.#onSweep());
+    if (this.#kept.count > 0) this.#sweep = this.#deadlines.after(this.#options.ageMs, () => this.#onSweep());
   }
 }
 
@@ -128,7 +128,7 @@ const KINDS_BY_METHOD: Readonly<Record<string, readonly ListKindName[]>> = {
   'notifications/resources/list_changed': ['resources', 'templates'],
 };
 
-/** The kinds of lists that a notification is about; `undefined` (all) for `''`: the backend has forgotten a session. */
+/** The kinds of lists that a notification reports as changed; `undefined` (all) for `''`, which means that the backend has lost a session. */
 export function listsChangedBy(method: string): readonly ListKindName[] | undefined {
   return method === '' ? undefined : (KINDS_BY_METHOD[method] ?? []);
 }

@@ -1,6 +1,6 @@
-// The list cache (`--list-cache`): lists as backends last gave them, for the next request of the same caller. A list is found by subject,
-// by what the backend was shown, and by the backend's config; no subject gets the list of another. Small lists are on the event loop, large
-// ones in the list thread.
+// The list cache (`--list-cache`): lists as backends last gave them, for later requests of the same subject. The key is the subject, what
+// the backend sees of the caller, and the backend's config; so no subject gets the list of another. Small pages are on the event loop,
+// large ones in the list thread.
 import type { ListKindName, ListPage } from '../mcp/index.js';
 import type { DeadlineWheel } from '../fair/index.js';
 import { limits, perSubject } from '../shared/index.js';
@@ -12,10 +12,10 @@ import { LentPage, type KeptPage } from './list-memory.js';
 /** Memory counted for each cached list on top of its bytes. */
 export const CACHED_LIST_BYTES = 1_024;
 
-/** The limits of each of the two caches. */
-const BYTES = { bytesMax: limits.cacheBytesMax, bytesPerSubjectMax: perSubject(limits.cacheBytesMax) };
+/** The bounds of the list cache, and those of the catalogues. */
+const CACHE_BOUNDS = { bytesMax: limits.cacheBytesMax, bytesPerSubjectMax: perSubject(limits.cacheBytesMax) };
 
-/** Numbers that stand for objects in keys. */
+/** A number for each config object, which stands for it in keys. */
 const numbers = new WeakMap<object, number>();
 let lastNumber = 0;
 
@@ -27,14 +27,14 @@ function numberOf(thing: object): number {
 
 export interface ListIdentity {
   readonly subject: string;
-  /** The backend as configured: another config has other objects. */
+  /** The backend's config, compared as an object: a config that has changed has new objects. */
   readonly backend: CompiledBackend;
   readonly kind: ListKindName;
-  /** What the backend sees of the caller (`UpstreamSession.shown`): it may give others another list. */
+  /** What the backend sees of the caller (`UpstreamSession.shown`), on which its list may depend. */
   readonly shown: string;
 }
 
-/** A read of a list. Exactly one of `keep` and `giveUp` is called, once. */
+/** A read of one list of a backend. Its reader calls exactly one of `keep` and `giveUp`, once. */
 export class ListRead extends ListsRead<readonly CachedPage[]> {
   readonly #key: string;
 
@@ -44,24 +44,24 @@ export class ListRead extends ListsRead<readonly CachedPage[]> {
   }
 
   /**
-   * Keeps the pages. @param lend called only when the list is cached, for pages in the list thread.
+   * Caches the pages, if they are not stale and there is room. @param lend called for each page in the list thread that may be cached.
    * @returns the pages with which the request continues.
    */
   keep(pages: readonly ReadPage[], lend: (page: KeptPage) => LentPage): readonly ReadPage[] {
     let bytes: number = CACHED_LIST_BYTES;
     for (const page of pages) bytes += isOnLoop(page) ? page.bytes.length + page.spans.byteLength : page.bytes;
-    if (this.isStale || bytes > BYTES.bytesPerSubjectMax) {
+    if (this.isStale || bytes > CACHE_BOUNDS.bytesPerSubjectMax) {
       this.giveUp();
       return pages;
     }
     const lent = pages.map((page) => (isOnLoop(page) ? page : lend(page)));
-    const kept = lent.map((page) => (isOnLoop(page) ? ownPage(page) : page));
+    const kept = lent.map((page) => (isOnLoop(page) ? copyForCache(page) : page));
     if (!this.lists.keep(this, this.#key, kept, bytes)) onDropped(kept);
     return lent;
   }
 }
 
-/** A page in the cache. Small ones are copies that are never transferred to the list thread. */
+/** A page in the cache. A page on the event loop is a copy that is never transferred to the list thread. */
 type CachedPage = ListPage | LentPage;
 
 function onDropped(pages: readonly CachedPage[]): void {
@@ -71,17 +71,17 @@ function onDropped(pages: readonly CachedPage[]): void {
 export class ListCache extends KeptLists<readonly CachedPage[]> {
   /** @param ageMs the age at which a list is read again even if no change was reported. */
   constructor(ageMs: number, deadlines: DeadlineWheel, nowMs: () => number) {
-    super({ ageMs, ...BYTES, onDropped: (_subject, pages) => onDropped(pages) }, deadlines, nowMs);
+    super({ ageMs, ...CACHE_BOUNDS, onDropped: (_subject, pages) => onDropped(pages) }, deadlines, nowMs);
   }
 
-  /** Finds a list. @returns pages that belong to the cache: they must not be changed, and lent ones must be given back. */
+  /** Finds a list. @returns pages that belong to the cache: the caller must not change them, and must give lent ones back. */
   find(identity: ListIdentity): readonly CachedPage[] | undefined {
     const pages = this.get(keyOf(identity));
     for (const page of pages ?? []) if (page instanceof LentPage) page.borrow();
     return pages;
   }
 
-  begin(identity: ListIdentity): ListRead {
+  beginRead(identity: ListIdentity): ListRead {
     return this.register(new ListRead(this, keyOf(identity), identity));
   }
 }
@@ -94,8 +94,8 @@ function isOnLoop(page: ReadPage): page is ListPage {
   return 'spans' in page;
 }
 
-/** A copy in memory of its own: the original's may be larger, and is transferred when lists are merged in the list thread. */
-function ownPage(page: ListPage): ListPage {
+/** A copy in memory of its own: the original may be part of larger memory, and is transferred if the list thread merges it. */
+function copyForCache(page: ListPage): ListPage {
   const bytes = Buffer.allocUnsafeSlow(page.bytes.length);
   page.bytes.copy(bytes);
   return { bytes, spans: Int32Array.from(page.spans), isShared: true };
@@ -104,20 +104,20 @@ function ownPage(page: ListPage): ListPage {
 // Tool catalogues in the list thread: by subject, by the virtual host's config, and by what each backend was shown. No subject gets the
 // catalogue of another.
 
-/** Age of the tools that `find_tools` searches while a backend's tools are missing. After that, they are read again. */
+/** Age of a catalogue that lacks the tools of a backend. After that, the tools are read again. */
 export const PARTIAL_CATALOGUE_AGE_MS = 5_000;
 
 export interface CatalogueIdentity {
   readonly subject: string;
   readonly virtualHost: CompiledVirtualHost;
-  /** What the backends see of the caller. */
+  /** What the backends see of the caller, on which their tools may depend. */
   readonly shown: string;
 }
 
-/** Holds the list thread's keys of the catalogues. */
+/** The cached catalogues. Each value is the key under which the list thread keeps the catalogue. */
 export class Catalogues extends KeptLists<number> {
   constructor(deadlines: DeadlineWheel, onDropped: (subject: string, key: number) => void) {
-    super({ ageMs: limits.catalogueAgeMs, ...BYTES, onDropped }, deadlines, () => deadlines.nowMs());
+    super({ ageMs: limits.catalogueAgeMs, ...CACHE_BOUNDS, onDropped }, deadlines, () => deadlines.nowMs());
   }
 
   find(identity: CatalogueIdentity): number | undefined {
@@ -128,7 +128,7 @@ export class Catalogues extends KeptLists<number> {
     this.delete(catalogueKeyOf(identity));
   }
 
-  begin(subject: string, { backends }: CompiledVirtualHost): ListsRead<number> {
+  beginRead(subject: string, { backends }: CompiledVirtualHost): ListsRead<number> {
     return this.register(new ListsRead(this, subject, 'tools', backends.values()));
   }
 

@@ -45,7 +45,7 @@ function isLent(page: number | LentPageRef | TransferredPage): page is LentPageR
   return typeof page === 'object' && 'lentKey' in page;
 }
 
-/** The thread's tasks, which are its methods. They throw when what they need was lost: a thread that replaces another has none of it. */
+/** The list thread's tasks: each is a method. A task throws if what it needs was lost with a thread that died. */
 export class ListKeeper {
   readonly #collectGarbage: () => void;
   readonly #answers = new Map<number, Uint8Array[]>();
@@ -53,7 +53,7 @@ export class ListKeeper {
   /** What is left to send of each merged list. */
   readonly #lists = new Map<number, Buffer[]>();
   readonly #catalogues = new Map<number, ToolCatalogue>();
-  readonly #known = new KnownLists();
+  readonly #knownLists = new KnownLists();
   #garbageBytes = 0;
 
   constructor(collectGarbage: () => void) {
@@ -61,10 +61,10 @@ export class ListKeeper {
   }
 
   append({ key, pieces }: AppendTask): void {
-    this.#tidy();
-    const known = this.#answers.get(key);
-    if (known === undefined) this.#answers.set(key, [...pieces]);
-    else known.push(...pieces);
+    this.#collectGarbageIfDue();
+    const earlierPieces = this.#answers.get(key);
+    if (earlierPieces === undefined) this.#answers.set(key, [...pieces]);
+    else earlierPieces.push(...pieces);
   }
 
   read(task: ReadTask): ReadOutcome {
@@ -74,7 +74,7 @@ export class ListKeeper {
     this.#answers.delete(task.key);
     this.#garbageBytes += bytes;
     if (bytes !== task.bytes) throw new Error('pieces of an answer were lost');
-    const outcome = this.#known.read(pieces, Buffer.from(task.id), listKinds[task.kind], task.era ?? 'legacy');
+    const outcome = this.#knownLists.read(pieces, Buffer.from(task.id), listKinds[task.kind], task.era ?? 'legacy');
     if (outcome.kind !== 'page') return outcome;
     this.#pages.set(task.key, outcome.page);
     const { page, nextCursor, isComplete, ttlMs, mirrors } = outcome;
@@ -85,45 +85,45 @@ export class ListKeeper {
     const { key, kind, unavailable, frame, searchTools } = task;
     const { made } = this.#withPages(task, (rules, parts) => {
       const job = { kind: listKinds[kind], rules, parts, unavailable, frame, searchTools };
-      return frame.framing === 'event' ? mergeLists(job) : this.#known.merge(job, task.rules);
+      return frame.framing === 'event' ? mergeLists(job) : this.#knownLists.merge(job, task.rules);
     });
-    const { bytes: body, unreachable, isKnown = false } = made;
+    const { bytes: body, unreachableNames, isKnown = false } = made;
     const pieces = frame.framing === 'event' ? [body] : [Buffer.from(frame.head), body];
     const bytes = bytesOf(pieces);
     this.#lists.set(key, pieces);
     this.#garbageBytes += isKnown ? bytes - body.length : bytes;
-    return { bytes, unreachable };
+    return { bytes, unreachableNames };
   }
 
   catalogue(task: PagesTask): KeptOutcome {
     const { key, kind, unavailable } = task;
     const { made: catalogue, freedBytes } = this.#withPages(task, (rules, parts) => {
-      const { items, unreachable } = mergedItems({ kind: listKinds[kind], rules, parts }, 'searched');
+      const { items, unreachableNames } = mergedItems({ kind: listKinds[kind], rules, parts }, 'searched');
       const found = items.filter(({ bytes, start, end }) => isVisibleTo('model', bytes.subarray(start, end)));
-      return { made: new ToolCatalogue(found, unavailable), unreachable };
+      return { made: new ToolCatalogue(found, unavailable), unreachableNames };
     });
-    const { made, unreachable } = catalogue;
+    const { made, unreachableNames } = catalogue;
     this.#catalogues.set(key, made);
     this.#garbageBytes = Math.max(0, this.#garbageBytes - Math.min(freedBytes, made.pageBytes));
-    return { bytes: made.size, unreachable };
+    return { bytes: made.memoryBytes, unreachableNames };
   }
 
   warmUp(): void {
     warmUpCatalogues();
   }
 
-  find({ key, query, count, frame }: FindTask): { readonly memory: Uint8Array } {
+  find({ key, query, toolsMax, frame }: FindTask): { readonly buffer: Uint8Array } {
     const catalogue = this.#catalogues.get(key);
     if (catalogue === undefined) throw new Error('a catalogue was lost');
-    return { memory: transferable(catalogue.answer(query, count, frame)) };
+    return { buffer: transferable(catalogue.answer(query, toolsMax, frame)) };
   }
 
-  /** @returns what was made of the pages, and how many bytes of them are now garbage, unless it still refers to them. */
+  /** Takes a task's pages and makes something of them. @returns it, and the bytes of the pages that nothing else refers to any more. */
   #withPages<Made>(
     { rules: rulesText, parts: sentParts }: PagesTask,
     make: (rules: ListRules, parts: readonly BackendPages[]) => Made,
   ): { readonly made: Made; readonly freedBytes: number } {
-    this.#tidy();
+    this.#collectGarbageIfDue();
     const rules = decodeRules(rulesText);
     const parts = sentParts.map(({ backend, pages }) => ({
       backend: rules.backendsByNameLength[backend]!,
@@ -143,18 +143,18 @@ export class ListKeeper {
     return isGranted({ kind: listKinds[kind], backend, pages: pages.map((page) => this.#findPage(page)), uri });
   }
 
-  next({ key, memory }: NextPartTask): NextPartOutcome {
+  next({ key, buffer }: NextPartTask): NextPartOutcome {
     const pieces = this.#lists.get(key);
     if (pieces === undefined) throw new Error('a merged list was lost');
     let bytes = 0;
-    for (let [piece] = pieces; piece !== undefined && bytes < memory.length; [piece] = pieces) {
-      const copied = piece.copy(memory, bytes);
+    for (let [piece] = pieces; piece !== undefined && bytes < buffer.length; [piece] = pieces) {
+      const copied = piece.copy(buffer, bytes);
       bytes += copied;
       if (copied === piece.length) pieces.shift();
       else pieces[0] = piece.subarray(copied);
     }
     if (pieces.length === 0) this.#lists.delete(key);
-    return { memory, bytes };
+    return { buffer, bytes };
   }
 
   drop({ keys }: { readonly keys: readonly number[] }): void {
@@ -162,7 +162,7 @@ export class ListKeeper {
       this.#garbageBytes +=
         bytesOf(this.#answers.get(key) ?? []) +
         (this.#pages.get(key)?.bytes.length ?? 0) +
-        (this.#catalogues.get(key)?.size ?? 0);
+        (this.#catalogues.get(key)?.memoryBytes ?? 0);
       this.#answers.delete(key);
       this.#pages.delete(key);
       this.#lists.delete(key);
@@ -173,7 +173,7 @@ export class ListKeeper {
   /**
    * Collects garbage, if there is much, before more memory is taken: V8 does not collect it soon enough in a thread that is always busy.
    */
-  #tidy(): void {
+  #collectGarbageIfDue(): void {
     if (this.#garbageBytes < LIST_GARBAGE_BYTES_MAX) return;
     this.#garbageBytes = 0;
     this.#collectGarbage();
@@ -193,12 +193,13 @@ export class ListKeeper {
   }
 }
 
-// The latest answers and lists: most backends give everybody the same list again and again, and what was made of the same bytes need not be
-// made again. All bytes but the request's id are compared, so nobody gets what was not sent to them.
+// Remembers the latest answers, parsed, and the latest lists, merged: most backends give everybody the same list again and again. All bytes
+// of an answer but the request's id are compared, so nobody gets what was not sent to them.
 
-/** Bytes and number of the remembered answers, and of the lists. Beyond that, those not needed for longest are forgotten. */
+/** Bytes of the remembered answers, and of the remembered lists. Beyond that, the least recently used are forgotten. */
 const KNOWN_BYTES_MAX = 16 * MIB;
-const KNOWN_MAX = 1_024;
+/** Remembered answers, and remembered lists. Beyond that, the least recently used are forgotten. */
+const KNOWN_COUNT_MAX = 1_024;
 
 type PageAnswer = Extract<ListAnswer, { kind: 'page' }>;
 
@@ -209,10 +210,10 @@ interface KnownMerge extends MergeResult {
 }
 
 export class KnownLists {
-  readonly #answers = new RecentMap<PageAnswer>(KNOWN_MAX, KNOWN_BYTES_MAX, ({ page }) => sizeOf(page));
-  readonly #merges = new RecentMap<KnownMerge>(KNOWN_MAX, KNOWN_BYTES_MAX, sizeOfMerge);
+  readonly #answers = new RecentMap<PageAnswer>(KNOWN_COUNT_MAX, KNOWN_BYTES_MAX, ({ page }) => sizeOf(page));
+  readonly #merges = new RecentMap<KnownMerge>(KNOWN_COUNT_MAX, KNOWN_BYTES_MAX, sizeOfMerge);
 
-  /** Reads an answer in pieces like `readListAnswer`; the page may be shared. */
+  /** Parses an answer, as `readListAnswer` does, or finds it among those remembered; then several requests use its page. */
   read(pieces: readonly Uint8Array[], id: Buffer, kind: ListKind, era: ListEra): ListAnswer {
     const length = bytesOf(pieces);
     const key = `${kind.name} ${era} ${length}`;
@@ -225,7 +226,7 @@ export class KnownLists {
     return answer;
   }
 
-  /** Merges lists like `mergeLists`, without the frame's head, which has the request's id. @param rulesText the rules, encoded. */
+  /** Merges lists as `mergeLists` does, but leaves out the frame's head, which has the request's id. @param rulesText the rules, encoded. */
   merge(job: MergeJob, rulesText: string): MergeResult {
     const { kind, rules, parts, unavailable, frame, searchTools } = job;
     const pages = parts.flatMap((part) => part.pages);
@@ -249,10 +250,10 @@ function sizeOfMerge({ bytes, key, pages }: KnownMerge): number {
   return pages.reduce((sum, page) => sum + sizeOf(page), bytes.length + 2 * key.length);
 }
 
-/** Whether the pieces are this answer to the request of this id. They have its length. */
+/** Whether the pieces, as long as the answer, are the same answer to a request with this id. */
 function isSame({ page: { bytes }, idStart, idEnd }: PageAnswer, pieces: readonly Uint8Array[], id: Buffer): boolean {
   if (idEnd - idStart !== id.length) return false;
-  // Each request has another id: with this one put into the known page, only a change of the list makes the bytes differ.
+  // The id is copied into the remembered page, so that the bytes differ only if the list has changed.
   id.copy(bytes, idStart);
   let at = 0;
   return pieces.every((piece) => {

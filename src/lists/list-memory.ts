@@ -1,15 +1,15 @@
 // Counts the bytes of large lists in the shares of their subjects: responses on their way to the list thread, what the thread keeps, and
 // merged lists that their callers have not read yet. Small lists are not counted: the number of requests in flight limits them.
 //
-// The bytes of a dropped list return to the share once the thread has released it. A request that finds the share full waits for that, if
-// the returning bytes are enough for it. Otherwise lists that are read at the same time might all be refused, each for lack of bytes that
+// The bytes of a dropped list return to the share once the thread has released the list. A request that finds the share full waits for
+// such bytes, if they will be enough. Otherwise lists that are read at the same time might all be refused, each for lack of bytes that
 // another has just given up.
 import { getOrMake, KIB } from '../shared/index.js';
 import type { Accounts, ShareBound } from '../fair/index.js';
 
 /**
- * Bytes of one backend's pages, and of all pages of a list, that are parsed and merged on the event loop. At this size, it costs the event
- * loop half a millisecond to do that, or to use the list thread: parsing and merging take 1.7 ms a MiB, the way to the thread 0.4 ms plus
+ * Bytes of one backend's pages, and of all pages of a list, that are parsed and merged on the event loop. At this size, that costs the
+ * event loop half a millisecond, and so would the list thread: parsing and merging take 1.7 ms a MiB, the way to the thread 0.4 ms plus
  * 0.4 ms a MiB (2.6 GHz AMD EPYC, Node 20).
  */
 export const LIST_BYTES_INLINE_MAX = 256 * KIB;
@@ -24,18 +24,19 @@ export interface KeptPage {
   readonly bytes: number;
 }
 
-/** What is told what becomes of a page that the cache has dropped. */
+/** Is told what becomes of a page that the cache has dropped. */
 interface PageOwner {
   /** Called for a page that is still in use: until it is freed, it counts in its subject's share instead of the cache. */
   onStillUsed(bytes: number): void;
-  onFree(key: number, givenBytes: number): void;
+  /** Called when nobody uses the page any more. @param countedBytes what counts for it in its subject's share. */
+  onFree(key: number, countedBytes: number): void;
 }
 
 export class LentPage implements KeptPage {
   readonly key: number;
   readonly bytes: number;
   readonly #owner: PageOwner;
-  #isInMemory = true;
+  #isCached = true;
   /** The number of users. The first one is the request that has read the page. */
   #userCount = 1;
 
@@ -51,26 +52,25 @@ export class LentPage implements KeptPage {
 
   giveBack(): void {
     this.#userCount -= 1;
-    if (this.#userCount === 0 && !this.#isInMemory) this.#owner.onFree(this.key, this.bytes);
+    if (this.#userCount === 0 && !this.#isCached) this.#owner.onFree(this.key, this.bytes);
   }
 
-  /** Called when the cache has dropped the page. */
   onDropped(): void {
-    this.#isInMemory = false;
+    this.#isCached = false;
     if (this.#userCount === 0) this.#owner.onFree(this.key, 0);
     else this.#owner.onStillUsed(this.bytes);
   }
 }
 
-interface Waiting {
+interface WaitingRequest {
   readonly bytes: number;
   readonly done: (bound: ShareBound | undefined) => void;
 }
 
-/** A subject's waiting requests, in order of arrival. */
+/** Of one subject: the bytes that will soon return, and the waiting requests, in order of arrival. */
 interface SubjectQueue {
   returningBytes: number;
-  readonly waiting: Waiting[];
+  readonly waiting: WaitingRequest[];
 }
 
 export class ListMemory {
@@ -79,16 +79,16 @@ export class ListMemory {
   readonly #queues = new Map<string, SubjectQueue>();
   #returningBytes = 0;
 
-  /** @param accounts an account is looked up each time, since a list may outlive everything else of its subject. */
+  /** @param accounts where a subject's account is looked up for each use, because a list may outlive everything else of its subject. */
   constructor(accounts: Accounts) {
     this.#accounts = accounts;
   }
 
   /**
    * Takes memory from the share, at once or when enough bytes have returned.
-   * @param done called once, unless the wait is left: with the bound that is full, or `undefined` when the memory was taken. Synchronously
-   * when that is known at once.
-   * @returns a function that leaves the wait; it does nothing after `done`.
+   * @param done called once, synchronously unless the request has to wait: with the bound that is full, or `undefined` when the memory was
+   * taken. Not called after the wait was cancelled.
+   * @returns a function that cancels the wait; it does nothing after `done`.
    */
   whenTaken(subject: string, bytes: number, done: (bound: ShareBound | undefined) => void): () => void {
     const bound = this.#accounts.of(subject).listBytes.tryTake(bytes);
@@ -125,7 +125,7 @@ export class ListMemory {
     };
   }
 
-  /** Whether the returning bytes will make room for so many. */
+  /** Whether there will be room for `bytes` once all returning bytes have returned. */
   #isEnoughReturning(subject: string, bytes: number): boolean {
     const own = this.#queues.get(subject)?.returningBytes ?? 0;
     return this.#accounts.of(subject).listBytes.willHaveRoomFor(bytes, own, this.#returningBytes);
@@ -148,7 +148,7 @@ export class ListMemory {
     }
   }
 
-  #stopWaiting(subject: string, queue: SubjectQueue, waiting: Waiting): void {
+  #stopWaiting(subject: string, queue: SubjectQueue, waiting: WaitingRequest): void {
     const at = queue.waiting.indexOf(waiting);
     if (at === -1) return;
     queue.waiting.splice(at, 1);

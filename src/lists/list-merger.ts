@@ -32,7 +32,7 @@ export class ListMerger {
   /** Rules as text, encoded once per virtual host: an allow-list may have thousands of names. */
   readonly #rulesTexts = new WeakMap<ListRules, string>();
 
-  #isPrepared = false;
+  #isWarmedUp = false;
 
   /** The list cache; `undefined` when lists are not cached. */
   readonly cache: ListCache | undefined;
@@ -41,12 +41,12 @@ export class ListMerger {
   constructor(deadlines: DeadlineWheel, accounts: Accounts, logger: Logger, cache?: ListCache) {
     this.cache = cache;
     this.catalogues = new Catalogues(deadlines, (subject, key) => this.dropCatalogue(subject, key));
-    // The cache is cleared when a thread dies, which loses the pages that the cache refers to.
+    // When a thread dies, the pages in it that the cache refers to are lost.
     this.#pool = new ListPool(deadlines, logger, () => cache?.clear());
     this.#memory = new ListMemory(accounts);
   }
 
-  /** Called when lists have changed. @param kinds of these lists; all if `undefined`. */
+  /** Called when lists of the backend have changed. @param kinds which of its lists; all if `undefined`. */
   onChanged(backend: CompiledBackend, kinds: readonly ListKindName[] | undefined): void {
     this.cache?.onChanged(backend, kinds);
     this.catalogues.onChanged(backend, kinds);
@@ -58,20 +58,20 @@ export class ListMerger {
     this.catalogues.clear();
   }
 
-  /** Begins to read a list. Every page that is read must go to `merge`, `catalogue`, `grant` or `dropPages`. */
+  /** Creates a reader for one response. Every page that it reads must go to `merge`, `makeCatalogue`, `checkGrant` or `dropPages`. */
   createReader(subject: string, kind: ListKind, era: ListEra = 'legacy'): AnswerReader {
     return new AnswerReader(this.#pool, this.#memory, subject, kind, era);
   }
 
-  /** Merges pages. @param done called once; synchronously when the list is small. */
+  /** Merges pages, which it consumes. @param done called once; synchronously when the list is small. */
   merge(subject: string, job: MergeJob<ReadPage>, done: (list: MergedList | ThreadFailure) => void): void {
     if (isSmall(job)) {
-      const { bytes, unreachable } = mergeLists(job);
-      done(new SmallList(bytes, unreachable));
+      const { bytes, unreachableNames } = mergeLists(job);
+      done(new SmallList(bytes, unreachableNames));
       return;
     }
     const { frame, searchTools } = job;
-    this.#make(subject, 'merge', job, { frame, searchTools }, (made) =>
+    this.#makeInThread(subject, 'merge', job, { frame, searchTools }, (made) =>
       done(
         typeof made === 'string'
           ? made
@@ -80,8 +80,8 @@ export class ListMerger {
     );
   }
 
-  /** Makes something of pages, which it consumes, in the list thread: a list, which counts in the share, or a catalogue. */
-  #make(
+  /** Makes a list or a catalogue of pages, which it consumes, in the list thread. A list counts in the subject's share. */
+  #makeInThread(
     subject: string,
     name: 'merge' | 'catalogue',
     job: Omit<MergeJob<ReadPage>, 'frame'>,
@@ -95,7 +95,7 @@ export class ListMerger {
     this.#pool.run(subject, name, task, views, (outcome) => {
       if (typeof outcome === 'string') {
         this.dropPages(subject, keptPages);
-        // What was made is dropped, because an overdue task may still leave it there.
+        // A task that is overdue may still leave a list or a catalogue in the thread, which is dropped then.
         this.dropCatalogue(subject, key);
         done(outcome);
         return;
@@ -107,25 +107,25 @@ export class ListMerger {
   }
 
   /** Makes a catalogue of the tools on the pages, which it consumes. The list thread keeps it until it is dropped. */
-  catalogue(
+  makeCatalogue(
     subject: string,
     job: Omit<MergeJob<ReadPage>, 'frame'>,
     done: (catalogue: KeptInThread | ThreadFailure) => void,
   ): void {
-    this.#make(subject, 'catalogue', job, {}, done);
+    this.#makeInThread(subject, 'catalogue', job, {}, done);
   }
 
   /** Warms up the code that searches catalogues in the thread, while the lists of the first one are being read. */
   warmUpCatalogues(subject: string): void {
-    if (this.#isPrepared) return;
-    this.#isPrepared = true;
+    if (this.#isWarmedUp) return;
+    this.#isWarmedUp = true;
     this.#pool.run(subject, 'warmUp', undefined, [], () => {});
   }
 
   /** Searches a catalogue. @param done gets the whole answer. */
   find(subject: string, task: FindTask, done: (answer: Buffer | ThreadFailure) => void): void {
     this.#pool.run(subject, 'find', task, [], (outcome) =>
-      done(typeof outcome === 'string' ? outcome : joinedPieces([outcome.memory])),
+      done(typeof outcome === 'string' ? outcome : joinedPieces([outcome.buffer])),
     );
   }
 
@@ -133,8 +133,8 @@ export class ListMerger {
     this.#pool.drop(subject, [key], () => {});
   }
 
-  /** Decides whether the pages, which it consumes, grant a URI. @param done called once; synchronously when the pages are small. */
-  grant(subject: string, job: GrantJob<ReadPage>, done: (isGranted: boolean | ThreadFailure) => void): void {
+  /** Decides whether the pages, which it consumes, grant a URI. @param done called once; synchronously if no page is in the list thread. */
+  checkGrant(subject: string, job: GrantJob<ReadPage>, done: (isGranted: boolean | ThreadFailure) => void): void {
     const { kind, backend, pages, uri } = job;
     if (isOnLoop(job)) {
       done(isGranted(job));
@@ -176,7 +176,7 @@ export class ListMerger {
     });
   }
 
-  /** Called when a task has used the page: a lent page is given back; of any other, which has left the thread, the bytes return. */
+  /** Called when a task has used the page. A lent page is given back; any other has left the thread, so its bytes return to the share. */
   #giveBack(subject: string, page: KeptPage): void {
     if (page instanceof LentPage) page.giveBack();
     else this.#memory.give(subject, page.bytes);
@@ -193,7 +193,7 @@ export class ListMerger {
       backend: rules.backendsByNameLength.indexOf(backend),
       pages: pages.map((page) => pageInTask(page, views)),
     }));
-    // The parts are sorted, so that a list is recognized when it is made again, in whatever order they came.
+    // The parts are sorted, so that the thread recognizes the same list whatever order the parts came in.
     sentParts.sort((one, other) => one.backend - other.backend);
     return {
       key,

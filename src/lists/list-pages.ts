@@ -26,8 +26,7 @@ import { listRefusedFault, upstreamFault, type UpstreamFault, type RequestMetada
 /**
  * Called once with the pages.
  * @param fault why there are none; with pages, why there are not all.
- * @param ttlMs how long the caller may keep the pages, as their backend says; 0 if it says nothing, or is legacy. Unused if there is a
- * fault.
+ * @param ttlMs how long the caller may keep the pages, as their backend says; 0 if that is not known. Unused if there is a fault.
  */
 export type ListPagesHandler = (pages: readonly ReadPage[], fault: UpstreamFault | undefined, ttlMs: number) => void;
 
@@ -38,7 +37,7 @@ export class ListPages implements RequestHandler {
   readonly #upstream: UpstreamSession;
   readonly #metadata: RequestMetadata;
   readonly #done: ListPagesHandler;
-  readonly #dueMs: number;
+  readonly #dueAtMs: number;
   #pages: ReadPage[] = [];
   #mirrors: ToolMirrors[] = [];
   /** Tool names and URIs that MCP Apps use without a prefix. */
@@ -49,7 +48,7 @@ export class ListPages implements RequestHandler {
   #answerReader: AnswerReader | undefined;
   #cursor: string | undefined;
   readonly #requestedCursors = new Set<string>();
-  /** The id of the current page's request: each has its own (S32), since a server may still be working on another list. */
+  /** The id of the request for the current page. Each request has a new one (S32). */
   #id: Buffer = Buffer.alloc(0);
   #sentIn: UpstreamSessionRecord | undefined;
   #isSecondTry = false;
@@ -59,7 +58,7 @@ export class ListPages implements RequestHandler {
   readonly #cache: ListCache | undefined;
   #cacheRead: ListRead | undefined;
   /** The deadline that runs while the upstream session is being opened. */
-  #patience: Deadline | undefined;
+  #openingDeadline: Deadline | undefined;
   #isOver = false;
 
   constructor(
@@ -79,7 +78,7 @@ export class ListPages implements RequestHandler {
     this.#upstream = upstream;
     this.#metadata = metadata;
     this.#done = done;
-    this.#dueMs = context.nowMs() + context.options.listTimeoutMs;
+    this.#dueAtMs = context.nowMs() + context.options.listTimeoutMs;
   }
 
   /** Opens the upstream session if need be, and reads the first page. */
@@ -87,18 +86,18 @@ export class ListPages implements RequestHandler {
     let isWaiting = true;
     this.#upstream.whenOpen(this.#metadata, (fault) => {
       isWaiting = false;
-      this.#patience?.cancel();
+      this.#openingDeadline?.cancel();
       if (this.#isOver) return;
       if (fault !== undefined) this.#fail(fault);
       else if (this.#mayHaveList) this.#begin();
-      // If the backend has no such list, it is empty, and an empty list cannot be out of date.
+      // A list that the backend does not have counts as empty, and cannot become out of date.
       else this.#finish([], undefined, this.#upstream.isModern ? Infinity : 0);
     });
     if (!isWaiting) return;
     const { deadlines, options } = this.#context;
     const { isTrial } = this.#upstream;
     const patienceMs = options.initializePatienceMs * (isTrial ? 1 : limits.listPatienceTimes);
-    this.#patience = deadlines.after(patienceMs, () => this.#fail(upstreamFault('not-ready')));
+    this.#openingDeadline = deadlines.after(patienceMs, () => this.#fail(upstreamFault('not-ready')));
   }
 
   #begin(): void {
@@ -108,7 +107,7 @@ export class ListPages implements RequestHandler {
       const identity = { subject, backend, kind: this.#kind.name, shown: this.#upstream.shown(this.#metadata) };
       const pages = cache.find(identity);
       if (pages !== undefined) return this.#finish(pages, undefined);
-      this.#cacheRead = cache.begin(identity);
+      this.#cacheRead = cache.beginRead(identity);
     }
     this.#readPage();
   }
@@ -164,7 +163,7 @@ export class ListPages implements RequestHandler {
       this.#fail(fault);
       return;
     }
-    // The read begins at the first page again: cursors belonged to the lost session. The backend may be shown something else now.
+    // The read begins again: the cursors belonged to the lost session, and with other credentials the cached list would be another one.
     this.#isSecondTry = true;
     this.#cacheRead?.giveUp();
     this.#cacheRead = undefined;
@@ -175,7 +174,7 @@ export class ListPages implements RequestHandler {
   }
 
   get #remainingMs(): number {
-    return this.#dueMs - this.#context.nowMs();
+    return this.#dueAtMs - this.#context.nowMs();
   }
 
   #onRead(answer: ReadAnswer | ReadFailure): void {
@@ -208,11 +207,12 @@ export class ListPages implements RequestHandler {
 
   /**
    * A list ends where no cursor follows. Some servers end a list with an empty cursor, which for others is a cursor like any other: it is
-   * requested once, and if it leads back to a page that was read, the list has ended. Any other way back, and too many pages, cut the list.
+   * requested once, and if it leads back to a page that was read, the list has ended. Any other cursor that leads back cuts the list, and so
+   * does the largest number of pages.
    */
   #onPage(answer: Extract<ReadAnswer, { kind: 'page' }>, nextCursor: string | undefined): void {
-    const isRead = nextCursor !== undefined && this.#requestedCursors.has(nextCursor);
-    if (isRead && this.#cursor === '') {
+    const isKnownCursor = nextCursor !== undefined && this.#requestedCursors.has(nextCursor);
+    if (isKnownCursor && this.#cursor === '') {
       this.#dropRead(answer);
       this.#end();
       return;
@@ -221,7 +221,7 @@ export class ListPages implements RequestHandler {
     this.#pages.push(page);
     if (!('key' in page)) this.#inlineBytesLeft -= page.bytes.length;
     if (nextCursor === undefined) this.#end();
-    else if (isRead || this.#pages.length >= limits.listPagesMax) this.#end(upstreamFault('list-cut'));
+    else if (isKnownCursor || this.#pages.length >= limits.listPagesMax) this.#end(upstreamFault('list-cut'));
     else {
       this.#cursor = nextCursor;
       this.#requestedCursors.add(nextCursor);
@@ -229,7 +229,7 @@ export class ListPages implements RequestHandler {
     }
   }
 
-  /** Ends the list. @param cut why it may have more pages. */
+  /** Ends the list with the pages that were read. @param cut the fault because of which it may have more pages. */
   #end(cut?: UpstreamFault): void {
     if (this.#kind.name === 'tools') this.#upstream.learnMirrors(this.#mirrors, this.#apps);
     if (cut !== undefined) this.#upstream.reportFailure(cut);
@@ -261,10 +261,10 @@ export class ListPages implements RequestHandler {
     this.#finish([], fault);
   }
 
-  /** Ends the read. @param ttlMs 0 for a list from the cache: it is not cached twice. */
+  /** Ends the read, and calls `done`. @param ttlMs how long the caller may keep the pages; 0 also for a list from the list cache. */
   #finish(pages: readonly ReadPage[], fault: UpstreamFault | undefined, ttlMs = 0): void {
     this.#isOver = true;
-    this.#patience?.cancel();
+    this.#openingDeadline?.cancel();
     const read = this.#cacheRead;
     if (read === undefined) return this.#done(pages, fault, ttlMs);
     if (fault === undefined) return this.#done(this.#merger.keep(this.#upstream.subject, read, pages), fault, ttlMs);
@@ -272,7 +272,7 @@ export class ListPages implements RequestHandler {
     this.#done(pages, fault, ttlMs);
   }
 
-  /** Drops a page that is unwanted by now, or belongs to an incomplete result. */
+  /** Drops the page in an answer that is not used. */
   #dropRead(answer: ReadAnswer | ReadFailure): void {
     if (typeof answer === 'object' && answer.kind === 'page')
       this.#merger.dropPages(this.#upstream.subject, [answer.page]);

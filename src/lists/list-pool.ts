@@ -1,5 +1,5 @@
-// The list thread as the event loop sees it: one per worker, started when it is first needed, and again when it dies, which fails only the
-// lists that it was keeping. Only a few tasks are in the thread at once, and the others wait here, round robin by subject. Tasks of one subject
+// The list thread as the event loop sees it: one per worker, started when it is first needed, and again when it dies; then only the lists
+// that it was keeping fail. Only a few tasks are in the thread at once; the others wait here, round robin by subject. Tasks of one subject
 // are done in order.
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
@@ -24,14 +24,14 @@ export type OutcomeOf<Name extends TaskName> = ReturnType<ListKeeper[Name]>;
 interface Job {
   readonly task: { readonly name: TaskName; readonly task: unknown };
   /** The memory that is transferred with the task. */
-  readonly memory: readonly ArrayBufferView[];
+  readonly views: readonly ArrayBufferView[];
   finish(outcome: unknown): void;
 }
 
 /** Loads piscina, but only with the first thread, because most processes start none. */
-const packages = createRequire(import.meta.url);
-/** Looked for now: what Node.js does not find while no file descriptor is free, it does not look for again. */
-const PISCINA = packages.resolve('piscina');
+const requirePackage = createRequire(import.meta.url);
+/** Resolved at startup: if it failed later for lack of a file descriptor, Node.js would remember the package as missing. */
+const PISCINA_PATH = requirePackage.resolve('piscina');
 
 const THREAD_FILE = fileURLToPath(new URL('./list-thread.js', import.meta.url));
 
@@ -62,14 +62,14 @@ export class ListPool {
 
   /**
    * Runs a task in the thread. The caller must drop what an overdue task leaves there.
-   * @param memory parts of the task that are transferred, not copied.
+   * @param views parts of the task that are transferred, not copied.
    * @param done called once; synchronously when the pool is closed, or its thread cannot be started.
    */
   run<Name extends TaskName>(
     subject: string,
     name: Name,
     task: TaskOf<Name>,
-    memory: readonly ArrayBufferView[],
+    views: readonly ArrayBufferView[],
     done: (outcome: OutcomeOf<Name> | ThreadFailure) => void,
     withinMs: number = limits.listTaskMsMax,
   ): void {
@@ -81,7 +81,7 @@ export class ListPool {
     });
     const leave = this.#submit(subject, {
       task: { name, task },
-      memory,
+      views: views,
       finish: (outcome) => {
         deadline.cancel();
         if (!isOverdue) done(outcome as OutcomeOf<Name> | ThreadFailure);
@@ -94,7 +94,7 @@ export class ListPool {
    * @param done called once, when all that is gone; synchronously when the pool is closed.
    */
   drop(subject: string, keys: readonly number[], done: () => void): void {
-    this.#submit(subject, { task: { name: 'drop', task: { keys } }, memory: [], finish: done });
+    this.#submit(subject, { task: { name: 'drop', task: { keys } }, views: [], finish: done });
   }
 
   /** Ends the thread; unfinished tasks fail. */
@@ -106,7 +106,7 @@ export class ListPool {
   }
 
   #start(): threads.Piscina {
-    const { Piscina } = packages(PISCINA) as typeof threads;
+    const { Piscina } = requirePackage(PISCINA_PATH) as typeof threads;
     const piscina = new Piscina({
       filename: THREAD_FILE,
       // A minimum of one, so that a thread that died is replaced even while tasks wait.
@@ -119,7 +119,7 @@ export class ListPool {
       // Nobody waits for the tasks of a closed pool, so the error is not logged then.
       if (!this.#isClosed) this.#logger.error({ err: error as unknown }, 'the idle list thread died');
     });
-    // This is deferred, because nothing can be posted from within the event.
+    // Deferred, because no task can be posted from within this event.
     piscina.on('workerDestroy', () => {
       if (!this.#isClosed) queueMicrotask(this.#onLost);
     });
@@ -145,7 +145,7 @@ export class ListPool {
     try {
       piscina = this.#piscina ??= this.#start();
     } catch (error) {
-      // No file descriptor is free.
+      // Usually because no file descriptor is free.
       this.#logger.error({ err: error }, 'the list thread cannot be started');
       job.finish('failed');
       return;
@@ -156,7 +156,7 @@ export class ListPool {
       this.#onTaskOver();
       job.finish(outcome);
     };
-    const transferList = job.memory.map(({ buffer }) => buffer as ArrayBuffer);
+    const transferList = job.views.map(({ buffer }) => buffer as ArrayBuffer);
     void piscina.run(job.task, { transferList }).then(finish, (error: unknown) => {
       if (!this.#isClosed) this.#logger.error({ err: error, task: job.task.name }, 'the list thread failed');
       finish('failed');

@@ -17,7 +17,7 @@ const keeper = new ListKeeper(() => globalThis.gc?.());
 /** Runs every task. With one function per task, piscina would load each when it is first called, and a later task could overtake it. */
 export default function runTask({ name, task }: { readonly name: TaskName; readonly task: unknown }): unknown {
   const outcome: unknown = keeper[name](task as never);
-  if (typeof outcome !== 'object' || outcome === null || !('memory' in outcome)) return outcome;
-  // The memory of the outcome is transferred, not copied.
-  return move({ [transferableSymbol]: [(outcome.memory as Uint8Array).buffer], [valueSymbol]: outcome });
+  if (typeof outcome !== 'object' || outcome === null || !('buffer' in outcome)) return outcome;
+  // The outcome's buffer is transferred, not copied.
+  return move({ [transferableSymbol]: [(outcome.buffer as Uint8Array).buffer], [valueSymbol]: outcome });
 }

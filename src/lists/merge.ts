@@ -29,8 +29,8 @@ import { isSearchTool, callersUri, uriInsertion, uriPrefix, type UriPrefix } fro
 import { unavailableMeta, type UnavailableBackend } from '../http-client/index.js';
 import { writeItems, type MergedItem } from './item-writer.js';
 
-// Shows a tool or prompt as the config wants: with another name, title or description, and without closed arguments. All other bytes of the
-// item stay. Warm path: only curated items.
+// Shows a tool or prompt as the config wants: with another name, title or description, and without withheld arguments. All other bytes of
+// the item stay. Warm path: only curated items.
 
 /** The depth of property names in a tool's schema, and of argument names of a prompt: `{"inputSchema":{"properties":{"v":…}}}`. */
 const ITEM_DEPTH = 3;
@@ -38,48 +38,48 @@ const ITEM_DEPTH = 3;
 const tape = new JsonScanner();
 
 /**
- * The edits of an item, except that of its name.
+ * The edits that make an item what the config wants, except that of its name.
  * @returns `undefined` for an item that has too many JSON values to be scanned.
  */
 function curatedEdits(item: Buffer, { entry, withheldArguments }: CuratedItem): Edit[] | undefined {
   if (!tape.scan(item, ITEM_DEPTH)) return undefined;
   const edits: Edit[] = [];
-  setText(edits, item, 'title', entry.title);
-  setText(edits, item, 'description', entry.description);
+  addTextEdits(edits, item, 'title', entry.title);
+  addTextEdits(edits, item, 'description', entry.description);
   if (withheldArguments.size === 0) return edits;
-  const isClosed = (start: number, end: number): boolean =>
+  const isWithheld = (start: number, end: number): boolean =>
     withheldArguments.has(caseFolded(stringValue(item, start, end)));
   const cut = (node: number, isUnwanted: (child: number) => boolean): void => {
     for (const { start, end } of cutsOf(tape, node, isUnwanted)) edits.push({ start, end, putIn: NOTHING });
   };
-  // Closed arguments are cut out of every `inputSchema`: parsers differ in which of two duplicate members they take.
+  // Withheld arguments are cut out of every `inputSchema`: parsers differ in which of two duplicate members they take.
   for (const schema of membersNamed(item, 0, 'inputSchema', jsonKind.object)) {
     for (const properties of membersNamed(item, schema, 'properties', jsonKind.object))
-      cut(properties, (child) => isClosed(tape.keyStart(child) - 1, tape.keyEnd(child) + 1));
+      cut(properties, (child) => isWithheld(tape.keyStart(child) - 1, tape.keyEnd(child) + 1));
     for (const required of membersNamed(item, schema, 'required', jsonKind.array))
-      cut(required, (child) => isString(child) && isClosed(tape.start(child), tape.end(child)));
+      cut(required, (child) => isString(child) && isWithheld(tape.start(child), tape.end(child)));
   }
   for (const list of membersNamed(item, 0, 'arguments', jsonKind.array))
     cut(list, (child) =>
-      membersNamed(item, child, 'name', jsonKind.string).some((name) => isClosed(tape.start(name), tape.end(name))),
+      membersNamed(item, child, 'name', jsonKind.string).some((name) => isWithheld(tape.start(name), tape.end(name))),
     );
   return edits;
 }
 
 /** Replaces a text of the item, or adds it before the other members. */
-function setText(edits: Edit[], item: Buffer, name: string, text: string | undefined): void {
+function addTextEdits(edits: Edit[], item: Buffer, name: string, text: string | undefined): void {
   if (text === undefined) return;
   const value = JSON.stringify(text);
   const members = membersNamed(item, 0, name);
   for (const node of members) edits.push({ start: tape.start(node), end: tape.end(node), putIn: Buffer.from(value) });
   if (members.length > 0) return;
-  // Another member follows the comma, because an item has a name.
+  // Another member always follows the comma, because every item has a name.
   const at = tape.start(0) + 1;
   const putIn = Buffer.from(`${JSON.stringify(name)}:${value},`);
-  const same = edits.findIndex(({ start, end }) => start === at && end === at);
+  const samePlace = edits.findIndex(({ start, end }) => start === at && end === at);
   // Two insertions at one offset become one edit.
-  if (same === -1) edits.push({ start: at, end: at, putIn });
-  else edits[same] = { start: at, end: at, putIn: Buffer.concat([edits[same]!.putIn, putIn]) };
+  if (samePlace === -1) edits.push({ start: at, end: at, putIn });
+  else edits[samePlace] = { start: at, end: at, putIn: Buffer.concat([edits[samePlace]!.putIn, putIn]) };
 }
 
 /** The members with this name. @param name ASCII. @param kind of the values; any kind if absent. */
@@ -114,52 +114,52 @@ export interface MergeJob<Page = ListPage> {
   readonly parts: readonly BackendPages<Page>[];
   readonly unavailable: readonly UnavailableBackend[];
   readonly frame: AnswerFrame;
-  /** The two search tools as JSON, with exposure `search`. Of the other tools, only those with a page (MCP Apps) are listed. */
+  /** With exposure `search`, the two search tools as JSON. Of the other tools, only those with a user interface (MCP Apps) are listed. */
   readonly searchTools?: string | undefined;
 }
 
-/** The merged items. `searched`: all but tools named like a search tool; `with-page`: of these, only tools with a page (MCP Apps). */
-type ItemChoice = 'all' | 'searched' | 'with-page';
+/** Which items are merged. `searched`: all but tools named like a search tool; `with-app`: of these, only tools with a user interface. */
+type ItemChoice = 'all' | 'searched' | 'with-app';
 
 export interface MergeResult {
   readonly bytes: Buffer;
   /**
-   * Merged names of items that no request could reach, because a longer prefix or a renamed item takes them (specification 2.5): the first
-   * of them, for the log.
+   * Names of items that are left out, for the log; only the first. Requests for such a name would reach another item (specification 2.5), or
+   * the item has too many JSON values to be curated.
    */
-  readonly unreachable: readonly string[];
-  /** Whether the result was made before, and is kept for later. */
+  readonly unreachableNames: readonly string[];
+  /** Whether the result is remembered (`KnownLists`), so that its bytes stay in memory. */
   readonly isKnown?: boolean;
 }
 
 export function mergeLists(job: MergeJob): MergeResult {
   const { kind, unavailable, frame, searchTools } = job;
-  const { items, unreachable } = mergedItems(job, searchTools === undefined ? 'all' : 'with-page');
+  const { items, unreachableNames } = mergedItems(job, searchTools === undefined ? 'all' : 'with-app');
   const { extras } = frame;
   const { _meta: missing } = unavailableMeta(unavailable);
   const meta = extras === undefined ? missing : { ...extras.meta, ...missing };
   const tail = meta === undefined ? ']}}' : `],"_meta":${JSON.stringify(meta)}}}`;
   const before = searchTools === undefined || items.length === 0 ? searchTools : `${searchTools},`;
   const message = writeItems(`${frame.head}{${extras?.members ?? ''}"${kind.member}":[${before ?? ''}`, items, tail);
-  return { bytes: frame.framing === 'event' ? encodeEvent(message) : message, unreachable };
+  return { bytes: frame.framing === 'event' ? encodeEvent(message) : message, unreachableNames };
 }
 
-/** The items that callers may see, in order. */
+/** The items that callers may see, in the order of their names or URIs. */
 export function mergedItems(
   { kind, rules, parts }: Pick<MergeJob, 'kind' | 'rules' | 'parts'>,
   choice: ItemChoice,
 ): {
   readonly items: readonly MergedItem[];
-  readonly unreachable: readonly string[];
+  readonly unreachableNames: readonly string[];
 } {
   const items: MergedItem[] = [];
-  const unreachable: string[] = [];
+  const unreachableNames: string[] = [];
   for (const part of parts) {
-    if (kind.isNamed) collectNamed(rules, kind, part, choice, items, unreachable);
+    if (kind.isNamed) collectNamed(rules, kind, part, choice, items, unreachableNames);
     else collectResources(kind, part, items);
   }
   items.sort((one, other) => (one.key < other.key ? -1 : one.key > other.key ? 1 : 0));
-  return { items, unreachable };
+  return { items, unreachableNames };
 }
 
 function collectNamed(
@@ -168,7 +168,7 @@ function collectNamed(
   { backend, pages }: BackendPages,
   choice: ItemChoice,
   items: MergedItem[],
-  unreachable: string[],
+  unreachableNames: string[],
 ): void {
   const isTask = kind.name === 'tasks';
   const prefixText = isTask ? `${backend.name}-` : backend.prefix;
@@ -181,7 +181,7 @@ function collectNamed(
   const isSearchToolName = (key: string): boolean => choice !== 'all' && isSearchTool(key);
   const curated = kind.name === 'tools' || kind.name === 'prompts' ? backend.curation[kind.name] : undefined;
   const leaveOut = (key: string): void => {
-    if (unreachable.length < UNREACHABLE_TOOLS_LOGGED_MAX) unreachable.push(key);
+    if (unreachableNames.length < UNREACHABLE_TOOLS_LOGGED_MAX) unreachableNames.push(key);
   };
   const seen = new Set<string>();
   for (const { bytes, spans } of pages) {
@@ -199,9 +199,9 @@ function collectNamed(
         leaveOut(key);
         continue;
       }
-      const insertions = withLinks({ at: nameStart + 1, putIn: prefix }, bytes, spans, row, uris);
-      // The single insertion is that of the name: the tool has no page.
-      if (choice === 'with-page' && 'putIn' in insertions) continue;
+      const insertions = insertionsFor({ at: nameStart + 1, putIn: prefix }, bytes, spans, row, uris);
+      // A single insertion is that of the name: the tool has no user interface.
+      if (choice === 'with-app' && 'putIn' in insertions) continue;
       const item = { key, bytes, start: spans[row + span.start]!, end: spans[row + span.end]!, insertions };
       const entry = curated?.byBareName.get(bareName);
       const changed = entry === undefined ? item : curatedItem(item, entry, nameStart, spans[row + span.keyEnd]!);
@@ -223,7 +223,7 @@ function curatedItem(
   if (edits === undefined) return undefined;
   const { name, bareName } = curated.entry;
   for (const { at, putIn } of 'putIn' in insertions ? [insertions] : insertions) {
-    // The name is inserted only if it differs: otherwise the item keeps the backend's own bytes.
+    // A name that the config changes is replaced; into any other name, the prefix is inserted, and the backend's own bytes stay.
     if (at === nameStart + 1 && name !== bareName)
       edits.push({ start: nameStart - start, end: nameEnd - start, putIn: Buffer.from(JSON.stringify(key)) });
     else edits.push(insertion({ at: at - start, putIn }));
@@ -234,8 +234,8 @@ function curatedItem(
 
 const NO_INSERTIONS: readonly Insertion[] = [];
 
-/** The item with the prefix in the URIs of its user interface, which are resources of the tool's backend. */
-function withLinks(
+/** The insertions for an item: that of its name, and prefixes for the URIs of a tool's user interface, which are resources of its backend. */
+function insertionsFor(
   name: Insertion,
   bytes: Buffer,
   spans: Int32Array,

@@ -8,14 +8,14 @@ import type { ListPool } from './list-pool.js';
 import { type KeptOutcome, type NextPartOutcome } from './thread-tasks.js';
 
 export interface MergedList {
-  /** The merged names that no request could reach, as in `MergeResult`. */
-  readonly unreachable: readonly string[];
+  /** The names of items that are left out, as in `MergeResult`. */
+  readonly unreachableNames: readonly string[];
   /** Answers the exchange that the list was made for. @param isStreaming whether its event stream is open already. */
   respondTo(exchange: Exchange, isStreaming?: boolean): void;
   drop(): void;
 }
 
-const NO_MEMORY = new Uint8Array(0);
+const NO_BUFFER = new Uint8Array(0);
 
 interface ListInThread extends KeptOutcome {
   readonly subject: string;
@@ -24,12 +24,12 @@ interface ListInThread extends KeptOutcome {
 }
 
 export class SmallList implements MergedList {
-  readonly unreachable: readonly string[];
+  readonly unreachableNames: readonly string[];
   readonly #bytes: Buffer;
 
-  constructor(bytes: Buffer, unreachable: readonly string[]) {
+  constructor(bytes: Buffer, unreachableNames: readonly string[]) {
     this.#bytes = bytes;
-    this.unreachable = unreachable;
+    this.unreachableNames = unreachableNames;
   }
 
   respondTo(exchange: Exchange, isStreaming = false): void {
@@ -37,38 +37,38 @@ export class SmallList implements MergedList {
   }
 
   drop(): void {
-    // Only memory is released.
+    // Nothing is kept in the thread or counted in a share.
   }
 }
 
 type State = 'asking' | 'waiting' | 'over';
 
 /**
- * A list that the thread keeps. Asks for a part, writes it, and uses its memory for the next: the event loop holds one part at a time.
+ * A list that the thread keeps. Asks for a part, writes it, and uses its buffer for the next: the event loop holds one part at a time.
  *
- *   asking ── a part, and no room for more ──> waiting ── drained ──> asking
+ *   asking ── a part, after which the exchange is full ──> waiting ── drained ──> asking
  *   asking ── the last part, or the thread failed: the caller is cut ──> over
  *   asking, waiting ── the caller went away, or its exchange refused the list ──> over
  */
 export class LargeList implements MergedList {
   readonly #pool: ListPool;
-  readonly #shares: ListMemory;
+  readonly #memory: ListMemory;
   readonly #list: ListInThread;
   #exchange: Exchange | undefined;
-  /** The memory of the part that waits until the exchange has drained. */
-  #memory: Uint8Array = NO_MEMORY;
+  /** The buffer of the last part, while the exchange drains. */
+  #buffer: Uint8Array = NO_BUFFER;
   #sentBytes = 0;
   #state: State = 'asking';
 
   /** @param list one whose bytes already count in the share. */
-  constructor(pool: ListPool, shares: ListMemory, list: ListInThread) {
+  constructor(pool: ListPool, memory: ListMemory, list: ListInThread) {
     this.#pool = pool;
-    this.#shares = shares;
+    this.#memory = memory;
     this.#list = list;
   }
 
-  get unreachable(): readonly string[] {
-    return this.#list.unreachable;
+  get unreachableNames(): readonly string[] {
+    return this.#list.unreachableNames;
   }
 
   respondTo(exchange: Exchange, isStreaming = false): void {
@@ -80,7 +80,7 @@ export class LargeList implements MergedList {
     this.#exchange = exchange;
     exchange.onAbort = () => this.drop();
     exchange.onDrain = () => {
-      if (this.#state === 'waiting') this.#ask(this.#memory);
+      if (this.#state === 'waiting') this.#ask(this.#buffer);
     };
     const contentType = this.#list.framing === 'event' ? 'text/event-stream' : 'application/json';
     if (!isStreaming) exchange.openBody(contentType, this.#list.bytes);
@@ -90,20 +90,20 @@ export class LargeList implements MergedList {
   drop(): void {
     if (this.#state === 'over' || !this.#transition(this.#state, 'over')) return;
     const { subject, key } = this.#list;
-    this.#pool.drop(subject, [key], this.#shares.noteReturning(subject, this.#list.bytes));
+    this.#pool.drop(subject, [key], this.#memory.noteReturning(subject, this.#list.bytes));
   }
 
-  #ask(memory: Uint8Array): void {
+  #ask(buffer: Uint8Array): void {
     // The exchange may have refused the list synchronously.
     if (this.#state === 'over') {
-      largeMemory.giveBack(memory, true);
+      largeMemory.giveBack(buffer, true);
       return;
     }
     if (this.#state === 'waiting') this.#transition('waiting', 'asking');
-    const task = { key: this.#list.key, memory };
-    this.#pool.run(this.#list.subject, 'next', task, [memory], (outcome) => {
+    const task = { key: this.#list.key, buffer };
+    this.#pool.run(this.#list.subject, 'next', task, [buffer], (outcome) => {
       if (this.#state === 'over' || this.#exchange === undefined) {
-        if (typeof outcome !== 'string') largeMemory.giveBack(outcome.memory, true);
+        if (typeof outcome !== 'string') largeMemory.giveBack(outcome.buffer, true);
         return;
       }
       if (typeof outcome === 'string') {
@@ -115,21 +115,21 @@ export class LargeList implements MergedList {
     });
   }
 
-  #write(exchange: Exchange, { memory, bytes }: NextPartOutcome): void {
+  #write(exchange: Exchange, { buffer, bytes }: NextPartOutcome): void {
     this.#sentBytes += bytes;
-    // If the exchange is full, it still refers to the memory.
-    const hasRoom = exchange.write(memory.subarray(0, bytes));
+    // An exchange that is full still refers to the buffer.
+    const isWritable = exchange.write(buffer.subarray(0, bytes));
     if (this.#state === 'over') {
-      if (hasRoom) largeMemory.giveBack(memory, true);
+      if (isWritable) largeMemory.giveBack(buffer, true);
     } else if (this.#sentBytes === this.#list.bytes) {
-      if (hasRoom) largeMemory.giveBack(memory, true);
+      if (isWritable) largeMemory.giveBack(buffer, true);
       this.#transition('asking', 'over');
-      this.#shares.give(this.#list.subject, this.#list.bytes);
+      this.#memory.give(this.#list.subject, this.#list.bytes);
       exchange.end();
-    } else if (hasRoom) {
-      this.#ask(memory);
+    } else if (isWritable) {
+      this.#ask(buffer);
     } else {
-      this.#memory = memory;
+      this.#buffer = buffer;
       this.#transition('asking', 'waiting');
     }
   }

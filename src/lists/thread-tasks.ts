@@ -10,7 +10,7 @@ export interface AppendTask {
   readonly pieces: readonly Uint8Array[];
 }
 
-/** The task to parse the response; a page is kept in its place. */
+/** The task to append the last pieces, and to parse the response. If it is a page, the thread keeps that under the same key. */
 export interface ReadTask extends AppendTask {
   /** The size of the whole response, to detect lost pieces. */
   readonly bytes: number;
@@ -20,18 +20,18 @@ export interface ReadTask extends AppendTask {
   readonly era?: ListEra;
 }
 
-/** What a page says beside its items. */
+/** What the response says beside the items of its page. */
 export type PageDetails = Omit<Extract<ListAnswer, { kind: 'page' }>, 'page' | 'idStart' | 'idEnd'>;
 
 export type ReadOutcome = Exclude<ListAnswer, { kind: 'page' }> | (PageDetails & { readonly itemCount: number });
 
-/** The task to make a list or catalogue of all backends' pages. Only lent pages are kept any longer. */
+/** The task to make a list or catalogue of all backends' pages. The thread then keeps only those that are lent. */
 export interface PagesTask {
   readonly key: number;
   readonly kind: ListKindName;
   /** The rules, encoded. */
   readonly rules: string;
-  /** The pages by backend. `backend` is an index into the rules; a page is the key of a kept page, or lent, or sent with the task. */
+  /** The pages by backend, an index into the rules. A page is the key of one that the thread keeps, or lent, or sent with the task. */
   readonly parts: readonly {
     readonly backend: number;
     readonly pages: readonly (number | LentPageRef | TransferredPage)[];
@@ -42,7 +42,7 @@ export interface PagesTask {
 export interface KeptOutcome {
   /** The length of a list; the size of a catalogue in memory. */
   readonly bytes: number;
-  readonly unreachable: readonly string[];
+  readonly unreachableNames: readonly string[];
 }
 
 export interface MergeTask extends PagesTask {
@@ -55,11 +55,11 @@ export interface FindTask {
   readonly key: number;
   readonly query: string;
   /** The most tools to find. */
-  readonly count: number;
+  readonly toolsMax: number;
   readonly frame: AnswerFrame;
 }
 
-/** The task to decide whether pages grant a URI; they stay as they are. */
+/** The task to decide whether pages grant a URI; the thread goes on keeping the pages. */
 export interface GrantTask {
   readonly kind: ListKindName;
   /** The rules of the one backend, encoded. */
@@ -78,18 +78,18 @@ export interface TransferredPage {
   readonly spans: Int32Array;
 }
 
-/** The task to fill the memory with the next part of a list; after the last part the list is dropped. */
+/** The task to fill the buffer with the next part of a list; after the last part, the thread drops the list. */
 export interface NextPartTask {
   readonly key: number;
-  readonly memory: Uint8Array;
+  readonly buffer: Uint8Array;
 }
 
 export interface NextPartOutcome {
-  readonly memory: Uint8Array;
+  readonly buffer: Uint8Array;
   readonly bytes: number;
 }
 
-/** The page in memory that can be transferred. */
+/** The page, in memory that can be transferred. */
 export function transferredPage({ bytes, spans }: ListPage): TransferredPage {
   return { bytes: transferable(bytes), spans };
 }
@@ -98,7 +98,7 @@ export function receivedPage({ bytes, spans }: TransferredPage): ListPage {
   return { bytes: asBuffer(bytes), spans };
 }
 
-/** The bytes in memory that can be transferred, which must hold nothing else. Small buffers share memory, so they are copied. */
+/** The bytes, in memory that can be transferred: they are copied if they are only a part of their memory, which moves as a whole. */
 export function transferable(bytes: Uint8Array): Uint8Array {
   return bytes.length === bytes.buffer.byteLength ? bytes : Uint8Array.from(bytes);
 }

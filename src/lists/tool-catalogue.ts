@@ -1,12 +1,12 @@
-// The tools of a virtual host as `find_tools` searches them, and its answer; in the list thread. A query is first matched against every
-// tool's text, and MiniSearch then ranks only the tools that have some of its words: an index of all tools would take longer to build and
-// search than most of the queries that it would ever serve.
+// The tools of a virtual host as `find_tools` searches them, in the list thread, and the answer to it. A query is first matched against
+// every tool's text, and MiniSearch then ranks only the tools that have some of the query's words: to build an index of all tools would
+// take longer than most of the queries that it would ever serve.
 import MiniSearch from 'minisearch';
 import { encodeEvent, ESCAPE_BYTES_MAX, isKey, stringValue, JsonScanner, jsonKind } from '../bytes/index.js';
 import { KIB, MIB } from '../shared/index.js';
 import { TOOL_BYTES_EACH } from './list-memory.js';
 import { unavailableMeta, type UnavailableBackend } from '../http-client/index.js';
-import { itemBytes, writeItem, type MergedItem } from './item-writer.js';
+import { writtenBytesOf, writeItem, type MergedItem } from './item-writer.js';
 import type { AnswerFrame } from '../exchange/index.js';
 
 // Texts joined into one string, so that a word is found by one native search, which is faster than thousands of small ones.
@@ -30,11 +30,11 @@ export class JoinedTexts {
     }
   }
 
-  get size(): number {
+  get memoryBytes(): number {
     return CHAR_BYTES_MAX * this.#all.length + this.#ends.byteLength;
   }
 
-  get length(): number {
+  get charCount(): number {
     return this.#all.length;
   }
 
@@ -54,19 +54,19 @@ export class JoinedTexts {
   }
 }
 
-// A tool's title and description are searched. Most tools begin with them, and end with long schemas, which are not scanned then.
+// Reads the title and the description of a tool. Most tools begin with both, so that the long schemas behind them are not scanned.
 
 /** Characters of a tool's title, and of its description, that `find_tools` searches. Beyond that, the rest is not searched. */
 export const TOOL_TEXT_CHARS_MAX = 2_000;
 
-/** The depth of the members of a tool, without anything nested in them. */
+/** The depth of the tape: a tool's own members, and nothing nested in them. */
 const ITEM_DEPTH = 1;
 const BEGINNING_BYTES = 512;
 
 const tape = new JsonScanner();
 
-/** The text of a tool that is searched, in lower case. @param start where the tool, which is valid JSON, begins in the bytes. */
-export function textOf(bytes: Buffer, start: number, end: number): string {
+/** The text by which a tool is found: its title and description, in lower case. @param bytes have the tool, valid JSON, at `start`. */
+export function searchedTextOf(bytes: Buffer, start: number, end: number): string {
   const tool = bytes.subarray(start, end);
   tape.begin(ITEM_DEPTH);
   tape.push(tool.subarray(0, BEGINNING_BYTES));
@@ -80,7 +80,7 @@ export function textOf(bytes: Buffer, start: number, end: number): string {
   return `${memberText(tool, 'title', past) ?? ''} ${description ?? ''}`.toLowerCase();
 }
 
-/** The text of the first member with this name. */
+/** The beginning of the first text with this name among the tool's members. @param past the first node that is not looked at. */
 function memberText(tool: Buffer, name: string, past: number): string | undefined {
   for (let node = 1; node < past; node += 1) {
     if (tape.kind(node) !== jsonKind.string || !isKey(tool, tape.keyStart(node), tape.keyEnd(node), name)) continue;
@@ -112,15 +112,15 @@ const FOUND_TOOLS_BYTES_MAX = 256 * KIB;
 
 /** How much more a match in a name counts than one in a description. */
 const NAME_WEIGHT = 3;
-/** The shortest word whose beginnings are searched for: shorter ones begin too many others. */
+/** The shortest word that also finds longer words that begin with it: shorter ones begin too many others. */
 const PREFIX_CHARS_MIN = 3;
 const STEMMED_CHARS_MIN = 5;
 /** The part of a word that must match: forms of a word differ at its end (`issues` finds `issue`). */
 const STEM_FRACTION = 0.75;
-/** In how many characters words must agree at most to count as the same. */
+/** Words that agree in so many first characters count as the same, however long they are. */
 const STEM_CHARS_MAX = 24;
 
-interface FoundText {
+interface RankedTool {
   readonly id: number;
   readonly name: string;
   readonly text: string;
@@ -128,33 +128,33 @@ interface FoundText {
 
 export class ToolCatalogue {
   readonly #items: readonly MergedItem[];
-  /** The texts of each tool, in lower case: the words of its name; and in `#texts` its title and description. */
+  /** For each tool, the words of its name, in lower case. */
   readonly #names: JoinedTexts;
+  /** For each tool, its title and description, in lower case. */
   readonly #texts: JoinedTexts;
   readonly #unavailable: readonly UnavailableBackend[];
-  /** The size of the pages that the catalogue keeps. */
+  /** Bytes of the backends' pages that the catalogue refers to; 0 if it has copied its tools. */
   readonly pageBytes: number;
-  /** Size in memory, in bytes. */
-  readonly size: number;
+  readonly memoryBytes: number;
 
   /** @param unavailable backends whose tools are missing. */
   constructor(items: readonly MergedItem[], unavailable: readonly UnavailableBackend[]) {
     this.#unavailable = unavailable;
     this.#names = new JoinedTexts(items.map(({ key }) => wordsOfName(key)));
-    this.#texts = new JoinedTexts(items.map(({ bytes, start, end }) => textOf(bytes, start, end)));
+    this.#texts = new JoinedTexts(items.map(({ bytes, start, end }) => searchedTextOf(bytes, start, end)));
     const kept = keptItems(items);
     this.#items = kept.items;
     this.pageBytes = kept.pageBytes;
-    this.size = kept.bytes + this.#names.size + this.#texts.size + TOOL_BYTES_EACH * items.length;
+    this.memoryBytes = kept.bytes + this.#names.memoryBytes + this.#texts.memoryBytes + TOOL_BYTES_EACH * items.length;
   }
 
-  /** The answer to a query. @param count the most tools to find. */
-  answer(query: string, count: number, { head, framing, extras }: AnswerFrame): Buffer {
+  /** The answer to a query. @param toolsMax the most tools to find. */
+  answer(query: string, toolsMax: number, { head, framing, extras }: AnswerFrame): Buffer {
     const found: string[] = [];
     let bytesLeft: number = FOUND_TOOLS_BYTES_MAX;
-    for (const index of this.find(query, count)) {
+    for (const index of this.find(query, toolsMax)) {
       const item = this.#items[index]!;
-      const bytes = itemBytes(item);
+      const bytes = writtenBytesOf(item);
       bytesLeft -= bytes;
       if (bytesLeft >= 0) found.push(textOfItem(item, bytes));
       else if (found.length > 0) break;
@@ -170,23 +170,23 @@ export class ToolCatalogue {
   }
 
   /** The indexes of the tools found, the best match first. */
-  find(query: string, count: number): number[] {
+  find(query: string, toolsMax: number): number[] {
     const words = [...new Set(wordsOf(query))].slice(0, this.#wordsMax);
     if (words.length === 0) return [];
-    const ranking = new MiniSearch<FoundText>({ fields: ['name', 'text'], autoVacuum: false });
+    const ranking = new MiniSearch<RankedTool>({ fields: ['name', 'text'], autoVacuum: false });
     ranking.addAll(this.#candidates(words).map((id) => ({ id, name: this.#names.at(id), text: this.#texts.at(id) })));
-    // Beginnings and whole words are ranked, not words that are merely alike. No two beginnings match the same word of a tool.
+    // Only whole words and beginnings of words are ranked, not similar words. No two beginnings match the same word of a tool.
     const beginnings = beginningsOf(words);
     const ranked = ranking.search([...new Set([...words, ...beginnings])].join(' '), {
       boost: { name: NAME_WEIGHT },
       prefix: (word) => beginnings.has(word),
     });
-    return ranked.slice(0, count).map(({ id }) => id as number);
+    return ranked.slice(0, toolsMax).map(({ id }) => id as number);
   }
 
-  /** How many words are searched for: each is searched for in all texts, whatever their size. */
+  /** How many words of a query are searched for: the longer the texts, the fewer, because each word is searched for in all of them. */
   get #wordsMax(): number {
-    const chars = this.#names.length + this.#texts.length;
+    const chars = this.#names.charCount + this.#texts.charCount;
     return Math.max(1, Math.min(TOOL_QUERY_WORDS_MAX, Math.floor(TOOL_SEARCHED_CHARS_MAX / chars)));
   }
 
@@ -227,7 +227,7 @@ export class ToolCatalogue {
   }
 }
 
-/** The name as separate words: `github-createIssue` is three. */
+/** The name in lower case, with spaces before capitals: `github-createIssue` becomes `github-create issue`. */
 function wordsOfName(name: string): string {
   return (CAPITAL.test(name) ? name.replace(/(\p{Ll}|\p{N})(\p{Lu})/gu, '$1 $2') : name).toLowerCase();
 }
@@ -271,7 +271,7 @@ export function warmUpCatalogues(): void {
 
 const WARM_UP_QUERIES = 3;
 
-/** Leaves the items on their pages, unless most of these bytes are unused: then the items are copied. */
+/** Leaves the items on their pages; or copies them, if the items are less than half of the pages. */
 function keptItems(items: readonly MergedItem[]): {
   readonly items: readonly MergedItem[];
   readonly bytes: number;
@@ -281,7 +281,7 @@ function keptItems(items: readonly MergedItem[]): {
   let pageBytes = 0;
   let ownBytes = 0;
   for (const item of items) {
-    ownBytes += itemBytes(item);
+    ownBytes += writtenBytesOf(item);
     if (pages.has(item.bytes)) continue;
     pages.add(item.bytes);
     pageBytes += item.bytes.length;

@@ -1,6 +1,6 @@
-// Leases: the sessions in which modern requests are served. Clients are never told their ids. Each is shared by all requests of one subject
-// to one virtual host that declare the same capabilities and have the same passthrough headers, which may be credentials. An idle lease
-// ends in time, or when its subject has no room for another session, but never for another subject. Only a part of a subject's leases may
+// Leases: the sessions in which modern requests are served. No client learns their ids. One lease serves all requests of one subject to one
+// virtual host that declare the same capabilities and have the same passthrough headers, which may be credentials. An idle lease ends after
+// a timeout, or when its subject has no room for another session, but never for another subject. Only a part of a subject's busy leases may
 // have the same headers, so that one program cannot keep another one out. Hot path: two map lookups per request.
 import type { Account, Accounts } from '../fair/index.js';
 import { limits, refusals, type Refusal } from '../shared/index.js';
@@ -14,16 +14,16 @@ import { type ForwardRequest, Session, type Sessions, LEASES_OF_FREE_FACTOR } fr
 
 interface Lease {
   readonly session: Session;
-  readonly headers: string;
+  readonly headersHash: string;
 }
 
 interface SubjectLeases {
   readonly byKey: Map<string, Lease>;
-  /** The lease without headers that was used last: it is mostly the next one, too. */
-  last: Session | undefined;
+  /** The lease without passthrough headers that was used last: most often, the next request is for it, too. */
+  lastUsed: Session | undefined;
 }
 
-/** The workers of one gateway, each with leases of its own. */
+/** Which worker of the gateway owns which lease, and how a request gets there. */
 export interface LeaseOwners extends Pick<SuspendedCallsOptions, 'slot' | 'forwardToSlot'> {
   /** The slot that owns the lease with this key. */
   readonly ownerOf?: ((key: string) => number) | undefined;
@@ -35,7 +35,7 @@ export class Leases {
   readonly #accounts: Accounts;
   readonly #idleTimeoutMs: number;
   readonly #bySubject = new Map<string, SubjectLeases>();
-  /** The streams of clients that listen, by subject and key of the lease in which their other requests are served. */
+  /** The streams of clients that listen, by the subject and key of the lease that serves the client's other requests. */
   readonly #listeners = new Map<string, Set<SessionStream>>();
 
   constructor(sessions: Sessions, accounts: Accounts, idleTimeoutMs: number, owners: LeaseOwners = { slot: 0 }) {
@@ -54,7 +54,7 @@ export class Leases {
   of({ subject, virtualHost }: Caller, capabilities: Buffer, headers: readonly string[]): Session | Refusal {
     const leases = this.#bySubject.get(subject);
     const hasNoHeaders = headers.length === 0;
-    const last = hasNoHeaders ? leases?.last : undefined;
+    const last = hasNoHeaders ? leases?.lastUsed : undefined;
     if (last !== undefined && isFor(last, virtualHost.id, capabilities)) {
       this.#sessions.noteUse(last);
       return last;
@@ -63,12 +63,12 @@ export class Leases {
     const key = keyOf(virtualHost.id, hash, capabilities);
     const lease = leases?.byKey.get(key)?.session;
     if (lease === undefined) return this.#begin(this.#accounts.of(subject), virtualHost, key, hash, capabilities);
-    if (leases !== undefined && hasNoHeaders) leases.last = lease;
+    if (leases !== undefined && hasNoHeaders) leases.lastUsed = lease;
     this.#sessions.noteUse(lease);
     return lease;
   }
 
-  /** Forwards a request to the process that owns the lease for requests like it; `undefined` if it is this one. */
+  /** A function that forwards a request to the process that owns the request's lease; `undefined` if this process does. */
   forwarderToOwner(
     { subject, virtualHost }: Caller,
     capabilities: Buffer,
@@ -77,7 +77,7 @@ export class Leases {
     return this.#forwarderToOwner(`${subject}\n${keyOf(virtualHost.id, headersHash(headers), capabilities)}`);
   }
 
-  /** Reports list changes in the lease for the caller, whenever there is one, to the stream. @returns a function that ends this. */
+  /** Reports list changes in the caller's lease, whenever there is one, to the stream. @returns a function that ends the reports. */
   listen(
     { subject, virtualHost }: Caller,
     capabilities: Buffer,
@@ -101,33 +101,33 @@ export class Leases {
     account: Account,
     virtualHost: Caller['virtualHost'],
     key: string,
-    headers: string,
+    hash: string,
     capabilities: Buffer,
   ): Session | Refusal {
     const { subject } = account;
-    if (!this.#tryMakeRoom(account, headers)) return refusals.subjectLeasesFull;
+    if (!this.#tryMakeRoom(account, hash)) return refusals.subjectLeasesFull;
     const { clientInfo } = OWN_INTRODUCTION;
     const lease = this.#sessions.create({
       account,
       virtualHost,
       protocolVersion: MODERN_PROTOCOL_VERSION,
-      // The backend is told no name, because several programs may share the lease.
+      // Backends are told the gateway's name and no client's, because several programs may use the lease.
       introduction: { clientInfo, capabilities },
-      leasedForMs: this.#idleTimeoutMs,
+      leaseIdleMs: this.#idleTimeoutMs,
     });
-    // The refusal is another one, because that for sessions advises DELETE, but a modern client has no session id.
+    // Not the refusal for sessions, which advises a DELETE: a modern client has no session id.
     if (!(lease instanceof Session)) return lease === refusals.subjectSessionsFull ? refusals.subjectLeasesFull : lease;
     lease.forwardToOwner = this.#forwarderToOwner(`${subject}\n${key}`);
     const listeners = this.#listeners.get(`${subject}\n${key}`);
     if (listeners !== undefined) lease.setListeningStreams(listeners);
     else if (lease.acceptsRequests) lease.startListening();
-    // Ending another lease may have removed the subject's maps.
-    const leases = this.#bySubject.get(subject) ?? { byKey: new Map<string, Lease>(), last: undefined };
+    // Looked up again, because the end of another lease may have removed the subject's maps.
+    const leases = this.#bySubject.get(subject) ?? { byKey: new Map<string, Lease>(), lastUsed: undefined };
     this.#bySubject.set(subject, leases);
-    leases.byKey.set(key, { session: lease, headers });
+    leases.byKey.set(key, { session: lease, headersHash: hash });
     lease.onEnd = () => {
       leases.byKey.delete(key);
-      if (leases.last === lease) leases.last = undefined;
+      if (leases.lastUsed === lease) leases.lastUsed = undefined;
       if (leases.byKey.size === 0) this.#bySubject.delete(subject);
     };
     return lease;
@@ -140,12 +140,12 @@ export class Leases {
   }
 
   /** Makes room for one more lease with these headers; ends an idle one if need be. */
-  #tryMakeRoom({ subject, sessions }: Account, headers: string): boolean {
+  #tryMakeRoom({ subject, sessions }: Account, hash: string): boolean {
     const leases = this.#bySubject.get(subject);
     if (leases === undefined) return true;
     const max = Math.min(limits.leasesPerSubjectMax, sessions.roomWhenEmpty);
     const busy = [...leases.byKey.values()].filter(({ session }) => session.isBusy);
-    const withSameHeaders = busy.filter((lease) => lease.headers === headers);
+    const withSameHeaders = busy.filter((lease) => lease.headersHash === hash);
     if (withSameHeaders.length >= LEASES_OF_FREE_FACTOR * (max - busy.length)) return false;
     return leases.byKey.size < max || this.#tryEndIdle(subject);
   }
@@ -154,11 +154,11 @@ export class Leases {
   #tryEndIdle(subject: string): boolean {
     const leases = [...(this.#bySubject.get(subject)?.byKey.values() ?? [])];
     const counts = new Map<string, number>();
-    for (const { headers } of leases) counts.set(headers, (counts.get(headers) ?? 0) + 1);
+    for (const { headersHash: hash } of leases) counts.set(hash, (counts.get(hash) ?? 0) + 1);
     let idle: Session | undefined;
     let most = 0;
-    for (const { session, headers } of leases) {
-      const count = counts.get(headers)!;
+    for (const { session, headersHash: hash } of leases) {
+      const count = counts.get(hash)!;
       if (session.isBusy || count < most) continue;
       if (count === most && idle !== undefined && session.usedAtMs >= idle.usedAtMs) continue;
       idle = session;
@@ -170,8 +170,8 @@ export class Leases {
   }
 }
 
-function keyOf(virtualHostId: string, headers: string, capabilities: Buffer): string {
-  return `${virtualHostId}\n${headers}\n${capabilities.toString('latin1')}`;
+function keyOf(virtualHostId: string, hash: string, capabilities: Buffer): string {
+  return `${virtualHostId}\n${hash}\n${capabilities.toString('latin1')}`;
 }
 
 function isFor({ identity }: Session, virtualHostId: string, capabilities: Buffer): boolean {

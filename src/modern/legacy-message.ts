@@ -11,8 +11,8 @@ const COMMA = 0x2c;
 const SPACE = 0x20;
 
 /**
- * Converts a request. @param outgoing the client's message as changed so far. @param ownId becomes its id and, if it has one, its progress
- * token; JSON.
+ * Converts a request. @param outgoing the client's message as changed so far. @param ownId the gateway's id as JSON, which replaces the
+ * client's, and its progress token if there is one.
  * @returns `undefined` if a large message would have to be changed within a span that was changed already.
  */
 export function legacyMessage(
@@ -23,10 +23,10 @@ export function legacyMessage(
   return withEditsFor(outgoing, message, (body, read) => editsOf(body, read, ownId));
 }
 
-function editsOf(body: Buffer, message: ClientMessage, putIn: Buffer): Edit[] {
+function editsOf(body: Buffer, message: ClientMessage, ownId: Buffer): Edit[] {
   const { idStart, idEnd, progressTokenStart, progressTokenEnd, envelope } = message;
-  const edits: Edit[] = [{ start: idStart, end: idEnd, putIn }];
-  if (progressTokenStart !== -1) edits.push({ start: progressTokenStart, end: progressTokenEnd, putIn });
+  const edits: Edit[] = [{ start: idStart, end: idEnd, putIn: ownId }];
+  if (progressTokenStart !== -1) edits.push({ start: progressTokenStart, end: progressTokenEnd, putIn: ownId });
   if (envelope !== undefined) cutEnvelope(body, envelope, edits);
   return edits;
 }
@@ -36,7 +36,7 @@ interface ByteRange {
   readonly end: number;
 }
 
-/** Adjacent members are cut as one, because each cut takes one comma with it. */
+/** Cuts the members of the envelope. Adjacent members are cut as one, because each cut takes one comma with it. */
 function cutEnvelope(body: Buffer, envelope: ModernEnvelope, edits: Edit[]): void {
   const values: ByteRange[] = [];
   addMember(values, envelope.protocolVersionStart, envelope.protocolVersionEnd);
@@ -49,10 +49,10 @@ function cutEnvelope(body: Buffer, envelope: ModernEnvelope, edits: Edit[]): voi
   for (const value of values) {
     const start = memberStart(body, value.start);
     const isAdjacent = cut !== undefined && nextMember(body, cut.end) === start;
-    if (cut !== undefined && !isAdjacent) edits.push(withComma(body, cut));
+    if (cut !== undefined && !isAdjacent) edits.push(cutWithComma(body, cut));
     cut = { start: isAdjacent && cut !== undefined ? cut.start : start, end: value.end };
   }
-  if (cut !== undefined) edits.push(withComma(body, cut));
+  if (cut !== undefined) edits.push(cutWithComma(body, cut));
 }
 
 function addMember(values: ByteRange[], start: number, end: number): void {
@@ -71,7 +71,7 @@ function nextMember(body: Buffer, end: number): number {
   return body[at] === COMMA ? pastBlanks(body, at + 1) : -1;
 }
 
-function withComma(body: Buffer, { start, end }: ByteRange): Edit {
+function cutWithComma(body: Buffer, { start, end }: ByteRange): Edit {
   const behind = pastBlanks(body, end);
   if (body[behind] === COMMA) return { start, end: behind + 1, putIn: NOTHING };
   let before = start - 1;

@@ -25,7 +25,7 @@ import {
 import { AnswerOnlyExchange } from './suspended-call.js';
 import { RESULT_META } from './modern-results.js';
 
-/** Resources of one `subscriptions/listen` that backends are asked for at once. Beyond that, the next follows when one is answered. */
+/** Resources that one `subscriptions/listen` subscribes to at once. Beyond that, the next follows when one is answered. */
 const LISTEN_RESOURCES_AT_ONCE_MAX = 8;
 
 type State = 'opening' | 'acknowledged' | 'over';
@@ -39,8 +39,8 @@ interface ListenRequestPlan {
   /** The id of the caller's request, as JSON. */
   readonly idJson: string;
   readonly filter: ListenFilter;
-  /** Reports list changes in the lease of the caller's other requests to the stream. @returns a function that ends this. */
-  readonly listen: (stream: SessionStream) => () => void;
+  /** Reports to the stream what changes in the lease of the caller's other requests. @returns a function that ends the reports. */
+  readonly watchLease: (stream: SessionStream) => () => void;
   readonly onOver: () => void;
 }
 
@@ -51,11 +51,11 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
   #state: State = 'opening';
   #unsolicited: UnsolicitedMessages | undefined;
   #endListening: (() => void) | undefined;
-  #patience: Deadline | undefined;
+  #patienceDeadline: Deadline | undefined;
   readonly #pendingBackends = new Set<CompiledBackend>();
   readonly #urisLeft: string[];
-  #askingCount = 0;
-  /** Whether modern backends have been sent the subscriptions, and are waited for once more. */
+  #subscribingCount = 0;
+  /** Whether modern backends have been sent all subscriptions, so that their acknowledgement is waited for. */
   #areModernAwaited = false;
   readonly #acceptedUris = new Set<string>();
 
@@ -75,7 +75,7 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
     const { context, session, exchange, caller } = this.#plan;
     session.inFlight.begin(this);
     exchange.onAbort = () => wakeScheduler.run(caller.subject, () => this.endWithSession());
-    this.#patience = context.deadlines.after(context.options.initializePatienceMs, () => this.#acknowledge());
+    this.#patienceDeadline = context.deadlines.after(context.options.initializePatienceMs, () => this.#acknowledge());
     const unsolicited = session.startListening(this);
     if (!(unsolicited instanceof UnsolicitedMessages)) {
       this.#transition('opening', 'over');
@@ -85,7 +85,7 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
     }
     this.#unsolicited = unsolicited;
     unsolicited.expect(exchange.request, limits.sessionStreamMsMax);
-    this.#endListening = this.#plan.listen(unsolicited.stream);
+    this.#endListening = this.#plan.watchLease(unsolicited.stream);
     const { backends } = caller.virtualHost;
     for (const backend of backends.values()) this.#pendingBackends.add(backend);
     visitAll(caller.subject, backends.values(), {
@@ -109,12 +109,12 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
   }
 
   #subscribeNext(): void {
-    while (this.#askingCount < LISTEN_RESOURCES_AT_ONCE_MAX && this.#state !== 'over') {
+    while (this.#subscribingCount < LISTEN_RESOURCES_AT_ONCE_MAX && this.#state !== 'over') {
       const uri = this.#urisLeft.shift();
       if (uri === undefined) return;
-      this.#askingCount += 1;
+      this.#subscribingCount += 1;
       this.#subscribe(uri, (isAccepted) => {
-        this.#askingCount -= 1;
+        this.#subscribingCount -= 1;
         if (isAccepted) this.#acceptedUris.add(uri);
         this.#subscribeNext();
         this.#onProgress();
@@ -122,7 +122,7 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
     }
   }
 
-  /** Subscribes by way of the dispatcher, like a legacy client: it finds the backend and checks that the caller may have the URI. */
+  /** Subscribes as a legacy client would: the dispatcher finds the backend, and checks that the caller may have the URI. */
   #subscribe(uri: string, done: (isAccepted: boolean) => void): void {
     const { context, dispatcher, caller, session, exchange } = this.#plan;
     const params = JSON.stringify({ uri });
@@ -140,12 +140,12 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
   }
 
   #onProgress(): void {
-    if (this.#askingCount > 0 || this.#urisLeft.length > 0) return;
+    if (this.#subscribingCount > 0 || this.#urisLeft.length > 0) return;
     if (!this.#areModernAwaited) this.#awaitModernBackends();
     if (this.#pendingBackends.size === 0) this.#acknowledge();
   }
 
-  /** Waits until each modern backend has acknowledged the subscriptions, all of which they have been sent by now. */
+  /** Waits until each modern backend has acknowledged its subscriptions; all have been sent by now. */
   #awaitModernBackends(): void {
     this.#areModernAwaited = true;
     if (this.#acceptedUris.size === 0) return;
@@ -157,11 +157,11 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
 
   #acknowledge(): void {
     if (!this.#transition('opening', 'acknowledged')) return;
-    this.#patience?.cancel();
-    this.#patience = undefined;
+    this.#patienceDeadline?.cancel();
+    this.#patienceDeadline = undefined;
     const { filter, exchange, session, caller } = this.#plan;
     for (const name of caller.virtualHost.backends.keys())
-      if (session.upstreams.open(name) === undefined) session.upstreams.listChangeReporter.onMissing(name);
+      if (session.upstreams.findOpen(name) === undefined) session.upstreams.listChangeReporter.onMissing(name);
     const changes = filter.changes.filter((change) => this.#isReported(change));
     const unhonoured = this.#unhonouredUris;
     const uris = filter.uris.filter((uri) => this.#acceptedUris.has(uri) && !unhonoured.has(uri));
@@ -171,10 +171,10 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
       `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":${filterJson(honoured)},"_meta":{"${SUBSCRIPTION_ID_KEY}":${this.#plan.idJson}}}}`,
     );
     this.#unsolicited?.open(exchange, undefined, encodeEvent(acknowledgement));
-    // A backend that is not open yet may send something later.
-    const isUnknown = (each: CompiledBackend): boolean => session.upstreams.of(each).knownCapabilities === undefined;
-    const isAnyMissing = this.#pendingBackends.size > 0 || this.#backends.some(isUnknown);
-    const isAnyHonoured = honoured.changes.length > 0 || honoured.uris.length > 0 || this.#askingCount > 0;
+    // The stream ends at once if nothing can come on it. A backend that is not open yet may still send something.
+    const mayStillOpen = (each: CompiledBackend): boolean => session.upstreams.of(each).knownCapabilities === undefined;
+    const isAnyMissing = this.#pendingBackends.size > 0 || this.#backends.some(mayStillOpen);
+    const isAnyHonoured = honoured.changes.length > 0 || honoured.uris.length > 0 || this.#subscribingCount > 0;
     if (!isAnyMissing && !isAnyHonoured) this.endWithSession();
   }
 
@@ -198,7 +198,7 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
     return [...this.#plan.caller.virtualHost.backends.values()];
   }
 
-  /** Passes on what the caller's filter names, tagged with the caller's id. */
+  /** Passes on what the caller's filter names, tagged with the id of the caller's request. */
   adapt(bytes: Buffer): Buffer | undefined {
     const message = readBackendMessage(bytes);
     if (message?.kind !== 'notification') return undefined;
@@ -212,7 +212,7 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
     return taggedNotification(bytes, message, this.#plan.idJson);
   }
 
-  /** Called when the caller has stopped listening, or gets the result, after which nothing more comes. */
+  /** Called when the caller has stopped listening, or is to get the result, which is the last message. */
   onEnding(): Buffer | undefined {
     const hasBegun = this.#state === 'acknowledged';
     this.#transition(this.#state, 'over');
@@ -224,7 +224,7 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
   }
 
   onEnded(): void {
-    this.#patience?.cancel();
+    this.#patienceDeadline?.cancel();
     this.#endListening?.();
     this.#plan.session.finish(this);
     this.#plan.onOver();

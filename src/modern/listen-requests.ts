@@ -1,5 +1,5 @@
-// The open `subscriptions/listen` requests (listen-request.ts): limited per subject and in total. And who may use the extension of tasks,
-// to which clients can listen. Cold path.
+// The open `subscriptions/listen` requests (listen-request.ts): limited per subject and in total. Also whether a client declares the
+// extension of tasks. Cold path.
 import { TASKS_EXTENSION, type ClientMessage, type ModernEnvelope, MODERN_PROTOCOL_VERSION } from '../mcp/index.js';
 import { type Accounts, Quota } from '../fair/index.js';
 import { limits, rpcErrors, isObject } from '../shared/index.js';
@@ -20,7 +20,7 @@ export const TASKS_REQUIRED: Readonly<Record<string, unknown>> = Object.freeze({
   extensions: { [TASKS_EXTENSION]: {} },
 });
 
-/** Whether a client declares the extension. The envelope check has limited the size of its capabilities. */
+/** Whether a client declares the extension. Its capabilities are small enough to be parsed at once: the envelope check has limited them. */
 export function declaresTasksExtension(body: Buffer, { capabilitiesStart, capabilitiesEnd }: ModernEnvelope): boolean {
   const capabilities: unknown = JSON.parse(body.toString('utf8', capabilitiesStart, capabilitiesEnd));
   const extensions = isObject(capabilities) ? capabilities['extensions'] : undefined;
@@ -86,14 +86,14 @@ export class ListenRequests {
     const session = sessions.create({
       account: accounts.of(subject),
       virtualHost,
-      // Backends of both eras are addressed in the caller's era.
+      // The caller's version, although the session is a legacy one.
       protocolVersion: MODERN_PROTOCOL_VERSION,
       // The client cannot be asked anything on such a stream.
       introduction: OWN_INTRODUCTION,
       // A legacy session's stream carries the unasked messages of backends of both eras.
       era: 'legacy',
       // The session is in use for as long as its stream is open.
-      leasedForMs: limits.sessionStreamMsMax,
+      leaseIdleMs: limits.sessionStreamMsMax,
     });
     if (!(session instanceof Session)) {
       this.#open.give(subject);
@@ -109,8 +109,8 @@ export class ListenRequests {
       this.#open.give(subject);
       void sessions.end(session);
     };
-    const listen = (stream: SessionStream): (() => void) =>
+    const watchLease = (stream: SessionStream): (() => void) =>
       leases.listen(caller, capabilities, exchange.request, stream);
-    new ListenRequest({ context, dispatcher, caller, session, exchange, idJson, filter, listen, onOver }).start();
+    new ListenRequest({ context, dispatcher, caller, session, exchange, idJson, filter, watchLease, onOver }).start();
   }
 }

@@ -1,6 +1,6 @@
-// Handles modern requests. Each describes itself completely, so everything is checked before any backend is asked, in the order in which
-// faults are reported: version in header and body, envelope, version, the other headers, method. A request that passes is served in a
-// lease, by the code that serves sessions.
+// Handles modern requests. Each describes itself completely, so it is checked before any backend is asked. The order of the checks is that
+// in which faults are reported: version header against body, envelope, version, the other headers, method. A request that passes is served
+// in a lease, by the code that serves sessions.
 import { ESCAPE_BYTES_MAX, isStringEqual, readStringMember, stringValue } from '../bytes/index.js';
 import {
   isMcpMethod,
@@ -100,25 +100,25 @@ export class ModernHandler {
 
   take(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
     exchange.watcher?.onIdentified(message.method, '', '');
-    // Notifications and responses have no effect: closing the stream cancels (M08), and modern clients are sent no requests.
+    // Notifications and responses have no effect: a modern client cancels by closing the stream (M08), and is sent no requests.
     if (message.kind !== 'request') accept(exchange);
     else {
-      const error = exchange.isAborted ? rpcErrors.cancelled : errorOf(exchange, message, envelope);
-      if (error === undefined) this.#take(caller, exchange, message, envelope);
-      else refuseAs(exchange, message, error);
+      const error = exchange.isAborted ? rpcErrors.cancelled : requestError(exchange, message, envelope);
+      if (error === undefined) this.#unwrapAndServe(caller, exchange, message, envelope);
+      else refuseWith(exchange, message, error);
     }
   }
 
   /**
-   * Gives up the calls that wait for a retry, which will not reach this process: so no call that is made again runs twice at once. Further
-   * `subscriptions/listen` are refused.
+   * Gives up suspended calls, whose retries will not reach this process any more: a client that makes its call anew elsewhere must not have
+   * it run twice at once. Further `subscriptions/listen` are refused.
    */
   drain(): void {
     this.#parts.listenRequests.drain();
     this.#parts.suspendedCalls.giveUpAll();
   }
 
-  /** Refuses a message without an envelope: with a modern header, it must have one (`unclaimed`); legacy messages are not served (M28). */
+  /** Refuses a message without an envelope. @param era `unclaimed`: its modern header requires one; `legacy`: not served here (M28). */
   refuse(exchange: Exchange, message: ClientMessage, era: 'legacy' | 'unclaimed'): void {
     exchange.watcher?.onIdentified(message.method, '', '');
     if (message.kind === 'notification') return accept(exchange);
@@ -133,12 +133,12 @@ export class ModernHandler {
       era === 'unclaimed'
         ? rpcErrors.envelopeInvalid(ENVELOPE_MISSING)
         : rpcErrors.versionUnsupported(requested, MODERN_VERSIONS);
-    refuseAs(exchange, message, error);
+    refuseWith(exchange, message, error);
   }
 
-  #take(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
-    const isSearched = caller.virtualHost.exposure === 'search';
-    if (!isSearched || !isForSearchTool(exchange.request.body, message, CALL_TOOL))
+  #unwrapAndServe(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
+    const hasSearchTools = caller.virtualHost.exposure === 'search';
+    if (!hasSearchTools || !isForSearchTool(exchange.request.body, message, CALL_TOOL))
       return this.#serve(caller, exchange, message, envelope);
     unwrapCall(caller.subject, exchange, message, (call) => {
       if (typeof call === 'string')
@@ -186,7 +186,7 @@ const ENVELOPE_STATUS = 400;
 const ENVELOPE_MISSING =
   'io.modelcontextprotocol/protocolVersion and io.modelcontextprotocol/clientCapabilities are missing, but are required by the version in mcp-protocol-version';
 
-function errorOf(exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): RpcError | undefined {
+function requestError(exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): RpcError | undefined {
   const { body, mirror } = exchange.request;
   const contradiction = versionContradiction(body, message, mirror);
   if (contradiction !== undefined) return rpcErrors.headerMismatch(contradiction);
@@ -204,7 +204,7 @@ function errorOf(exchange: Exchange, message: ClientMessage, envelope: ModernEnv
     : undefined;
 }
 
-function refuseAs(exchange: Exchange, message: ClientMessage, error: RpcError): void {
+function refuseWith(exchange: Exchange, message: ClientMessage, error: RpcError): void {
   const status = error.code === rpcCodes.invalidParams ? ENVELOPE_STATUS : httpStatusOf(error.code);
   answerError(exchange, idSpanOf(exchange, message), error, status);
 }
@@ -212,7 +212,7 @@ function refuseAs(exchange: Exchange, message: ClientMessage, error: RpcError): 
 // Checks that the headers of a modern request agree with its body: an intermediary that routes, counts or refuses by them must not see
 // something other than the backend does (M10, M12). Hot path: a few comparisons per modern request.
 
-/** What contradicts the body in the version header, in words, if the header is present; this is reported before any other fault. */
+/** How the version header, if present, contradicts the body, in words. This is reported before any other fault. */
 function versionContradiction(body: Buffer, message: ClientMessage, mirror: MirrorHeaders): string | undefined {
   const { envelope } = message;
   if (envelope === undefined || mirror.protocolVersion === '') return undefined;

@@ -1,5 +1,5 @@
 // The members that a modern result has beside its content (type, cache hints, `_meta`), for the gateway's own results and for backends'
-// results that lack them. And what differs in errors.
+// results that lack them. Also how errors differ in the modern era.
 import { findMember, isEmptyObject, isKey, isStringEqual, JsonScanner, jsonKind, type Edit } from '../bytes/index.js';
 import { isObject, limits, PROGRAM_VERSION, rpcCodes, rpcErrors, type RpcError } from '../shared/index.js';
 import { type BackendMessage, type Era, MODERN_PROTOCOL_VERSION } from '../mcp/index.js';
@@ -16,7 +16,7 @@ interface UrlElicitation {
   readonly url: string;
 }
 
-/** Reads an error. @param error JSON. @returns what the user must open; `undefined` for an error of another kind, or if it is too large. */
+/** Reads from an error what the user must open. @param error JSON. @returns `undefined` for another error, or one that is too large. */
 export function readUrlElicitations(error: Buffer): readonly UrlElicitation[] | undefined {
   if (error.length > limits.suspendedQuestionBytesMax || !error.includes(URL_ELICITATION_CODE)) return undefined;
   const { code, data } = JSON.parse(error.toString()) as { code?: unknown; data?: unknown };
@@ -39,7 +39,7 @@ export function inputRequestsOf(elicitations: readonly UrlElicitation[]): string
   return JSON.stringify(Object.fromEntries(asked));
 }
 
-/** Whether the client says that its user has opened the addresses. @param responses `inputResponses`, JSON; accepted unread if large. */
+/** Whether the user has opened the addresses. @param responses `inputResponses`, JSON; true if too large to be parsed at once. */
 export function hasOpenedUrls(responses: Buffer): boolean {
   if (responses.length > limits.readAtOnceBytesMax) return true;
   const answers: unknown = JSON.parse(responses.toString());
@@ -70,15 +70,15 @@ const OPEN = Buffer.from('{');
 const COMMA = 0x2c;
 const REQUIRED_MEMBERS: readonly (readonly [name: string, member: string])[] = [['resultType', RESULT_TYPE]];
 /**
- * Only reads need cache hints: lists, too, may be cached, but they are the gateway's own results. A legacy backend gives none, so these
- * forbid caching (M19).
+ * For results of `resources/read`, the only ones of backends with cache hints: lists have some, too, but are the gateway's own results. A
+ * legacy backend gives no hints, so these forbid caching (M19).
  */
 const REQUIRED_IN_READ: typeof REQUIRED_MEMBERS = [
   ...REQUIRED_MEMBERS,
   ['ttlMs', '"ttlMs":0'],
   ['cacheScope', '"cacheScope":"private"'],
 ];
-/** Clients that open a session read a result without content, as one of a draft had none. */
+/** For results of legacy tool calls: clients with sessions accept one without `content`, as a draft of MCP had it; modern clients do not. */
 const REQUIRED_IN_CALL: typeof REQUIRED_MEMBERS = [...REQUIRED_MEMBERS, ['content', '"content":[]']];
 const FIRST_CONTENT = Buffer.from('{"content":');
 const BRACE = 0x7b;
@@ -86,10 +86,10 @@ const BRACE = 0x7b;
 const scanner = new JsonScanner();
 
 /**
- * Edits that make a backend's result a modern one. Missing members are added (M18, M19, N06), to a legacy call its content. In the result of a read, any other
- * `cacheScope` becomes `private`: no shared cache may keep the result, since allow-lists are per user (M30). In a legacy backend's result,
- * any other `resultType` becomes `complete`: the name means nothing in its revision, and the backend waits for no retry. In a modern
- * backend's result, the type stays, even an unknown one.
+ * Edits that make a backend's result a modern one. Missing members are added (M18, M19, N06). In the result of a `resources/read`, any
+ * other `cacheScope` becomes `private`: no shared cache may keep the result, since allow-lists are per user (M30). In a legacy backend's
+ * result, any other `resultType` becomes `complete`: the name means nothing in its revision, and the backend waits for no retry. In a
+ * modern backend's result, the type stays, even an unknown one.
  */
 export function resultEdits(
   bytes: Buffer,
@@ -105,18 +105,18 @@ export function resultEdits(
   const isCall = method === 'tools/call' && !result.subarray(0, FIRST_CONTENT.length).equals(FIRST_CONTENT);
   const needed =
     era === 'modern' ? REQUIRED_MEMBERS : isRead ? REQUIRED_IN_READ : isCall ? REQUIRED_IN_CALL : REQUIRED_MEMBERS;
-  // For most results of calls, nothing more has to be read.
+  // Most results of calls need no scan: they begin with their content, and nothing in them looks like a type.
   if (needed === REQUIRED_MEMBERS && !isRead && !mayContain(result, RESULT_TYPE_KEY))
-    return [membersBefore(result, bodyStart, RESULT_TYPE)];
+    return [insertMembers(result, bodyStart, RESULT_TYPE)];
   const edits = [...scopes];
   const missing = needed.filter(([name]) => !mayHaveMember(result, name));
-  for (const node of era === 'legacy' ? nodesOf(result, 'resultType') : [])
+  for (const node of era === 'legacy' ? membersNamed(result, 'resultType') : [])
     if (scanner.kind(node) === jsonKind.string) replaceNode(edits, result, bodyStart, node, COMPLETE);
-  if (missing.length > 0) edits.push(membersBefore(result, bodyStart, missing.map(([, member]) => member).join()));
+  if (missing.length > 0) edits.push(insertMembers(result, bodyStart, missing.map(([, member]) => member).join()));
   return edits;
 }
 
-function membersBefore(result: Buffer, bodyStart: number, members: string): Edit {
+function insertMembers(result: Buffer, bodyStart: number, members: string): Edit {
   const start = bodyStart + 1;
   return { start, end: start, putIn: Buffer.from(isEmptyObject(result, 0) ? members : `${members},`) };
 }
@@ -127,8 +127,8 @@ function replaceNode(edits: Edit[], result: Buffer, bodyStart: number, node: num
 }
 
 /**
- * Looks where nearly all servers write the type, as the first member or near the end, so that no more has to be read. The tail from the key
- * on, with a brace before it, is a valid object only if the key is a member of the result itself.
+ * Whether the result has its type where nearly all servers write it: as the first member, or near the end. The rest is not scanned. The
+ * tail from the key on, with a brace before it, is a valid object only if the key is a member of the result itself.
  */
 function hasTypeAtEitherEnd(result: Buffer): boolean {
   if (result.subarray(0, FIRST_TYPE.length).equals(FIRST_TYPE)) return true;
@@ -145,7 +145,7 @@ function hasTypeAtEitherEnd(result: Buffer): boolean {
 function privateScopes(result: Buffer, bodyStart: number): readonly Edit[] {
   const edits: Edit[] = [];
   if (result.length <= limits.readAtOnceBytesMax) {
-    for (const node of nodesOf(result, 'cacheScope')) replaceNode(edits, result, bodyStart, node, PRIVATE);
+    for (const node of membersNamed(result, 'cacheScope')) replaceNode(edits, result, bodyStart, node, PRIVATE);
     return edits;
   }
   for (let at = result.indexOf(SCOPE_KEY); at !== -1; at = result.indexOf(SCOPE_KEY, at + 1)) {
@@ -169,7 +169,7 @@ const SCOPE_LOOK_BYTES = 64;
 const RESULT_TYPE_KEY = Buffer.from('"resultType"');
 const COMPLETE = Buffer.from('"complete"');
 
-/** Whether the result says that the call has become a task. A result too large to be read at once counts as none. */
+/** Whether the result says that the call has become a task; false for a result too large to be parsed at once. */
 export function isTaskHandle(bytes: Buffer, { bodyStart, bodyEnd, isError }: BackendMessage): boolean {
   const result = bytes.subarray(bodyStart, bodyEnd);
   if (isError || result.length > limits.readAtOnceBytesMax || !result.includes(RESULT_TYPE_KEY)) return false;
@@ -182,7 +182,7 @@ export function isTaskHandle(bytes: Buffer, { bodyStart, bodyEnd, isError }: Bac
   );
 }
 
-/** Replaces a legacy error code with the modern one (M27). */
+/** The edits that replace a legacy error code with the modern one (M27). */
 export function modernErrorEdits(bytes: Buffer, { bodyStart, bodyEnd }: BackendMessage): readonly Edit[] {
   const error = bytes.subarray(bodyStart, bodyEnd);
   if (error.length > limits.readAtOnceBytesMax || !scanner.scan(error, 1)) return NO_EDITS;
@@ -196,14 +196,14 @@ export function modernErrorEdits(bytes: Buffer, { bodyStart, bodyEnd }: BackendM
 
 const MODERN_CODES: ReadonlyMap<string, Buffer> = new Map([
   [String(rpcCodes.resourceNotFound), Buffer.from(String(rpcCodes.invalidParams))],
-  // This code remains only where `inputRequestsOf` could not turn the error into questions.
+  // Only in an error that `readUrlElicitations` could not read, so that it did not become questions.
   [String(rpcCodes.urlElicitationRequired), Buffer.from(String(rpcCodes.internalError))],
 ]);
 
-/** Whether a result may have the member: one too large to be read, if it names it. Without it, it is complete, and not cacheable. */
+/** Whether a result has the member. For one too large to be parsed at once: whether the name occurs anywhere in it. */
 function mayHaveMember(result: Buffer, name: string): boolean {
   if (result.length > limits.readAtOnceBytesMax) return result.includes(`"${name}"`);
-  return nodesOf(result, name).length > 0;
+  return membersNamed(result, name).length > 0;
 }
 
 /** How the escape of an ASCII letter begins. */
@@ -213,8 +213,8 @@ function mayContain(result: Buffer, key: Buffer | string): boolean {
   return result.includes(key) || result.includes(ESCAPED);
 }
 
-/** The members of a small result with this name, written with escapes or without. */
-function nodesOf(result: Buffer, name: string): readonly number[] {
+/** The members with this name, written with escapes or without; none of a result too large to be parsed at once. */
+function membersNamed(result: Buffer, name: string): readonly number[] {
   const nodes: number[] = [];
   if (result.length > limits.readAtOnceBytesMax || !mayContain(result, `"${name}"`)) return nodes;
   if (!scanner.scan(result, 1) || scanner.kind(0) !== jsonKind.object) return nodes;
@@ -224,12 +224,12 @@ function nodesOf(result: Buffer, name: string): readonly number[] {
   return nodes;
 }
 
-// What differs in errors. Cold path.
+// How errors differ in the modern era. Cold path.
 
-/** The versions in `data.supported`, with which to retry; legacy ones cannot be requested this way. */
+/** The versions that an error names for a retry (`data.supported`). Legacy versions cannot be requested in an envelope. */
 export const MODERN_VERSIONS: readonly string[] = [MODERN_PROTOCOL_VERSION];
 
-/** The status of one of the gateway's errors. One that the same request would always get has its own, for those who see only HTTP. */
+/** The HTTP status for one of the gateway's own errors. Faults of the request have one other than 200, which intermediaries see. */
 export function httpStatusOf(code: number): number {
   switch (code) {
     case rpcCodes.methodNotFound:
@@ -244,14 +244,14 @@ export function httpStatusOf(code: number): number {
 }
 
 /**
- * The HTTP status for a backend's error. Errors about the request's form or the client's capabilities have a status of their own, whoever
- * detects them (M13, M15). All others are ordinary answers, also an unsupported version, about which the caller can do nothing.
+ * The HTTP status for a backend's error. Errors about the request's headers or the client's capabilities get 400, whoever detects them
+ * (M13, M15). All others are ordinary answers, also an unsupported version, about which the caller can do nothing.
  */
-export function statusOfBackends(code: number): number {
+export function httpStatusOfBackendError(code: number): number {
   return code === rpcCodes.headerMismatch || code === rpcCodes.capabilityMissing ? 400 : 200;
 }
 
-/** The error with the modern code where that differs: -32002 no longer exists. */
+/** The error with its modern code, where that differs: the modern era has no -32002. */
 export function modernError(error: RpcError): RpcError {
   return error.code === rpcCodes.resourceNotFound ? { ...error, ...rpcErrors.modernResourceNotFound } : error;
 }

@@ -1,4 +1,4 @@
-// How serving a modern request differs from serving a legacy one. Several programs may share a session with a legacy backend, and each
+// How serving a modern request differs from serving a legacy one. Several programs may use one session with a legacy backend, and each
 // numbers its own requests, so the request goes there under an id and a progress token of the gateway's. Hot path: one object per request.
 import {
   errorCodeIn,
@@ -51,7 +51,7 @@ import {
   RESULT_TYPE,
   httpStatusOf,
   modernError,
-  statusOfBackends,
+  httpStatusOfBackendError,
 } from './modern-results.js';
 
 // Checks the envelope of a modern request (M09, M24). Hot path: one byte per member.
@@ -105,8 +105,8 @@ export class ModernRules implements EraRules {
   readonly #parts: ModernRulesParts;
   readonly #exchange: Exchange;
   readonly #message: ClientMessage;
-  readonly #isAnew: boolean;
-  /** The arguments of a large message. They are located at once, because the message's tape is valid only now. */
+  readonly #isMadeAnew: boolean;
+  /** The arguments of a large message, located in the constructor, because the message's tape is not valid later. */
   readonly #args: Buffer | undefined;
   /** The request's id at a legacy backend, and its progress token there if the caller gave one, as JSON. */
   #ownId: Buffer | undefined;
@@ -114,9 +114,9 @@ export class ModernRules implements EraRules {
   /** Capabilities that the backend asked for and the client lacks, in the form in which a client declares them. */
   #missingCapabilities: Record<string, unknown> | undefined;
 
-  /** @param isAnew whether it is a retry without a suspended call: its `requestState` and `inputResponses` are for the gateway alone. */
-  constructor(parts: ModernRulesParts, exchange: Exchange, message: ClientMessage, isAnew = false) {
-    this.#isAnew = isAnew;
+  /** @param isMadeAnew whether it is a retry whose call is made from the start: its `requestState` and `inputResponses` are for the gateway. */
+  constructor(parts: ModernRulesParts, exchange: Exchange, message: ClientMessage, isMadeAnew = false) {
+    this.#isMadeAnew = isMadeAnew;
     this.#parts = parts;
     this.#exchange = exchange;
     this.#message = message;
@@ -172,21 +172,21 @@ export class ModernRules implements EraRules {
   }
 
   /**
-   * Why a request cannot be sent to this backend. A state for a legacy backend is always the gateway's, so one that does not open belongs
-   * to a call that has ended. And `mcp-param-*` headers must agree with the arguments, because intermediaries route by them (M13).
+   * Why a request cannot be sent to this backend: it is a retry of a call that has ended, or its `mcp-param-*` headers, by which
+   * intermediaries route, contradict its arguments (M13).
    */
   #obstacleAt(upstream: UpstreamSession, bareName: string, read?: ReadArguments): RpcError | undefined {
     const { isModern } = upstream;
     const { envelope } = this.#message;
     const isRetry =
       envelope !== undefined && (envelope.requestStateStart !== -1 || envelope.inputResponsesStart !== -1);
-    // A legacy backend cannot use a retry's members, and in a call begun anew they are for the gateway alone.
-    if (isRetry && this.#isAnew === isModern) return rpcErrors.callOver;
+    // A retry comes here for a modern backend, which has its own states, or, made from the start, for a legacy one.
+    if (isRetry && this.#isMadeAnew === isModern) return rpcErrors.callOver;
     const { body, mirror, isWrapped } = this.#exchange.request;
-    const known = isWrapped === true ? undefined : upstream.mirroredBy(this.#message.method, bareName);
-    if (known === undefined) return undefined;
-    const values = read?.params === known ? read.callersValues : mirroredValuesIn({ body }, known);
-    const fault = values && mirrorDisagreement(known, values, mirror.params);
+    const mirrored = isWrapped === true ? undefined : upstream.mirroredBy(this.#message.method, bareName);
+    if (mirrored === undefined) return undefined;
+    const values = read?.params === mirrored ? read.callersValues : mirroredValuesIn({ body }, mirrored);
+    const fault = values && mirrorDisagreement(mirrored, values, mirror.params);
     return fault === undefined ? undefined : rpcErrors.headerMismatch(fault);
   }
 
@@ -226,7 +226,7 @@ export class ModernRules implements EraRules {
     return bytes === undefined ? callers : { bytes, start: 0, end: bytes.length };
   }
 
-  /** Whether the caller gets a message: logs only from the level that it asked for (M06, M24); progress is relayed separately. */
+  /** Whether the caller gets a notification: only logs, from the level that it asked for (M06, M24). Progress is relayed separately. */
   isForCaller(bytes: Buffer, { method, paramsStart, paramsEnd }: BackendMessage): boolean {
     const { exchange, message } = this.#currentCaller;
     const { envelope } = message;
@@ -234,7 +234,7 @@ export class ModernRules implements EraRules {
     const wanted = logSeverityIn(exchange.request.body, envelope);
     if (wanted === -1) return false;
     const level = paramsStart === -1 ? undefined : readStringMember(bytes.subarray(paramsStart, paramsEnd), 'level');
-    // A legacy backend sends the same logs for all requests of its session.
+    // A legacy backend has one level for all requests of its session, so it may send logs below this request's level.
     return level === undefined || severityOf(level) >= wanted;
   }
 
@@ -274,11 +274,11 @@ export class ModernRules implements EraRules {
     return {
       taskLocations: this.#taskLocationsIn(taskLocations, bytes, message, upstream),
       edits: isError ? NO_EDITS : resultEdits(bytes, message, method, era),
-      status: isError ? statusOfBackends(errorCodeIn(bytes, bodyStart, bodyEnd)) : 200,
+      status: isError ? httpStatusOfBackendError(errorCodeIn(bytes, bodyStart, bodyEnd)) : 200,
     };
   }
 
-  /** Replaces an answer. A call that succeeds without a missing capability keeps its result; a failed one tells what was missing (M15). */
+  /** What the client gets in place of an answer: a question to open addresses; or, for a failed call, which capability it lacks (M15). */
   #replacementFor(
     bytes: Buffer,
     message: BackendMessage,
@@ -298,7 +298,7 @@ export class ModernRules implements EraRules {
     return hasFailed ? rpcErrors.capabilityMissing(this.#missingCapabilities) : undefined;
   }
 
-  /** Where task ids are. A modern call that became a task has it as its whole result; a member `task` of a modern result is the tool's. */
+  /** Where a modern result has task ids: a task is the whole result of its call, and a member `task` is the tool's own. */
   #taskLocationsIn(locations: number, bytes: Buffer, message: BackendMessage, upstream: UpstreamSession): number {
     const others = locations & ~taskLocation.created;
     if (this.#message.method !== 'tools/call' || !upstream.declares(capability.tasksExtension)) return others;

@@ -1,6 +1,6 @@
-// The `requestState` of calls that are suspended here while a modern client answers its backend (M23). It tells any worker of this gateway
-// which worker has the call. It is valid only for the same caller and request, for a few minutes. Backends have states of their own,
-// which pass unchanged: a state is the gateway's if it can be decrypted. Cold path.
+// The `requestState` of calls that are suspended here while a modern client answers its backend (M23). From the state, any worker of this
+// gateway knows which worker has the call. A state is valid only for the same caller and request, for a few minutes. Backends have states
+// of their own, which pass unchanged: a state is the gateway's if it can be decrypted. Cold path.
 import { createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { limits, seal, SEAL_BYTES, SEAL_KEY_BYTES, unseal } from '../shared/index.js';
 
@@ -38,7 +38,7 @@ export function newCallKey(): string {
   return randomBytes(CALL_BYTES).toString('base64url');
 }
 
-/** A hash of the arguments' length and at most the first 1 MiB: more would block the event loop, and a suspended call keeps its arguments. */
+/** Hashes the arguments' length and first 1 MiB. More would block the event loop, and is not needed: a suspended call keeps its arguments. */
 export function argumentsHash(args: Buffer): string {
   return createHash('sha256').update(`${args.length} `).update(args.subarray(0, HASHED_BYTES_MAX)).digest('base64');
 }
@@ -52,7 +52,6 @@ export function headersHash(headers: readonly string[]): string {
   return headers.length === 0 ? '' : createHash('sha256').update(JSON.stringify(headers)).digest('base64');
 }
 
-/** Whether a text has the form of a state of the gateway's. */
 export function isStateShaped(state: string): boolean {
   return STATE.test(state);
 }
@@ -77,8 +76,8 @@ export class RequestStates {
   }
 
   /**
-   * Opens a state. @returns `undefined` for one that is not the gateway's, or belongs to another request. Whether it was used already is
-   * known only to the worker that has the call.
+   * Opens a state. @returns `undefined` for one that is not the gateway's, or belongs to another request. Only the worker that has the call
+   * knows whether a state was used already.
    */
   open(origin: StateOrigin, state: string): SuspendedCallAddress | 'expired' | undefined {
     if (!STATE.test(state)) return undefined;

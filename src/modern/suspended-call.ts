@@ -1,6 +1,6 @@
-// One call of a modern client whose legacy backend has asked the client something in the middle of it. The client is answered that
-// input is required, and the call stays open at the backend until the client calls again with the answers (a retry). Questions that
-// come at about the same time go into one round. Cold path: created when a backend asks.
+// One call of a modern client during which a legacy backend has asked the client something. The client gets the questions as the call's
+// result (`input_required`), and the call stays open at the backend until the client calls again with the answers (a retry). Questions
+// that come at about the same time go into one round. Cold path: created when a backend asks.
 //
 //   served ──the backend asks──> asking ──a moment later──> suspended ──the retry──> served
 //   asking ──the backend wants no answer any more──> served
@@ -97,7 +97,7 @@ export interface CurrentCaller {
   readonly message: ClientMessage;
 }
 
-export interface SuspendedCallMeans {
+export interface SuspendedCallPlan {
   readonly origin: StateOrigin;
   readonly backendName: string;
   /** Hash of the allow-list of resources under which the call was allowed. */
@@ -120,11 +120,11 @@ interface Question {
 export class SuspendedCall {
   readonly key = newCallKey();
   readonly #calls: SuspendedCalls;
-  readonly #plan: SuspendedCallMeans;
+  readonly #plan: SuspendedCallPlan;
   /** Bytes counted in the subject's share: the request, the questions, and an answer that is kept. */
   #keptBytes: number;
   #state: State = 'served';
-  /** The caller that waits now. Changed only here. */
+  /** The caller that waits now; the first caller while none waits. Changed only here. */
   caller: CurrentCaller;
   /** Questions without an answer yet, by id. */
   readonly #questions = new Map<string, Question>();
@@ -136,7 +136,7 @@ export class SuspendedCall {
   /** The backend's answer and its HTTP status, if it came while no caller waited. */
   #answer: { readonly status: number; readonly message: Buffer } | undefined;
 
-  constructor(calls: SuspendedCalls, plan: SuspendedCallMeans) {
+  constructor(calls: SuspendedCalls, plan: SuspendedCallPlan) {
     this.#calls = calls;
     this.#plan = plan;
     this.caller = plan.caller;
@@ -152,7 +152,7 @@ export class SuspendedCall {
 
   /**
    * Takes a question into the next round.
-   * @param id the gateway's, as JSON; the message has it already.
+   * @param id the gateway's id for the question, as JSON; the message has it already.
    * @returns why the client cannot be asked that.
    */
   ask(id: Buffer, message: Buffer): RpcError | undefined {
@@ -167,11 +167,11 @@ export class SuspendedCall {
     this.#questionCount += 1;
     this.#questions.set(id.toString(), { name: String(this.#questionCount), id: Buffer.from(id), text });
     this.#questionBytes += text.length;
-    if (this.#transition('served', 'asking')) this.#gather();
+    if (this.#transition('served', 'asking')) this.#startGathering();
     return undefined;
   }
 
-  /** Called when the backend no longer wants an answer. @param id the gateway's, as JSON. */
+  /** Called when the backend no longer wants an answer. @param id the gateway's id for the question, as JSON. */
   withdraw(id: Buffer): void {
     this.#forgetQuestion(id.toString());
     if (this.#questions.size > 0 || !this.#transition('asking', 'served')) return;
@@ -183,7 +183,7 @@ export class SuspendedCall {
     return round === this.#round && (this.#state === 'suspended' || this.#state === 'answered');
   }
 
-  /** Why the config no longer allows the call to the retry's caller; then the call is given up. Call this only if `isHeldAt`. */
+  /** Why the config no longer allows the call to the retry's caller; then the call is given up. Called only if `isSuspendedAt`. */
   obstacleFor(virtualHost: Caller['virtualHost'], { exchange, message }: CurrentCaller): RpcError | undefined {
     const { request, allowList } = this.#plan;
     const obstacle = request.obstacleFor(virtualHost, exchange, message, allowList);
@@ -192,7 +192,7 @@ export class SuspendedCall {
   }
 
   /**
-   * Continues the call with the client's retry. Must be called only if `isHeldAt`.
+   * Continues the call with the client's retry. Called only if `isSuspendedAt`.
    * @param answers results, by the names of the questions; unknown names are ignored.
    */
   continueWith(caller: CurrentCaller, answers: ReadonlyMap<string, Buffer>): void {
@@ -212,7 +212,7 @@ export class SuspendedCall {
       if (result !== undefined) this.#passAnswer(question, result);
     }
     // Unanswered and new questions go into a new round at once.
-    if (this.#questions.size > 0 && this.#transition('served', 'asking')) this.#gather();
+    if (this.#questions.size > 0 && this.#transition('served', 'asking')) this.#startGathering();
   }
 
   /** Called when the call has been answered; an answer that came while no caller waited is kept for the retry. */
@@ -220,7 +220,7 @@ export class SuspendedCall {
     if (this.#state !== 'answered') this.#end();
   }
 
-  #gather(): void {
+  #startGathering(): void {
     this.#gatherTimer = setTimeout(() => this.#endRound(), QUESTIONS_GATHER_MS);
   }
 
@@ -232,7 +232,7 @@ export class SuspendedCall {
     // The first caller is kept instead of the retry's, whose exchange and body are not needed.
     this.caller = this.#plan.caller;
     const inputRequests = [...this.#questions.values()].map(({ name, text }) => `"${name}":${text}`);
-    const requestState = this.#calls.stateOf(origin, { call: this.key, round: this.#round });
+    const requestState = this.#calls.requestStateFor(origin, { call: this.key, round: this.#round });
     const result = inputRequiredResult(`{${inputRequests.join()}}`, requestState);
     current.exchange.watcher?.onOutcome('ok', '', -1);
     this.#deadline = this.#calls.deadlines.after(limits.personMsMax, () => this.#onTimeUp());
@@ -321,7 +321,7 @@ function inputRequestOf(bytes: Buffer): string | undefined {
   const message = readBackendMessage(bytes);
   if (message === undefined || !INPUT_METHODS.has(message.method)) return undefined;
   const { method, paramsStart, paramsEnd } = message;
-  // Empty params are added, because some clients cannot read a request without any.
+  // Empty params are added, because some clients cannot parse a request without any.
   const params = paramsStart === -1 ? '{}' : bytes.toString('utf8', paramsStart, paramsEnd);
   return `{"method":${JSON.stringify(method)},"params":${params}}`;
 }

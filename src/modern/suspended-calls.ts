@@ -7,7 +7,7 @@ import { limits, rpcErrors, type RpcError } from '../shared/index.js';
 import { answerError, idSpanOf, type Caller, type Exchange } from '../exchange/index.js';
 import { argumentsIn } from '../messages/index.js';
 import type { ForwardRequest } from '../session/index.js';
-import { SuspendedCall, type SuspendedCallMeans } from './suspended-call.js';
+import { SuspendedCall, type SuspendedCallPlan } from './suspended-call.js';
 import {
   argumentsHash,
   headersHash,
@@ -24,7 +24,7 @@ export interface SuspendedCallsOptions {
   /** The secret of the states, shared by this gateway's workers. */
   readonly secret: Uint8Array;
   readonly slot: number;
-  /** Forwards a request to the worker of another slot; the exchange must still be answered when `onGone` is called. */
+  /** Forwards a request to the worker of another slot. If its `onGone` is called, the exchange has no answer yet. */
   readonly forwardToSlot?: ((slot: number, ...request: Parameters<ForwardRequest>) => void) | undefined;
 }
 
@@ -47,8 +47,8 @@ export class SuspendedCalls {
     return this.#calls.size;
   }
 
-  /** Suspends a call. @returns `undefined` when closed, or when the subject has too many. */
-  trySuspend(plan: SuspendedCallMeans): SuspendedCall | undefined {
+  /** Makes a suspended call of a call that is asking. @returns `undefined` when closed, or when the subject has too many. */
+  trySuspend(plan: SuspendedCallPlan): SuspendedCall | undefined {
     if (this.isClosed || !this.#quota.tryTake(plan.account.subject)) return undefined;
     const call = new SuspendedCall(this, plan);
     this.#calls.set(call.key, call);
@@ -66,13 +66,13 @@ export class SuspendedCalls {
   }
 
   /** The `requestState` that leads a retry to the call. */
-  stateOf(origin: StateOrigin, address: Omit<SuspendedCallAddress, 'slot'>): string {
+  requestStateFor(origin: StateOrigin, address: Omit<SuspendedCallAddress, 'slot'>): string {
     return this.#states.seal(origin, { slot: this.#options.slot, ...address });
   }
 
   /** The `requestState` for a request without a suspended call: once its client has answered, any worker makes the call from the start. */
   stateToBeginAnew(origin: StateOrigin): string {
-    return this.stateOf(origin, { call: newCallKey(), round: NO_ROUND });
+    return this.requestStateFor(origin, { call: newCallKey(), round: NO_ROUND });
   }
 
   /**
@@ -90,7 +90,7 @@ export class SuspendedCalls {
     const address = this.#states.open(origin, state);
     if (address === undefined) return false;
     if (address === 'expired') this.#fail(exchange, message);
-    else if (address.round === NO_ROUND) return this.#isAccepted(exchange, message) ? 'anew' : true;
+    else if (address.round === NO_ROUND) return this.#checkUrlsOpened(exchange, message) ? 'anew' : true;
     else if (address.slot === this.#options.slot) this.#continue(caller, exchange, message, address);
     else if (this.#options.forwardToSlot === undefined) this.#fail(exchange, message);
     else this.#options.forwardToSlot(address.slot, caller, exchange, () => this.#fail(exchange, message));
@@ -98,7 +98,7 @@ export class SuspendedCalls {
   }
 
   /** Whether the client's user has opened the addresses that the backend named; if not, answers with an error. */
-  #isAccepted(exchange: Exchange, message: ClientMessage): boolean {
+  #checkUrlsOpened(exchange: Exchange, message: ClientMessage): boolean {
     const { inputResponsesStart: start, inputResponsesEnd: end } = message.envelope!;
     const isDone = start !== -1 && hasOpenedUrls(exchange.request.body.subarray(start, end));
     if (!isDone) this.#refuse(exchange, message, rpcErrors.urlNotAccepted);
@@ -120,7 +120,7 @@ export class SuspendedCalls {
     const bytes = exchange.request.body.subarray(start, end);
     scanQueue.scanNow(subject, bytes, 1, (tape) => {
       const answers = tape && answersIn(tape, bytes);
-      // The call may not be held any more: another retry may have been faster. A retry whose caller has gone does not use up the round.
+      // Another retry may have been faster. A retry whose caller has gone leaves the call suspended.
       if (!call.isSuspendedAt(address)) this.#fail(exchange, message);
       else if (answers === undefined)
         answerError(exchange, idSpanOf(exchange, message), rpcErrors.inputResponsesInvalid);

@@ -69,13 +69,13 @@ export class Adoption {
     const adopted = { id: sessionId, ...found };
     const session = this.#sessions.create({ account, virtualHost, protocolVersion, introduction, adopted });
     if (!(session instanceof Session)) return session;
-    // Tells other machines that this process uses the session. Otherwise, the write that lists this process tells them.
+    // Tells other machines that the session is used here. Where this process is not listed yet, the write that lists it does.
     if (this.#directory.isShared && session.entry?.isListed === true) session.entry.renew();
     return session;
   }
 }
 
-/** Waits until any process that may end the session knows that this process has it. */
+/** Waits until the session is up to date here and its record lists this process, or until that has failed. */
 async function whenSettled(session: Session): Promise<Session> {
   await session.entry?.settle();
   return session;

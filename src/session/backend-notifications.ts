@@ -1,5 +1,5 @@
 // Which notifications of a backend go on to the client. Every byte is kept, except that resource URIs and task ids get the backend's name.
-// Cold path: progress, which is frequent, mostly comes from backends without tasks.
+// Cold path, except for progress; that is passed as it is where the backend has no tasks.
 import { findStringMember, stringValue, insertion, partsOf, type Edit } from '../bytes/index.js';
 import { type BackendMessage, taskLocation } from '../mcp/index.js';
 import { limits } from '../shared/index.js';
@@ -10,7 +10,7 @@ import type { Subscriptions } from './subscriptions.js';
 import type { UpstreamSession } from '../upstream/index.js';
 
 export interface NotifiedSession {
-  readonly madeSubscriptions: Subscriptions | undefined;
+  readonly subscriptionsIfAny: Subscriptions | undefined;
   taskOwnership(upstream: UpstreamSession): TaskOwnership | undefined;
 }
 
@@ -18,7 +18,7 @@ export interface NotifiedSession {
  * The notification for the client. @param isOwnProgress whether the client itself chose the token of a progress notification.
  * @returns the message for the client, as consecutive parts; `undefined` when the client gets none.
  */
-export function clientsNotification(
+export function adaptedForClient(
   session: NotifiedSession,
   upstream: UpstreamSession,
   bytes: Buffer,
@@ -40,7 +40,7 @@ export function clientsNotification(
   }
 }
 
-/** With the task id as callers write it. @returns `undefined` when they cannot name the task: its id would lead to another backend. */
+/** The message with the task id as callers write it; `undefined` if that id would lead callers to another backend. */
 function withCallersTask(
   tasks: TaskOwnership | undefined,
   locations: number,
@@ -75,5 +75,5 @@ function mayKnowOf(session: NotifiedSession, backend: CompiledBackend, uri: stri
   // Lists have no URIs this long, and each URI may be matched against hundreds of templates.
   if (uri.length > limits.uriBytesMax) return false;
   const grant = grantByEntries(backend, uri);
-  return grant === 'granted' || (grant === 'unknown' && session.madeSubscriptions?.has(backend.name, uri) === true);
+  return grant === 'granted' || (grant === 'unknown' && session.subscriptionsIfAny?.has(backend.name, uri) === true);
 }

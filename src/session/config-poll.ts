@@ -1,5 +1,5 @@
-// Applies newer configs to clients that only listen: otherwise only a request does. A `subscriptions/listen` is told which lists have
-// changed, and ends, so that its client listens again under the new config. Cold path.
+// Applies newer configs to the sessions of clients that only listen; any other session applies one with its next request. A client with a
+// `subscriptions/listen` is told which lists have changed, and its stream ends, so that it listens again under the new config. Cold path.
 import type { Deadline, DeadlineWheel } from '../fair/index.js';
 import { limits } from '../shared/index.js';
 import type { CurrentHost, ReadHost } from '../user-config/index.js';
@@ -19,7 +19,7 @@ type ListeningSession = Pick<Session, 'identity' | 'isEnded' | 'virtualHost' | '
 
 export class ConfigPoll {
   readonly #readHost: ReadHost;
-  readonly #round: Deadline;
+  readonly #nextRound: Deadline;
   /** Sessions by the exchange that is the client's open stream: a GET, or the POST of a `subscriptions/listen`. */
   readonly #listening = new Map<Exchange, ListeningSession>();
   #isRunning = false;
@@ -27,8 +27,8 @@ export class ConfigPoll {
 
   constructor(deadlines: DeadlineWheel, readHost: ReadHost) {
     this.#readHost = readHost;
-    this.#round = deadlines.after(LISTEN_CONFIG_MS, () => void this.#goRound());
-    this.#round.cancel();
+    this.#nextRound = deadlines.after(LISTEN_CONFIG_MS, () => void this.#runRound());
+    this.#nextRound.cancel();
   }
 
   get count(): number {
@@ -42,19 +42,19 @@ export class ConfigPoll {
     exchange.onDone = () => void this.#listening.delete(exchange);
     if (this.#isRunning) return;
     this.#isRunning = true;
-    this.#round.restart();
+    this.#nextRound.restart();
   }
 
-  async #goRound(): Promise<void> {
+  async #runRound(): Promise<void> {
     this.#turnEndMs = performance.now() + limits.turnMs;
     const left = [...this.#listening].values();
-    await Promise.all(Array.from({ length: LISTEN_CONFIGS_AT_ONCE_MAX }, () => this.#checkNext(left)));
+    await Promise.all(Array.from({ length: LISTEN_CONFIGS_AT_ONCE_MAX }, () => this.#checkLeft(left)));
     this.#isRunning = this.#listening.size > 0;
-    if (this.#isRunning) this.#round.restart();
+    if (this.#isRunning) this.#nextRound.restart();
   }
 
-  /** Several of these loops run at once and take sessions from the same iterator. */
-  async #checkNext(left: IterableIterator<[Exchange, ListeningSession]>): Promise<void> {
+  /** Checks sessions until none is left in the iterator. Several of these loops run at once and take from the same one. */
+  async #checkLeft(left: IterableIterator<[Exchange, ListeningSession]>): Promise<void> {
     for (const [exchange, session] of left) {
       if (this.#listening.has(exchange)) {
         const { subject, virtualHostId } = session.identity;

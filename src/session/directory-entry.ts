@@ -1,6 +1,6 @@
-// Keeps one session's record in the session directory current: it is written when `initialize` has its outcome, and again whenever its
-// contents change, one write at a time. If another process has written meanwhile, its changes are taken over before the next write. Cold
-// path: a few times per session.
+// Keeps one session's record in the session directory current: the record is written when `initialize` has its outcome, and again whenever
+// its contents change, one write at a time. If another process has written meanwhile, this one takes over the changes before its next
+// write. Cold path: a few times per session.
 //
 //   opening ── `initialize` has its outcome ──> writing ── done, or failed ──> resting ── something has changed ──> writing
 //   opening ── restored from a record ──> resting ── another process has changed the record ──> reading ── done, or failed ──> resting
@@ -40,8 +40,8 @@ interface RecordedSession {
 }
 
 /**
- * Reads and writes in a row that other processes may overtake. After that, the entry waits for the next change, renewal or request: a
- * stored record that cannot be opened would overtake every write.
+ * Reads and writes in a row that may be overtaken by other processes. After that, the entry waits for the next change, renewal or request:
+ * writes to a record that cannot be opened would be overtaken for ever.
  */
 const TRIES_MAX = 8;
 
@@ -59,7 +59,7 @@ export class DirectoryEntry implements SessionWatcher {
   /** The version of the record as last written or read; 0 before that. */
   #version: number;
   /** The upstream sessions in the record as last written or read; empty where no other process can change them. */
-  #base: readonly UpstreamRecord[] = [];
+  #baseUpstreams: readonly UpstreamRecord[] = [];
   #state: State = 'opening';
   #triesLeft = TRIES_MAX;
   /** Whether the session has changed since the current or latest write began. */
@@ -69,8 +69,8 @@ export class DirectoryEntry implements SessionWatcher {
   /** Whether the next request must wait until changes by other processes have been read and the record lists this process. */
   isStale = false;
   /**
-   * Whether the session was used since it was last considered for renewal; `quiet`: neither since then nor in the round before. Changed
-   * only here; callers check it and call `onUsed` unless it is `used` already.
+   * Whether the session was used since the last round of renewals; `quiet`: neither since then nor in the round before. Changed only here;
+   * a caller that uses the session calls `onUsed`, unless this is `used` already.
    */
   use: 'used' | 'unused' | 'quiet' = 'used';
   #writeUnderWay: Promise<void> | undefined;
@@ -91,7 +91,7 @@ export class DirectoryEntry implements SessionWatcher {
     this.#session = session;
     this.#events = events;
     this.#version = adopted?.version ?? 0;
-    this.#setBase(adopted?.record.upstreams ?? []);
+    this.#setBaseUpstreams(adopted?.record.upstreams ?? []);
     this.#listeners = adopted?.record.listeners ?? [];
     if (adopted !== undefined) this.#transition(['opening'], 'resting');
     this.wasShared = adopted !== undefined;
@@ -119,7 +119,7 @@ export class DirectoryEntry implements SessionWatcher {
   /** Whether other processes know this upstream session, so that they can end or continue it. */
   knows(backendName: string, upstreamSessionId: string): boolean {
     if (!this.#directory.isShared) return true;
-    return this.#base.some((each) => each.backendName === backendName && each.sessionId === upstreamSessionId);
+    return this.#baseUpstreams.some((each) => each.backendName === backendName && each.sessionId === upstreamSessionId);
   }
 
   /** Writes the first record. @param onSettled called once: when it is written, could not be written, or takes too long. */
@@ -136,11 +136,11 @@ export class DirectoryEntry implements SessionWatcher {
     if (this.#state === 'over' || this.#state === 'opening') return;
     this.#isDirty = true;
     this.#triesLeft = TRIES_MAX;
-    this.#goOn();
+    this.#startNext();
   }
 
   onUsed(): void {
-    // Other machines are told at once that the session is in use again. As long as it is, regular renewals tell them.
+    // A renewal tells other machines at once that the session is in use again. After that, the regular renewals do.
     if (this.use === 'quiet') this.renew();
     this.use = 'used';
   }
@@ -156,17 +156,17 @@ export class DirectoryEntry implements SessionWatcher {
     if (this.#state !== 'resting') return;
     if (this.#version === 0) this.#isDirty = true;
     this.#triesLeft = TRIES_MAX;
-    if (this.#isDirty) this.#goOn();
-    else void this.#directory.renew(this.#session.identity.id).then((isThere) => isThere || this.#onGone());
+    if (this.#isDirty) this.#startNext();
+    else void this.#directory.renew(this.#session.identity.id).then((isThere) => isThere || this.#onRecordMissing());
   }
 
-  /** Takes over other processes' changes, and lists this process in the record. Always resolves, also when that fails. */
+  /** Takes over other processes' changes, and lists this process in the record. Resolves also if that fails. */
   settle(): Promise<void> {
     if (this.#state === 'over') return Promise.resolve();
     this.#isDirty ||= !this.isListed;
     if (this.#waiting.length === 0) this.#triesLeft = TRIES_MAX;
     const settled = new Promise<void>((resolve) => this.#waiting.push(resolve));
-    this.#goOn();
+    this.#startNext();
     return settled;
   }
 
@@ -201,20 +201,20 @@ export class DirectoryEntry implements SessionWatcher {
   }
 
   async #askWhetherIdle(): Promise<'over' | 'elsewhere'> {
-    const isRenewedElsewhere = this.#isOutdated;
+    const wasChangedElsewhere = this.#isOutdated;
     // To end the session, this process must know the upstream sessions that others have opened.
-    if (isRenewedElsewhere) await this.settle();
+    if (wasChangedElsewhere) await this.settle();
     if (this.#state === 'over' || this.#isOutdated) return 'elsewhere';
-    const outcome = await this.#directory.removeIdle(this.#session.identity.id, isRenewedElsewhere);
-    // If the directory fails, and nobody else was seen to renew the record, nobody else is assumed to have the session.
-    return outcome === 'removed' || (outcome === 'failed' && !isRenewedElsewhere) ? 'over' : 'elsewhere';
+    const outcome = await this.#directory.removeIdle(this.#session.identity.id, wasChangedElsewhere);
+    // If the directory fails, and no other process was seen to change the record, none is assumed to have the session.
+    return outcome === 'removed' || (outcome === 'failed' && !wasChangedElsewhere) ? 'over' : 'elsewhere';
   }
 
   onChangedElsewhere(): void {
     this.wasShared = true;
     this.#isOutdated = this.isStale = true;
-    // This is also called when the store is reachable again: a failed write is repeated.
-    if (this.#isDirty) this.#goOn();
+    // Also called when the store is reachable again: then a failed write is repeated.
+    if (this.#isDirty) this.#startNext();
   }
 
   sendToPeers(bytes: Buffer): void {
@@ -234,14 +234,14 @@ export class DirectoryEntry implements SessionWatcher {
     for (const onSettled of this.#waiting.splice(0)) onSettled();
   }
 
-  /** Called when a renewal has found no record. Requests wait until it has been read or written again. */
-  #onGone(): void {
+  /** Called when a renewal has found no record. Requests wait until the record has been read or written again. */
+  #onRecordMissing(): void {
     this.#isOutdated = this.isStale = true;
     void this.settle();
   }
 
   /** Starts the next read or write, if none is in progress. */
-  #goOn(): void {
+  #startNext(): void {
     if (this.#state !== 'resting') return;
     const isDue = this.#isDirty || this.#waiting.length > 0;
     if (this.#isOutdated && isDue && this.#triesLeft > 0) return this.#read();
@@ -276,7 +276,7 @@ export class DirectoryEntry implements SessionWatcher {
       this.#version += 1;
       this.#triesLeft = TRIES_MAX;
       this.#listeners = listeners;
-      this.#setBase(upstreams);
+      this.#setBaseUpstreams(upstreams);
     } else {
       this.#isDirty = true;
       this.#triesLeft -= 1;
@@ -284,9 +284,9 @@ export class DirectoryEntry implements SessionWatcher {
     // This process's successor has written or ended the session: upstream sessions opened here are lost.
     if (outcome === 'overtaken' && this.#hasSuccessor) return this.detach();
     if (outcome === 'overtaken' && this.#triesLeft > 0) this.#isOutdated = this.isStale = true;
-    // A failed write is repeated at once only if the store has been back since.
+    // A failed write is repeated at once only if the store has become reachable since it began.
     if (this.#state === 'over' || (outcome === 'failed' && !this.#isOutdated)) this.#rest();
-    else this.#goOn();
+    else this.#startNext();
   }
 
   get #hasSuccessor(): boolean {
@@ -304,18 +304,18 @@ export class DirectoryEntry implements SessionWatcher {
     if (found === 'ended') return this.#events.onEnded();
     if (found === 'unknown' && this.#hasSuccessor) return this.detach();
     const isRead = found !== 'failed' && found !== 'full';
-    // The state is still `reading`, so that the changes do not count as this process's own.
+    // The state is still `reading`, so that no write begins when the changes that are taken over are reported (`onChanged`).
     if (isRead) this.#takeOver(found);
     this.#transition(['reading'], 'resting');
     // If the read has failed, the session continues with the state known here.
-    if (isRead) this.#goOn();
+    if (isRead) this.#startNext();
     else this.#rest();
   }
 
   #takeOver(found: Exclude<LookUp, 'ended' | 'failed' | 'full'>): void {
     this.#isOutdated = found !== 'unknown' && found.isStale;
     if (this.#isOutdated) this.#triesLeft -= 1;
-    // The store has lost the record of a session that lives: it is written again.
+    // The store has lost the record, although the session lives: the record is written again.
     if (found === 'unknown') this.#isDirty = true;
     const version = found === 'unknown' ? 0 : found.version;
     if (version === this.#version) return;
@@ -323,14 +323,14 @@ export class DirectoryEntry implements SessionWatcher {
     if (found === 'unknown') return;
     this.#listeners = found.record.listeners ?? [];
     const isChanged = this.#isDirty;
-    this.#session.merge(found.record, this.#base, isChanged);
-    // Changes of other processes need not be written again, but this process must be listed.
+    this.#session.merge(found.record, this.#baseUpstreams, isChanged);
+    // What was taken over need not be written again, but this process must be listed.
     this.#isDirty = isChanged || !this.isListed;
-    this.#setBase(found.record.upstreams);
+    this.#setBaseUpstreams(found.record.upstreams);
   }
 
-  #setBase(upstreams: readonly UpstreamRecord[]): void {
-    if (this.#directory.isShared) this.#base = upstreams;
+  #setBaseUpstreams(upstreams: readonly UpstreamRecord[]): void {
+    if (this.#directory.isShared) this.#baseUpstreams = upstreams;
   }
 
   #transition(from: readonly State[], to: State): boolean {

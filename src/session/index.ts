@@ -1,6 +1,6 @@
 export { Adoption } from './adoption.js';
 export { allowListHash } from './subscriptions.js';
-export { clientsNotification } from './backend-notifications.js';
+export { adaptedForClient } from './backend-notifications.js';
 export { ConfigPoll } from './config-poll.js';
 export { SessionDirectory } from './directory/session-directory.js';
 export { type TerminationCount, UpstreamTerminations } from './upstream-terminations.js';

@@ -116,15 +116,15 @@ export function openUpstreams(
     if (!pending.delete(backend)) return;
     if (fault !== undefined) unavailable.push(missingBackend(backend.name, fault));
     if (pending.size === 0) finish();
-    else if (isPatienceOver && fault === undefined) goOn();
+    else if (isPatienceOver && fault === undefined) settlePending();
   };
-  const goOn = (): void => {
+  const settlePending = (): void => {
     for (const backend of [...pending]) settle(backend, NOT_READY);
   };
   const patience = deadlines.after(options.initializePatienceMs, () => {
     isPatienceOver = true;
     const openCount = backends.size - pending.size - unavailable.length;
-    if (openCount > 0) goOn();
+    if (openCount > 0) settlePending();
   });
   if (pending.size === 0) finish();
   visitAll(session.identity.subject, backends.values(), {
@@ -158,7 +158,7 @@ export function mergeDeclarations(session: Session, virtualHost: CompiledVirtual
     else if (record.instructions !== undefined) instructions.push(`# ${backend.name}\n\n${record.instructions}`);
   }
   session.upstreams.announcedCapabilities |= capabilities;
-  // A backend without instructions, as most are, costs nothing here.
+  // Most backends have no instructions: then nothing is encoded.
   const member = instructions.length === 0 ? '' : `,"instructions":${JSON.stringify(instructions.join('\n\n'))}`;
   const { json: extensions, differing } = mergeExtensions(session.upstreams, virtualHost);
   if (differing.length > 0) session.context.log.onExtensionsDiffering(virtualHost, differing);
@@ -187,7 +187,7 @@ const SERVER_INFO = JSON.stringify({ name: 'switchyard', version: PROGRAM_VERSIO
 // Experimental capabilities and extensions, and the methods that come with them. Messages of such methods are not rewritten, because their
 // contents are unknown. Cold path.
 
-type Upstreams = Pick<SessionUpstreams, 'used'>;
+type Upstreams = Pick<SessionUpstreams, 'findUsed'>;
 
 /**
  * The only backend known to have the method; `undefined` if none or several have it. A backend whose config hides some of its items does
@@ -204,14 +204,14 @@ export function backendOfMethod(
   return found.length === 1 ? found[0] : undefined;
 }
 
-/** An experimental capability has the methods of its name; those of an extension `a.example/b` begin with this name, or with `b`. */
+/** An experimental capability has the legacy method of its name. Methods of an extension `a.example/b` begin with `a.example/b/` or `b/`. */
 function hasMethod({ name, isExtension }: ExtraCapability, method: string, era: Era): boolean {
   if (!isExtension) return era === 'legacy' && name === method;
   return method.startsWith(`${name}/`) || method.startsWith(`${name.slice(name.lastIndexOf('/') + 1)}/`);
 }
 
 function extrasOf(upstreams: Upstreams, { name }: CompiledBackend): readonly ExtraCapability[] {
-  return upstreams.used(name)?.named ?? [];
+  return upstreams.findUsed(name)?.named ?? [];
 }
 
 function experimentalJson(upstreams: Upstreams, { backends }: CompiledVirtualHost): string {
@@ -258,7 +258,7 @@ export function backendsWithUnknownMethods(
   { backends }: CompiledVirtualHost,
 ): ReadonlyMap<string, CompiledBackend> {
   const isUnknown = (backend: CompiledBackend): boolean =>
-    !isLimited(backend) && upstreams.used(backend.name)?.knownCapabilities === undefined;
+    !isLimited(backend) && upstreams.findUsed(backend.name)?.knownCapabilities === undefined;
   return new Map([...backends].filter(([, backend]) => isUnknown(backend)));
 }
 
@@ -293,7 +293,7 @@ export function openSession(
       account.requests.give(1);
       // The caller never learns the id, so nobody could use or end the session.
       if (exchange.isAborted) void sessions.end(session, exchange.request);
-      // The answer is given even then: it completes the exchange, so that the access log has a line for it.
+      // A caller that has gone is answered, too: that completes the exchange, so that the access log has a line for it.
       answer(exchange, resultMessage(id, result), session.identity.id);
     };
     if (session.entry === undefined || exchange.isAborted) end();

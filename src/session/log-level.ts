@@ -36,7 +36,7 @@ export function trySetLogLevel(
   }
   session.logLevel = Buffer.from(params);
   const work = new PendingRequest({ session, exchange, id, ending: rpcErrors.logLevelSessionEnded }, false);
-  // One more than there are backends, so that a config without any is answered, too.
+  // One more than there are backends, so that a config without backends is answered, too.
   let pendingCount = virtualHost.backends.size + 1;
   const settle = (): void => {
     pendingCount -= 1;
@@ -75,7 +75,7 @@ function setBackendLevels(
 ): void {
   visitAll(session.identity.subject, backends.values(), {
     visit: (backend) => {
-      const upstream = session.upstreams.open(backend.name);
+      const upstream = session.upstreams.findOpen(backend.name);
       const { logLevel } = session;
       if (upstream === undefined || !needsLogLevel(upstream) || logLevel === undefined) return done();
       sendOwnRequest(upstream, 'logging/setLevel', membersOf(logLevel), metadataFor(backend, request), done);

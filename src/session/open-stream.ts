@@ -12,7 +12,7 @@ import { FINAL_ID, isSessionStream, parseEventId, type EventId } from '../stream
 export function openStream(session: Session, exchange: Exchange): void {
   const id = parseEventId(exchange.request.lastEventId);
   const outcome = id === undefined ? 'other' : resumeStream(session, exchange, id);
-  // Without a further event, a client would reconnect endlessly; a 204 stops it.
+  // Nothing follows the event, so a client that got a stream would reconnect endlessly; a 204 stops it.
   if (outcome === 'complete') exchange.respond(204, '', '');
   if (outcome !== 'other') return;
   // Events that another process sent on its session stream are not kept here: the client receives what is sent from now on.
@@ -45,7 +45,7 @@ function resumeStream(session: Session, exchange: Exchange, id: EventId): 'done'
   return 'done';
 }
 
-/** Answers that the call's answer was not kept, in an event whose id stops the client if it reconnects with that id. */
+/** Answers the call with an error: its answer was not kept. A client that reconnects with the event's id gets a 204, which stops it. */
 function answerLost(exchange: Exchange, request: IdSpan): void {
   if (exchange.isAborted) return exchange.reset();
   exchange.openStream();

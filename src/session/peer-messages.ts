@@ -26,7 +26,7 @@ function cancelHere(session: Session, exchange: Exchange, message: ClientMessage
   };
   if (tryCancel()) return true;
   // A larger body cannot be kept, because its memory is reused.
-  if (exchange.request.body.length < limits.countedFromBytes) session.scansInProgress.wait(tryCancel);
+  if (exchange.request.body.length < limits.countedFromBytes) session.scansInProgress.deferCancellation(tryCancel);
   return false;
 }
 
@@ -62,10 +62,10 @@ export function onPeerMessage(session: Session, bytes: Buffer): void {
   if (peerMessage.kind === 'stream-opened') return session.endStream(false);
   if (peerMessage.kind === 'answered') return session.backendRequests.onAnsweredElsewhere(peerMessage.key);
   // A worker that was replaced gets cancellations from its successor. Unknown kinds come from later versions.
-  if (peerMessage.kind === 'cancelled' && !session.isRetired) cancel(session, peerMessage);
+  if (peerMessage.kind === 'cancelled' && !session.isRetired) cancelForPeer(session, peerMessage);
 }
 
-function cancel(session: Session, { body, headers, requestId }: CancellationMessage): void {
+function cancelForPeer(session: Session, { body, headers, requestId }: CancellationMessage): void {
   const more = { requestId, passthroughHeaders: headers };
   const exchange = new CallerlessExchange(callerlessRequest(session.identity.id, Buffer.from(body, 'latin1'), more));
   const message = readClientMessage(exchange.request.body);

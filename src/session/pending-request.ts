@@ -17,7 +17,7 @@ interface PendingRequestPlan {
   readonly ending: RpcError;
 }
 
-/** `isLinked` until it is answered here, or finished by its session. */
+/** Linked (`isLinked`) until it is answered here, or finished by its session. */
 export class PendingRequest extends RequestInFlight {
   readonly id: IdSpan;
   readonly isCancellable: boolean;
@@ -49,7 +49,7 @@ interface OpeningPlan extends PendingRequestPlan {
 
 /**
  * Opens the backends for a request: `server/discover`, or one whose method any unopened backend may declare.
- * @param done called once, perhaps synchronously, when they are open or the patience is over; not if the caller has been answered here.
+ * @param done called once, perhaps synchronously, when they are open or the patience is over; not if the request is answered before.
  */
 export function whenOpened(plan: OpeningPlan, done: (unavailable: readonly UnavailableBackend[]) => void): void {
   const { session, virtualHost, exchange, backends } = plan;

@@ -23,7 +23,7 @@ import type { SessionStream } from '../streams/index.js';
 
 export interface SessionIdentity extends OwnedSession {
   readonly protocolVersion: string;
-  /** The era of the requests that are served in it. A modern session is a lease, whose id no client knows. */
+  /** The era of the requests that are served in the session. A modern session is a lease, whose id no client knows. */
   readonly era: Era;
   readonly introduction: ClientIntroduction;
 }
@@ -71,11 +71,11 @@ class ListChangeReporter {
     this.#report(bits & declaredBy(upstream));
   }
 
-  /** Called when the backend cannot be reached at its old address. @param mayBeBack false if it is no longer in the config. */
-  onGone(upstream: UpstreamSession, mayBeBack: boolean): void {
+  /** Called when the backend cannot be reached at its old address. @param mayComeBack false if it is no longer in the config. */
+  onGone(upstream: UpstreamSession, mayComeBack: boolean): void {
     const { name } = upstream.backend;
     const bits = declaredBy(upstream) & ~(this.#missing?.get(name) ?? 0);
-    if (mayBeBack) this.onMissing(name);
+    if (mayComeBack) this.onMissing(name);
     else this.#missing?.delete(name);
     this.#report(bits);
   }
@@ -175,11 +175,11 @@ export class SessionUpstreams {
     return upstream;
   }
 
-  used(backendName: string): UpstreamSession | undefined {
+  findUsed(backendName: string): UpstreamSession | undefined {
     return this.#byBackend.get(backendName);
   }
 
-  open(backendName: string): UpstreamSession | undefined {
+  findOpen(backendName: string): UpstreamSession | undefined {
     const upstream = this.#byBackend.get(backendName);
     return upstream?.state === 'open' ? upstream : undefined;
   }
@@ -269,7 +269,7 @@ export class SessionUpstreams {
       const upstream = this.of(backend);
       const sessionId = base?.find((known) => known.backendName === backendName)?.sessionId;
       if (sessionId === record.sessionId || upstream.record?.sessionId === record.sessionId) continue;
-      // If both processes have opened one, and the other recorded its own first, the one opened here is ended.
+      // If both processes have opened a session, and the other recorded its own first, the one opened here is ended.
       if (upstream.record !== undefined && upstream.record.sessionId !== sessionId) {
         endUpstreamSession(this.#context, subject, { origin, path }, upstream.record);
       }
@@ -292,7 +292,7 @@ function isSameTarget(one: CompiledBackend, other: CompiledBackend): boolean {
     one.target.path === other.target.path &&
     one.transport === other.transport &&
     one.obstacle === other.obstacle &&
-    // Whether the credentials are the same: with others, it would be somebody else's session.
+    // With other credentials, the upstream session would be somebody else's.
     JSON.stringify(one.auth) === JSON.stringify(other.auth)
   );
 }

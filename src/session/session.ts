@@ -39,15 +39,15 @@ import { NO_METADATA, type RequestMetadata } from '../http-client/index.js';
 const SESSION_STREAM_BYTES_EACH = 4 * KIB;
 
 /**
- * Requests in flight of one lease, as a multiple of those that its subject may still begin, and busy leases with the same headers for
- * backends, as a multiple of the subject's leases that are not busy, unopened ones included; 3 leaves a quarter to others. Beyond that, 429
+ * Requests in flight of one lease, as a multiple of the requests that its subject may still begin; and busy leases with the same headers,
+ * as a multiple of the leases that the subject may have but that are not busy. 3 leaves a quarter to others. Beyond that, 429
  * `lease-requests-full`, `subject-leases-full`.
  */
 export const LEASES_OF_FREE_FACTOR = 3;
 
 /**
  * Forwards a request to the process that must serve it.
- * @param onGone called if no answer comes, with the refusal; without one when nothing was sent because no such process runs.
+ * @param onGone called with a refusal if no answer comes; with `undefined` if nothing was sent, because no such process runs.
  */
 export type ForwardRequest = (
   caller: Caller,
@@ -58,7 +58,7 @@ export type ForwardRequest = (
 export interface SessionContext {
   readonly slow: SlowRequests;
   readonly answers: AnswerOptions;
-  /** Passes on cancellations of requests, and answers to requests, that are not in flight here: the process that this one replaced may have them. */
+  /** Passes on cancellations and answers whose requests are not in flight here, but perhaps in the process that this one replaced. */
   readonly passBack?: ((identity: SessionIdentity, request: ExchangeRequest) => void) | undefined;
 }
 
@@ -73,18 +73,18 @@ export class Session {
   readonly #sessionContext: SessionContext;
   #unsolicited: UnsolicitedMessages | undefined;
   /**
-   * In a lease, the streams of the clients that listen to its backends, each in a session of its own: then it does not idle out, but may be
-   * ended to make room. Changed only by `setListeningStreams`.
+   * In a lease, the streams of the clients that listen to its backends; each stream is in a session of its own. A lease that has any does not
+   * idle out, but may be ended to make room. Changed only by `setListeningStreams`.
    */
   listeningStreams: ReadonlySet<SessionStream> | undefined = undefined;
   #backendRequests: BackendRequests | undefined;
   readonly upstreams: SessionUpstreams;
-  /** The requests in flight. They keep the session from idling out, and end with it. Each that begins must come to `finish`. */
+  /** The requests in flight. They keep the session from idling out, and end with it. `finish` must be called for each. */
   readonly inFlight: RequestsInFlight;
   #logLevel: Buffer | undefined;
   /** The session's entry in the directory, set by `Sessions`; `undefined` without a session directory. */
   entry: DirectoryEntry | undefined = undefined;
-  /** The list changes that the client wants to be told of, as bits of `capability`; all, unless it says which. */
+  /** The list changes that the client wants to be told of, as bits of `capability`; all, unless the client says which. */
   wantedChanges: number = LIST_CHANGES;
   isRetired = false;
   /** When the session began, for operators: by the deadline wheel's clock, not exact to the millisecond. */
@@ -130,7 +130,7 @@ export class Session {
   }
 
   forwardCancellation(request: ExchangeRequest): void {
-    // A large body cannot be forwarded: its memory is reused after the exchange.
+    // A large body cannot be forwarded, because its memory is reused after the exchange.
     if (request.body.length < limits.countedFromBytes) this.#sessionContext.passBack?.(this.identity, request);
   }
 
@@ -169,7 +169,7 @@ export class Session {
   }
 
   /** The client's subscriptions; `undefined` if it has never subscribed. */
-  get madeSubscriptions(): Subscriptions | undefined {
+  get subscriptionsIfAny(): Subscriptions | undefined {
     return this.#subscriptions;
   }
 
@@ -193,7 +193,7 @@ export class Session {
     return (isDone) => {
       giveBack();
       // The outcome counts only for the same upstream session: meanwhile, the backend may have moved, or its allow-list may have changed.
-      if (!isDone || this.upstreams.used(name) !== upstream) return;
+      if (!isDone || this.upstreams.findUsed(name) !== upstream) return;
       this.subscriptions.add(name, uri);
       this.subscriptions.onReconfigured(upstream, backend, metadata);
       this.#unsolicited?.onSubscribed(upstream, metadata);
@@ -225,7 +225,7 @@ export class Session {
     return this.upstreams.virtualHost;
   }
 
-  /** Leaves the session to another process, which gets the client's answers: requests here that wait for one fail. */
+  /** Leaves the session to another process, which gets the client's answers: requests here that wait for an answer fail. */
   retire(): void {
     this.isRetired = true;
     this.inFlight.retire();
@@ -237,7 +237,7 @@ export class Session {
   }
 
   #onChanged(): void {
-    // A session that is being restored has no entry yet, so it is not written half restored.
+    // A session that is being restored has no entry yet, so no half-restored record is written.
     this.entry?.onChanged();
   }
 
@@ -320,10 +320,10 @@ export class Session {
     return !this.isEnded && this.upstreams.virtualHost === virtualHost;
   }
 
-  /** Keeps streams for resumption; `undefined` when the client cannot resume any, for example by its protocol version (S42). */
+  /** What keeps streams for resumption; `undefined` when the client cannot resume any, for example by its protocol version (S42). */
   get streamKeeper(): StreamKeeper | undefined {
     if (this.#streamKeeper !== undefined) return this.#streamKeeper;
-    // No stream is kept if the client cannot know the session's id: it has not introduced itself, or the session is a lease.
+    // No client knows the id of a lease, or of the session for a `subscriptions/listen` (`OWN_INTRODUCTION`), to resume its streams.
     const { protocolVersion, introduction, era } = this.identity;
     if (introduction === OWN_INTRODUCTION || era === 'modern' || !canResume(protocolVersion)) return undefined;
     return (this.#streamKeeper = new StreamKeeper(this.account, this.context.deadlines, this.#sessionContext.answers));
@@ -351,8 +351,8 @@ export class Session {
 
   onInitialized(request: ExchangeRequest): void {
     this.onReady();
-    const heard = this.#unsolicited === undefined && this.acceptsRequests ? this.startListening() : undefined;
-    if (heard instanceof UnsolicitedMessages) heard.expect(request);
+    const unsolicited = this.#unsolicited === undefined && this.acceptsRequests ? this.startListening() : undefined;
+    if (unsolicited instanceof UnsolicitedMessages) unsolicited.expect(request);
   }
 
   get acceptsRequests(): boolean {
@@ -367,8 +367,8 @@ export class Session {
       this.idleDeadline?.restart();
       return;
     }
-    const heard = this.startListening();
-    if (request !== undefined && heard instanceof UnsolicitedMessages) heard.listenToOpen(request);
+    const unsolicited = this.startListening();
+    if (request !== undefined && unsolicited instanceof UnsolicitedMessages) unsolicited.listenToOpen(request);
   }
 
   /** Ends the client's stream and those of the backends. @param isForGood false if the client may open its stream again. */
@@ -384,7 +384,7 @@ export class Session {
       answerError(exchange, id, rpcErrors.sessionRequestsFull);
       return false;
     }
-    // A busy lease always leaves its subject room for other leases.
+    // A busy lease always leaves its subject some requests for other leases.
     const isLeaseFull = isLease && (isFull || count >= LEASES_OF_FREE_FACTOR * this.account.requests.room);
     const refusal = this.account.refusalOfRequest() ?? (isLeaseFull ? refusals.leaseRequestsFull : undefined);
     if (refusal !== undefined) refuse(exchange, refusal);

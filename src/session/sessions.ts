@@ -97,7 +97,7 @@ interface SessionPlan {
   readonly introduction: ClientIntroduction;
   readonly adopted?: { readonly id: string } & FoundSession;
   /** How long a lease (modern/leases.ts), which has no record, may be idle; absent for other sessions. */
-  readonly leasedForMs?: number;
+  readonly leaseIdleMs?: number;
   /** The era; by default modern for a lease, else legacy. */
   readonly era?: Era;
 }
@@ -129,8 +129,8 @@ export class Sessions {
     protocolVersion,
     introduction,
     adopted,
-    leasedForMs,
-    era = leasedForMs === undefined ? 'legacy' : 'modern',
+    leaseIdleMs,
+    era = leaseIdleMs === undefined ? 'legacy' : 'modern',
   }: SessionPlan): Session | Refusal {
     const bytes = estimatedSessionBytes(virtualHost, introduction);
     let refusal = account.refusalOfSession(bytes);
@@ -143,13 +143,13 @@ export class Sessions {
     const session = new Session(this.#context, identity, account, this.#options.sessionContext);
     if (adopted !== undefined) session.restore(adopted.record, virtualHost);
     const { directory } = this.#options;
-    if (directory !== undefined && leasedForMs === undefined) {
+    if (directory !== undefined && leaseIdleMs === undefined) {
       const onEnded = (): void => this.#drop(session);
       const events = { onEnded, onPeerMessage: (bytes: Buffer) => onPeerMessage(session, bytes) };
       session.entry = new DirectoryEntry(directory, session, events, adopted);
     }
     account.sessions.take(1);
-    const idleMs = leasedForMs ?? this.#idleMs;
+    const idleMs = leaseIdleMs ?? this.#idleMs;
     session.idleDeadline = this.#context.deadlines.after(idleMs, () => this.#onIdle(session));
     this.#sessions.set(id, session);
     return session;
@@ -203,13 +203,13 @@ export class Sessions {
   #onIdleChecked(session: Session, outcome: 'over' | 'elsewhere'): void {
     if (session.isEnded) return;
     if (outcome === 'over') void this.end(session);
-    // The session was used here meanwhile: both processes have it.
+    // The session is used elsewhere, and was used here meanwhile: both processes keep it.
     else if (session.isBusy || session.listeningStreams !== undefined || session.entry?.use === 'used')
       session.idleDeadline?.restart();
     else this.#drop(session);
   }
 
-  /** How long a session may be idle: with a shared directory, one round of renewals more, so that those of others are seen. */
+  /** How long a session may be idle. With a shared directory, one round more, so that renewals by other processes are seen in time. */
   get #idleMs(): number {
     const { directory, idleTimeoutMs } = this.#options;
     return directory?.isShared === true ? idleTimeoutMs + this.#renewalRoundMs : idleTimeoutMs;
@@ -235,7 +235,7 @@ export class Sessions {
     for (const session of this.#sessions.values()) session.endStream();
   }
 
-  /** Ends the sessions that have a record, without telling anyone: another process owns them now. */
+  /** Leaves all sessions to the process that replaces this one: their records are no longer renewed. */
   retire(): void {
     const { directory } = this.#options;
     if (directory !== undefined) directory.isRetired = true;

@@ -100,8 +100,8 @@ export class Subscriptions {
   }
 
   /**
-   * Called when the config has changed. If the resource allow-list has too, subscriptions end unless its entries grant them by URI or
-   * template: which URI belongs to a name in the list is not known here. The client can subscribe again.
+   * Called when the config has changed. If the resource allow-list has changed, too, subscriptions end unless its entries grant them by URI
+   * or template; which URIs its names stand for is not known here. The client can subscribe again.
    */
   onReconfigured(upstream: UpstreamSession, before: CompiledBackend, metadata: RequestMetadata): void {
     if (allowListHash(before) !== allowListHash(upstream.backend)) this.endUngranted(upstream, metadata);
@@ -109,7 +109,7 @@ export class Subscriptions {
 
   endUngranted(upstream: UpstreamSession, metadata: RequestMetadata): void {
     const { backend } = upstream;
-    this.#eachInTurns(
+    this.#visitInTurns(
       upstream,
       () => upstream.state !== 'closed' && upstream.backend === backend,
       (uri) => {
@@ -125,7 +125,7 @@ export class Subscriptions {
   replay(upstream: UpstreamSession, metadata: RequestMetadata): void {
     if (!upstream.declares(capability.resources) || upstream.isModern) return;
     const { record } = upstream;
-    this.#eachInTurns(
+    this.#visitInTurns(
       upstream,
       () => upstream.record === record,
       (uri) => {
@@ -136,7 +136,7 @@ export class Subscriptions {
   }
 
   /** Visits the URIs in several turns of the event loop, since each may be matched against hundreds of templates. */
-  #eachInTurns({ subject, backend }: UpstreamSession, isWanted: () => boolean, visit: (uri: string) => void): void {
+  #visitInTurns({ subject, backend }: UpstreamSession, isWanted: () => boolean, visit: (uri: string) => void): void {
     const { name } = backend;
     const visitWanted = (uri: string): void => {
       if (isWanted() && this.has(name, uri)) visit(uri);
@@ -160,7 +160,7 @@ function bytesOf(uri: string): number {
   return SUBSCRIPTION_BYTES_EACH + 2 * uri.length;
 }
 
-// Hashes of resource allow-lists tell a process whether the subscriptions that it continues passed the same list.
+// Hashes of resource allow-lists tell a process whether the subscriptions that it takes over were granted under the list that it has.
 
 const hashes = new WeakMap<ReadonlySet<string>, string>();
 

@@ -1,6 +1,6 @@
-// Receives the messages that backends send unasked, while the client's session stream is open: on one stream for each backend that may send
-// any. In a lease (modern/leases.ts) no client has a session stream: only requests that backends send during a call are received, and list
-// changes if clients listen. Cold path.
+// Receives the messages that backends send unasked, while the client's session stream is open or about to be: on one stream for each backend
+// that may send any. In a lease (modern/leases.ts) no client has a session stream: only requests that backends send during a call are
+// received, and list changes if clients listen. Cold path.
 import { capability, LIST_CHANGES, readBackendMessage, type BackendMessage } from '../mcp/index.js';
 import {
   type RefusedSubscriptions,
@@ -12,7 +12,7 @@ import {
   type UpstreamSession,
 } from '../upstream/index.js';
 import type { Deadline, DeadlineWheel } from '../fair/index.js';
-import { clientsNotification } from './backend-notifications.js';
+import { adaptedForClient } from './backend-notifications.js';
 import { visitAll, SessionStream, type StreamAdapter } from '../streams/index.js';
 import { type Exchange, type ExchangeRequest, metadataFor } from '../exchange/index.js';
 import { sendOwnRequest } from './own-requests.js';
@@ -98,10 +98,10 @@ class BackendListener implements BackendStreamPlan, ModernListeningPlan {
   reopen(): void {
     this.#lostAtMs = this.deadlines.nowMs();
     if (this.#lostAtMs - this.#openedAtMs >= STEADY_MS) this.#backoff = undefined;
-    this.#wait();
+    this.#reopenLater();
   }
 
-  #wait(): void {
+  #reopenLater(): void {
     this.#isReopening = true;
     this.#delay?.cancel();
     this.#backoff ??= new Backoff(limits.retryDelayMsMin, limits.retryDelayMsMax);
@@ -114,7 +114,7 @@ class BackendListener implements BackendStreamPlan, ModernListeningPlan {
       if (fault === undefined) this.#stopReopening();
       else if (this.#upstream.state !== 'closed') {
         if (this.deadlines.nowMs() - this.#lostAtMs >= GONE_AFTER_MS) this.#owner.onGone(this.#upstream);
-        this.#wait();
+        this.#reopenLater();
       }
     });
   }
@@ -132,9 +132,9 @@ class BackendListener implements BackendStreamPlan, ModernListeningPlan {
     return this.#owner.filterFor(this.#upstream);
   }
 
-  /** Opens the stream. @param from the id of the last event; for a backend without sessions, the filter. */
-  ask(from: string, handler: UpstreamHandler): UpstreamCall {
-    return this.#upstream.listen(from, this.metadata, handler);
+  /** Opens the stream. @param lastEventIdOrFilter the id of the last event; for a backend without sessions, what it is to notify of. */
+  ask(lastEventIdOrFilter: string, handler: UpstreamHandler): UpstreamCall {
+    return this.#upstream.listen(lastEventIdOrFilter, this.metadata, handler);
   }
 
   tryFollow(status: number, location: string): boolean {
@@ -162,7 +162,7 @@ class BackendListener implements BackendStreamPlan, ModernListeningPlan {
     this.#upstream.markLost(this.#record);
   }
 
-  /** Called when the session may be lost. A backend that gave no session id has none to lose: it merely has no such stream. */
+  /** Called when the session may be lost. A backend that gave no session id has no session to lose: it merely has no such stream. */
   onSessionDoubtful(): void {
     if (this.#record?.sessionId !== '') this.#owner.probe(this.#upstream, this.metadata);
   }
@@ -253,22 +253,22 @@ export class UnsolicitedMessages {
 
   onOpened(upstream: UpstreamSession, metadata: RequestMetadata): void {
     if (this.#isOver || !(this.#isLease ? this.#isHeardInLease(upstream) : this.stream.isOpenOrExpected)) return;
-    const known = this.#listeners?.get(upstream);
-    // A live stream uses the credentials of the new GET from now on; a refused one is tried again with them.
-    if (known?.stream?.isOver === false) {
-      known.metadata = metadata;
-      if (!known.isLeaving) return;
-      known.close();
+    const listener = this.#listeners?.get(upstream);
+    // A stream that is not over stays, and reconnects with the credentials of the new request. One that is leaving, or over, is replaced.
+    if (listener?.stream?.isOver === false) {
+      listener.metadata = metadata;
+      if (!listener.isLeaving) return;
+      listener.close();
     }
-    const maySpeak = this.#maySpeak(upstream);
+    const maySendUnasked = this.#maySendUnasked(upstream);
     // A backend that declares nothing may still ping its session, and end it if nobody answers.
-    if (!maySpeak && (upstream.isModern || upstream.record?.sessionId === '')) return;
+    if (!maySendUnasked && (upstream.isModern || upstream.record?.sessionId === '')) return;
     // Calls wait as if the upstream session were still being opened, until the stream below is open.
-    if (maySpeak) upstream.delayRequests();
+    if (maySendUnasked) upstream.delayRequests();
     this.#listenerOf(upstream, metadata).listen();
   }
 
-  /** Whether a lease listens to it. A backend without sessions asks in responses to calls, if at all; each client has its own stream. */
+  /** Whether a lease listens to the backend: not if it is without sessions, since it then asks only in responses to calls. */
   #isHeardInLease(upstream: UpstreamSession): boolean {
     return upstream.hasToBeTold && (this.#session.acceptsRequests || this.#session.listeningStreams !== undefined);
   }
@@ -280,7 +280,7 @@ export class UnsolicitedMessages {
     return listener;
   }
 
-  /** Called, perhaps more than once, when the backend could not be opened for so long that it counts as gone. */
+  /** Called, perhaps more than once, when a lost upstream session could not be reopened for so long that the backend counts as gone. */
   onGone(upstream: UpstreamSession): void {
     this.#session.upstreams.listChangeReporter.onGone(upstream, true);
   }
@@ -298,7 +298,7 @@ export class UnsolicitedMessages {
     const wanted = this.#session.wantedChanges;
     const changes = listChanges.filter(({ bit }) => (wanted & bit) !== 0 && upstream.declares(bit));
     const isSubscribable = upstream.declares(capability.resourcesSubscribe);
-    const uris = isSubscribable ? (this.#session.madeSubscriptions?.of(upstream.backend.name) ?? []) : [];
+    const uris = isSubscribable ? (this.#session.subscriptionsIfAny?.of(upstream.backend.name) ?? []) : [];
     return changes.length === 0 && uris.length === 0 ? '' : filterJson({ changes, uris });
   }
 
@@ -313,17 +313,17 @@ export class UnsolicitedMessages {
     return stream instanceof ModernListening ? stream.unhonoured : undefined;
   }
 
-  /** Called when the backend has accepted a subscription. If it declares none, it may not have been listened to before. */
+  /** Called when the backend has accepted a subscription. A backend that declares no subscriptions may not have been listened to before. */
   onSubscribed(upstream: UpstreamSession, metadata: RequestMetadata): void {
     if (upstream.state === 'open' && this.#listeners?.get(upstream)?.stream === undefined)
       this.onOpened(upstream, metadata);
   }
 
   /** Whether the backend may send anything unasked that the client would get. */
-  #maySpeak(upstream: UpstreamSession): boolean {
-    const { acceptsRequests, madeSubscriptions } = this.#session;
+  #maySendUnasked(upstream: UpstreamSession): boolean {
+    const { acceptsRequests, subscriptionsIfAny } = this.#session;
     return (
-      upstream.declares(UNASKED) || acceptsRequests || (madeSubscriptions?.of(upstream.backend.name) ?? []).length > 0
+      upstream.declares(UNASKED) || acceptsRequests || (subscriptionsIfAny?.of(upstream.backend.name) ?? []).length > 0
     );
   }
 
@@ -350,7 +350,7 @@ export class UnsolicitedMessages {
     if (isPossible && this.stream.isOpenOrExpected && !this.#isOver) this.#listenerOf(upstream, metadata).reopen();
   }
 
-  /** Ends the stream. @param isForGood false if the client may open its stream here again. @param isNow whether no call goes on. */
+  /** Ends the client's stream. @param isForGood false if it may be opened here again. @param isNow whether no call is waited for. */
   end(isForGood = true, isNow = false): void {
     this.#isOver ||= isForGood;
     this.#lingerDeadline?.cancel();
@@ -359,7 +359,7 @@ export class UnsolicitedMessages {
     this.stream.end();
   }
 
-  /** Listens for a little while longer, although the client does not. */
+  /** Listens to backends a little while longer, although the client has no stream. */
   #linger(forMs: number = BACKEND_STREAMS_LINGER_MS): void {
     this.#lingerDeadline?.cancel();
     if (this.#isOver) return;
@@ -389,7 +389,7 @@ export class UnsolicitedMessages {
     ) {
       // Progress that comes after its call's answer goes on this stream, but not in a lease: its token there is the gateway's, not the
       // client's.
-      const parts = clientsNotification(this.#session, upstream, bytes, message, !this.#isLease);
+      const parts = adaptedForClient(this.#session, upstream, bytes, message, !this.#isLease);
       if (parts !== undefined) this.stream.tell(parts);
     }
   }

@@ -1,6 +1,6 @@
 // Ends all upstream sessions when a process stops: tells their backends (DELETE), oldest session first. The requests in flight to each
-// origin are limited, so that none times out while it waits for a connection, and grow in number while the origin answers. So a silent
-// origin does not delay the others. Sessions whose backend cannot be told in time are counted. Cold path.
+// origin are limited, so that none times out while it waits for a connection. The limit grows while the origin answers, so a silent origin
+// does not delay the others. Sessions whose backend cannot be told in time are counted. Cold path.
 import { FairQueue, type DeadlineWheel } from '../fair/index.js';
 import type { UpstreamSession } from '../upstream/index.js';
 import { NO_METADATA } from '../http-client/index.js';
@@ -32,7 +32,7 @@ interface Pace {
 }
 
 export class UpstreamTerminations {
-  /** Upstream sessions whose backend is still to be told, by origin. An origin at its limit is on hold. */
+  /** Upstream sessions whose backend is still to be told, by origin. An origin at its limit is paused. */
   readonly #left = new FairQueue<UpstreamSession>(Infinity, Infinity);
   readonly #paces = new Map<string, Pace>();
   readonly #totalCount: number;
@@ -59,25 +59,25 @@ export class UpstreamTerminations {
         deadline.cancel();
         resolve();
       };
-      this.#fill();
+      this.#sendMore();
     });
     return { told: this.#toldCount, untold: this.#totalCount - this.#toldCount };
   }
 
-  #fill(): void {
+  #sendMore(): void {
     while (this.#onOver !== undefined && this.#underWayCount < TERMINATIONS_MAX) {
       const upstream = this.#left.take();
       if (upstream === undefined) break;
       const { origin } = upstream.backend.target;
       const pace = this.#paces.get(origin) ?? { underWayCount: 0, underWayMax: TERMINATIONS_PER_ORIGIN_FIRST };
       this.#paces.set(origin, pace);
-      this.#count(origin, pace, 1);
+      this.#changeUnderWay(origin, pace, 1);
       upstream.close(NO_METADATA, (isTold) => this.#onEnded(origin, pace, isTold));
     }
     if (this.#endedCount === this.#totalCount) this.#onOver?.();
   }
 
-  #count(origin: string, pace: Pace, change: number): void {
+  #changeUnderWay(origin: string, pace: Pace, change: number): void {
     pace.underWayCount += change;
     this.#underWayCount += change;
     if (pace.underWayCount < pace.underWayMax) this.#left.resume(origin);
@@ -89,7 +89,7 @@ export class UpstreamTerminations {
     if (isTold) this.#toldCount += 1;
     const underWayMax = isTold ? pace.underWayMax + 1 : Math.floor(pace.underWayMax / 2);
     pace.underWayMax = Math.min(Math.max(underWayMax, 1), TERMINATIONS_PER_ORIGIN_MAX);
-    this.#count(origin, pace, -1);
-    this.#fill();
+    this.#changeUnderWay(origin, pace, -1);
+    this.#sendMore();
   }
 }

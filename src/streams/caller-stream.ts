@@ -1,6 +1,6 @@
 // An event stream to a caller: a call's, or a session's (session-stream.ts). If the client can resume it (2025-11-25), every event has an
 // id, and what the client may have missed is kept: the last bytes written, and events without a connection. A GET with the id of the last
-// event that arrived brings the rest, with a notice of how many were lost. While a connection takes no more, a call's sender waits, and a
+// event that arrived brings the rest, with a notice of how many were lost. While a connection is not writable, a call's sender waits, and a
 // session's stream drops its oldest events. Hot path: one encoding, one write and one short string per event.
 import {
   encodeEvent,
@@ -30,13 +30,13 @@ export interface StreamOwner {
   /** Called when the client's connection is gone, and with it the backpressure. */
   onCallerDetached(): void;
   onCallerAttached?(): void;
-  onRoom?(): void;
+  onWritable?(): void;
   /** Whether the client is not told how many events were lost. */
   readonly hidesLosses?: boolean;
 }
 
 export class CallerStream extends ReplayBuffer {
-  /** Since when the stream is in its list of `StreamKeeper`, on the deadline wheel's clock. */
+  /** When `StreamKeeper` put the stream into its present list, by the deadline wheel's clock. */
   listedSinceMs = 0;
   isDelivered = false;
   /** The stream's number in its session; 0 if it cannot be resumed. */
@@ -45,24 +45,24 @@ export class CallerStream extends ReplayBuffer {
   #owner: StreamOwner | undefined;
   readonly #keeper: StreamKeeper | undefined;
   #exchange: Exchange | undefined;
-  /** Whether events wait, because the connection takes no more or a large event is being written. Changed only here. */
+  /** Whether events wait, because the connection is not writable or a large event is being written. Changed only here. */
   isBlocked = false;
-  #last: Buffer | undefined;
+  #lastEvent: Buffer | undefined;
   #pieceSender: PieceSender | undefined;
-  /** Whether events wait even if the connection would take them. */
+  /** Whether events wait even if the connection is writable. */
   #isPaused = false;
   #isPrimed: boolean;
   #isEnding = false;
-  /** The beginning of each id line, with the stream's number and the request's id. */
+  /** The beginning of each event's `id:` line: the stream's number, and the request's id if it is short enough. */
   readonly #idText: string;
   readonly #requestPart: string;
-  /** What counts kept events: the keeper, or for a session's stream a memory of its own. */
+  /** Counts the kept events: the keeper, or for a session's stream a memory of its own. */
   readonly #memory: EventMemory | undefined;
 
   /**
-   * @param exchange of a call, to be opened; the owner calls `detach` at its end. `undefined` for a session's stream.
+   * @param exchange the call's, not opened yet; its owner calls `detach` when the caller goes. `undefined` for a session's stream.
    * @param keeper `undefined` if the client cannot resume.
-   * @param id of the request that the last event answers; `undefined` for a session's stream, which has a memory of its own.
+   * @param id the id of the request that the last event answers; `undefined` for a session's stream.
    */
   constructor(
     owner: StreamOwner,
@@ -123,10 +123,10 @@ export class CallerStream extends ReplayBuffer {
     this.#isPrimed = true;
     const isDue = this.#isWriting && !this.#isPaused;
     if (isDue) {
-      if (this.#isEnding && event.length <= JOINED_EVENT_BYTES_MAX) this.#last = event;
+      if (this.#isEnding && event.length <= JOINED_EVENT_BYTES_MAX) this.#lastEvent = event;
       else this.#write(event);
     }
-    if (isDue && this.#keeper === undefined) this.pass();
+    if (isDue && this.#keeper === undefined) this.noteUnkept();
     else this.add(this.#keepable(event, onLost), isDue, this.#exchange !== undefined);
   }
 
@@ -153,8 +153,8 @@ export class CallerStream extends ReplayBuffer {
 
   /**
    * Continues on another exchange; the previous one is ended.
-   * @param position of the last event that arrived, already emitted; `undefined` if the client does not resume.
-   * @param priming written first.
+   * @param position that of the last event that arrived, which must have been emitted; `undefined` if the client does not resume.
+   * @param priming the bytes to write first.
    */
   attach(exchange: Exchange, position?: number, priming = this.#priming(position ?? this.nextPosition - 1)): void {
     if (exchange.isAborted) {
@@ -182,7 +182,7 @@ export class CallerStream extends ReplayBuffer {
     else exchange?.end(last);
   }
 
-  /** Lets events wait or go. @param isPaused whether events wait in any case. */
+  /** Makes events wait, or lets them go. @param isPaused whether events wait even if the connection is writable. */
   setPaused(isPaused: boolean): void {
     this.#isPaused = isPaused;
     this.#pump();
@@ -215,7 +215,7 @@ export class CallerStream extends ReplayBuffer {
     return `${this.#idText}${position}\n${primingEventText}`;
   }
 
-  /** The first bytes of a connection: some HTTP servers send the head only with them. */
+  /** What is written first on each connection: some HTTP servers send the head of a response only together with bytes of its body. */
   #priming(position: number): Buffer {
     return this.#keeper === undefined ? keepAliveComment : Buffer.from(this.#primingText(position));
   }
@@ -243,7 +243,7 @@ export class CallerStream extends ReplayBuffer {
     exchange.onDrain = undefined;
   }
 
-  /** An event to keep: bytes while there is a connection, until `compact`; else a string at once, so that a sweep converts few. */
+  /** The form in which an event is kept: bytes while there is a connection, which `compact` converts later; else a string at once. */
   #keepable(event: Buffer, onLost: (() => void) | undefined): KeptEventBytes {
     if (onLost !== undefined) return new KeptEvent(event.toString('latin1'), undefined, onLost);
     // A session's stream is not swept by `compact`, so its events are strings at once.
@@ -276,7 +276,7 @@ export class CallerStream extends ReplayBuffer {
     }
   }
 
-  /** Tells how many events were lost, with the id of the event before the next one: who resumes from further back is told again. */
+  /** Tells how many events were lost, under the id of the event before the next: a client that resumes from an earlier one is told again. */
   #tellLoss(lostCount: number): void {
     if (this.#owner?.hidesLosses === true) return;
     this.#write(encodeEventAfter(this.#headText(this.nextPosition - 1), lossNotification(lostCount)));
@@ -297,13 +297,13 @@ export class CallerStream extends ReplayBuffer {
   #onAllWritten(): void {
     const exchange = this.#exchange;
     if (!this.#isEnding) {
-      this.#owner?.onRoom?.();
+      this.#owner?.onWritable?.();
     } else if (exchange !== undefined) {
-      const last = this.#last;
-      this.#last = undefined;
+      const last = this.#lastEvent;
+      this.#lastEvent = undefined;
       this.#forgetExchange();
       exchange.end(last);
-      this.#keeper?.deliver(this);
+      this.#keeper?.noteDelivered(this);
     }
   }
 }

@@ -1,6 +1,6 @@
 // The events of one stream that its client may still need, each at its position: those not written yet and, if the client can resume the
-// stream, those written last. Their memory is counted while no connection is about to take them and, where senders do not wait, while
-// events wait. Without room, newer events replace older ones. Hot path: a few stores per event.
+// stream, those written last. All are counted in a memory (`EventMemory`), except unwritten ones that a connection will take and whose
+// sender waits for it. Without room, newer events replace older ones. Hot path: a few assignments per event.
 //
 //   first … written, and kept … next … unwritten … position
 import { ListNode } from '../fair/index.js';
@@ -16,7 +16,7 @@ export const WRITTEN_BYTES_KEPT = 64 * KIB;
 
 /**
  * Bytes of a request id in event ids, for an error in place of an answer that is not kept. With a longer id and no room for the answer, the
- * stream is dropped, and a client that resumes it gets the session's own.
+ * stream is dropped, and a client that resumes it gets the session's stream instead.
  */
 export const KEPT_ID_BYTES_MAX = KIB;
 
@@ -32,7 +32,7 @@ export const EVENT_NUMBERS_FROM = 1_000_000_000;
 /** The id of an event that belongs to no stream, and that nothing follows. */
 export const FINAL_ID = '0_0';
 
-/** Reads an event id. @returns `undefined` for a text that is none of ours. */
+/** Parses an event id. @returns `undefined` for a text in another form. */
 export function parseEventId(text: string): EventId | undefined {
   const [, stream, name = '', position] = /^(\d{1,15})(-[\w-]+)?_(\d{1,15})$/.exec(text) ?? [];
   if (stream === undefined) return undefined;
@@ -61,13 +61,13 @@ export function requestOfPart(name: string): IdSpan | undefined {
 /** A small event as sent (bytes, or the same in Latin-1), or one with large data or a callback. */
 export type KeptEventBytes = Buffer | string | KeptEvent;
 
-/** What stands for an event that could not be kept. */
+/** Stands for an event that could not be kept. */
 export const LOST_EVENT = '';
 
 export interface EventMemory {
   readonly countMax: number;
   mayKeep(bytes: number): boolean;
-  /** @param isAnswer whether other streams that wait to be resumed may be released for it. */
+  /** @param isAnswer whether the bytes are an answer, for which other streams that wait to be resumed may be released. */
   tryTake(bytes: number, stream: ReplayBuffer, isAnswer: boolean): boolean;
   give(bytes: number): void;
 }
@@ -92,7 +92,7 @@ export class KeptEvent {
   }
 }
 
-/** What stands for an event that was taken back before it was written. */
+/** Stands for an event that was taken back before it was written. */
 const WITHDRAWN = new KeptEvent('', undefined, undefined);
 
 export function lossNotification(lostCount: number): Buffer {
@@ -101,27 +101,28 @@ export function lossNotification(lostCount: number): Buffer {
   return Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params }));
 }
 
-/** The least that a stream takes at once, if there is room. */
-const TAKEN_BYTES_LEAST = 2_048;
+/** The least that a stream takes from its memory at once, if there is room. */
+const TAKEN_BYTES_MIN = 2_048;
 
 /** Keeps the events of a `CallerStream`: a base class, so that a stream is one object. */
 export abstract class ReplayBuffer extends ListNode {
   readonly #memory: EventMemory | undefined;
   readonly #blocksSender: boolean;
-  /** Positions of the last emitted event (0 before the first) and of the next one to be written. Changed only here. */
+  /** The position of the last event that was emitted; 0 before the first. Changed only here. */
   protected position = 0;
+  /** The position of the next event to be written. Changed only here. */
   protected nextPosition = 1;
   readonly #kept = new Fifo<KeptEventBytes>();
-  #first = 1;
+  #firstKept = 1;
   #writtenBytes = 0;
-  #counted = 1;
+  #firstUncounted = 1;
   #countedBytes = 0;
   /** Bytes taken from `#memory`, in larger steps, because each step costs. */
   #takenBytes = 0;
   /** The `onLost` of an event that was dropped while it was being written. */
   #onCut: (() => void) | undefined;
 
-  /** @param blocksSender whether senders wait while the connection takes no more: emitted events then need no room. */
+  /** @param blocksSender whether senders wait while the connection is not writable: then events that wait for it are not counted. */
   constructor(memory: EventMemory | undefined, blocksSender: boolean) {
     super();
     this.#memory = memory;
@@ -130,7 +131,7 @@ export abstract class ReplayBuffer extends ListNode {
 
   abstract get isResumable(): boolean;
   protected abstract get isSending(): boolean;
-  /** Whether this is the last event there will ever be. */
+  /** Whether the event at this position is the stream's last. */
   abstract isCompleteAt(position: number): boolean;
   /** The error in place of an answer that cannot be kept; `undefined` without the request's id. */
   protected abstract lostAnswer(position: number): string | undefined;
@@ -145,9 +146,9 @@ export abstract class ReplayBuffer extends ListNode {
   }
 
   /** Called when an event was emitted and written, and will not be resumed from. */
-  protected pass(): void {
+  protected noteUnkept(): void {
     this.position += 1;
-    this.#first = this.#counted = this.nextPosition = this.position + 1;
+    this.#firstKept = this.#firstUncounted = this.nextPosition = this.position + 1;
   }
 
   protected add(event: KeptEventBytes, isWritten: boolean, isAttached: boolean): void {
@@ -177,22 +178,22 @@ export abstract class ReplayBuffer extends ListNode {
     else this.dropAll();
   }
 
-  /** Goes back to the next event to be written. @param lastArrived position of the last event that the client has. */
+  /** Goes back, to write again what follows an event. @param lastArrived the position of that event, the last that the client has. */
   protected resumeAfter(lastArrived: number): void {
     this.nextPosition = lastArrived + 1;
     this.#writtenBytes = 0;
-    for (let position = this.#first; position <= lastArrived; position += 1)
+    for (let position = this.#firstKept; position <= lastArrived; position += 1)
       this.#writtenBytes += this.#at(position).length;
   }
 
   protected forgetWritten(): void {
-    while (this.#first < this.nextPosition) this.#dropFirst();
+    while (this.#firstKept < this.nextPosition) this.#dropFirst();
   }
 
   /** Skips dropped events. @returns how many were dropped before they were written. */
   protected skipDropped(): number {
     const unskipped = this.nextPosition;
-    this.nextPosition = Math.max(unskipped, this.#first);
+    this.nextPosition = Math.max(unskipped, this.#firstKept);
     return this.nextPosition - unskipped;
   }
 
@@ -209,16 +210,16 @@ export abstract class ReplayBuffer extends ListNode {
     this.#memory?.give(this.#takenBytes);
     this.#takenBytes = 0;
     this.#countedBytes = 0;
-    this.#counted = this.position + 1;
+    this.#firstUncounted = this.position + 1;
   }
 
   dropAll(): void {
-    const lost = this.#takeCallbacks();
+    const callbacks = this.#takeCallbacks();
     this.release();
     this.#kept.clear();
     this.#writtenBytes = 0;
-    this.#first = this.nextPosition = this.#counted;
-    for (const onLost of lost) onLost();
+    this.#firstKept = this.nextPosition = this.#firstUncounted;
+    for (const onLost of callbacks) onLost();
   }
 
   /** Drops unwritten events with `onLost`, and calls it. The client is not told. */
@@ -228,61 +229,61 @@ export abstract class ReplayBuffer extends ListNode {
 
   #takeCallbacks(): readonly (() => void)[] {
     const callbacks: (() => void)[] = [];
-    for (let position = Math.max(this.nextPosition, this.#first); position <= this.position; position += 1) {
+    for (let position = Math.max(this.nextPosition, this.#firstKept); position <= this.position; position += 1) {
       const kept = this.#at(position);
       const onLost = onLostOf(kept);
       if (onLost === undefined) continue;
       callbacks.push(onLost);
-      if (position < this.#counted) this.#countedBytes -= kept.length;
+      if (position < this.#firstUncounted) this.#countedBytes -= kept.length;
       this.#replace(position, WITHDRAWN);
     }
     return callbacks;
   }
 
   #at(position: number): KeptEventBytes {
-    return this.#kept.at(position - this.#first) ?? LOST_EVENT;
+    return this.#kept.at(position - this.#firstKept) ?? LOST_EVENT;
   }
 
   #replace(position: number, event: KeptEventBytes): void {
     if (position < this.nextPosition) this.#writtenBytes += event.length - this.#at(position).length;
-    this.#kept.replace(position - this.#first, event);
+    this.#kept.replace(position - this.#firstKept, event);
   }
 
   /** Drops the oldest written events. The latest stay, since they may not have arrived, and the very last one whatever its size. */
   #trimWritten(): void {
     const first = this.isResumable ? this.nextPosition - 1 : this.nextPosition;
-    while (this.#first < first) {
+    while (this.#firstKept < first) {
       if (first < this.nextPosition && this.#writtenBytes <= WRITTEN_BYTES_KEPT && this.#kept.at(0) !== LOST_EVENT)
         return;
       this.#dropFirst();
     }
   }
 
-  /** Counts the events before `end` in the memory. Older events make room for newer ones. */
+  /** Counts the events before this position in the memory. Older events make room for newer ones. */
   #countTo(end: number): void {
     const memory = this.#memory;
-    while (memory !== undefined && this.#counted < end) {
-      const kept = this.#at(this.#counted);
+    while (memory !== undefined && this.#firstUncounted < end) {
+      const kept = this.#at(this.#firstUncounted);
       // A new event evicts others only if it could fit at all, and only an answer evicts other streams.
       const mayBeKept = memory.mayKeep(kept.length);
-      const isAnswer = this.isCompleteAt(this.#counted);
-      if (mayBeKept && this.#tryTake(memory, kept.length, isAnswer && this.#first === this.#counted)) {
+      const isAnswer = this.isCompleteAt(this.#firstUncounted);
+      if (mayBeKept && this.#tryTake(memory, kept.length, isAnswer && this.#firstKept === this.#firstUncounted)) {
         this.#countedBytes += kept.length;
-      } else if (mayBeKept && this.#first < this.#counted) {
+      } else if (mayBeKept && this.#firstKept < this.#firstUncounted) {
         this.#dropFirst();
         continue;
       } else {
-        this.#lose(memory, this.#counted);
+        this.#dropWithoutRoom(memory, this.#firstUncounted);
       }
-      this.#counted += 1;
+      this.#firstUncounted += 1;
     }
   }
 
   #tryTake(memory: EventMemory, bytes: number, mayTakeFromOthers: boolean): boolean {
-    if (this.#counted - this.#first >= memory.countMax) return false;
+    if (this.#firstUncounted - this.#firstKept >= memory.countMax) return false;
     const missingBytes = this.#countedBytes + bytes - this.#takenBytes;
     if (missingBytes <= 0) return true;
-    let takenBytes = Math.max(missingBytes, TAKEN_BYTES_LEAST);
+    let takenBytes = Math.max(missingBytes, TAKEN_BYTES_MIN);
     if (!memory.tryTake(takenBytes, this, false)) {
       takenBytes = missingBytes;
       if (!memory.tryTake(takenBytes, this, mayTakeFromOthers)) return false;
@@ -293,23 +294,23 @@ export abstract class ReplayBuffer extends ListNode {
 
   #dropFirst(): void {
     const kept = this.#kept.shift() ?? LOST_EVENT;
-    if (this.#first < this.nextPosition) this.#writtenBytes -= kept.length;
-    if (this.#first < this.#counted) this.#countedBytes = Math.max(0, this.#countedBytes - kept.length);
-    else this.#counted += 1;
-    this.#first += 1;
+    if (this.#firstKept < this.nextPosition) this.#writtenBytes -= kept.length;
+    if (this.#firstKept < this.#firstUncounted) this.#countedBytes = Math.max(0, this.#countedBytes - kept.length);
+    else this.#firstUncounted += 1;
+    this.#firstKept += 1;
     const spareBytes = this.#takenBytes - this.#countedBytes;
     if (spareBytes > (this.#kept.length > 0 ? WRITTEN_BYTES_KEPT : 0)) {
       this.#takenBytes -= spareBytes;
       this.#memory?.give(spareBytes);
     }
-    if (this.#first <= this.nextPosition) return;
-    // An event that is being written reaches the client all the same.
-    if (this.#first === this.nextPosition + 1 && this.isSending) this.#onCut = onLostOf(kept);
+    if (this.#firstKept <= this.nextPosition) return;
+    // An event that is being written still reaches the client, unless it is cut.
+    if (this.#firstKept === this.nextPosition + 1 && this.isSending) this.#onCut = onLostOf(kept);
     else onLostOf(kept)?.();
   }
 
-  /** Drops events: there is no room even for this one alone. An error replaces a lost answer; without room for it, the stream is lost. */
-  #lose(memory: EventMemory, position: number): void {
+  /** Drops an event for which there is no room, even alone. An error replaces an answer; without room for the error, the stream is lost. */
+  #dropWithoutRoom(memory: EventMemory, position: number): void {
     const kept = this.#at(position);
     const onLost = position >= this.nextPosition ? onLostOf(kept) : undefined;
     this.#replace(position, LOST_EVENT);

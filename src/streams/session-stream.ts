@@ -76,7 +76,7 @@ export class SessionStream implements AskingStream, StreamOwner {
   readonly #deadlines: DeadlineWheel;
   readonly #onClosed: () => void;
   readonly #adapter: StreamAdapter | undefined;
-  readonly #events: CallerStream;
+  readonly #callerStream: CallerStream;
   #state: State = 'closed';
   #stateEnd: Deadline | undefined;
   /** Changed lists to be reported soon, by method, with the backend's own bytes if there was one notification. */
@@ -92,7 +92,7 @@ export class SessionStream implements AskingStream, StreamOwner {
     this.#onClosed = onClosed;
     this.#adapter = adapter;
     const memory = new StreamMemory(session.account);
-    this.#events = new CallerStream(this, undefined, session.streamKeeper, undefined, memory);
+    this.#callerStream = new CallerStream(this, undefined, session.streamKeeper, undefined, memory);
   }
 
   get isOpen(): boolean {
@@ -109,9 +109,9 @@ export class SessionStream implements AskingStream, StreamOwner {
     return this.#state !== 'closed';
   }
 
-  /** Called when the client is about to open the stream: messages wait for so long. */
+  /** Called when the client is about to open the stream. @param forMs how long messages wait for that. */
   expect(forMs: number): void {
-    if (this.#transition(['closed'], 'expected')) this.#endsAfter(forMs, () => this.#close());
+    if (this.#transition(['closed'], 'expected')) this.#endStateAfter(forMs, () => this.#close());
   }
 
   /** A `subscriptions/listen` did not ask to be told of losses. */
@@ -124,19 +124,19 @@ export class SessionStream implements AskingStream, StreamOwner {
     if (exchange.isAborted) return;
     this.#transition(['closed', 'expected', 'lingering'], 'open');
     // The stream ends after a while: the next GET needs a token and a config that are valid then.
-    this.#endsAfter(limits.sessionStreamMsMax, () => {
+    this.#endStateAfter(limits.sessionStreamMsMax, () => {
       // This comes before the connection ends, because an adapter writes a last event.
-      this.#onGone();
-      this.#events.endConnection();
+      this.#onClientGone();
+      this.#callerStream.endConnection();
     });
-    const isKnown = position !== undefined && this.#events.hasEmitted(position);
-    this.#events.attach(exchange, isKnown ? position : undefined, first);
+    const isKnown = position !== undefined && this.#callerStream.hasEmitted(position);
+    this.#callerStream.attach(exchange, isKnown ? position : undefined, first);
   }
 
   onReady(): void {
     this.#readyDeadline?.cancel();
     this.#readyDeadline = undefined;
-    this.#events.setPaused(false);
+    this.#callerStream.setPaused(false);
   }
 
   /** Ends the stream. Nothing is emitted any more unless it is opened again. */
@@ -144,7 +144,7 @@ export class SessionStream implements AskingStream, StreamOwner {
     this.#changeDeadline?.cancel();
     this.#sendChanges();
     this.#close();
-    // If the stream is opened again, nothing is held back for what was lost now.
+    // If the stream is opened again, no request waits on it any more until the client is ready.
     this.onReady();
   }
 
@@ -173,10 +173,10 @@ export class SessionStream implements AskingStream, StreamOwner {
     if (onLost !== undefined && !this.#session.isReady) this.#awaitReadiness();
     const message = Buffer.concat(parts);
     const adapted = this.#adapter === undefined ? message : this.#adapter.adapt(message);
-    if (adapted !== undefined) this.#events.emit(adapted, onLost);
+    if (adapted !== undefined) this.#callerStream.emit(adapted, onLost);
   }
 
-  /** Changes close together become one notification. @param bytes the backend's, if there are any. */
+  /** Reports a changed list. Changes close together become one notification. @param bytes the backend's notification, if it sent one. */
   tellChanged(method: string, bytes?: Buffer): void {
     if (!this.isHeard) return;
     const isFirst = this.#changes === undefined;
@@ -196,45 +196,44 @@ export class SessionStream implements AskingStream, StreamOwner {
     for (const change of changes) this.tell([change]);
   }
 
-  /** Holds requests back until the client is ready, or drops them after a while. */
+  /** Makes events wait until the client is ready; after a while without that, requests are dropped. */
   #awaitReadiness(): void {
     if (this.#readyDeadline !== undefined) return;
-    this.#events.setPaused(true);
+    this.#callerStream.setPaused(true);
     this.#readyDeadline = this.#deadlines.after(CLIENT_READY_MS_MAX, () => {
       // A session that another process has served counts as ready: then nothing is dropped.
-      if (!this.#session.isReady) this.#events.dropWithCallback();
+      if (!this.#session.isReady) this.#callerStream.dropWithCallback();
       this.onReady();
     });
   }
 
   /** Called when the client has disconnected. A `subscriptions/listen` then ends its session, so thousands are served round robin. */
   onCallerDetached(): void {
-    if (this.#adapter === undefined) this.#onGone();
-    else wakeScheduler.run(this.#session.account.subject, () => this.#onGone());
+    if (this.#adapter === undefined) this.#onClientGone();
+    else wakeScheduler.run(this.#session.account.subject, () => this.#onClientGone());
   }
 
-  #onGone(): void {
+  #onClientGone(): void {
     const { streamKeeper } = this.#session;
     if (streamKeeper === undefined) this.#close();
     else if (this.#transition(['open'], 'lingering'))
-      this.#endsAfter(streamKeeper.resumptionTimeMs, () => this.#close());
+      this.#endStateAfter(streamKeeper.resumptionTimeMs, () => this.#close());
     this.#onClosed();
   }
 
   #close(): void {
     if (!this.#transition(['expected', 'open', 'lingering'], 'closed')) return;
     this.#stateEnd?.cancel();
-    this.#events.endConnection(this.#adapter?.onEnding());
-    this.#events.dropAll();
+    this.#callerStream.endConnection(this.#adapter?.onEnding());
+    this.#callerStream.dropAll();
     this.#adapter?.onEnded();
   }
 
-  #endsAfter(ms: number, onEnd: () => void): void {
+  #endStateAfter(ms: number, onEnd: () => void): void {
     this.#stateEnd?.cancel();
     this.#stateEnd = this.#deadlines.after(ms, onEnd);
   }
 
-  /** Changes the state. @returns whether it was one of `from`. */
   #transition(from: readonly State[], to: State): boolean {
     if (!from.includes(this.#state)) return false;
     this.#state = to;

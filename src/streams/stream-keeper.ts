@@ -1,6 +1,6 @@
-// The event streams of one session that its client can resume: their numbers, and the bytes kept for them. These count as session bytes,
-// but fill at most half of any bound. Without room, these are dropped first: streams whose answer was sent, then a stream's own oldest
-// events, then the oldest answers not fetched. Hot path: a few stores for a call that streams.
+// The event streams of one session that its client can resume: their numbers, and the bytes kept for them. The bytes count as session bytes,
+// but fill at most half of any bound. Without room, what is dropped is first streams whose answer was sent, then a stream's own oldest
+// events, then the oldest answers not fetched. Hot path: a few assignments for a call that streams.
 //
 //   running ──answered──> delivered, or undelivered ──time, another in its place, no room──> released
 import type { AnswerOptions } from '../config/index.js';
@@ -56,15 +56,15 @@ export class StreamKeeper implements EventMemory {
     const isForgotten = !stream.isLinked;
     stream.unlink();
     if (this.#isOver || isForgotten) stream.release();
-    else this.#list(stream, this.#undelivered);
+    else this.#addToList(stream, this.#undelivered);
   }
 
-  /** Called when, as far as can be told, the client has everything. */
-  deliver(stream: CallerStream): void {
+  /** Called when everything has been written, so that the client probably has it. */
+  noteDelivered(stream: CallerStream): void {
     if (stream.isDelivered || !stream.isLinked) return;
     stream.unlink();
     stream.isDelivered = true;
-    this.#list(stream, this.#delivered);
+    this.#addToList(stream, this.#delivered);
     if (++this.#deliveredCount > DELIVERED_STREAMS_KEPT) this.#releaseFirst(this.#delivered);
   }
 
@@ -111,7 +111,7 @@ export class StreamKeeper implements EventMemory {
     this.#isOver = true;
   }
 
-  #list(stream: CallerStream, list: ListNode): void {
+  #addToList(stream: CallerStream, list: ListNode): void {
     stream.listedSinceMs = this.#deadlines.recentMs;
     list.append(stream);
   }
@@ -122,7 +122,7 @@ export class StreamKeeper implements EventMemory {
     return this.#account.sessionBytes.hasRoomWithin(KEPT_FRACTION_MAX, bytes);
   }
 
-  /** Releases the first stream of a list. @param spared is not released. @returns whether one was released. */
+  /** Releases the first stream of a list other than `spared`. @returns whether there was one. */
   #releaseFirst(list: ListNode, spared?: CallerStream): boolean {
     const stream = list.next === spared ? spared.next : list.next;
     if (!(stream instanceof CallerStream)) return false;
@@ -142,8 +142,8 @@ export class StreamKeeper implements EventMemory {
 
   #sweep(): void {
     const nowMs = this.#deadlines.recentMs;
-    this.#releaseUntil(this.#delivered, nowMs - DELIVERED_STREAMS_KEPT_MS);
-    this.#releaseUntil(this.#undelivered, nowMs - this.#options.resumptionTimeMs);
+    this.#releaseListedUntil(this.#delivered, nowMs - DELIVERED_STREAMS_KEPT_MS);
+    this.#releaseListedUntil(this.#undelivered, nowMs - this.#options.resumptionTimeMs);
     let isEmpty = true;
     for (const list of [this.#runningStreams, this.#delivered, this.#undelivered]) {
       for (let stream = list.next; stream instanceof CallerStream; stream = stream.next) {
@@ -155,7 +155,7 @@ export class StreamKeeper implements EventMemory {
     else this.#nextSweep?.restart();
   }
 
-  #releaseUntil(list: ListNode, sinceMs: number): void {
+  #releaseListedUntil(list: ListNode, sinceMs: number): void {
     for (let stream = list.next; stream instanceof CallerStream; stream = list.next) {
       if (stream.listedSinceMs > sinceMs) return;
       this.#releaseFirst(list);

@@ -81,7 +81,7 @@ function backendView(backend: CompiledBackend, sessions: readonly Session[], rel
     ...circuitView(origin, used, relay),
     sessions: sessions.map(({ identity, upstreams }) => ({
       session: sessionHash(identity.id),
-      ...upstreamView(upstreams.used(name)),
+      ...upstreamView(upstreams.findUsed(name)),
     })),
   };
 }
@@ -97,7 +97,7 @@ export function circuitView(origin: string, used: OriginView | undefined, relay:
 }
 
 /** The state of a session's upstream session with one backend. */
-export function upstreamView(upstream: ReturnType<Session['upstreams']['used']>): object {
+export function upstreamView(upstream: ReturnType<Session['upstreams']['findUsed']>): object {
   const { state = 'unused', record, fault } = upstream ?? {};
   return { state, ...(record && { era: record.era }), ...(fault && { reason: faultReason(fault) }) };
 }

@@ -144,7 +144,7 @@ function sessionViewOf(session: Session, nowMs: number): object {
     isBusy: session.isBusy,
     backends: Array.from(upstreams.virtualHost?.backends.keys() ?? [], (name) => ({
       name,
-      ...upstreamView(upstreams.used(name)),
+      ...upstreamView(upstreams.findUsed(name)),
     })).slice(0, VIEW_BACKENDS_MAX),
   };
 }

@@ -50,7 +50,7 @@ function textIn(cache: ListCache, of: ListIdentity): string | undefined {
 t.test('a list is found only for the same subject, config, kind, and what the backend was shown', async (t) => {
   const { cache } = scene(t);
   const original = page('list');
-  cache.begin(identity()).keep([original], NEVER);
+  cache.beginRead(identity()).keep([original], NEVER);
   original.bytes.fill('!');
   original.spans.fill(0);
   t.equal(textIn(cache, identity()), 'list');
@@ -62,9 +62,9 @@ t.test('a list is found only for the same subject, config, kind, and what the ba
 
 t.test('a list expires at its age, and is removed then, whether it is asked for or not', async (t) => {
   const { cache, context } = scene(t);
-  cache.begin(identity()).keep([page('a')], NEVER);
+  cache.beginRead(identity()).keep([page('a')], NEVER);
   context.advance(AGE_MS / 2);
-  cache.begin(identity({ kind: 'prompts' })).keep([page('b')], NEVER);
+  cache.beginRead(identity({ kind: 'prompts' })).keep([page('b')], NEVER);
   context.advance(AGE_MS / 2 - 1);
   t.equal(textIn(cache, identity()), 'a');
   context.advance(1);
@@ -86,11 +86,11 @@ t.test('a change at a backend drops its lists for all subjects, and those that a
   for (const [method, left] of rows) {
     const { cache } = scene(t);
     for (const kind of kinds) {
-      cache.begin(identity({ kind })).keep([page(kind)], NEVER);
-      cache.begin(identity({ kind, subject: 'bob', backend: SAME_PLACE })).keep([page(kind)], NEVER);
-      cache.begin(identity({ kind, backend: ELSEWHERE })).keep([page(kind)], NEVER);
+      cache.beginRead(identity({ kind })).keep([page(kind)], NEVER);
+      cache.beginRead(identity({ kind, subject: 'bob', backend: SAME_PLACE })).keep([page(kind)], NEVER);
+      cache.beginRead(identity({ kind, backend: ELSEWHERE })).keep([page(kind)], NEVER);
     }
-    const reads = kinds.map((kind) => [kind, cache.begin(identity({ kind, shown: 'late' }))] as const);
+    const reads = kinds.map((kind) => [kind, cache.beginRead(identity({ kind, shown: 'late' }))] as const);
     cache.onChanged(BACKEND, listsChangedBy(method));
     for (const [kind, read] of reads) read.keep([page(kind)], NEVER);
     const found = (parts: Partial<ListIdentity>): ListKindName[] =>
@@ -101,10 +101,10 @@ t.test('a change at a backend drops its lists for all subjects, and those that a
     t.same(found({ backend: ELSEWHERE }), kinds, 'elsewhere nothing has changed');
   }
   const { cache } = scene(t);
-  cache.begin(identity()).giveUp();
+  cache.beginRead(identity()).giveUp();
   t.equal(cache.find(identity()), undefined);
-  for (const backend of [BACKEND, ELSEWHERE]) cache.begin(identity({ backend })).keep([page('a')], NEVER);
-  const late = cache.begin(identity({ shown: 'late' }));
+  for (const backend of [BACKEND, ELSEWHERE]) cache.beginRead(identity({ backend })).keep([page('a')], NEVER);
+  const late = cache.beginRead(identity({ shown: 'late' }));
   cache.clear();
   late.keep([page('b')], NEVER);
   t.equal(cache.bytes, 0, 'any list may be another');
@@ -114,7 +114,7 @@ t.test('in a subject’s share the oldest lists make room, and a list larger tha
   const { cache } = scene(t);
   const each = perSubject(limits.cacheBytesMax) / 4;
   const keep = (shown: string, bytes = each - CACHED_LIST_BYTES - 8, subject = 'alice'): void =>
-    void cache.begin(identity({ shown, subject })).keep([page('x'.repeat(bytes))], NEVER);
+    void cache.beginRead(identity({ shown, subject })).keep([page('x'.repeat(bytes))], NEVER);
   for (const shown of ['1', '2', '3', '4']) keep(shown);
   t.equal(cache.bytes, perSubject(limits.cacheBytesMax));
   keep('5');
@@ -145,7 +145,7 @@ t.test('a large list is lent, and freed once it is dropped and nobody uses it an
     });
   const { cache } = scene(t);
   const bytes = perSubject(limits.cacheBytesMax) / 2;
-  const [first, small] = cache.begin(identity()).keep([{ key: 1, bytes }, page('small')], lend);
+  const [first, small] = cache.beginRead(identity()).keep([{ key: 1, bytes }, page('small')], lend);
   t.equal(small !== undefined && 'spans' in small && small.isShared !== true, true, 'who has read it has its own');
   t.ok(cache.bytes > bytes);
   (first as LentPage).giveBack();
@@ -156,13 +156,13 @@ t.test('a large list is lent, and freed once it is dropped and nobody uses it an
   (lent as LentPage).giveBack();
   t.same(events.splice(0), [`used 1 ${bytes}`, `free 1 ${bytes}`]);
   for (const key of [2, 3]) {
-    const [read] = cache.begin(identity({ shown: `${key}` })).keep([{ key, bytes }], lend);
+    const [read] = cache.beginRead(identity({ shown: `${key}` })).keep([{ key, bytes }], lend);
     (read as LentPage).giveBack();
   }
   t.same(events.splice(0), ['free 2 0'], 'the oldest makes room');
-  const late = cache.begin(identity());
+  const late = cache.beginRead(identity());
   cache.clear();
-  for (const read of [late, cache.begin(identity())]) {
+  for (const read of [late, cache.beginRead(identity())]) {
     const pages = [{ key: 4, bytes: read === late ? 1 : 2 * bytes }];
     t.equal(read.keep(pages, NEVER), pages, 'what is stale or too large stays its reader’s');
   }
@@ -179,7 +179,7 @@ t.test(
     const identityOf = (subject: string, shown = 'x'): CatalogueIdentity => ({ subject, virtualHost, shown });
     const each = perSubject(limits.cacheBytesMax) - CACHED_LIST_BYTES;
     const keep = (subject: string, key: number, bytes = each, isComplete = true): boolean =>
-      catalogues.keepFor(identityOf(subject), catalogues.begin(subject, virtualHost), key, bytes, isComplete);
+      catalogues.keepFor(identityOf(subject), catalogues.beginRead(subject, virtualHost), key, bytes, isComplete);
     t.equal(keep('alice', 1), true);
     t.equal(catalogues.find(identityOf('alice')), 1);
     t.equal(catalogues.find(identityOf('bob')), undefined, 'another subject’s');
@@ -196,7 +196,7 @@ t.test(
     context.advance(PARTIAL_CATALOGUE_AGE_MS);
     t.equal(catalogues.find(identityOf('small')), undefined, 'some tools were missing');
     t.equal(catalogues.find(identityOf('s0')), 0);
-    const late = catalogues.begin('late', virtualHost);
+    const late = catalogues.beginRead('late', virtualHost);
     catalogues.onChanged(virtualHost.backends.get('c')!, ['tools']);
     t.equal(catalogues.find(identityOf('s0')), undefined, 'one of its backends has other tools');
     t.equal(catalogues.keepFor(identityOf('late'), late, 11, 1, true), false, 'read before it was known');

@@ -19,8 +19,8 @@ function answer(...names: readonly string[]): string {
 function takeAll(keeper: ListKeeper, key: number, bytes: number): string {
   const parts: Uint8Array[] = [];
   for (let at = 0; at < bytes;) {
-    const part = keeper.next({ key, memory: new Uint8Array(3) });
-    parts.push(part.memory.subarray(0, part.bytes));
+    const part = keeper.next({ key, buffer: new Uint8Array(3) });
+    parts.push(part.buffer.subarray(0, part.bytes));
     at += part.bytes;
   }
   return Buffer.concat(parts).toString();
@@ -34,11 +34,18 @@ t.test('an answer in pieces becomes a page, pages become a list, and the list is
   const outcome = keeper.read({ key: 1, pieces: pieces(text.slice(20)), bytes: text.length, id: ID, kind: 'tools' });
   t.same(outcome, { kind: 'page', itemCount: 2, nextCursor: 'c', isComplete: true, ttlMs: 0 });
   const parts = [{ backend: 0, pages: [1] }];
-  const { bytes, unreachable } = keeper.merge({ key: 2, kind: 'tools', rules, parts, unavailable: [], frame: FRAME });
-  t.same(unreachable, []);
+  const { bytes, unreachableNames } = keeper.merge({
+    key: 2,
+    kind: 'tools',
+    rules,
+    parts,
+    unavailable: [],
+    frame: FRAME,
+  });
+  t.same(unreachableNames, []);
   const tools = ['b-x', 'b-y'].map((name) => ({ name, inputSchema: { type: 'object' } }));
   t.equal(takeAll(keeper, 2, bytes), `${FRAME.head}${JSON.stringify({ tools })}}`);
-  t.throws(() => keeper.next({ key: 2, memory: new Uint8Array(3) }), 'the list is not kept longer');
+  t.throws(() => keeper.next({ key: 2, buffer: new Uint8Array(3) }), 'the list is not kept longer');
   t.throws(() => keeper.merge({ key: 3, kind: 'tools', rules, parts, unavailable: [], frame: FRAME }), 'nor the page');
 });
 
@@ -73,7 +80,7 @@ t.test('dropped pieces, pages and lists are gone', async (t) => {
   t.throws(() => keeper.read({ key: 1, pieces: [], bytes: text.length, id: ID, kind: 'tools' }), /lost/);
   const parts = [{ backend: 0, pages: [2] }];
   t.throws(() => keeper.merge({ key: 4, kind: 'tools', rules, parts, unavailable: [], frame: FRAME }), /lost/);
-  t.throws(() => keeper.next({ key: 3, memory: new Uint8Array(3) }), /lost/);
+  t.throws(() => keeper.next({ key: 3, buffer: new Uint8Array(3) }), /lost/);
 });
 
 t.test('garbage is collected whenever there is enough of it, whatever produced it', async (t) => {
@@ -94,7 +101,7 @@ t.test('garbage is collected whenever there is enough of it, whatever produced i
     'lists that were given away': (keeper) => {
       const list = { head: ' '.repeat(2 * SIZE), framing: 'message' } as const;
       const { bytes } = keeper.merge({ key: 2, kind: 'tools', rules, parts: [], unavailable: [], frame: list });
-      keeper.next({ key: 2, memory: new Uint8Array(bytes) });
+      keeper.next({ key: 2, buffer: new Uint8Array(bytes) });
     },
   };
   for (const [what, way] of Object.entries(ways)) {

@@ -404,12 +404,12 @@ t.test('lent pages serve lists and catalogues repeatedly, until they are dropped
     ...{ kind: listKinds.tools, rules, parts: [{ backend, pages }], unavailable: [], frame: MESSAGE },
   });
   const read = await readPage(merger, answer);
-  let pages = merger.keep(ADA, cache.begin(identity), [read]);
+  let pages = merger.keep(ADA, cache.beginRead(identity), [read]);
   t.equal(accounts.size, 0, 'what is kept counts in its own share');
   for (const what of ['merged', 'catalogue', 'merged again', 'dropped', 'merged at last']) {
     if (what === 'catalogue') {
       const made = await new Promise<KeptInThread | ThreadFailure>((resolve) => {
-        merger.catalogue(ADA, jobOf(pages), resolve);
+        merger.makeCatalogue(ADA, jobOf(pages), resolve);
       });
       t.ok(typeof made === 'object' && made.bytes > answer.length, what);
     } else if (what === 'dropped') {
@@ -453,7 +453,7 @@ t.test(
       const pages = [await readPage(merger, bytes, subject)];
       const job = { kind: listKinds.tools, rules, parts: [{ backend: backendOf(rules, 'b'), pages }], unavailable: [] };
       const made = await new Promise<KeptInThread | ThreadFailure>((resolve) =>
-        merger.catalogue(subject, job, resolve),
+        merger.makeCatalogue(subject, job, resolve),
       );
       if (typeof made === 'string') throw new Error(made);
       return made.key;
@@ -461,7 +461,7 @@ t.test(
     const [large, small] = [await catalogued(ADA, answer), await catalogued(BOB, answerOf(2_000, 'door'))];
     const find = async (subject: string, key: number, query: string): Promise<string> =>
       new Promise((resolve) =>
-        merger.find(subject, { key, query, count: 5, frame: MESSAGE }, (found) => resolve(found.toString())),
+        merger.find(subject, { key, query, toolsMax: 5, frame: MESSAGE }, (found) => resolve(found.toString())),
       );
     const order: string[] = [];
     const attacks = Array.from({ length: 3 * LIST_TASKS_IN_THREAD_MAX }, async () => {

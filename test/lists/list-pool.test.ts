@@ -99,7 +99,7 @@ t.test('a task that fails does not affect any other', async (t) => {
   const threads = watchThreads(t);
   const lines: string[] = [];
   const pool = startPool(t, lines);
-  const lost = run(pool, 'next', handOver({ key: 999, memory: new Uint8Array(1) }));
+  const lost = run(pool, 'next', handOver({ key: 999, buffer: new Uint8Array(1) }));
   const other = readPage(pool);
   await t.rejects(lost, { message: 'failed' });
   t.equal((await other).kind, 'page');
@@ -126,7 +126,7 @@ t.test('a thread that dies fails what it was keeping, and is replaced', async (t
   await t.rejects(pending, { message: 'failed' });
   t.equal((await readPage(pool)).kind, 'page');
   t.equal(threads.length, 2);
-  await t.rejects(run(pool, 'next', handOver({ key, memory: new Uint8Array(10) })), { message: 'failed' });
+  await t.rejects(run(pool, 'next', handOver({ key, buffer: new Uint8Array(10) })), { message: 'failed' });
 });
 
 t.test('when the thread dies, its tasks fail, and those that wait are done by the next thread', async (t) => {

@@ -63,19 +63,19 @@ export function inThread(pool: ListPool): MergeWay {
     );
     const key = pool.mintKey();
     const task = { key, kind, rules: encodeRules(rules), parts: readParts, unavailable, frame };
-    const { bytes, unreachable } = await run(pool, 'merge', handOver(task));
-    return { bytes: await takeList(pool, key, bytes), unreachable };
+    const { bytes, unreachableNames } = await run(pool, 'merge', handOver(task));
+    return { bytes: await takeList(pool, key, bytes), unreachableNames };
   };
 }
 
 /** A whole list that the thread keeps, taken part by part. */
 export async function takeList(pool: ListPool, key: number, bytes: number): Promise<Buffer> {
   const list = Buffer.alloc(bytes);
-  let memory = new Uint8Array(PART_BYTES);
+  let buffer = new Uint8Array(PART_BYTES);
   for (let at = 0; at < bytes;) {
-    const part = await run(pool, 'next', handOver({ key, memory }, [memory]));
-    memory = part.memory as Uint8Array<ArrayBuffer>;
-    list.set(memory.subarray(0, part.bytes), at);
+    const part = await run(pool, 'next', handOver({ key, buffer }, [buffer]));
+    buffer = part.buffer as Uint8Array<ArrayBuffer>;
+    list.set(buffer.subarray(0, part.bytes), at);
     at += part.bytes;
   }
   return list;

@@ -170,18 +170,18 @@ async function rules(t: Test, way: MergeWay): Promise<void> {
       'a-b': [['{"name":"c","of":"a-b"}']],
     };
     const list = await merge(way, { backends: { a: {}, 'a-b': {} }, lists });
-    t.same(list.unreachable, ['a-b-c']);
+    t.same(list.unreachableNames, ['a-b-c']);
     t.same(namesOf(list), ['a-b', 'a-b-c', 'a-bc']);
     t.ok(resultOf(list).includes('{"name":"a-b-c","of":"a-b"}'), "the name is the other backend's");
     const notAllowed = { a: { allowed_tool_names: ['d'] }, 'a-b': {} };
     const without = await merge(way, { backends: notAllowed, lists: { a: [['{"name":"b-c"}']] } });
-    t.same(without.unreachable, [], 'what is not allowed is not missed');
+    t.same(without.unreachableNames, [], 'what is not allowed is not missed');
   });
 
   await t.test('where tools are not searched for, the names of the tools that search are any tool’s', async (t) => {
     const lists = { b: [['{"name":"find_tools"}', '{"name":"call_tool"}']] };
     const list = await merge(way, { backends: { b: { prefix: '' } }, lists });
-    t.same([namesOf(list), list.unreachable], [['call_tool', 'find_tools'], []]);
+    t.same([namesOf(list), list.unreachableNames], [['call_tool', 'find_tools'], []]);
   });
 
   await t.test('unavailable backends are named in _meta, sorted', async (t) => {
@@ -278,9 +278,10 @@ t.test('both ways give the same bytes for random lists', async (t) => {
     const expected = await merge(onLoop, merging);
     const list = await merge(thread, merging);
     byteCount += expected.bytes.length;
-    if (list.bytes.equals(expected.bytes) && list.unreachable.join() === expected.unreachable.join()) continue;
+    if (list.bytes.equals(expected.bytes) && list.unreachableNames.join() === expected.unreachableNames.join())
+      continue;
     t.equal(list.bytes.toString(), expected.bytes.toString(), `round ${round}`);
-    t.same(list.unreachable, expected.unreachable, `round ${round}`);
+    t.same(list.unreachableNames, expected.unreachableNames, `round ${round}`);
   }
   t.ok(byteCount > 50_000, `${byteCount} bytes`);
 });

@@ -4,7 +4,7 @@ import {
   ToolCatalogue,
   TOOL_QUERY_WORDS_MAX,
   TOOL_CANDIDATES_MAX,
-  textOf,
+  searchedTextOf,
   TOOL_TEXT_CHARS_MAX,
   JoinedTexts,
 } from '../../src/lists/tool-catalogue.js';
@@ -49,7 +49,7 @@ t.test('title and description are found wherever they are, and nothing else is',
     ] as const) {
       const bytes = Buffer.from(before + tool + behind);
       const start = Buffer.byteLength(before);
-      t.equal(textOf(bytes, start, start + Buffer.byteLength(tool)), text, tool.slice(0, 80));
+      t.equal(searchedTextOf(bytes, start, start + Buffer.byteLength(tool)), text, tool.slice(0, 80));
     }
   }
 });
@@ -68,7 +68,7 @@ t.test('a word is found once in each text that has it, and never across two text
     Array.from({ length: 8 }, (_, index) => texts.at(index)),
     ['', 'one one', 'tw', 'o', 'none', '', 'two\none', ''],
   );
-  t.same(new JoinedTexts([]).size, 0);
+  t.same(new JoinedTexts([]).memoryBytes, 0);
 });
 
 function itemsOn(page: Buffer, tools: readonly string[]): MergedItem[] {
@@ -90,7 +90,7 @@ t.test('a found tool is written as in a list, and of a page with few wanted tool
     const catalogue = new ToolCatalogue(itemsOn(page, tools), []);
     t.equal(catalogue.pageBytes, isKept ? page.length : 0);
     const kept = isKept ? page.length : tools.join('').length + 2 * tools.length;
-    t.ok(catalogue.size > kept && catalogue.size < kept + 2_000, `${catalogue.size}`);
+    t.ok(catalogue.memoryBytes > kept && catalogue.memoryBytes < kept + 2_000, `${catalogue.memoryBytes}`);
     const answer = catalogue.answer('write', 5, { head: '', framing: 'message' }).toString();
     t.ok(answer.includes('"structuredContent":{"tools":[{ "name":"b-write","description":"Does write" ,"x":1.0}]}'));
   }
@@ -123,7 +123,7 @@ t.test('preparing the thread for catalogues causes no fault, and leaves nothing 
   // Comes after the preparation, since tasks of one subject stay in order. The key was never given out.
   const frame = { head: '', framing: 'message' } as const;
   const found = await new Promise((resolve) =>
-    merger.find('alice', { key: 1, query: 'create', count: 1, frame }, resolve),
+    merger.find('alice', { key: 1, query: 'create', toolsMax: 1, frame }, resolve),
   );
   t.equal(found, 'failed');
   t.match(lines, [/"task":"find"/]);

@@ -81,7 +81,7 @@ function listed(backends: Backends, lists: Readonly<Record<string, readonly stri
     return { backend: rules.backends.get(backend)!, pages: [answer.page] };
   });
   const frame = { head: '', framing: 'message' } as const;
-  const { bytes, unreachable } = mergeLists({ kind, rules, parts, unavailable: [], frame });
+  const { bytes, unreachableNames: unreachable } = mergeLists({ kind, rules, parts, unavailable: [], frame });
   const text = bytes.toString();
   return { text: text.slice(text.indexOf('[') + 1, text.lastIndexOf(']')), unreachable };
 }

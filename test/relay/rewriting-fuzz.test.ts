@@ -10,7 +10,7 @@ import {
 } from '../../src/mcp/json-rpc.js';
 import { readLargeBackendMessage } from '../../src/mcp/large-messages.js';
 import { uriLocation } from '../../src/mcp/value-finder.js';
-import { clientsNotification, type NotifiedSession } from '../../src/session/backend-notifications.js';
+import { adaptedForClient, type NotifiedSession } from '../../src/session/backend-notifications.js';
 import { callersParts } from '../../src/messages/rewriting.js';
 import { readTarget, type TargetMethod } from '../../src/calls/targets.js';
 import { routeUri } from '../../src/messages/uris.js';
@@ -213,14 +213,14 @@ t.test('requests go up byte for byte, except that a URI with escapes keeps only 
 t.test('updates of resources go down byte for byte, and come up again unchanged', async (t) => {
   const random = new Random(53);
   const noise = new Noise(random);
-  const session: NotifiedSession = { madeSubscriptions: undefined, taskOwnership: () => undefined };
+  const session: NotifiedSession = { subscriptionsIfAny: undefined, taskOwnership: () => undefined };
   for (let round = 0; round < INPUTS; round += 1) {
     const name = random.pick(NAMES);
     const method = '"method":"notifications/resources/updated"';
     const text = noise.members('"jsonrpc":"2.0"', method, `"params":${noise.members(noise.uri())}`);
     const bytes = Buffer.from(backendsText(text));
     const upstream = { backend: backendOf(HOST, name) } as UpstreamSession;
-    const parts = clientsNotification(session, upstream, bytes, readBackendMessage(bytes)!);
+    const parts = adaptedForClient(session, upstream, bytes, readBackendMessage(bytes)!);
     const down = Buffer.concat(parts ?? []).toString();
     const expected = callersText(text, URI_NAMES[name]!);
     if (down !== expected) t.equal(down, expected, printable(bytes.toString()));

@@ -67,7 +67,7 @@ export class Streamed implements StreamOwner {
     this.heard.push('attached');
   }
 
-  onRoom(): void {
+  onWritable(): void {
     this.heard.push('room');
   }
 

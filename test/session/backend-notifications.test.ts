@@ -1,7 +1,7 @@
 // What becomes of notifications of backends on their way to the client.
 import t, { type Test } from 'tap';
 import { readBackendMessage } from '../../src/mcp/json-rpc.js';
-import { clientsNotification } from '../../src/session/backend-notifications.js';
+import { adaptedForClient } from '../../src/session/backend-notifications.js';
 import { Session } from '../../src/session/session.js';
 import { SlowRequests } from '../../src/streams/in-flight/requests-in-flight.js';
 import { OWN_INTRODUCTION } from '../../src/upstream/session/client-introduction.js';
@@ -53,7 +53,7 @@ function hearing(
       context.http.last.empty();
     }
     const bytes = Buffer.from(`{"jsonrpc":"2.0","method":"notifications/${method}","params":{${params}}}`);
-    const parts = clientsNotification(session, upstream, bytes, readBackendMessage(bytes)!);
+    const parts = adaptedForClient(session, upstream, bytes, readBackendMessage(bytes)!);
     return (
       parts &&
       Buffer.concat(parts)

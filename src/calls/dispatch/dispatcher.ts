@@ -82,7 +82,7 @@ function serveNonRequest(session: Session, exchange: Exchange, message: ClientMe
 function serveResponse(session: Session, exchange: Exchange, message: ClientMessage): Refusal | undefined {
   // A response that a successor passes back is a backend's answer to a request here; its `last-event-id` names the backend.
   const { body, lastEventId } = exchange.request;
-  const answering = session.isRetired && lastEventId !== '' ? session.upstreams.open(lastEventId) : undefined;
+  const answering = session.isRetired && lastEventId !== '' ? session.upstreams.findOpen(lastEventId) : undefined;
   if (answering !== undefined) return void answering.elsewhere?.take(body, message);
   const outcome = session.backendRequests.onAnswer(exchange.request, message);
   if (outcome !== 'asked-elsewhere') return outcome;
@@ -99,7 +99,7 @@ function tellRootsChanged(session: Session, exchange: Exchange): void {
   const body = length < limits.countedFromBytes ? exchange.request.body : ROOTS_CHANGED;
   visitAll(session.identity.subject, virtualHost.backends.values(), {
     visit: (backend) => {
-      const upstream = session.upstreams.open(backend.name);
+      const upstream = session.upstreams.findOpen(backend.name);
       upstream?.tellRootsChanged(body, metadataFor(backend, exchange.request));
     },
     onNoRoom: () => undefined,
@@ -265,7 +265,7 @@ export class Dispatcher {
         if (!work.isEndedWithSession) work.fail(session.isEnded ? rpcErrors.listSessionEnded : error);
         return;
       }
-      this.#reportUnreachable(virtualHost, list.unreachable);
+      this.#reportUnreachable(virtualHost, list.unreachableNames);
       if (work.isEndedWithSession) list.drop();
       else list.respondTo(exchange, work.isStreaming);
     });

@@ -25,7 +25,7 @@ export const PEER_MESSAGES_UNDER_WAY_PER_SUBJECT_MAX = 64;
 /** Look-ups of unknown sessions that a worker has in progress at once. Beyond that, further ones wait. */
 export const SESSION_LOOK_UPS_MAX = 256;
 /**
- * Time that a store keeps the mark of a removed session that no other machine held; other marks are kept for 1.5 times
+ * Time that a store keeps the mark of a removed session that no other machine had; other marks are kept for 1.5 times
  * `--session-idle-timeout`. After that, the mark is removed.
  */
 export const SESSION_MARK_MS = 60_000;
@@ -34,7 +34,7 @@ interface SessionDirectoryOptions {
   readonly idleTimeoutMs: number;
   /** Whether records survive the end of the whole gateway; otherwise its sessions end with it. */
   readonly outlivesGateway: boolean;
-  /** Whether the id may be one of a session. Other ids are not looked up. */
+  /** Whether the id has the form of session ids. Other ids are not looked up. */
   isPossibleId(sessionId: string): boolean;
   readonly logger: Logger;
 }
@@ -61,7 +61,7 @@ interface ReadUnderWay {
   isEnded: boolean;
 }
 
-/** What is told what other processes do to a session that this process has. */
+/** Is told what other processes do to a session that this process has, too. */
 export interface SessionWatcher {
   onChangedElsewhere(): void;
   onEndedElsewhere(): void;
@@ -152,7 +152,7 @@ export class SessionDirectory {
     return this.#failedCount;
   }
 
-  /** Looks up a session's record. Returns without a promise if the store does. Never throws or rejects. */
+  /** Looks up a session's record; synchronously if the store can. Never throws or rejects. */
   find(session: OwnedSession): LookUp | Promise<LookUp> {
     if (!this.#options.isPossibleId(session.id)) return 'unknown';
     if (this.#lookUpsUnderWay < SESSION_LOOK_UPS_MAX) return this.#lookUp(session);
@@ -165,14 +165,14 @@ export class SessionDirectory {
 
   /** Writes a record. @param version of the record that is there now; 0 if there is none. */
   async write(session: OwnedSession, record: SessionRecord, version: number): Promise<WriteOutcome> {
-    if (!this.#writesUnderWay.tryTake(session.subject)) return this.#failed('too many writes are in progress');
+    if (!this.#writesUnderWay.tryTake(session.subject)) return this.#noteFailure('too many writes are in progress');
     try {
       const bytes = encodeSessionRecord(record);
-      if (bytes.length > limits.sessionRecordBytesMax) return this.#failed('the record of a session is too long');
+      if (bytes.length > limits.sessionRecordBytesMax) return this.#noteFailure('the record of a session is too long');
       const sealed = { version: version + 1, bytes: sealRecord(session, bytes) };
       return (await this.#sessions.write(recordKey(session.id), sealed, this.#lifeMs)) ? 'written' : 'overtaken';
     } catch (error) {
-      return this.#failed(reasonOf(error));
+      return this.#noteFailure(reasonOf(error));
     } finally {
       this.#writesUnderWay.give(session.subject);
     }
@@ -183,14 +183,14 @@ export class SessionDirectory {
     try {
       return await this.#sessions.renew(recordKey(sessionId), this.#lifeMs);
     } catch (error) {
-      this.#failed(reasonOf(error));
+      this.#noteFailure(reasonOf(error));
       return true;
     }
   }
 
   /**
-   * Removes the record of a session that has ended, which this process no longer finds. Always resolves, once the processes that have the
-   * session know or were given time to.
+   * Removes the record of a session that has ended; from now on, `find` says that it has. Always resolves: when the other processes that
+   * have the session know of its end, or had time to.
    * @param known resolves when no write is in progress that would bring the record back.
    */
   async remove(session: OwnedSession, known: KnownRecord | Promise<KnownRecord>): Promise<void> {
@@ -205,11 +205,11 @@ export class SessionDirectory {
   async #tryRemove({ session, known }: Removal): Promise<boolean> {
     const key = recordKey(session.id);
     const there = { version: known.version, laterMarkMs: this.#lifeMs };
-    const removed = await this.#remove(key, known.wasShared, Infinity, there);
+    const removed = await this.#removeFromStore(key, known.wasShared, Infinity, there);
     if (removed === 'failed') return false;
     if (this.#sessions.peers === undefined) return true;
     const bytes = typeof removed === 'object' ? unsealRecord(session, removed.bytes) : undefined;
-    await this.#tell(key, bytes === undefined ? known.listeners : (decodeSessionRecord(bytes).listeners ?? []));
+    await this.#tellEnded(key, bytes === undefined ? known.listeners : (decodeSessionRecord(bytes).listeners ?? []));
     return true;
   }
 
@@ -236,7 +236,7 @@ export class SessionDirectory {
     this.#isRemovingAgain = false;
   }
 
-  async #tell(key: Buffer, listeners: readonly string[]): Promise<void> {
+  async #tellEnded(key: Buffer, listeners: readonly string[]): Promise<void> {
     const { peers } = this.#sessions;
     if (peers === undefined) return;
     const others = listeners.filter((each) => each !== peers.listener);
@@ -250,7 +250,7 @@ export class SessionDirectory {
         'another process did not confirm that it knows of the end of a session: it may still accept a request for it';
       this.#log.warn(this.#options.logger, words, fields, words);
     } catch (error) {
-      this.#failed(reasonOf(error));
+      this.#noteFailure(reasonOf(error));
     }
   }
 
@@ -262,21 +262,21 @@ export class SessionDirectory {
     if (others.length === 0 || !this.#peerMessagesUnderWay.tryTake(session.subject)) return;
     peers
       .pass(recordKey(session.id), others, sealRecord(session, bytes))
-      .catch((error: unknown) => this.#failed(reasonOf(error)))
+      .catch((error: unknown) => this.#noteFailure(reasonOf(error)))
       .finally(() => this.#peerMessagesUnderWay.give(session.subject));
   }
 
   /**
    * Removes a session that has been idle here for the idle timeout and a round of renewals.
-   * @param isRenewedElsewhere whether another machine was seen to use it: then it stays if that was within the idle timeout.
+   * @param wasChangedElsewhere whether another machine was seen to use it: then it stays if that was within the idle timeout.
    */
-  async removeIdle(sessionId: string, isRenewedElsewhere: boolean): Promise<'removed' | 'kept' | 'failed'> {
-    const leftMsMax = isRenewedElsewhere ? this.#lifeMs - this.#options.idleTimeoutMs : Infinity;
-    const removed = await this.#remove(recordKey(sessionId), true, leftMsMax);
+  async removeIdle(sessionId: string, wasChangedElsewhere: boolean): Promise<'removed' | 'kept' | 'failed'> {
+    const leftMsMax = wasChangedElsewhere ? this.#lifeMs - this.#options.idleTimeoutMs : Infinity;
+    const removed = await this.#removeFromStore(recordKey(sessionId), true, leftMsMax);
     return removed === 'failed' ? removed : removed === false ? 'kept' : 'removed';
   }
 
-  async #remove(
+  async #removeFromStore(
     key: Buffer,
     wasShared: boolean,
     leftMsMax: number,
@@ -288,7 +288,7 @@ export class SessionDirectory {
     try {
       return await this.#sessions.remove(key, markMs, leftMsMax, known);
     } catch (error) {
-      return this.#failed(reasonOf(error));
+      return this.#noteFailure(reasonOf(error));
     }
   }
 
@@ -312,13 +312,13 @@ export class SessionDirectory {
     try {
       read = this.#sessions.read(key);
     } catch (error) {
-      return this.#failed(reasonOf(error));
+      return this.#noteFailure(reasonOf(error));
     }
     if (!(read instanceof Promise)) return open(read);
     this.#lookUpsUnderWay += 1;
     if (this.isShared) this.#reads.add(underWay);
     return read
-      .then(open, (error: unknown) => this.#failed(reasonOf(error)))
+      .then(open, (error: unknown) => this.#noteFailure(reasonOf(error)))
       .finally(() => {
         this.#lookUpsUnderWay -= 1;
         this.#reads.delete(underWay);
@@ -326,7 +326,7 @@ export class SessionDirectory {
       });
   }
 
-  /** Begins as many look-ups as possible: that of a session which has ended meanwhile reads nothing, and so would begin no other. */
+  /** Begins waiting look-ups up to the limit: one alone may not read, if its session has ended, and would then begin no other. */
   #beginWaiting(): void {
     while (this.#lookUpsUnderWay < SESSION_LOOK_UPS_MAX) {
       const begin = this.#waiting.take();
@@ -339,7 +339,7 @@ export class SessionDirectory {
     return this.#options.idleTimeoutMs * LIFE_FACTOR;
   }
 
-  #failed(reason: string): 'failed' {
+  #noteFailure(reason: string): 'failed' {
     this.#failedCount += 1;
     const fields = { reason, failedCount: this.#failedCount };
     this.#log.warn(

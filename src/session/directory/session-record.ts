@@ -6,7 +6,7 @@ import { limits, SEAL_KEY_BYTES, seal as sealBytes, unseal as unsealBytes, Recen
 // A record is encrypted, and found and opened only with the session's id, which only its client has, and only for its subject and virtual
 // host. Cold path: a few times per session.
 
-/** Recent sessions whose record key a process remembers. Beyond that, the key is computed again. */
+/** Recent sessions whose keys a process remembers. Beyond that, the keys are computed again. */
 const SESSION_KEYS_KEPT = 1_024;
 
 /** A session's id, and who owns it. */
@@ -62,7 +62,7 @@ export interface SessionRecord {
   /** The client's `clientInfo` from `initialize`: JSON, every byte as sent. */
   readonly clientInfo: Buffer;
   readonly capabilities: Buffer;
-  /** The params of its last `logging/setLevel`, as JSON. */
+  /** The params of the client's last `logging/setLevel`, as JSON. */
   readonly logLevel: Buffer | undefined;
   readonly upstreams: readonly UpstreamRecord[];
   /** The backends' own URIs that the client has subscribed to, by backend name. */
@@ -90,7 +90,7 @@ export interface UpstreamRecord {
   readonly named?: readonly { readonly name: string; readonly isExtension?: boolean | undefined }[] | undefined;
 }
 
-/** The record as it is written. In texts of Latin-1, every byte survives JSON. */
+/** The record as it is written, with Latin-1 strings in place of buffers: so every byte survives JSON. */
 type Written = Omit<SessionRecord, 'clientInfo' | 'capabilities' | 'logLevel'> &
   Readonly<Record<'clientInfo' | 'capabilities', string>> & { readonly logLevel?: string | undefined };
 
@@ -101,7 +101,7 @@ export function encodeSessionRecord(record: SessionRecord): Buffer {
   return encode({ ...record, subscriptions: {} });
 }
 
-/** Copies the record member by member: an object spread would cost as much as all the copies together. */
+/** Copies the record member by member, because an object spread would take twice as long. */
 function encode(record: SessionRecord): Buffer {
   const written: Written = {
     protocolVersion: record.protocolVersion,

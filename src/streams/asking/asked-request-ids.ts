@@ -1,14 +1,14 @@
 // The ids of backends' requests at the client. Each contains the backend's name and its own id, so that any process can pass the response
-// on. A seal with a key that no client has keeps clients from answering requests they never got. No id is issued twice in a session. Cold
-// path: without such requests, no seals.
+// on. A seal with a key that no client has keeps clients from answering requests that they never got. No id is issued twice in a session.
+// Cold path: only such requests are sealed.
 //
-// The key is the backend's session id: another session has another key. For a backend without sessions it is a secret in our session's
-// record, and the time is sealed, too: after a restart, the backend may use the same id for another client.
+// The key is the id of the backend's session. For a backend without sessions, the key is a secret in the record of the client's session, and
+// the time is sealed, too: after a restart, such a backend may use the same id for another client.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { jsonIn, limits } from '../../shared/index.js';
 import type { UpstreamSession } from '../../upstream/index.js';
 
-/** Responses to requests of other processes that were forwarded, so that each is forwarded once. Beyond that, the oldest is forgotten. */
+/** Requests of other processes whose response was forwarded here: remembered, so that none gets two. Beyond that, the oldest is forgotten. */
 export const ANSWERED_IDS_KEPT_MAX = 256;
 
 export interface AskedRequest {
@@ -20,7 +20,7 @@ export interface AskedRequest {
   readonly progressKey?: string | undefined;
 }
 
-/** Bytes of the random tag of the issuing process: four characters in base64url. */
+/** Bytes of the random tag by which a process knows the ids that it has issued: four characters in base64url. */
 const TAG_BYTES = 3;
 const SEAL_BYTES = 12;
 /** The form of the ids: `<number>[t][~<time>].<tag><seal>:<backend's name>:<backend's id>`, with `t` if the request asks for a task. */
@@ -54,7 +54,7 @@ export class AskedRequestIds {
     this.#secret = secret;
   }
 
-  next({ upstream, backendId, asksForTask }: AskedRequest): Buffer {
+  issueId({ upstream, backendId, asksForTask }: AskedRequest): Buffer {
     this.#count += 1;
     const time = hasSessionId(upstream) ? '' : `~${this.#nowMs().toString(TIME_BASE)}`;
     const head = `${this.#count}${asksForTask ? 't' : ''}${time}.${this.#processTag}`;
@@ -63,12 +63,12 @@ export class AskedRequestIds {
   }
 
   /**
-   * Finds the request that another process sent under this id, only once.
+   * Finds the request that another process sent under this id. Each is found once.
    * @param id as JSON.
    * @returns `lost` if another process may have sent it, but the backend is unknown here; `undefined` if no process sent it, or it was
    *   answered.
    */
-  takeOthers(id: Buffer, upstreams: readonly UpstreamSession[]): AskedRequest | 'lost' | undefined {
+  takeRequestOfOthers(id: Buffer, upstreams: readonly UpstreamSession[]): AskedRequest | 'lost' | undefined {
     const text = String(JSON.parse(id.toString()));
     const [, head, task, time, tag, seal] = ID_FORMAT.exec(text) ?? [];
     if (head === undefined || seal === undefined || tag === this.#processTag) return undefined;

@@ -1,5 +1,5 @@
-// Backends' requests to the client of one session: sampling, elicitation, roots, and the tasks that these become. A request has an id of
-// ours for the client. The client's response, on whichever connection and worker, goes to the backend under the backend's own id. Only ids
+// Backends' requests to the client of one session: sampling, elicitation, roots, and the tasks that these become. The client gets a request
+// under an id of the gateway's. Its response, on whichever connection and worker, goes to the backend under the backend's own id. Only ids
 // are changed. Cold path: only calls whose backend asks something.
 //
 //   asked ──answered by the client──────────────> answer sent to the backend
@@ -43,15 +43,15 @@ export const BACKEND_REQUEST_BYTES_EACH = KIB;
 export interface AskingStream {
   /** Why the client cannot be asked on this stream; `undefined` if it can. */
   readonly askingObstacle: RpcError | undefined;
-  /** Sends the client a message. @param parts of it. Small ones are valid only until this returns. */
+  /** Sends the client a message. @param parts the message, in consecutive parts; small ones are valid only until this returns. */
   tell(parts: readonly Buffer[]): void;
-  /** Sends a request. @param id ours, as JSON; the parts contain it. @param onLost called if the client will not get the request. */
+  /** Sends a request. @param id the gateway's, as JSON; the parts contain it. @param onLost called if the client will not get the request. */
   ask(id: Buffer, parts: readonly Buffer[], onLost: (error?: RpcError) => void): void;
-  /** Cancels a request whose response is no longer wanted. @param parts of the cancellation. */
+  /** Cancels a request whose response is no longer wanted. @param parts the cancellation, in consecutive parts. */
   withdraw(id: Buffer, parts: readonly Buffer[]): void;
   /** Called when the backend asks for something that the client does not declare. @param mode of an elicitation. */
   onUnoffered?(method: string, mode: string): void;
-  /** @param isAsking from the backend's first request on this stream until its last one is settled: meanwhile the client is waited for. */
+  /** Called with true at the backend's first open request on this stream, with false when none is open any more. */
   onAsking(isAsking: boolean, upstream: UpstreamSession): void;
 }
 
@@ -61,7 +61,7 @@ export type InputHandler = (answer: Buffer | RpcError) => void;
 interface AwaitedAnswer extends AskedRequest {
   readonly id: Buffer;
   readonly key: string;
-  /** The upstream session in which the backend asked: in a later one, the response would mean something else. */
+  /** The upstream session in which the backend asked; in a later one, the id would be that of another request, or of none. */
   readonly askedIn: UpstreamSessionRecord | undefined;
   readonly backendIdKey: string;
   readonly bytes: number;
@@ -80,7 +80,7 @@ interface BackendRequestsPlan {
   readonly account: Account;
   readonly introduction: ClientIntroduction;
   isTaskReachable(backend: CompiledBackend, taskId: string): boolean;
-  /** Upstream sessions in which another process may have asked. */
+  /** The upstream sessions in which another process may have passed on a backend's request. */
   openUpstreams(): readonly UpstreamSession[];
 }
 
@@ -98,7 +98,7 @@ interface InputQuestion {
 export class BackendRequests {
   readonly #plan: BackendRequestsPlan;
   readonly ids: AskedRequestIds;
-  /** Requests without a response, by the key of our id. */
+  /** Requests without a response, by the key of the gateway's id. */
   readonly #open = new Map<string, AwaitedAnswer>();
   readonly #clientTasks: ClientTasks;
   #offers: RequestableOfClient | undefined;
@@ -150,14 +150,14 @@ export class BackendRequests {
     const detail = readRequestDetail(bytes, message);
     const { progressKey, asksForTask } = detail;
     const taskEdits = this.#taskEdits(upstream, bytes, message);
-    const unoffered = this.#notOffered(message.method, upstream, detail);
-    const error = unoffered ?? stream.askingObstacle ?? this.#noRoomFor(upstream, backendId.length, progressKey);
+    const unoffered = this.#offerError(message.method, upstream, detail);
+    const error = unoffered ?? stream.askingObstacle ?? this.#roomError(upstream, backendId.length, progressKey);
     if (unoffered !== undefined) stream.onUnoffered?.(message.method, detail.mode);
     if (error !== undefined || taskEdits === undefined) {
       upstream.answerInstead(backendId, error ?? errorsToBackends.taskAmbiguous, metadata);
       return;
     }
-    const request = this.#begin(stream, { upstream, backendId, progressKey, asksForTask }, metadata, undefined);
+    const request = this.#addOpen(stream, { upstream, backendId, progressKey, asksForTask }, metadata, undefined);
     const { id } = request;
     const edits = [{ start: idStart, end: idEnd, putIn: id }, ...taskEdits];
     stream.ask(id, partsOf(bytes, edits), (error) => this.#onLost(request, error));
@@ -178,12 +178,12 @@ export class BackendRequests {
     const detail = { progressKey: undefined, asksForTask: false, taskId: undefined, mode };
     const isInput = INPUT_METHODS.has(method);
     const unoffered = isInput
-      ? this.#notOffered(method, upstream, detail)
+      ? this.#offerError(method, upstream, detail)
       : errorsToBackends.methodNotSupported(method);
-    const error = unoffered ?? stream.askingObstacle ?? this.#noRoomFor(upstream, 0, undefined);
+    const error = unoffered ?? stream.askingObstacle ?? this.#roomError(upstream, 0, undefined);
     if (error !== undefined) return error;
     const asked = { upstream, backendId: NO_ID, progressKey: undefined, asksForTask: false };
-    const request = this.#begin(stream, asked, metadata, onInput);
+    const request = this.#addOpen(stream, asked, metadata, onInput);
     const head = `,"method":${JSON.stringify(method)}${params.length === 0 ? '' : ',"params":'}`;
     const parts = [BEFORE_ID, request.id, Buffer.from(head), params, CLOSE];
     stream.ask(request.id, parts, (error) => this.#onLost(request, error));
@@ -197,38 +197,38 @@ export class BackendRequests {
   }
 
   /**
-   * Takes a response from the client. One to a request that was never sent, or is settled, is dropped. One to a request of another process
-   * in this session goes to the backend, if that has the same session.
+   * Takes a response from the client. It is dropped if its request was never sent, or is settled. If another process sent the request, the
+   * response goes to the backend, provided that the upstream session is the same.
    * @returns the refusal if a backend may wait for the response but cannot get it; `asked-elsewhere` if another process still waits for it.
    */
   onAnswer(request: ExchangeRequest, message: AnswerSpans): Refusal | 'asked-elsewhere' | undefined {
     const { body } = request;
     const { idStart: start, idEnd: end } = message;
-    const open = this.#take(idKey(body, start, end));
+    const open = this.#settleAnswered(idKey(body, start, end));
     if (open === undefined) {
-      const asked = this.ids.takeOthers(body.subarray(start, end), this.#plan.openUpstreams());
+      const asked = this.ids.takeRequestOfOthers(body.subarray(start, end), this.#plan.openUpstreams());
       if (asked === 'lost') return refusals.askerLost;
       if (asked === undefined) return undefined;
-      this.#pass(request, message, asked);
+      this.#passAnswer(request, message, asked);
       return 'asked-elsewhere';
     }
     if (open.onInput !== undefined) open.onInput(resultIn(body, message) ?? errorsToBackends.clientFailed);
-    else if (open.upstream.record === open.askedIn) this.#pass(request, message, open);
+    else if (open.upstream.record === open.askedIn) this.#passAnswer(request, message, open);
     return undefined;
   }
 
-  /** Called when another process has passed the response to the backend. @param key of our id, from `idKey`. */
+  /** Called when another process has passed the response to the backend. @param key that of the gateway's id, from `idKey`. */
   onAnsweredElsewhere(key: string): void {
-    this.#take(key);
+    this.#settleAnswered(key);
   }
 
-  #pass(request: ExchangeRequest, message: AnswerSpans, asked: AskedRequest): void {
+  #passAnswer(request: ExchangeRequest, message: AnswerSpans, asked: AskedRequest): void {
     const { upstream, backendId, asksForTask, progressKey } = asked;
     const { body } = request;
     const { idStart: start, idEnd: end } = message;
     const taskId = asksForTask ? readCreatedTask(body) : undefined;
     if (taskId !== undefined) this.#clientTasks.note(taskId, upstream, progressKey);
-    // The body is counted here, because the exchange ends at once, and no longer counts it.
+    // The body is counted here until it is sent, because its exchange, which counted it, ends at once.
     const { requestBytes } = this.#plan.account;
     requestBytes.take(body.length);
     const headers = metadataFor(upstream.backend, request);
@@ -285,14 +285,14 @@ export class BackendRequests {
     return this.#open.size === 0;
   }
 
-  #begin(
+  #addOpen(
     stream: AskingStream,
     asked: AskedRequest,
     metadata: RequestMetadata,
     onInput: InputHandler | undefined,
   ): AwaitedAnswer {
     const { upstream, backendId, asksForTask, progressKey } = asked;
-    const id = this.ids.next(asked);
+    const id = this.ids.issueId(asked);
     const key = idKey(id, 0, id.length);
     const request: AwaitedAnswer = {
       upstream,
@@ -315,8 +315,8 @@ export class BackendRequests {
     return request;
   }
 
-  /** Removes a request that the client, or another process, has answered. @param key of our id. */
-  #take(key: string): AwaitedAnswer | undefined {
+  /** Settles a request that has been answered here or in another process. @param key that of the gateway's id. */
+  #settleAnswered(key: string): AwaitedAnswer | undefined {
     const request = this.#open.get(key);
     if (request !== undefined) this.#settle(request);
     return request;
@@ -352,8 +352,8 @@ export class BackendRequests {
     this.#open.clear();
   }
 
-  /** @returns why one more request cannot be sent; `undefined` if it can. */
-  #noRoomFor(upstream: UpstreamSession, idBytes: number, progressKey: string | undefined): RpcError | undefined {
+  /** The error if there is no room for another request of the backend. */
+  #roomError(upstream: UpstreamSession, idBytes: number, progressKey: string | undefined): RpcError | undefined {
     if (idBytes > limits.backendRequestIdBytesMax) return errorsToBackends.idTooLong;
     if (!this.#plan.memory.hasRoomFor(bytesOf(idBytes, progressKey))) return errorsToBackends.tooManyPending;
     let openCount = 0;
@@ -362,7 +362,7 @@ export class BackendRequests {
   }
 
   #onTimeUp(request: AwaitedAnswer): void {
-    // The request is settled first: `onLost` of the cancellation would answer it again.
+    // Settled first, because otherwise the loss of the cancellation would answer the request a second time.
     this.#settle(request);
     tellCancelled(request, 'It was not answered in time');
     tellAsker(request, errorsToBackends.clientTimedOut);
@@ -381,7 +381,7 @@ export class BackendRequests {
   }
 
   /** The error for a request that the client does not support (C19), if so. */
-  #notOffered(method: string, upstream: UpstreamSession, { mode, taskId = '' }: RequestDetail): RpcError | undefined {
+  #offerError(method: string, upstream: UpstreamSession, { mode, taskId = '' }: RequestDetail): RpcError | undefined {
     const offers = this.#offered;
     switch (method) {
       case 'sampling/createMessage':
@@ -418,7 +418,7 @@ function tellAsker({ upstream, askedIn, backendId, metadata, onInput }: AwaitedA
   else if (upstream.record === askedIn) upstream.answerInstead(backendId, error, metadata);
 }
 
-/** The bytes of a request. Its id is kept four times: alone, in ours, and in both keys. */
+/** The bytes of a request. The backend's id is kept four times: alone, in the gateway's id, and in the keys of both. */
 function bytesOf(idBytes: number, progressKey: string | undefined): number {
   return BACKEND_REQUEST_BYTES_EACH + 6 * idBytes + 2 * (progressKey?.length ?? 0);
 }
@@ -434,7 +434,7 @@ function resultIn(body: Buffer, { tape }: AnswerSpans): Buffer | undefined {
 
 const scanner = new JsonScanner();
 
-/** What stands for the backend's id of a question that has none. */
+/** Stands for the backend's id of a question that has none. */
 const NO_ID = Buffer.from('""');
 const BEFORE_ID = Buffer.from('{"jsonrpc":"2.0","id":');
 const CLOSE = Buffer.from('}');

@@ -1,5 +1,5 @@
-// The tasks that the client of one session runs for backends. Task ids pass unchanged, so the backend of each is remembered: no other
-// backend may ask about it.
+// The tasks that the client of one session runs for backends. Their ids pass unchanged, so each task's backend is remembered: no other
+// backend may ask about the task.
 import type { MessageBudget, UpstreamSession } from '../../upstream/index.js';
 
 export const CLIENT_TASKS_MAX = 256;

@@ -1,4 +1,4 @@
-// The requests that one session is working on. Hot path: a few stores per request.
+// The requests that one session is working on. Hot path: a few assignments per request.
 import {
   type Account,
   ListNode,
@@ -15,8 +15,9 @@ import { idKey, ambiguousIdKey } from '../../bytes/index.js';
 import type { Exchange } from '../../exchange/index.js';
 
 interface WaitingCancellation {
-  /** The number of the last message before the cancellation, and how many of the earlier ones are still being parsed. */
-  readonly lastBefore: number;
+  /** The number of the last large message that came before the cancellation. */
+  readonly lastNumberBefore: number;
+  /** How many of the large messages up to that one are still being parsed. */
   scansLeft: number;
   readonly tryCancel: () => boolean;
 }
@@ -24,8 +25,8 @@ interface WaitingCancellation {
 export const BATCH_PART_NUMBER = 0;
 
 /**
- * The large messages of a session that are being parsed, slice by slice, while others overtake them. A cancellation that finds no request
- * waits until the messages before it have been parsed.
+ * The large messages of a session that are being parsed, slice by slice, while other messages overtake them. A cancellation that finds no
+ * request waits until the messages that came before it have been parsed.
  */
 export class ScansInProgress {
   #count = 0;
@@ -36,7 +37,7 @@ export class ScansInProgress {
     return this.#count === 0;
   }
 
-  /** Begins a large message. @param isPart of a batch: cancellations that wait for the batch wait for it, too. @returns its number. */
+  /** Notes a large message. @param isPart whether it is part of a batch, for which waiting cancellations wait, too. @returns its number. */
   begin(isPart = false): number {
     this.#count += 1;
     if (!isPart) return ++this.#lastNumber;
@@ -49,24 +50,24 @@ export class ScansInProgress {
     this.#count -= 1;
     if (this.#cancellations.length === 0) return;
     this.#cancellations = this.#cancellations.filter((cancellation) => {
-      if (number > cancellation.lastBefore) return true;
+      if (number > cancellation.lastNumberBefore) return true;
       cancellation.scansLeft -= 1;
       return !cancellation.tryCancel() && cancellation.scansLeft > 0;
     });
   }
 
-  /** Lets a cancellation wait. @param tryCancel called after each message has been parsed, until it returns true or none is left. */
-  wait(tryCancel: () => boolean): void {
+  /** Lets a cancellation wait. @param tryCancel called whenever an earlier message has been parsed, until it returns true or none is left. */
+  deferCancellation(tryCancel: () => boolean): void {
     if (this.#count === 0 || this.#cancellations.length >= limits.sessionRequestsInFlightMax) return;
-    this.#cancellations.push({ lastBefore: this.#lastNumber, scansLeft: this.#count, tryCancel });
+    this.#cancellations.push({ lastNumberBefore: this.#lastNumber, scansLeft: this.#count, tryCancel });
   }
 }
 
 export abstract class RequestInFlight extends ListNode {
   abstract readonly id: IdSpan;
   #idKey: string | undefined;
-  begunInTick = 0;
-  /** Whether the request can be cancelled. False if no backend does work that would be worth cancelling. */
+  beganInTick = 0;
+  /** Whether the request can be cancelled; false where no backend works on it. */
   abstract readonly isCancellable: boolean;
 
   /** The key of the caller's id, computed on first use: few requests are looked up. */
@@ -75,13 +76,12 @@ export abstract class RequestInFlight extends ListNode {
     return (this.#idKey ??= idKey(bytes, start, end));
   }
 
-  /** Cancels the request, if it can be. */
   cancel?(exchange: Exchange, notification: ClientMessage): void;
 
   /** A key for what the request waits for, if its caller is gone and a later request can wait for the same. */
-  abandonedWait?(): string | undefined;
+  abandonedWaitKey?(): string | undefined;
 
-  /** Ends the request, because nobody waits for the answer. Without this, it soon ends by itself. */
+  /** Ends the request, because nobody waits for the answer. Absent for requests that soon end by themselves. */
   giveUp?(): void;
 
   /** Called once per tick when the request has been in flight for long: the caller may be sent a sign of life. */
@@ -90,10 +90,10 @@ export abstract class RequestInFlight extends ListNode {
   /** Called when the client's responses to backends go to another process from now on. */
   onRetired?(): void;
 
-  /** @param isExcused whether the backend waits for the client on a stream of its own: its silence does not count then. */
+  /** @param isExcused whether the backend's silence does not count, because it waits for an answer to what it asked on its own stream. */
   excuseSilence?(upstream: UpstreamSession, isExcused: boolean): void;
 
-  /** The stream for requests that the backend sends on its own stream during this request, if there is one. */
+  /** Where the client is asked what the backend asks on its own stream during this request; `undefined` if it cannot be. */
   askableBy?(upstream: UpstreamSession): AskingStream | undefined;
 
   /** Takes progress from the backend's own stream. @returns whether it belongs to this request. */
@@ -104,10 +104,10 @@ export abstract class RequestInFlight extends ListNode {
     return undefined;
   }
 
-  /** Whether only another backend may report progress of this request. */
+  /** Whether this request is at another backend than the given one. */
   isForOtherBackend?(upstream: UpstreamSession): boolean;
 
-  /** Whether `endWithSession` may be called a few turns of the event loop later: the caller gets exactly one answer in any case. */
+  /** Whether `endWithSession` may be called a few turns of the event loop later. */
   get mayEndLater(): boolean {
     return false;
   }
@@ -138,7 +138,7 @@ export class RequestsInFlight extends ListNode {
 
   begin(work: RequestInFlight): void {
     if (this.count === 0) this.#slow.add(this);
-    work.begunInTick = this.#slow.tick;
+    work.beganInTick = this.#slow.tick;
     this.#head.append(work);
     this.count += 1;
     this.#account.requests.take(1);
@@ -151,7 +151,7 @@ export class RequestsInFlight extends ListNode {
     this.count -= 1;
     if (this.count === 0) this.unlink();
     this.#account.requests.give(1);
-    return this.count === 0 && work.begunInTick !== this.#slow.tick;
+    return this.count === 0 && work.beganInTick !== this.#slow.tick;
   }
 
   /** The latest cancellable request with this id: a caller may have used it wrongly for several. */
@@ -162,9 +162,9 @@ export class RequestsInFlight extends ListNode {
     return undefined;
   }
 
-  /** Gives up requests whose callers are gone, and that wait for the same as a new one. */
-  giveUpAbandoned(wait: string): void {
-    for (const work of this.#chosen((each) => each.abandonedWait?.() === wait)) work.giveUp?.();
+  /** Gives up the requests whose callers are gone, and that wait for the same as a new one. @param waitKey as from `abandonedWaitKey`. */
+  giveUpAbandoned(waitKey: string): void {
+    for (const work of this.#chosen((each) => each.abandonedWaitKey?.() === waitKey)) work.giveUp?.();
   }
 
   excuseSilence(upstream: UpstreamSession, isExcused: boolean): void {
@@ -173,7 +173,7 @@ export class RequestsInFlight extends ListNode {
     }
   }
 
-  /** Passes on progress. @returns whether it belongs to a request, or claims to be of one for another backend. */
+  /** Passes progress to its request. @returns whether it has one, or bears the token of a request at another backend. */
   takeProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
     let isForOtherBackend = false;
     for (const work of this.#alike(bytes, message)) {
@@ -183,18 +183,18 @@ export class RequestsInFlight extends ListNode {
     return isForOtherBackend;
   }
 
-  /** Whether a client could take this progress for that of a request to another backend. */
+  /** Whether a client could take this progress for that of a request at another backend. */
   isMistakable(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
     for (const work of this.#alike(bytes, message)) if (work.isForOtherBackend?.(upstream)) return true;
     return false;
   }
 
-  /** Requests whose token a client could confuse with this one. Each costs one comparison, as backends may send any number. */
+  /** The requests whose token a client could confuse with that of the progress. Each costs one comparison: progress may be frequent. */
   *#alike(bytes: Buffer, { progressTokenStart, progressTokenEnd }: BackendMessage): IterableIterator<RequestInFlight> {
     if (progressTokenStart === -1) return;
-    const likeness = ambiguousIdKey(bytes, progressTokenStart, progressTokenEnd);
+    const ambiguousKey = ambiguousIdKey(bytes, progressTokenStart, progressTokenEnd);
     for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next)
-      if (work.ambiguousProgressKey === likeness) yield work;
+      if (work.ambiguousProgressKey === ambiguousKey) yield work;
   }
 
   /** The stream of the only request during which the backend can be asking; `undefined` if there are several. */
@@ -212,12 +212,12 @@ export class RequestsInFlight extends ListNode {
     for (const work of this.#chosen(() => true)) work.onRetired?.();
   }
 
-  /** Notifies slow requests. @param tick requests that began in it or before are slow. */
+  /** Notifies slow requests: those that began in this tick or before. */
   notifySlow(tick: number): void {
-    for (const work of this.#chosen((each) => each.begunInTick <= tick)) work.onSlow?.();
+    for (const work of this.#chosen((each) => each.beganInTick <= tick)) work.onSlow?.();
   }
 
-  /** The chosen requests, for work that may end any of them: one that has ended meanwhile is left out. */
+  /** The chosen requests, without those that end while others are visited. */
   *#chosen(isChosen: (work: RequestInFlight) => boolean): IterableIterator<RequestInFlight> {
     const chosen: RequestInFlight[] = [];
     for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next)
@@ -225,7 +225,7 @@ export class RequestsInFlight extends ListNode {
     for (const work of chosen) if (work.isLinked) yield work;
   }
 
-  /** Ends all requests, some later (`mayEndLater`) if they are many. @param subject for the round robin; `undefined` for all now. */
+  /** Ends all requests; if they are many, some later (`mayEndLater`), round robin. @param subject `undefined` to end all at once. */
   endAll(subject: string | undefined): void {
     const end = (work: RequestInFlight): void => {
       this.finish(work);
@@ -252,10 +252,10 @@ function* linkedTo(head: ListNode): IterableIterator<RequestInFlight> {
 }
 
 // Notifies requests that have been in flight for long, so that clients and proxies receive something before they give up. Counts ticks
-// instead of reading a clock or setting a timer for each request. Hot path: a few stores per request.
+// instead of reading a clock or setting a timer for each request. Hot path: a few assignments per request.
 
 /** A request is slow after so many whole ticks: after the configured time, or at most a quarter of it later. */
-const TICKS = 4;
+const TICKS_UNTIL_SLOW = 4;
 
 export class SlowRequests {
   readonly #busy = new ListNode();
@@ -265,7 +265,7 @@ export class SlowRequests {
   tick = 0;
 
   constructor(deadlines: DeadlineWheel, slowMs: number) {
-    this.#nextTick = deadlines.after(slowMs / TICKS, () => this.#onTick());
+    this.#nextTick = deadlines.after(slowMs / TICKS_UNTIL_SLOW, () => this.#onTick());
     this.#nextTick.cancel();
   }
 
@@ -279,8 +279,8 @@ export class SlowRequests {
 
   #onTick(): void {
     this.tick += 1;
-    const tick = this.tick - TICKS - 1;
-    // The sessions to notify. A notified one may unlink itself and others. New ones are notified in the next tick.
+    const tick = this.tick - TICKS_UNTIL_SLOW - 1;
+    // The sessions left to notify. One that is notified may unlink itself and others. New ones are notified in the next tick.
     const unvisited = new ListNode();
     unvisited.takeAll(this.#busy);
     for (let requests = unvisited.next; requests instanceof RequestsInFlight; requests = unvisited.next) {
@@ -309,7 +309,7 @@ interface Visits<Item> {
   readonly onNoRoom: (item: Item) => void;
 }
 
-/** Visits the first items at once, the others soon. @param items may lose items that were not visited yet. */
+/** Visits the first items at once, the others in later turns. @param items may lose items that were not visited yet. */
 export function visitAll<Item>(
   subject: string,
   items: IterableIterator<Item>,

@@ -43,7 +43,7 @@ function idsOf(sessionId = SESSION_ID, secret = 'a-secret', nowMs = (): number =
 }
 
 function taken(upstreams: readonly UpstreamSession[], text: string, ids = idsOf()): string | undefined {
-  const asked = ids.takeOthers(Buffer.from(JSON.stringify(text)), upstreams);
+  const asked = ids.takeRequestOfOthers(Buffer.from(JSON.stringify(text)), upstreams);
   if (asked === undefined || asked === 'lost') return asked;
   return `${asked.upstream.backend.name} ${asked.backendId.toString()}${asked.asksForTask ? ' task' : ''}`;
 }
@@ -56,22 +56,22 @@ t.test('another process finds which backend an answer is for, and what it asked'
     [upstreams[1], '"a:\\u0041"', false, 'two "a:\\u0041"'],
     [upstreams[0], '1.50e1', true, 'one 1.50e1 task'],
   ] as const) {
-    const id = ids.next({ upstream, backendId: Buffer.from(backendId), asksForTask });
+    const id = ids.issueId({ upstream, backendId: Buffer.from(backendId), asksForTask });
     t.equal(taken(upstreams, textOf(id)), expected);
-    t.equal(ids.takeOthers(id, upstreams), undefined, 'who has asked knows what is open itself');
+    t.equal(ids.takeRequestOfOthers(id, upstreams), undefined, 'who has asked knows what is open itself');
   }
 });
 
 t.test('what a backend asks whose session is lost meanwhile has an id, and its answer reaches nobody', async (t) => {
   const lost = upstreamOf(t, 'one', undefined);
-  const id = idsOf().next({ upstream: lost, backendId: Buffer.from('0'), asksForTask: false });
+  const id = idsOf().issueId({ upstream: lost, backendId: Buffer.from('0'), asksForTask: false });
   t.equal(taken([lost], textOf(id)), 'lost');
 });
 
 t.test('any change that a client makes to an id breaks its seal', async (t) => {
   const one = upstreamOf(t, 'one', 'S-1');
   const upstreams = [one, upstreamOf(t, 'two', 'S-1')];
-  const id = textOf(idsOf().next({ upstream: one, backendId: Buffer.from('12'), asksForTask: false }));
+  const id = textOf(idsOf().issueId({ upstream: one, backendId: Buffer.from('12'), asksForTask: false }));
   t.equal(taken(upstreams, id), 'one 12');
   const [head = '', name = '', backendId = ''] = id.split(':');
   const seal = head.slice(-16);
@@ -94,7 +94,7 @@ t.test('any change that a client makes to an id breaks its seal', async (t) => {
     t.equal(taken(upstreams, text), /seal/.test(what) && text.length < id.length ? undefined : 'lost', what);
   }
   t.equal(taken([upstreamOf(t, 'one', 'S-2')], id), 'lost', 'asked in a session before');
-  const foreign = idsOf('b-session').next({ upstream: one, backendId: Buffer.from('12'), asksForTask: false });
+  const foreign = idsOf('b-session').issueId({ upstream: one, backendId: Buffer.from('12'), asksForTask: false });
   t.equal(taken(upstreams, textOf(foreign)), 'lost', 'asked of another client');
   for (const text of ['', 'x', ':one:12', '1.AAAA']) t.equal(taken(upstreams, text), undefined, text);
 });
@@ -116,9 +116,9 @@ t.test('an id is taken once; the number of remembered ids is bounded, and the ol
   const one = upstreamOf(t, 'one', 'S-1');
   const [asking, answering] = [idsOf(), idsOf()];
   const ids = Array.from({ length: ANSWERED_IDS_KEPT_MAX + 1 }, (_, number) =>
-    asking.next({ upstream: one, backendId: Buffer.from(`${number}`), asksForTask: false }),
+    asking.issueId({ upstream: one, backendId: Buffer.from(`${number}`), asksForTask: false }),
   );
-  const isTaken = (id: Buffer): boolean => typeof answering.takeOthers(id, [one]) === 'object';
+  const isTaken = (id: Buffer): boolean => typeof answering.takeRequestOfOthers(id, [one]) === 'object';
   t.ok(ids.slice(0, -1).every(isTaken));
   t.notOk(ids.slice(0, -1).some(isTaken), 'once');
   t.ok(isTaken(ids.at(-1)!));
@@ -131,12 +131,12 @@ t.test(
   async (t) => {
     const one = upstreamOf(t, 'one', '');
     const upstreams = [one, upstreamOf(t, 'two', '')];
-    const id = textOf(idsOf().next({ upstream: one, backendId: Buffer.from('7'), asksForTask: true }));
+    const id = textOf(idsOf().issueId({ upstream: one, backendId: Buffer.from('7'), asksForTask: true }));
     const at = (nowMs: number, secret?: string): AskedRequestIds => idsOf(SESSION_ID, secret, () => nowMs);
     t.equal(taken(upstreams, id, at(ANSWER_TIMEOUT_MS)), 'one 7 task');
     t.equal(taken(upstreams, id, at(ANSWER_TIMEOUT_MS + 1)), 'lost', 'too late');
     const askedAtMs = 7 * ANSWER_TIMEOUT_MS;
-    const later = textOf(at(askedAtMs).next({ upstream: one, backendId: Buffer.from('8'), asksForTask: false }));
+    const later = textOf(at(askedAtMs).issueId({ upstream: one, backendId: Buffer.from('8'), asksForTask: false }));
     t.equal(taken(upstreams, later, at(askedAtMs + ANSWER_TIMEOUT_MS)), 'one 8', 'its time is from when it was asked');
     t.equal(taken(upstreams, later, at(askedAtMs + ANSWER_TIMEOUT_MS + 1)), 'lost');
     t.equal(taken(upstreams, id.replace('~0', '~z'), at(0)), 'lost', 'another time breaks the seal');
@@ -148,10 +148,10 @@ t.test(
     moved.reconfigure({ ...moved.backend, target: { ...moved.backend.target, path: '/elsewhere' } });
     t.equal(taken([moved], id, at(0)), 'lost', 'it is elsewhere now');
     const named = textOf(
-      idsOf().next({ upstream: upstreamOf(t, 'one', 'S-1'), backendId: Buffer.from('7'), asksForTask: false }),
+      idsOf().issueId({ upstream: upstreamOf(t, 'one', 'S-1'), backendId: Buffer.from('7'), asksForTask: false }),
     );
     t.equal(taken(upstreams, named, at(0)), 'lost', 'it had sessions then');
-    const open = textOf(at(0, '').next({ upstream: one, backendId: Buffer.from('7'), asksForTask: false }));
+    const open = textOf(at(0, '').issueId({ upstream: one, backendId: Buffer.from('7'), asksForTask: false }));
     t.equal(taken(upstreams, open, at(0, '')), 'lost', 'with no secret nothing is sealed');
     t.not(new AskedRequestIds(SESSION_ID, 1).secret, new AskedRequestIds(SESSION_ID, 1).secret);
   },

@@ -57,7 +57,7 @@ class Work extends RequestInFlight {
     this.#told = scene.told;
   }
 
-  override abandonedWait(): string {
+  override abandonedWaitKey(): string {
     return 'a list';
   }
 
@@ -201,7 +201,7 @@ t.test(
     const readings = new ScansInProgress();
     const tried: string[] = [];
     const wait = (name: string): void =>
-      readings.wait(() => {
+      readings.deferCancellation(() => {
         tried.push(name);
         return false;
       });
@@ -224,12 +224,12 @@ t.test('a cancellation whose messages are all parsed takes no place of another',
   const readings = new ScansInProgress();
   for (let count = 0; count < limits.sessionRequestsInFlightMax; count += 1) {
     const reading = readings.begin();
-    readings.wait(() => false);
+    readings.deferCancellation(() => false);
     readings.end(reading);
   }
   const reading = readings.begin();
   let isTried = false;
-  readings.wait(() => (isTried = true));
+  readings.deferCancellation(() => (isTried = true));
   readings.end(reading);
   t.ok(isTried);
 });
