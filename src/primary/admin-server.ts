@@ -71,7 +71,7 @@ export function createAdminServer(host: string, options: AdminOptions): Server {
   });
   closeIdleForNew(server, ADMIN_CONNECTIONS_MAX);
   server.headersTimeout = server.requestTimeout = requestMsMax;
-  // A connection that sends nothing is closed, because it would keep its place.
+  // A connection that takes nothing is closed, because it would keep its place.
   server.setTimeout(requestMsMax, (socket) => socket.destroy());
   // The caller handles a failure to listen.
   server.on('error', (error) => {

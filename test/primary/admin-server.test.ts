@@ -1,6 +1,7 @@
 // The admin listener by itself; in the primary, it is in ready-page.test.ts.
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import { promisify } from 'node:util';
 import t, { type Test } from 'tap';
 import {
   ADMIN_BODY_CHARS_MAX,
@@ -9,6 +10,7 @@ import {
   createAdminServer,
   jsonPage,
   type AdminOptions,
+  type AdminPage,
 } from '../../src/primary/admin-server.js';
 import { limits } from '../../src/shared/limits.js';
 import { send } from '../support/raw-http.js';
@@ -155,6 +157,22 @@ t.test('a connection that sends nothing, or never a whole request, gives its pla
     clearInterval(drip);
     t.pass(part === '' ? 'nothing' : 'drop by drop');
   }
+});
+
+t.test('a caller that never reads its answer gives its place to others', async (t) => {
+  const large = (): AdminPage => ({ status: 200, contentType: 'text/plain', body: 'x'.repeat(2 ** 24) });
+  const server = createAdminServer('127.0.0.1', { ...options, pages: { '/large': large }, requestMsMax: 100 });
+  server.listen(anyPort);
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  const asked = once(server, 'request');
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').on('error', () => undefined);
+  t.teardown(() => socket.destroy());
+  socket.write('GET /large HTTP/1.1\r\nhost: localhost\r\n\r\n');
+  await asked;
+  const count = promisify(server.getConnections.bind(server));
+  await until(async () => (await count()) === 0, 'its connection to be closed');
+  t.pass('it is closed');
 });
 
 t.test('silent connections keep nobody out, and none keeps the listener from closing', async (t) => {

@@ -98,6 +98,7 @@ t.test('leftovers of killed primaries are removed; directories in use, in doubt 
   mkdirSync(justMade, { mode: 0o700 });
   stays.push(open, beingMade, justMade);
 
+  lines.length = 0;
   const made = await removedAfter(t, 1);
   for (const path of dead) t.notOk(existsSync(path), path);
   const told = lines.filter((line) => line.includes('leftovers')).map((line) => JSON.parse(line) as { path: string });
