@@ -11,7 +11,7 @@ import {
   EMPTY_CONFIG,
   keepPublished,
   publicationKey,
-  readConfig,
+  readEditableConfig,
   readPublication,
   describeIssue,
   userConfigJsonSchema,
@@ -191,7 +191,7 @@ async function swap(
 }
 
 function hostsIn(config: Buffer | undefined): readonly string[] {
-  const editable = readConfig(config ?? EMPTY_CONFIG);
+  const editable = readEditableConfig(config ?? EMPTY_CONFIG);
   return typeof editable === 'string' ? [] : editable.virtualHosts.map(({ id }) => id);
 }
 

@@ -27,30 +27,30 @@ import { SignInFlow } from './sign-in/sign-in-flow.js';
 /** Requests to the control plane's own MCP endpoints that can be looked up by id. Beyond that, the oldest is forgotten. */
 const CONTROL_PLANE_REQUESTS_KEPT = 1_024;
 
-/** Resolves when it listens. Rejects with a `StartFault`. */
+/** Resolves when the control plane listens. Rejects with a `StartFault`. */
 export async function startControlPlane(options: ControlPlaneOptions, logger: Logger) {
   const { upstream, connections, sessionIdleTimeoutMs, bodyBytesMax, answers, eras, shares } = options;
-  const { allowedHosts, allowedOrigins, composerQuotas: quotas, probeTimeoutMs: deadlineMs } = options;
+  const { allowedHosts, allowedOrigins, composerQuotas: quotas, probeTimeoutMs: timeoutMs } = options;
   const records = await openRecords(options.store, logger);
   const { nameServers, allowedNetworks, proxy } = connections.names;
-  const forProbes = { nameServers, allowedNetworks, proxy };
+  const probeNames = { nameServers, allowedNetworks, proxy };
   const { connectTimeoutMs, connectUrl, authorities, mode, secretKeys } = upstream;
   const store = secretKeys.length === 0 ? undefined : await openStore(options.store, logger);
   const storedSecrets = store && StoredSecrets.of(store, secretKeys);
   const keys = new SecretKeys(secretKeys);
   const userGrants = store && UserGrants.of(store, keys);
-  // The look-up of host names for requests to authorization servers.
+  // Looks up host names for requests to authorization servers.
   const names = new Names(connections.names);
   const http = new Http1Upstream({ connectTimeoutMs, names, authorities });
   const deadlines = new DeadlineWheel();
   const credentials = createCredentials(upstream, { http, deadlines, storedSecrets, userGrants });
-  const outside = { http, names, mode, logger };
+  const outbound = { http, names, mode, logger };
   const overload = new Overload(logger);
   const directory = new Directory(records);
   const registry = new Registry({
     records,
     directory,
-    prober: new CredentialedProber(new ProbeThread({ deadlineMs, mode, authorities, names: forProbes }), credentials),
+    prober: new CredentialedProber(new ProbeThread({ timeoutMs, mode, authorities, names: probeNames }), credentials),
     logger,
     healthIntervalMs: options.healthCheckIntervalMs,
     serversMax: quotas.serversMax,
@@ -58,13 +58,13 @@ export async function startControlPlane(options: ControlPlaneOptions, logger: Lo
   const compositions = new Compositions({ records, directory, registry, quotas, logger });
   const tracer = await openTracer(options.traces, 'control-plane', logger);
   const accessLog = new AccessLog(logger, options.accessLog);
-  const recent = options.requestIds === 'off' ? undefined : new RecentRequests(CONTROL_PLANE_REQUESTS_KEPT);
-  const changes = new AuditRecords(records, logger);
+  const recentRequests = options.requestIds === 'off' ? undefined : new RecentRequests(CONTROL_PLANE_REQUESTS_KEPT);
+  const auditRecords = new AuditRecords(records, logger);
   const { dataplaneAdmin } = options;
   const adminClient = dataplaneAdmin && new AdminClient(dataplaneAdmin);
-  const live = adminClient && new LiveFigures(adminClient);
+  const liveFigures = adminClient && new LiveFigures(adminClient);
   const mcp = new McpEndpoints({
-    watch: new RequestWatch(accessLog, undefined, recent, tracer),
+    watch: new RequestWatch(accessLog, undefined, recentRequests, tracer),
     ...{ overload, directory, compositions, upstream, answers, eras, shares, connections, storedSecrets, userGrants },
     names: new Names(connections.names),
     ...{ sessionIdleTimeoutMs, bodyBytesMax, logger },
@@ -73,9 +73,9 @@ export async function startControlPlane(options: ControlPlaneOptions, logger: Lo
   registry.onChange(async () => mcp.forgetLists());
   const tokens = new TokenVerifier({ ...options.token, fetch: names.proxy && fetchOver(http) });
   await tokens.watchKeys(logger);
-  const connect =
+  const consentFlow =
     connectUrl && userGrants
-      ? new ConsentFlow({ ...outside, connectUrl, records, keys, grants: userGrants, secrets: credentials.secrets })
+      ? new ConsentFlow({ ...outbound, connectUrl, records, keys, grants: userGrants, secrets: credentials.secrets })
       : undefined;
   const { audience } = options.token;
   const app = await createHttpApp({
@@ -85,33 +85,33 @@ export async function startControlPlane(options: ControlPlaneOptions, logger: Lo
       registry,
       compositions,
       mcp,
-      changes,
-      tokens,
-      recent,
+      auditRecords,
+      tokenVerifier: tokens,
+      recentRequests,
       accessLog,
       logger,
-      live,
+      liveFigures,
       adminClient,
     },
-    connect,
-    signIn: options.signIn && new SignInFlow(options.signIn, { ...outside, tokens, audience, keys: secretKeys }),
+    consentFlow,
+    signInFlow: options.signIn && new SignInFlow(options.signIn, { ...outbound, tokens, audience, keys: secretKeys }),
     console: readConsole(CONSOLE_DIRECTORY),
     hosts: new HostPolicy({ listenHost: options.address.host, allowedHosts, allowedOrigins, areOwnPagesAllowed: true }),
-    resource: new ProtectedResource(options.protectedResource),
-    rates: new RateLimiter(options.requestsPerMinuteMax),
+    protectedResource: new ProtectedResource(options.protectedResource),
+    rateLimiter: new RateLimiter(options.requestsPerMinuteMax),
     bodyBytesMax,
     publicationWaitMs: options.publicationWaitMs,
     requestIds: new RequestIds(options.requestIds),
-    audit: new AuditTrail(logger, options.auditSubjects, changes),
+    audit: new AuditTrail(logger, options.auditSubjects, auditRecords),
   });
   const overloadWatch = new OverloadWatch(overload, options.memoryBytes, new ProcessGauges('managed'));
-  /** Accepts no more connections, lets requests finish within `timeoutMs`, then closes everything. */
-  const drain = async (timeoutMs: number): Promise<void> => {
-    const cut = setTimeout(() => app.server.closeAllConnections(), timeoutMs);
+  /** Accepts no more connections, lets requests finish within `drainTimeoutMs`, then closes everything. */
+  const drain = async (drainTimeoutMs: number): Promise<void> => {
+    const cutTimer = setTimeout(() => app.server.closeAllConnections(), drainTimeoutMs);
     mcp.drain();
-    live?.close();
+    liveFigures?.close();
     await app.close();
-    clearTimeout(cut);
+    clearTimeout(cutTimer);
     overloadWatch.stop();
     tokens.close();
     await mcp.stop();
@@ -119,7 +119,7 @@ export async function startControlPlane(options: ControlPlaneOptions, logger: Lo
     await http.close();
     names.close();
     deadlines.stop();
-    await changes.stop();
+    await auditRecords.stop();
     await store?.close();
     await records.close();
     await tracer?.close(TRACE_FLUSH_MS_MAX);

@@ -9,10 +9,10 @@ import { exitStatus, createLogger, type Logger } from '../shared/index.js';
 import { startControlPlane } from './control-plane.js';
 import type { RecordStore } from '../store/index.js';
 
-/** Interval between checks whether the control plane is ready: a store becomes unreachable without notice. */
+/** Interval between checks whether the control plane is ready: nothing else tells when the store becomes unreachable. */
 const CONTROL_PLANE_READINESS_MS = 1_000;
 
-/** Reports to systemd and the log whether the control plane can serve: its store responds, and there is a token key. */
+/** Reports to systemd and the log whether the control plane can serve: its store responds, and there is a token key. Runs until aborted. */
 export function watchReadiness(
   records: Pick<RecordStore, 'kind' | 'ping'>,
   areKeysConfigured: boolean,
@@ -50,7 +50,7 @@ const NO_RELOAD =
   'SIGHUP reloads nothing in a control plane: changed key files are read again anyway; restart it for new options';
 
 export interface ControlPlaneEntry {
-  /** Whether a SIGHUP means that the terminal was closed: then it ends the program. */
+  /** Whether the program runs on a terminal: then SIGHUP, which tells that the terminal was closed, ends it. */
   readonly isOnTerminal: boolean;
   readonly serviceManager: ServiceManager;
   readonly childEnvironment: NodeJS.ProcessEnv;

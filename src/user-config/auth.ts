@@ -1,46 +1,46 @@
-// The credentials that a backend requires: headers or tokens. Secrets are kept elsewhere, and only named here.
+// The schema of a backend's `auth`: the credentials that it requires, as headers or tokens. Secrets are only named, not contained.
 import * as z from 'zod';
 import { isHttpToken, isOwnHeader, limits } from '../shared/index.js';
 import { isSecretName, SECRET_NAME_RULE } from '../config/index.js';
 
-const text = z.string('must be a string');
+const textSchema = z.string('must be a string');
 const secretSchema = z.union(
-  [z.strictObject({ file: text }), z.strictObject({ secret: text })],
+  [z.strictObject({ file: textSchema }), z.strictObject({ secret: textSchema })],
   'must name a secret, as {"secret": …} or {"file": …}',
 );
-const clientAuthentication = z.enum(['basic', 'post'], 'must be basic or post').optional();
-/** The resource of RFC 8707; `false` for none, because some authorization servers refuse the parameter. */
-const resourceSchema = z.union([z.literal(false), text], 'must be a text, or false').optional();
-const oauthClient = {
-  token_endpoint: text,
-  client_id: text,
+const clientAuthenticationSchema = z.enum(['basic', 'post'], 'must be basic or post').optional();
+/** The `resource` to request (RFC 8707); `false` for none, because some authorization servers refuse the parameter. */
+const resourceSchema = z.union([z.literal(false), textSchema], 'must be a text, or false').optional();
+const oauthClientMembers = {
+  token_endpoint: textSchema,
+  client_id: textSchema,
   client_secret: secretSchema,
-  client_authentication: clientAuthentication,
-  scope: text.optional(),
+  client_authentication: clientAuthenticationSchema,
+  scope: textSchema.optional(),
   resource: resourceSchema,
-  /** The audience of RFC 8693. */
-  audience: text.optional(),
+  /** The `audience` to request a token for (RFC 8693). */
+  audience: textSchema.optional(),
 };
 
 const headersSchema = z.strictObject({
   type: z.literal('headers'),
   headers: z.record(z.string(), secretSchema, 'must be an object'),
 });
-const clientCredentialsSchema = z.strictObject({ type: z.literal('oauth2-client-credentials'), ...oauthClient });
-/** Credentials for which the caller's token is exchanged for one for the backend (RFC 8693). */
-const tokenExchangeSchema = z.strictObject({ type: z.literal('token-exchange'), ...oauthClient });
-/** Credentials that each user grants (authorization code with PKCE). Without `client_id`, the gateway registers itself (RFC 7591). */
+const clientCredentialsSchema = z.strictObject({ type: z.literal('oauth2-client-credentials'), ...oauthClientMembers });
+/** A token for the backend, obtained in exchange for the caller's token (RFC 8693). */
+const tokenExchangeSchema = z.strictObject({ type: z.literal('token-exchange'), ...oauthClientMembers });
+/** A token that each user grants (authorization code with PKCE). Without `client_id`, the gateway registers itself (RFC 7591). */
 const userSchema = z.strictObject({
   type: z.literal('oauth2-user'),
-  issuer: text.optional(),
-  client_id: text.optional(),
+  issuer: textSchema.optional(),
+  client_id: textSchema.optional(),
   client_secret: secretSchema.optional(),
-  client_authentication: clientAuthentication,
-  scope: text.optional(),
+  client_authentication: clientAuthenticationSchema,
+  scope: textSchema.optional(),
   resource: resourceSchema,
 });
 
-/** The schema of `auth`. It reports everything wrong, and refuses unknown members, so that nothing can be misunderstood. */
+/** The schema of `auth`. It refuses unknown members, so that a misspelt one is not ignored. */
 export const authSchema = z
   .discriminatedUnion('type', [headersSchema, clientCredentialsSchema, tokenExchangeSchema, userSchema], {
     error: ({ code, input }) =>
@@ -68,13 +68,13 @@ export function headersSetBy(auth: BackendAuth | undefined): readonly string[] {
   return auth.type === 'headers' ? Object.keys(auth.headers).map((name) => name.toLowerCase()) : ['authorization'];
 }
 
-/** What header names begin with: HTTP allows other characters first, but no server uses them. */
-const FIRST_LETTER = /^[A-Za-z]/;
+/** The first character of a header name. HTTP allows others, but no server uses them. */
+const HEADER_NAME_START = /^[A-Za-z]/;
 
-/** What is wrong, as a text that begins with the member's name: `.headers must …`; `undefined` if nothing is. */
+/** What is wrong with `auth`, as a text that begins with the member's name: `.headers must …`; `undefined` if nothing is. */
 export function authFault(auth: BackendAuth): string | undefined {
   if (auth.type === 'headers') return headersFault(auth);
-  return auth.type === 'oauth2-user' ? userFault(auth) : clientFault(auth);
+  return auth.type === 'oauth2-user' ? userFault(auth) : oauthFault(auth);
 }
 
 function userFault({ issuer, client_id: client, client_secret: secret, ...requested }: UserAuth): string | undefined {
@@ -83,7 +83,7 @@ function userFault({ issuer, client_id: client, client_secret: secret, ...reques
     if (typeof value === 'string' && (value === '' || value.length > limits.userAuthMemberCharsMax))
       return `.${name} must be 1 to ${limits.userAuthMemberCharsMax} characters, or left out`;
   }
-  if (issuer !== undefined && (!isEndpoint(issuer) || new URL(issuer).search !== ''))
+  if (issuer !== undefined && (!isEndpointUrl(issuer) || new URL(issuer).search !== ''))
     return '.issuer must be an http or https URL without credentials, query and fragment';
   // Client id and secret belong to one authorization server, so the backend must not choose where they are sent.
   if (client !== undefined && issuer === undefined) return '.client_id must have an issuer beside it';
@@ -93,8 +93,8 @@ function userFault({ issuer, client_id: client, client_secret: secret, ...reques
   return fault === undefined ? undefined : `.client_secret: ${fault}`;
 }
 
-function clientFault({ token_endpoint: endpoint, client_id: client, client_secret: secret, ...requested }: OAuthAuth) {
-  if (!isEndpoint(endpoint)) return '.token_endpoint must be an http or https URL without credentials and fragment';
+function oauthFault({ token_endpoint: endpoint, client_id: client, client_secret: secret, ...requested }: OAuthAuth) {
+  if (!isEndpointUrl(endpoint)) return '.token_endpoint must be an http or https URL without credentials and fragment';
   if (client === '' || client.length > limits.oauthMemberCharsMax)
     return `.client_id must be 1 to ${limits.oauthMemberCharsMax} characters`;
   const { scope, resource, audience } = requested;
@@ -106,7 +106,7 @@ function clientFault({ token_endpoint: endpoint, client_id: client, client_secre
   return fault === undefined ? undefined : `.client_secret: ${fault}`;
 }
 
-function isEndpoint(text: string): boolean {
+function isEndpointUrl(text: string): boolean {
   if (text.length > limits.oauthMemberCharsMax || !URL.canParse(text)) return false;
   const { protocol, username, password, hash } = new URL(text);
   return /^https?:$/.test(protocol) && username === '' && password === '' && hash === '';
@@ -120,7 +120,7 @@ function headersFault({ headers }: HeadersAuth): string | undefined {
   if (new Set(names.map((name) => name.toLowerCase())).size < names.length)
     return '.headers must have each header only once';
   for (const [name, reference] of Object.entries(headers)) {
-    if (!isHttpToken(name) || !FIRST_LETTER.test(name) || isOwnHeader(name.toLowerCase())) {
+    if (!isHttpToken(name) || !HEADER_NAME_START.test(name) || isOwnHeader(name.toLowerCase())) {
       return '.headers must be valid header names, other than those that the gateway sets itself';
     }
     const fault = referenceFault(reference);

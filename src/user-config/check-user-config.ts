@@ -1,7 +1,6 @@
-// Checks a user config before it is stored: finds what the dataplane would refuse, and what it would accept and ignore. Cold
-// path.
+// Checks a user config before it is stored: finds what the dataplane would refuse or ignore, and what was perhaps not meant.
 import type { ConfigIssue } from './known-members.js';
-import { oddNames } from './curation-schema.js';
+import { oddNameIssues } from './curation-schema.js';
 import { issuesOfBackends, readUserConfig, type BackendConfig } from './user-config-schema.js';
 
 /** The most errors, and the most warnings, that are reported for one config. */
@@ -29,7 +28,7 @@ export function checkUserConfig(bytes: Buffer): UserConfigCheck {
 }
 
 function warningsOf(name: string, backend: BackendConfig): ConfigIssue[] {
-  const warnings = oddNames(name, backend);
+  const warnings = oddNameIssues(name, backend);
   const { transport, url, exposes, passthrough_headers: passthroughHeaders, auth } = backend;
   if (transport === 'STDIO') warnings.push({ path: ['transport'], message: 'is STDIO, which is not supported' });
   else if (url.toLowerCase().startsWith('http:')) {

@@ -36,19 +36,19 @@ function compileVirtualHost(
     const backend = compileBackend(name, namesInUris.get(name)!, config, upstreamMode);
     backends.set(name, backend);
     for (const header of backend.passthroughHeaders) passthroughHeaders.add(header);
-    // This header is sent only to the authorization server that exchanges the token.
+    // The caller's token is sent only to the authorization server that exchanges it.
     if (backend.auth?.type === 'token-exchange') passthroughHeaders.add('authorization');
   }
-  const backendsByNameLength = byLength(backends.values(), 'name');
-  const isEachPrefixAName = backendsByNameLength.every(({ name, prefix }) => prefix === `${name}-`);
-  const backendsByPrefixLength = isEachPrefixAName ? backendsByNameLength : byLength(backends.values(), 'prefix');
+  const backendsByNameLength = sortedByLength(backends.values(), 'name');
+  const arePrefixesNames = backendsByNameLength.every(({ name, prefix }) => prefix === `${name}-`);
+  const backendsByPrefixLength = arePrefixesNames ? backendsByNameLength : sortedByLength(backends.values(), 'prefix');
   const backendsByUriName = new Map(backendsByNameLength.map((backend) => [backend.uriName, backend]));
   const lookUps = { backendsByNameLength, backendsByPrefixLength, backendsByUriName };
   return { id, exposure, backends, ...lookUps, passthroughHeaders };
 }
 
-/** Backends by the length of a member, the longest first. Those of equal length stay in the config's order. */
-function byLength(backends: Iterable<CompiledBackend>, member: 'name' | 'prefix'): CompiledBackend[] {
+/** Sorts backends by the length of a member, longest first. Those of equal length stay in the config's order. */
+function sortedByLength(backends: Iterable<CompiledBackend>, member: 'name' | 'prefix'): CompiledBackend[] {
   return [...backends].sort((a, b) => Buffer.byteLength(b[member]) - Buffer.byteLength(a[member]));
 }
 
@@ -83,7 +83,7 @@ function curationOf({ tools, prompts }: BackendConfig): Curation {
   return { tools: curatedItems(curatedEntries(tools)), prompts: curatedItems(curatedEntries(prompts)) };
 }
 
-/** What callers may use. An empty list allows all, unless `exposes` lacks the kind. */
+/** The names that callers may use; `undefined` allows all. Empty `names` allow all, unless `exposes` lacks the kind. */
 function allowList(
   { exposes }: BackendConfig,
   kind: keyof AllowedNames,
@@ -107,9 +107,9 @@ function toLowerCase(name: string): string {
   return name.toLowerCase();
 }
 
-/** The headers to copy from the caller. @param auth its headers are never copied. */
+/** Those of the listed headers that may be copied from the caller: neither the gateway's own, nor any that `auth` sets. */
 function copiedHeaders(names: readonly string[], auth: BackendAuth | undefined): ReadonlySet<string> {
-  const own = new Set(headersSetBy(auth));
+  const setByAuth = new Set(headersSetBy(auth));
   const copied = names.filter(isHttpToken).map(toLowerCase);
-  return new Set(copied.filter((name) => !isOwnHeader(name) && !own.has(name)));
+  return new Set(copied.filter((name) => !isOwnHeader(name) && !setByAuth.has(name)));
 }

@@ -1,22 +1,22 @@
-// A user config as the dataplane uses it. Immutable. When its bytes change, so does the identity of each compiled virtual host;
-// otherwise only after eviction from the cache (user-configs.ts).
+// A user config as the dataplane uses it; immutable. Changed bytes are compiled into new objects. Unchanged bytes keep their
+// objects until they are evicted from the cache (user-configs.ts).
 import type { BackendAuth } from './auth.js';
 import type { Curation } from './curation.js';
 
 export interface UpstreamTarget {
-  /** Scheme, host and port, as in `http://127.0.0.1:3000`. Callers are never shown this. */
+  /** Scheme, host and port, such as `http://127.0.0.1:3000`. Callers are never shown this. */
   readonly origin: string;
-  /** Path and query, as in `/mcp?tenant=7`. */
+  /** Path and query, such as `/mcp?tenant=7`. */
   readonly path: string;
 }
 
 /** Why a backend can never be reached as configured (specification 2.6, 2.7). */
 export type BackendObstacle = 'plain-text-refused' | 'transport-unsupported';
 
-/** The transport that the gateway uses. An unsupported one has an obstacle, and counts as `STREAMABLEHTTP`. */
+/** The transport that the gateway uses. A backend with an unsupported one has an `obstacle`, and `STREAMABLEHTTP` here. */
 export type BackendTransport = 'STREAMABLEHTTP' | 'SSE';
 
-/** The names that callers may use: bare names; `undefined` allows all. Resources may also be named by URI, templates by their text. */
+/** The bare names that callers may use; `undefined` allows all. Resources may also be named by URI, templates by their text. */
 export interface AllowedNames {
   readonly tools: ReadonlySet<string> | undefined;
   readonly prompts: ReadonlySet<string> | undefined;
@@ -34,9 +34,9 @@ export interface CompiledBackend {
   readonly hasCaseVariant: boolean;
   readonly target: UpstreamTarget;
   readonly transport: BackendTransport;
-  /** Why the config makes the backend unavailable. */
+  /** Why the config makes the backend unavailable; `undefined` if it does not. */
   readonly obstacle: BackendObstacle | undefined;
-  /** Lower-case names of headers to copy from the caller; never those that must not be copied. */
+  /** Lower-case names of headers to copy from the caller, without the gateway's own and those that `auth` sets. */
   readonly passthroughHeaders: ReadonlySet<string>;
   readonly auth: BackendAuth | undefined;
   readonly allowedNames: AllowedNames;
@@ -50,7 +50,7 @@ export interface CompiledVirtualHost {
   readonly id: string;
   readonly exposure: Exposure;
   readonly backends: ReadonlyMap<string, CompiledBackend>;
-  /** The backends, longest name first (otherwise in the config's order): the first that matches wins. */
+  /** The backends, longest name first, then in the config's order: the first that matches wins. */
   readonly backendsByNameLength: readonly CompiledBackend[];
   /** The backends, longest prefix first; the same array as by name if every prefix is the backend's name. */
   readonly backendsByPrefixLength: readonly CompiledBackend[];
@@ -72,5 +72,5 @@ export type UserConfigRead =
     }
   /** There is no config, or it is empty: 400. */
   | { readonly kind: 'missing' }
-  /** The config is invalid, or the store failed (`isForAll`: for all subjects): 500. The reason is for the log. */
+  /** The config is invalid, or the store failed (`isForAll`: for every subject): 500. The reason is for the log. */
   | { readonly kind: 'failed'; readonly reason: string; readonly isForAll?: true };

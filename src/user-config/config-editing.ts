@@ -1,6 +1,5 @@
 // Adds and removes virtual hosts in the bytes of a user config. Everything else keeps its bytes: rewriting it would change numbers,
-// escapes and duplicate members. Beside the config, a record says which virtual hosts the control plane has published, which
-// other writers leave alone.
+// escapes and duplicate members. A separate record says which virtual hosts the control plane has published; other writers keep them.
 import * as z from 'zod';
 import { stringValue, JsonScanner, jsonKind } from '../bytes/index.js';
 import type { RecordKey } from '../store/index.js';
@@ -8,9 +7,9 @@ import { decodeUserConfig } from './user-config-schema.js';
 
 export interface EditableConfig {
   readonly bytes: Buffer;
-  /** Where the value of `virtual_hosts` starts; it ends at `end`. */
-  readonly start: number;
-  readonly end: number;
+  /** Where the value of `virtual_hosts` starts. */
+  readonly hostsStart: number;
+  readonly hostsEnd: number;
   readonly virtualHosts: readonly VirtualHostMember[];
 }
 
@@ -21,17 +20,16 @@ interface VirtualHostMember {
   readonly value: Buffer;
 }
 
-/** The bytes that a new config starts from. */
 export const EMPTY_CONFIG = Buffer.from('{"virtual_hosts":{}}');
 
 const scanner = new JsonScanner();
 
-/** Reads a config to edit it. @returns why that is impossible. Mostly the dataplane cannot read it either. */
-export function readConfig(bytes: Buffer): EditableConfig | string {
+/** Reads a config that is to be edited. @returns a string, the reason, if it cannot be edited. */
+export function readEditableConfig(bytes: Buffer): EditableConfig | string {
   const decoding = decodeUserConfig(bytes);
   if (!decoding.ok) return decoding.issues;
   if (!scanner.scan(bytes, 2)) return 'nested too deeply, or too many values';
-  const node = findVirtualHosts(bytes);
+  const node = findVirtualHostsNode(bytes);
   if (node === undefined) return 'virtual_hosts: must be present once';
   const virtualHosts: VirtualHostMember[] = [];
   for (let host = node + 1; host < scanner.next(node); host = scanner.next(host)) {
@@ -42,10 +40,10 @@ export function readConfig(bytes: Buffer): EditableConfig | string {
       value: bytes.subarray(scanner.start(host), scanner.end(host)),
     });
   }
-  return { bytes, start: scanner.start(node), end: scanner.end(node), virtualHosts };
+  return { bytes, hostsStart: scanner.start(node), hostsEnd: scanner.end(node), virtualHosts };
 }
 
-/** The edited config. @param removed ids. @param added JSON by id; an id that exists must be among the removed. */
+/** The edited config. @param removed ids. @param added virtual hosts as JSON, by id. An existing id must also be in `removed`. */
 export function editConfig(
   config: EditableConfig,
   removed: ReadonlySet<string>,
@@ -53,16 +51,16 @@ export function editConfig(
 ): Buffer {
   const keptMembers = config.virtualHosts.filter(({ id }) => !removed.has(id)).map(({ member }) => member);
   const addedMembers = Array.from(added, ([id, json]) => Buffer.from(`${JSON.stringify(id)}:${json}`));
-  const parts: Buffer[] = [config.bytes.subarray(0, config.start), OPEN];
+  const parts: Buffer[] = [config.bytes.subarray(0, config.hostsStart), OPEN];
   for (const [index, member] of [...keptMembers, ...addedMembers].entries()) {
     if (index > 0) parts.push(COMMA);
     parts.push(member);
   }
-  parts.push(CLOSE, config.bytes.subarray(config.end));
+  parts.push(CLOSE, config.bytes.subarray(config.hostsEnd));
   return Buffer.concat(parts);
 }
 
-function findVirtualHosts(bytes: Buffer): number | undefined {
+function findVirtualHostsNode(bytes: Buffer): number | undefined {
   let found: number | undefined;
   for (let node = 1; node < scanner.next(0); node = scanner.next(node)) {
     if (keyOf(bytes, node) !== 'virtual_hosts') continue;
@@ -88,7 +86,7 @@ const publicationShape = z.object({
   isConfigOurs: z.boolean(),
 });
 
-/** What the control plane has published. The record changes in one swap with the user config. */
+/** What the control plane has published into a user config. Both change in one swap. */
 export type PublicationRecord = Readonly<z.infer<typeof publicationShape>>;
 
 export function publicationKey(subject: string): RecordKey {
@@ -104,13 +102,13 @@ export function readPublication(record: Buffer): PublicationRecord | undefined {
   }
 }
 
-/** @param published ids. @returns the new config with those published virtual hosts that it lacks, and their ids. */
+/** Adds to a new config the `published` virtual hosts (ids) that only the stored one has. @returns also the ids that were added. */
 export function keepPublished(
   stored: Buffer,
   config: Buffer,
   published: readonly string[],
 ): { readonly config: Buffer; readonly kept: readonly string[] } {
-  const [before, after] = [readConfig(stored), readConfig(config)];
+  const [before, after] = [readEditableConfig(stored), readEditableConfig(config)];
   if (typeof before === 'string' || typeof after === 'string') return { config, kept: [] };
   const present = new Set(after.virtualHosts.map(({ id }) => id));
   const missing = before.virtualHosts.filter(({ id }) => published.includes(id) && !present.has(id));

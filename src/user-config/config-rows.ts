@@ -1,4 +1,4 @@
-// A compiled user config as small lines of JSON, in which it goes from the thread that compiled it to the event loop, to be
+// A compiled user config as short lines of JSON. The thread that compiled it sends these rows to the event loop, where they are
 // assembled in slices. Cold path.
 import type { BackendAuth } from './auth.js';
 import type {
@@ -12,7 +12,7 @@ import type {
 } from './compiled-config.js';
 import { addEntry, entriesOf, createItems, type CuratedEntry, type Curation, type MutableItems } from './curation.js';
 
-/** A row. What follows the row of a virtual host or a backend belongs to it. */
+/** A row. Rows after that of a virtual host or backend belong to it, until the next such row. */
 type ConfigRow =
   | readonly ['virtual host', id: string, exposure: Exposure]
   | readonly [
@@ -31,14 +31,14 @@ type ConfigRow =
   | readonly ['passthrough', ...string[]]
   | readonly ['allowed', keyof AllowedNames, ...string[]]
   | readonly ['curated', keyof Curation, CuratedEntry]
-  /** Indexes of the next backends in the order by length of name, or of prefix if that order differs. */
+  /** Indexes of backends, in the order by name length; `prefix order`: by prefix length, if that order differs. */
   | readonly ['order' | 'prefix order', ...number[]];
 
 type BackendRow = Extract<ConfigRow, readonly ['backend', ...unknown[]]>;
 
-/** Bounds of one row, which ends with the value that reaches one of them. */
-const VALUES_MAX = 256;
-const CHARS_MAX = 4_096;
+/** Values in one row. A row ends with the value that reaches this, or `ROW_CHARS_MAX`. */
+const ROW_VALUES_MAX = 256;
+const ROW_CHARS_MAX = 4_096;
 
 const ALLOW_LISTS = ['tools', 'prompts', 'resources'] as const;
 const CURATED = ['tools', 'prompts'] as const;
@@ -58,27 +58,27 @@ export function encodeConfig({ virtualHosts }: CompiledUserConfig): Buffer {
       const { origin, path } = target;
       const location = [origin, path, transport, obstacle ?? null] as const;
       add(['backend', name, prefix, uriName, hasCaseVariant, ...location, auth ?? null, restricted]);
-      for (const names of toRows(passthroughHeaders)) add(['passthrough', ...names]);
+      for (const names of splitIntoRows(passthroughHeaders)) add(['passthrough', ...names]);
       for (const list of restricted) {
-        for (const names of toRows(allowedNames[list] ?? [])) add(['allowed', list, ...names]);
+        for (const names of splitIntoRows(allowedNames[list] ?? [])) add(['allowed', list, ...names]);
       }
       for (const kind of CURATED) for (const entry of entriesOf(backend.curation[kind])) add(['curated', kind, entry]);
     }
     const indexesOf = (row: readonly CompiledBackend[]): number[] => row.map((backend) => indexes.get(backend)!);
-    for (const row of toRows(backendsByNameLength)) add(['order', ...indexesOf(row)]);
+    for (const row of splitIntoRows(backendsByNameLength)) add(['order', ...indexesOf(row)]);
     if (backendsByPrefixLength === backendsByNameLength) continue;
-    for (const row of toRows(backendsByPrefixLength)) add(['prefix order', ...indexesOf(row)]);
+    for (const row of splitIntoRows(backendsByPrefixLength)) add(['prefix order', ...indexesOf(row)]);
   }
   return Buffer.from(lines.join('\n'));
 }
 
-function* toRows<Value>(values: Iterable<Value>): Generator<Value[]> {
+function* splitIntoRows<Value>(values: Iterable<Value>): Generator<Value[]> {
   let row: Value[] = [];
   let chars = 0;
   for (const value of values) {
     row.push(value);
     if (typeof value === 'string') chars += value.length;
-    if (row.length < VALUES_MAX && chars < CHARS_MAX) continue;
+    if (row.length < ROW_VALUES_MAX && chars < ROW_CHARS_MAX) continue;
     yield row;
     row = [];
     chars = 0;
@@ -98,7 +98,7 @@ const NOTHING_RESTRICTED = { tools: undefined, prompts: undefined, resources: un
 
 export class ConfigReader {
   readonly #rows: Buffer;
-  #at = 0;
+  #position = 0;
   readonly #virtualHosts = new Map<string, CompiledVirtualHost>();
   #virtualHost: UnfinishedVirtualHost | undefined;
   #backends: CompiledBackend[] = [];
@@ -112,11 +112,11 @@ export class ConfigReader {
 
   /** Reads one row. @returns false if there are no more rows. */
   readRow(): boolean {
-    if (this.#at >= this.#rows.length) return false;
-    const next = this.#rows.indexOf(LINE_FEED, this.#at);
+    if (this.#position >= this.#rows.length) return false;
+    const next = this.#rows.indexOf(LINE_FEED, this.#position);
     const end = next === -1 ? this.#rows.length : next;
-    this.#addRow(JSON.parse(this.#rows.toString('utf8', this.#at, end)) as ConfigRow);
-    this.#at = end + 1;
+    this.#addRow(JSON.parse(this.#rows.toString('utf8', this.#position, end)) as ConfigRow);
+    this.#position = end + 1;
     return true;
   }
 
@@ -158,7 +158,7 @@ export class ConfigReader {
   #addToPrefixOrder(backend: CompiledBackend): void {
     const host = this.#virtualHost;
     if (host === undefined) return;
-    // If the order by prefix has no rows of its own, it is that by name.
+    // Until the first row of its own, the order by prefix is the order by name.
     if (host.backendsByPrefixLength === host.backendsByNameLength) host.backendsByPrefixLength = [];
     host.backendsByPrefixLength.push(backend);
   }

@@ -5,62 +5,62 @@ import { limits } from '../shared/index.js';
 import { type ConfigIssue, namedMembers } from './known-members.js';
 import type { CuratedEntry } from './curation.js';
 
-const text = z.string('must be a string');
-const name = text.min(1, 'must not be empty').refine(isShort, 'is too long');
+const textSchema = z.string('must be a string');
+const nameSchema = textSchema.min(1, 'must not be empty').refine(isShort, 'is too long');
 
-function memberSchema<Value extends z.ZodType>(value: Value) {
+function itemMembersSchema<Value extends z.ZodType>(value: Value) {
   return z.strictObject(
     {
-      name: name.optional(),
-      title: text.optional(),
-      description: text.optional(),
+      name: nameSchema.optional(),
+      title: textSchema.optional(),
+      description: textSchema.optional(),
       hidden: z.boolean('must be true or false').optional(),
-      hidden_arguments: z.array(text, 'must be a list of strings').optional(),
-      fixed_arguments: namedMembers(text, value).optional(),
+      hidden_arguments: z.array(textSchema, 'must be a list of strings').optional(),
+      fixed_arguments: namedMembers(textSchema, value).optional(),
     },
     'must be an object',
   );
 }
 
 function itemSchema<Value extends z.ZodType>(value: Value) {
-  const isSmall = (item: z.infer<ReturnType<typeof memberSchema<Value>>>): boolean =>
+  const isSmall = (item: z.infer<ReturnType<typeof itemMembersSchema<Value>>>): boolean =>
     JSON.stringify(entryOf('', item)).length <= limits.curatedItemCharsMax;
-  return memberSchema(value).refine(isSmall, 'is too large');
+  return itemMembersSchema(value).refine(isSmall, 'is too large');
 }
 
 const toolsSchema = namedMembers(
-  text,
-  // Refuses numbers that the JSON parser has already changed.
+  textSchema,
+  // Refuses numbers that the JSON parser has rounded.
   itemSchema(
     z.unknown().refine((value) => !hasUnsafeNumber(value), 'has a number that is too large to be represented exactly'),
   ),
 );
-const promptsSchema = namedMembers(text, itemSchema(text));
+const promptsSchema = namedMembers(textSchema, itemSchema(textSchema));
 
-export type CuratedMembers = z.infer<typeof toolsSchema> | z.infer<typeof promptsSchema>;
+export type ItemsByBareName = z.infer<typeof toolsSchema> | z.infer<typeof promptsSchema>;
 
 export const curationMembers = {
-  prefix: text.refine(isShort, 'is too long').optional(),
-  tools: toolsSchema.check(({ value, issues }) => void issues.push(...faultsOf(value))).optional(),
-  prompts: promptsSchema.check(({ value, issues }) => void issues.push(...faultsOf(value))).optional(),
+  prefix: textSchema.refine(isShort, 'is too long').optional(),
+  tools: toolsSchema.check(({ value, issues }) => void issues.push(...issuesOfItems(value))).optional(),
+  prompts: promptsSchema.check(({ value, issues }) => void issues.push(...issuesOfItems(value))).optional(),
 };
 
-/** The schema of the curation of a backend that is described elsewhere. */
+/** The schema of a curation alone, without the rest of a backend's config. */
 export const curationSchema = z.strictObject(curationMembers, 'must be an object');
 
 export type BackendCuration = z.infer<typeof curationSchema>;
 
-/** The prefix of a backend's tool and prompt names, with `-`. @param prefix the one in the config. */
+/** The prefix of a backend's tool and prompt names, with `-`; `''` for none. @param prefix as the config sets it. */
 export function namePrefix(backendName: string, prefix: string | undefined): string {
   return prefix === '' ? '' : `${prefix ?? backendName}-`;
 }
 
-export function curatedEntries(members: CuratedMembers | undefined): readonly CuratedEntry[] {
+export function curatedEntries(members: ItemsByBareName | undefined): readonly CuratedEntry[] {
   return members === undefined ? [] : Array.from(members, ([bareName, item]) => entryOf(bareName, item));
 }
 
-/** Finds backends of one virtual host with the same prefix. */
-export function samePrefixes(backends: ReadonlyMap<string, BackendCuration>): z.core.$ZodRawIssue[] {
+/** Finds backends of one virtual host that have the same prefix. */
+export function samePrefixIssues(backends: ReadonlyMap<string, BackendCuration>): z.core.$ZodRawIssue[] {
   const owners = new Map<string, string>();
   const issues: z.core.$ZodRawIssue[] = [];
   for (const [backend, { prefix }] of backends) {
@@ -68,7 +68,7 @@ export function samePrefixes(backends: ReadonlyMap<string, BackendCuration>): z.
     const other = owners.get(ownPrefix);
     if (other === undefined) owners.set(ownPrefix, backend);
     else {
-      // The fault is reported at the backend whose prefix the config sets.
+      // The issue is reported at a backend whose prefix the config sets: the later one, if it sets both.
       const path = [prefix === undefined ? other : backend, 'prefix'];
       issues.push({
         code: 'custom',
@@ -81,41 +81,43 @@ export function samePrefixes(backends: ReadonlyMap<string, BackendCuration>): z.
   return issues;
 }
 
-/** Finds prefixes, and names within a backend, that are there twice. The fault's path is that of the later one. */
+/** Finds backends with the same prefix, and tools or prompts of one backend with the same name. */
 export function duplicateIssuesOf(backends: ReadonlyMap<string, BackendCuration>): ConfigIssue[] {
-  const issues = samePrefixes(backends);
+  const issues = samePrefixIssues(backends);
   for (const [backend, curated] of backends) {
     for (const kind of ['tools', 'prompts'] as const) {
       const members = curated[kind];
       if (members === undefined) continue;
-      for (const issue of sameNames(members)) issues.push({ ...issue, path: [backend, kind, ...(issue.path ?? [])] });
+      for (const issue of sameNameIssues(members))
+        issues.push({ ...issue, path: [backend, kind, ...(issue.path ?? [])] });
     }
   }
   return issues.map(({ path = [], message = '' }) => ({ path, message }));
 }
 
 /** Finds names in the config that not every client accepts. */
-export function oddNames(backendName: string, { prefix, ...kinds }: BackendCuration): ConfigIssue[] {
+export function oddNameIssues(backendName: string, { prefix, ...kinds }: BackendCuration): ConfigIssue[] {
   const ownPrefix = namePrefix(backendName, prefix);
   const issues: ConfigIssue[] = [];
-  if (prefix !== undefined && !CLIENTS_NAME.test(`${ownPrefix}x`)) issues.push({ path: ['prefix'], message: ODD_NAME });
+  if (prefix !== undefined && !WIDELY_ACCEPTED_NAME.test(`${ownPrefix}x`))
+    issues.push({ path: ['prefix'], message: ODD_NAME });
   for (const kind of ['tools', 'prompts'] as const) {
     for (const { name: callersName, bareName, isHidden } of curatedEntries(kinds[kind])) {
-      const isOwnChoice = prefix !== undefined || callersName !== bareName;
-      if (!isHidden && isOwnChoice && !CLIENTS_NAME.test(`${ownPrefix}${callersName}`))
+      const isSetByConfig = prefix !== undefined || callersName !== bareName;
+      if (!isHidden && isSetByConfig && !WIDELY_ACCEPTED_NAME.test(`${ownPrefix}${callersName}`))
         issues.push({ path: [kind, bareName], message: ODD_NAME });
     }
   }
   return issues;
 }
 
-/** What function names most models accept. */
-const CLIENTS_NAME = /^[A-Za-z0-9_-]{1,64}$/;
+/** Names that most model APIs accept for functions. */
+const WIDELY_ACCEPTED_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const ODD_NAME =
   'makes a name that not every client accepts: with its prefix, a name should match [A-Za-z0-9_-]{1,64}, as OpenAI and others require';
 
-/** Bare names of items whose name an earlier item has. */
-export function repeatedNames(members: CuratedMembers): string[] {
+/** Bare names of the items that are not hidden and have the name of an earlier such item. */
+export function itemsWithTakenNames(members: ItemsByBareName): string[] {
   const names = new Set<string>();
   const repeated: string[] = [];
   for (const { bareName, name: callersName, isHidden } of curatedEntries(members)) {
@@ -126,13 +128,13 @@ export function repeatedNames(members: CuratedMembers): string[] {
   return repeated;
 }
 
-function faultsOf(members: CuratedMembers): z.core.$ZodRawIssue[] {
-  if (members.size <= limits.curatedItemsMax) return sameNames(members);
+function issuesOfItems(members: ItemsByBareName): z.core.$ZodRawIssue[] {
+  if (members.size <= limits.curatedItemsMax) return sameNameIssues(members);
   return [{ code: 'custom', message: `must be at most ${limits.curatedItemsMax}`, path: [], input: members }];
 }
 
-function sameNames(members: CuratedMembers): z.core.$ZodRawIssue[] {
-  return repeatedNames(members).map((bareName) => ({
+function sameNameIssues(members: ItemsByBareName): z.core.$ZodRawIssue[] {
+  return itemsWithTakenNames(members).map((bareName) => ({
     ...{
       code: 'custom',
       message: 'is already the name of another tool or prompt: choose a different one',
@@ -142,7 +144,7 @@ function sameNames(members: CuratedMembers): z.core.$ZodRawIssue[] {
   }));
 }
 
-function entryOf(bareName: string, member: z.infer<ReturnType<typeof memberSchema<z.ZodType>>>): CuratedEntry {
+function entryOf(bareName: string, member: z.infer<ReturnType<typeof itemMembersSchema<z.ZodType>>>): CuratedEntry {
   const { title, description, fixed_arguments: fixed = new Map<string, unknown>() } = member;
   return {
     bareName,

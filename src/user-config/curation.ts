@@ -2,7 +2,6 @@
 
 /** A config's entry for one tool or prompt, in a form that JSON can express. */
 export interface CuratedEntry {
-  /** The name that the backend uses. */
   readonly bareName: string;
   /** The name that callers use, without the prefix. */
   readonly name: string;
@@ -18,9 +17,9 @@ export interface CuratedItem {
   readonly entry: CuratedEntry;
   /** Arguments that callers neither see nor may give; names normalized with `caseFolded`. */
   readonly withheldArguments: ReadonlySet<string>;
-  /** Length of the longest name of a withheld argument. */
+  /** Length of the longest name in `withheldArguments`. */
   readonly withheldCharsMax: number;
-  /** The fixed arguments as members to be added, as in `"v":7,"w":8`. */
+  /** The fixed arguments as JSON members to add to a call: `"v":7,"w":8`. */
   readonly fixedMembers: string;
 }
 
@@ -28,11 +27,11 @@ interface CuratedItems {
   readonly byBareName: ReadonlyMap<string, CuratedItem>;
   /** All items, by the name that callers use. */
   readonly byName: ReadonlyMap<string, CuratedItem>;
-  /** Items that are hidden or have withheld arguments, by their bare names, normalized with `caseFolded`. */
+  /** Bare names of items that are hidden or have withheld arguments; normalized with `caseFolded`. */
   readonly guardedNames: ReadonlySet<string>;
 }
 
-/** How a backend is curated; `undefined` if nothing of that kind is. */
+/** How a backend's tools and prompts are curated; `undefined` for a kind that is not curated. */
 export interface Curation {
   readonly tools: CuratedItems | undefined;
   readonly prompts: CuratedItems | undefined;
@@ -61,7 +60,7 @@ export function addEntry({ byBareName, byName, guardedNames }: MutableItems, ent
   const item = curatedItem(entry);
   if (entry.isHidden || item.withheldArguments.size > 0) guardedNames.add(caseFolded(entry.bareName));
   byBareName.set(entry.bareName, item);
-  // Another item may have a hidden item's name.
+  // A hidden item leaves its name to other items.
   if (!entry.isHidden) byName.set(entry.name, item);
 }
 
@@ -69,11 +68,11 @@ export function entriesOf(items: CuratedItems | undefined): readonly CuratedEntr
   return items === undefined ? [] : Array.from(items.byBareName.values(), ({ entry }) => entry);
 }
 
-export function hidesAnything({ tools, prompts }: Curation): boolean {
+export function withholdsAnything({ tools, prompts }: Curation): boolean {
   return (tools?.guardedNames.size ?? 0) + (prompts?.guardedNames.size ?? 0) > 0;
 }
 
-/** The bare name. @param name as callers know it. @returns `undefined` if they know none of this name. */
+/** The bare name. @param name as callers know it, without the prefix. @returns `undefined` if callers know no item of this name. */
 export function bareNameOf(items: CuratedItems, name: string): string | undefined {
   const { byBareName, byName } = items;
   const item = byName.get(name);
@@ -81,7 +80,7 @@ export function bareNameOf(items: CuratedItems, name: string): string | undefine
   return byBareName.has(name) || isGuarded(items, name) ? undefined : name;
 }
 
-/** The name for callers. @returns `taken` if an entry gives the name to another item, or guards a similar name. */
+/** The name for callers. @returns `taken` if the config gives this name to another item, or guards one that differs only in case. */
 export function callersNameOf(items: CuratedItems, bareName: string): { readonly name: string } | 'hidden' | 'taken' {
   const { byBareName, byName } = items;
   const item = byBareName.get(bareName);
@@ -95,21 +94,21 @@ function isGuarded({ guardedNames }: CuratedItems, name: string): boolean {
 }
 
 /**
- * Normalizes names that a backend may treat as the same: if it ignores case, a caller could otherwise give a fixed argument or
- * call a hidden tool under another spelling. Shortens no name.
+ * Normalizes a name, because a backend may ignore case: a caller could otherwise set a fixed argument, or call a hidden tool,
+ * in another spelling. The result is never shorter than the name.
  */
 export function caseFolded(name: string): string {
-  // Letters with two lower-case forms, such as `ſ` and `s`, have one upper-case form.
+  // Upper case first: it is the same for letters with two lower-case forms, such as `ſ` and `s`.
   return name.toUpperCase().toLowerCase();
 }
 
 function curatedItem(entry: CuratedEntry): CuratedItem {
   const { hiddenArguments, fixedArguments } = entry;
-  const closed = [...hiddenArguments, ...fixedArguments.map(([name]) => name)].map(caseFolded);
+  const withheldNames = [...hiddenArguments, ...fixedArguments.map(([name]) => name)].map(caseFolded);
   return {
     entry,
-    withheldArguments: new Set(closed),
-    withheldCharsMax: closed.reduce((charsMax, { length }) => Math.max(charsMax, length), 0),
+    withheldArguments: new Set(withheldNames),
+    withheldCharsMax: withheldNames.reduce((charsMax, { length }) => Math.max(charsMax, length), 0),
     fixedMembers: fixedArguments.map(([name, value]) => `${JSON.stringify(name)}:${value}`).join(),
   };
 }

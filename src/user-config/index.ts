@@ -23,17 +23,17 @@ export {
   editConfig,
   keepPublished,
   publicationKey,
-  readConfig,
+  readEditableConfig,
   readPublication,
 } from './config-editing.js';
 export {
   type BackendCuration,
-  type CuratedMembers,
+  type ItemsByBareName,
   duplicateIssuesOf,
   curatedEntries,
   curationSchema,
   namePrefix,
-  repeatedNames,
+  itemsWithTakenNames,
 } from './curation-schema.js';
 export { type CuratedItem, NO_CURATION, bareNameOf, callersNameOf, entriesOf, caseFolded } from './curation.js';
 export { userConfigJsonSchema } from './json-schema.js';

@@ -5,7 +5,7 @@ import { userConfigSchema } from './user-config-schema.js';
 
 type JsonSchema = Record<string, unknown>;
 
-/** What each member means, and patterns for its values, by path. `*` stands for any name. */
+/** By the path of a member: what it means, and the pattern of its values. `*` stands for any name. */
 export const memberDescriptions: Readonly<Record<string, JsonSchema>> = {
   '': {
     title: 'User config of Switchyard',
@@ -58,26 +58,26 @@ export const memberDescriptions: Readonly<Record<string, JsonSchema>> = {
 };
 
 export function userConfigJsonSchema(): JsonSchema {
-  const schema = convert(userConfigSchema);
+  const schema = toJsonSchema(userConfigSchema);
   addDescriptions(schema, []);
   return schema;
 }
 
-function convert(schema: z.ZodType): JsonSchema {
+function toJsonSchema(schema: z.ZodType): JsonSchema {
   return z.toJSONSchema(schema, {
     io: 'input',
     unrepresentable: 'any',
     override({ zodSchema, jsonSchema }) {
       // A map is an object in JSON. Here it is the output of a preprocessing pipe (known-members.ts).
       const map = zodSchema instanceof z.ZodPipe ? zodSchema.out : undefined;
-      if (map instanceof z.ZodMap) Object.assign(jsonSchema, convertMap(map));
+      if (map instanceof z.ZodMap) Object.assign(jsonSchema, mapToJsonSchema(map));
     },
   });
 }
 
-function convertMap(map: z.ZodMap): JsonSchema {
-  const { $schema: _, ...name } = convert(map.keyType as z.ZodType);
-  const { $schema: __, ...value } = convert(map.valueType as z.ZodType);
+function mapToJsonSchema(map: z.ZodMap): JsonSchema {
+  const { $schema: _, ...name } = toJsonSchema(map.keyType as z.ZodType);
+  const { $schema: __, ...value } = toJsonSchema(map.valueType as z.ZodType);
   return { type: 'object', propertyNames: name, additionalProperties: value };
 }
 

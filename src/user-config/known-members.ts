@@ -1,5 +1,5 @@
-// Finds unknown members of a user config. Most objects allow them, for other programs, but one that resembles a known member was
-// probably meant to be that: a misspelt allow-list would restrict nothing. Cold path.
+// Finds members of a user config that are probably misspelt. Most objects allow unknown members, for other programs; but a
+// misspelt allow-list would restrict nothing. Cold path.
 import * as z from 'zod';
 import { closestName } from '../config/index.js';
 import { limits } from '../shared/index.js';
@@ -18,14 +18,14 @@ export function namedMembers<Member extends z.ZodType>(name: z.ZodType<string, s
   );
 }
 
-/** Faults of one config that are reported. */
+/** Issues of one config that a message lists. */
 const USER_CONFIG_ISSUES_MAX = 10;
 
 export interface ConfigIssue {
   readonly path: readonly PropertyKey[];
-  /** What is wrong, as a text that follows the member's name: `must be a string`. It never has a value. */
+  /** What is wrong, as a text that follows the member's name: `must be a string`. It never quotes a value. */
   readonly message: string;
-  /** What an unknown member was probably meant to be. */
+  /** The known member that an unknown one was probably meant to be. */
   readonly meant?: string;
 }
 
@@ -41,7 +41,7 @@ export function describeIssue({ path, message }: ConfigIssue): string {
   return member === '' ? message : `${member}: ${message}`;
 }
 
-/** Unknown names of one config that are compared with known ones, which takes time. */
+/** Unknown names of one config that are compared with known ones: comparing takes time. */
 const NAMES_COMPARED_MAX = 100;
 
 /** The members that are allowed in one object of a config. */
@@ -50,6 +50,7 @@ interface Level {
   readonly members: ReadonlyMap<string, Level | undefined>;
   /** The level inside each value of a list or map. */
   readonly each: Level | undefined;
+  /** Whether unknown members are allowed. */
   readonly isOpen: boolean;
 }
 
@@ -57,7 +58,7 @@ const NOTHING_KNOWN: Level['members'] = new Map();
 
 export class KnownMembers {
   readonly #root: Level | undefined;
-  /** Members of objects that allow unknown ones: only these may be misspelt unnoticed; elsewhere, unknown members are faults. */
+  /** Known members of objects that allow unknown ones: only there can a misspelt member pass unnoticed. */
   readonly #openNames = new Set<string>();
   readonly #allNames = new Set<string>();
 
@@ -65,14 +66,14 @@ export class KnownMembers {
     this.#root = this.#levelOf(schema);
   }
 
-  /** Finds members that look misspelt. @param value need not match the schema. */
+  /** Finds unknown members that look misspelt, or misplaced. @param value need not match the schema. */
   findOddities(value: unknown): ConfigIssue[] {
     const issues: ConfigIssue[] = [];
-    const meanings = new Map<string, string | undefined>();
-    const meaningOf = (name: string): string | undefined => {
-      if (!meanings.has(name) && meanings.size < NAMES_COMPARED_MAX)
-        meanings.set(name, closestName(name, this.#openNames));
-      return meanings.get(name);
+    const closestNames = new Map<string, string | undefined>();
+    const closestNameTo = (name: string): string | undefined => {
+      if (!closestNames.has(name) && closestNames.size < NAMES_COMPARED_MAX)
+        closestNames.set(name, closestName(name, this.#openNames));
+      return closestNames.get(name);
     };
     const visit = (level: Level, members: unknown, path: readonly string[]): void => {
       if (typeof members !== 'object' || members === null) return;
@@ -82,10 +83,10 @@ export class KnownMembers {
           if (inner !== undefined) visit(inner, member, [...path, name]);
           continue;
         }
-        const meant = meaningOf(name);
+        const meant = closestNameTo(name);
         if (meant === undefined) continue;
         if (meant === name) issues.push({ path: [...path, name], message: 'has no effect here' });
-        else issues.push({ path: [...path, name], ...unknownMember(meant) });
+        else issues.push({ path: [...path, name], ...unknownMemberIssue(meant) });
       }
     };
     if (this.#root !== undefined) visit(this.#root, value, []);
@@ -93,17 +94,17 @@ export class KnownMembers {
   }
 
   describeUnknown(name: string): Omit<ConfigIssue, 'path'> {
-    return unknownMember(closestName(name, this.#allNames));
+    return unknownMemberIssue(closestName(name, this.#allNames));
   }
 
-  /** Where a required member is missing, adds which unknown member beside it was probably meant to be that. @param faults of zod. */
-  explainMissing(value: unknown, faults: readonly ConfigIssue[]): ConfigIssue[] {
-    let judged = 0;
-    return faults.map(({ path, message }) => {
+  /** Names, for each missing member, an unknown member beside it that is probably its misspelling. @param issues zod's, about missing members. */
+  explainMissing(value: unknown, issues: readonly ConfigIssue[]): ConfigIssue[] {
+    let comparedCount = 0;
+    return issues.map(({ path, message }) => {
       const [parent, missing] = [path.slice(0, -1).map(String), String(path.at(-1))];
       const known = parent.reduce((level, name) => level && levelIn(level, name), this.#root)?.members ?? NOTHING_KNOWN;
       for (const name of Object.keys(valueAt(value, parent) ?? {})) {
-        if (known.has(name) || judged++ >= NAMES_COMPARED_MAX) continue;
+        if (known.has(name) || comparedCount++ >= NAMES_COMPARED_MAX) continue;
         if (closestName(name, known.keys(), 1) !== missing) continue;
         const words = `is not known; did you mean ${missing}, which is missing?`;
         return { path: [...parent, name], message: words, meant: missing };
@@ -115,9 +116,9 @@ export class KnownMembers {
   #levelOf(schema: unknown): Level | undefined {
     if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault) return this.#levelOf(schema.unwrap());
     if (schema instanceof z.ZodPipe) return this.#levelOf(schema.out);
-    if (schema instanceof z.ZodMap || schema instanceof z.ZodRecord) return each(this.#levelOf(schema.valueType));
-    if (schema instanceof z.ZodArray) return each(this.#levelOf(schema.element));
-    if (schema instanceof z.ZodUnion) return anyOf(schema.options.map((option) => this.#levelOf(option)));
+    if (schema instanceof z.ZodMap || schema instanceof z.ZodRecord) return mapOf(this.#levelOf(schema.valueType));
+    if (schema instanceof z.ZodArray) return mapOf(this.#levelOf(schema.element));
+    if (schema instanceof z.ZodUnion) return mergeLevels(schema.options.map((option) => this.#levelOf(option)));
     if (!(schema instanceof z.ZodObject)) return undefined;
     const isOpen = !(schema.def.catchall instanceof z.ZodNever);
     const members = new Map<string, Level | undefined>();
@@ -143,18 +144,18 @@ export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return inner;
 }
 
-function each(level: Level | undefined): Level | undefined {
+function mapOf(level: Level | undefined): Level | undefined {
   return level === undefined ? undefined : { members: new Map(), each: level, isOpen: false };
 }
 
 /** The level of a value that may have one of several shapes. */
-function anyOf(levels: readonly (Level | undefined)[]): Level | undefined {
+function mergeLevels(levels: readonly (Level | undefined)[]): Level | undefined {
   const known = levels.filter((level) => level !== undefined);
   const [first] = known;
   if (first === undefined) return undefined;
   return { ...first, members: new Map(known.flatMap(({ members }) => [...members])) };
 }
 
-function unknownMember(meant: string | undefined): Omit<ConfigIssue, 'path'> {
+function unknownMemberIssue(meant: string | undefined): Omit<ConfigIssue, 'path'> {
   return meant === undefined ? { message: 'is not known' } : { message: `is not known; did you mean ${meant}?`, meant };
 }

@@ -1,17 +1,17 @@
-// Finds the backend that a name belongs to (specification 2.5). Its prefix is the backend's name and `-`, unless the config sets
-// another. Both parts of a name may contain `-`: the longest prefix that matches wins. Hot path.
+// Finds the backend that a tool or prompt name belongs to, by its prefix (specification 2.5): the backend's name and `-`, unless the
+// config sets another. What follows the prefix may contain `-`, too: the longest prefix that matches wins. Hot path.
 import type { ListKind } from '../mcp/index.js';
 import type { CompiledBackend, CompiledVirtualHost, AllowedNames } from './compiled-config.js';
-import { bareNameOf, callersNameOf, type CuratedItem, curatedItems, entriesOf, hidesAnything } from './curation.js';
+import { bareNameOf, callersNameOf, type CuratedItem, curatedItems, entriesOf, withholdsAnything } from './curation.js';
 
-// The URIs of a backend's resources begin with its encoded name and `+`, as part of the scheme (RFC 3986, 3.1). Different names
-// have different encodings.
+// The URIs of a backend's resources begin with the backend's encoded name and `+`, as part of the scheme (RFC 3986, 3.1). Different
+// names have different encodings.
 
-const BYTE_AS_IS = /^[A-Za-z0-9-]$/;
-const LOWER_CASE_AS_IS = /^[a-z0-9-]$/;
-const FIRST_AS_IS = /^[A-Za-z]/;
-/** Precedes an encoded name that does not begin with a letter. Unambiguous, because otherwise two hexadecimal digits follow each `.`. */
-const NO_LETTER = 'x.-';
+const UNENCODED = /^[A-Za-z0-9-]$/;
+const UNENCODED_IN_LOWER_CASE = /^[a-z0-9-]$/;
+const STARTS_WITH_LETTER = /^[A-Za-z]/;
+/** Put before an encoded name that does not begin with a letter. Unambiguous: in encoded names, two hexadecimal digits follow a `.`. */
+const NON_LETTER_PREFIX = 'x.-';
 
 export interface UriName {
   readonly uriName: string;
@@ -19,8 +19,8 @@ export interface UriName {
 }
 
 /**
- * The names of backends in URIs. Many clients convert schemes and hosts to lower case. So capitals are encoded as bytes in names that
- * differ only in case from another one.
+ * The names of backends in URIs. Many clients convert schemes to lower case, so the capitals of names that differ only in case are
+ * encoded.
  */
 export function uriNames(backendNames: Iterable<string>): ReadonlyMap<string, UriName> {
   const countByLowerCase = new Map<string, number>();
@@ -34,7 +34,7 @@ export function uriNames(backendNames: Iterable<string>): ReadonlyMap<string, Ur
     names.map((name) => [
       name,
       {
-        uriName: uriName(name, hasCaseVariant(name) ? LOWER_CASE_AS_IS : BYTE_AS_IS),
+        uriName: uriName(name, hasCaseVariant(name) ? UNENCODED_IN_LOWER_CASE : UNENCODED),
         hasCaseVariant: hasCaseVariant(name),
       },
     ]),
@@ -42,13 +42,13 @@ export function uriNames(backendNames: Iterable<string>): ReadonlyMap<string, Ur
 }
 
 /** The encoded name: letters, digits and `-` stay; every other byte of UTF-8 becomes a `.` and two hexadecimal digits. */
-export function uriName(backendName: string, asIs = BYTE_AS_IS): string {
+export function uriName(backendName: string, unencoded = UNENCODED): string {
   const bytes = Array.from(Buffer.from(backendName), (byte) => {
     const character = String.fromCharCode(byte);
-    return asIs.test(character) ? character : `.${byte.toString(16).padStart(2, '0')}`;
+    return unencoded.test(character) ? character : `.${byte.toString(16).padStart(2, '0')}`;
   });
   const escaped = bytes.join('');
-  return FIRST_AS_IS.test(escaped) ? escaped : `${NO_LETTER}${escaped}`;
+  return STARTS_WITH_LETTER.test(escaped) ? escaped : `${NON_LETTER_PREFIX}${escaped}`;
 }
 
 export interface NameRoute {
@@ -67,7 +67,7 @@ export function routeName(
   kind: 'tools' | 'prompts',
   fullName: string,
 ): NameRoute | undefined {
-  const backend = backendOf(virtualHost.backendsByPrefixLength, fullName);
+  const backend = findPrefixed(virtualHost.backendsByPrefixLength, fullName);
   if (backend === undefined) return undefined;
   const { prefix } = backend;
   const name = fullName.slice(prefix.length);
@@ -79,7 +79,7 @@ export function routeName(
   return { backend, bareName, prefix: bareName === name ? prefix : undefined, curated: items?.byName.get(name) };
 }
 
-/** The route to a tool. @param bareName the backend's name for it. @returns `undefined` if callers cannot have it. */
+/** The route to a tool of this backend. @returns `undefined` if the config hides or excludes the tool. */
 export function routeBareTool(backend: CompiledBackend, bareName: string): NameRoute | undefined {
   const { curation, allowedNames } = backend;
   const items = curation.tools;
@@ -88,42 +88,42 @@ export function routeBareTool(backend: CompiledBackend, bareName: string): NameR
   return { backend, bareName, prefix: '', curated: items?.byBareName.get(bareName) };
 }
 
-/** Finds the backend of a task: the ids of tasks begin with its name. */
+/** Finds the backend of a task, whose id begins with the backend's name and `-`. */
 export function routeTask(virtualHost: CompiledVirtualHost, fullId: string): NameRoute | undefined {
-  const backend = backendNamedIn(virtualHost.backendsByNameLength, fullId);
+  const backend = findNamed(virtualHost.backendsByNameLength, fullId);
   if (backend === undefined || !mayHaveTasks(backend)) return undefined;
   const prefix = `${backend.name}-`;
   return { backend, bareName: fullId.slice(prefix.length), prefix, curated: undefined };
 }
 
 /**
- * Whether a request for the merged name reaches this backend: if there is a backend `a-b`, the tool `b-c` of `a` does not.
- * @param rivals of the backend. @param name as callers use it, without the prefix.
+ * Whether a request for the merged name reaches this backend. Beside a backend `a-b`, the tool `b-c` of `a` is unreachable: `a-b-c`
+ * is a tool of `a-b`. @param rivals from `rivalsOf`. @param name as callers use it, without the prefix.
  */
 export function isReachable(rivals: readonly RuledBackend[], { prefix }: RuledBackend, name: string): boolean {
-  return rivals.length === 0 || backendOf(rivals, `${prefix}${name}`) === undefined;
+  return rivals.length === 0 || findPrefixed(rivals, `${prefix}${name}`) === undefined;
 }
 
 type Rivals = ReadonlyMap<string, readonly RuledBackend[]>;
 
 const rivalsByRules = new WeakMap<ListRules, Rivals>();
 
-/** The backends whose prefixes begin with this one's; usually none. Computed once for all backends of the rules. */
+/** The backends whose prefixes begin with this backend's prefix; usually none. Computed once per rules. */
 export function rivalsOf(rules: ListRules, { prefix }: RuledBackend): readonly RuledBackend[] {
-  return rivalsIn(rivalsByRules, rules, (backend) => backend.prefix).get(prefix) ?? NO_RIVALS;
+  return getRivals(rivalsByRules, rules, (backend) => backend.prefix).get(prefix) ?? NO_RIVALS;
 }
 
-/** Whether a request for a task reaches this backend, like `isReachable`. */
+/** Whether a request for a task reaches this backend; as `isReachable`, for tasks. */
 export function isTaskReachable(rules: ListRules, { name }: RuledBackend, taskId: string): boolean {
-  const rivals = rivalsIn(taskRivalsByRules, rules, (backend) => `${backend.name}-`).get(`${name}-`) ?? NO_RIVALS;
-  return rivals.length === 0 || backendNamedIn(rivals, `${name}-${taskId}`) === undefined;
+  const rivals = getRivals(taskRivalsByRules, rules, (backend) => `${backend.name}-`).get(`${name}-`) ?? NO_RIVALS;
+  return rivals.length === 0 || findNamed(rivals, `${name}-${taskId}`) === undefined;
 }
 
 const taskRivalsByRules = new WeakMap<ListRules, Rivals>();
 
 const NO_RIVALS: readonly RuledBackend[] = [];
 
-function rivalsIn(known: WeakMap<ListRules, Rivals>, rules: ListRules, prefixOf: (backend: RuledBackend) => string) {
+function getRivals(known: WeakMap<ListRules, Rivals>, rules: ListRules, prefixOf: (backend: RuledBackend) => string) {
   let rivals = known.get(rules);
   if (rivals === undefined) {
     rivals = findRivals(rules, prefixOf);
@@ -143,14 +143,17 @@ function findRivals({ backendsByNameLength }: ListRules, prefixOf: (backend: Rul
   return rivals;
 }
 
-/** Whether the config allows an item. @param name `undefined` if the item has none beside its key. */
+/** Whether the config allows an item. @param key its bare name, URI or template. @param name of a resource or template, if any. */
 export function isAllowed(backend: RuledBackend, kind: ListKind, key: string, name: string | undefined): boolean {
   if (kind.allowedAs === undefined) return mayHaveTasks(backend);
   const allowed = backend.allowedNames[kind.allowedAs];
   return allowed === undefined || allowed.has(key) || (name !== undefined && allowed.has(name));
 }
 
-function backendOf<Backend extends RuledBackend>(backends: readonly Backend[], fullName: string): Backend | undefined {
+function findPrefixed<Backend extends RuledBackend>(
+  backends: readonly Backend[],
+  fullName: string,
+): Backend | undefined {
   for (const backend of backends) {
     const { prefix } = backend;
     // The `-` is checked first: that rules out most backends.
@@ -160,10 +163,7 @@ function backendOf<Backend extends RuledBackend>(backends: readonly Backend[], f
   return undefined;
 }
 
-function backendNamedIn<Backend extends RuledBackend>(
-  backends: readonly Backend[],
-  fullName: string,
-): Backend | undefined {
+function findNamed<Backend extends RuledBackend>(backends: readonly Backend[], fullName: string): Backend | undefined {
   for (const backend of backends) {
     if (fullName.charCodeAt(backend.name.length) === HYPHEN && fullName.startsWith(backend.name)) return backend;
   }
@@ -172,7 +172,7 @@ function backendNamedIn<Backend extends RuledBackend>(
 
 const HYPHEN = 0x2d;
 
-// What decides which items the merged lists of a virtual host contain, also as text for another thread.
+// The rules that decide which items the merged lists of a virtual host contain, also as text for another thread.
 
 export type RuledBackend = Pick<CompiledBackend, 'name' | 'prefix' | 'uriName' | 'allowedNames' | 'curation'>;
 
@@ -182,17 +182,17 @@ export interface ListRules {
   readonly backendsByNameLength: readonly RuledBackend[];
 }
 
-/** Whether callers may have tasks here: tasks come from calls, so not if no tool may be called. */
+/** Whether callers may have tasks of this backend: only if they may call tools of it, because tasks come from calls. */
 export function mayHaveTasks({ allowedNames: { tools } }: Pick<RuledBackend, 'allowedNames'>): boolean {
   return tools?.size !== 0;
 }
 
-/** Whether the config withholds anything of this backend: then nothing passes that the config cannot judge. */
+/** Whether the config withholds anything of this backend. If so, methods that the gateway does not know are refused. */
 export function isLimited({
   allowedNames: { tools, prompts, resources },
   curation,
 }: Pick<RuledBackend, 'allowedNames' | 'curation'>): boolean {
-  return tools !== undefined || prompts !== undefined || resources !== undefined || hidesAnything(curation);
+  return tools !== undefined || prompts !== undefined || resources !== undefined || withholdsAnything(curation);
 }
 
 /** The rules as a text, which is transferred to a thread in one step; a set would be cloned name by name. */

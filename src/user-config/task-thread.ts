@@ -1,17 +1,17 @@
 // A thread for tasks that would block the event loop, started with the first task and ended after some idle time. By default,
-// tasks run one by one, and few may wait. Cold path.
+// tasks run one by one, and the number that may wait is bounded. Cold path.
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type * as threads from 'piscina';
 import { limits } from '../shared/index.js';
 
 /** How long an idle thread is kept. */
-const CONFIG_THREAD_IDLE_MS = 10_000;
+const THREAD_IDLE_MS_MAX = 10_000;
 
-/** Loads piscina, but only with the first thread, because most processes start none. */
-const packages = createRequire(import.meta.url);
-/** Looked for now: what Node.js does not find while no file descriptor is free, it does not look for again. */
-const PISCINA = packages.resolve('piscina');
+/** Loads piscina when the first thread starts, because most processes start none. */
+const requirePackage = createRequire(import.meta.url);
+/** Resolved at once: if it failed later, for lack of a file descriptor, Node.js would remember the failure. */
+const PISCINA_PATH = requirePackage.resolve('piscina');
 
 type ThreadOptions = NonNullable<ConstructorParameters<typeof threads.Piscina>[0]>;
 
@@ -35,9 +35,9 @@ export class TaskThread<Task, Outcome> {
   }
 
   #start(): threads.Piscina {
-    const { Piscina } = packages(PISCINA) as typeof threads;
+    const { Piscina } = requirePackage(PISCINA_PATH) as typeof threads;
     const piscina = new Piscina({
-      ...{ minThreads: 0, maxThreads: 1, idleTimeout: CONFIG_THREAD_IDLE_MS, maxQueue: limits.waitingMax },
+      ...{ minThreads: 0, maxThreads: 1, idleTimeout: THREAD_IDLE_MS_MAX, maxQueue: limits.waitingMax },
       ...this.#options,
     });
     // A listener is needed, or a thread that dies between tasks would end the process. The thread is replaced.

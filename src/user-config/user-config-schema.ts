@@ -1,28 +1,28 @@
-// The schema of user configs (specification "User config" and specification 2.7), and the messages for its faults. Cold path.
+// The schema of user configs (specification "User config" and 2.7), and messages about configs that do not match. Cold path.
 import { isUtf8 } from 'node:buffer';
 import * as z from 'zod';
 import { authSchema } from './auth.js';
 import { jsonIn, limits } from '../shared/index.js';
-import { curationMembers, oddNames, samePrefixes } from './curation-schema.js';
+import { curationMembers, oddNameIssues, samePrefixIssues } from './curation-schema.js';
 import { describeIssues, type ConfigIssue, KnownMembers, valueAt, namedMembers } from './known-members.js';
 
-const text = z.string('must be a string');
-const textList = z.array(text, 'must be a list of strings').default([]);
+const textSchema = z.string('must be a string');
+const textListSchema = z.array(textSchema, 'must be a list of strings').default([]);
 
 const EXPOSED = ['tools', 'prompts', 'resources'] as const;
 
 const backendSchema = z.object(
   {
-    name: text.optional(),
-    url: text.refine(isBackendUrl, 'must be an http or https URL without credentials'),
+    name: textSchema.optional(),
+    url: textSchema.refine(isBackendUrl, 'must be an http or https URL without credentials'),
     transport: z
       .enum(['STREAMABLEHTTP', 'SSE', 'STDIO'], 'must be STREAMABLEHTTP, SSE or STDIO')
       .default('STREAMABLEHTTP'),
-    passthrough_headers: textList,
+    passthrough_headers: textListSchema,
     auth: authSchema.optional(),
-    allowed_tool_names: textList,
-    allowed_resource_names: textList,
-    allowed_prompt_names: textList,
+    allowed_tool_names: textListSchema,
+    allowed_resource_names: textListSchema,
+    allowed_prompt_names: textListSchema,
     ...curationMembers,
     exposes: z.array(z.enum(EXPOSED, `must be a list of ${EXPOSED.join(', ')}`), 'must be a list').optional(),
   },
@@ -30,10 +30,10 @@ const backendSchema = z.object(
 );
 
 const virtualHostSchema = z.object(
-  // An empty name could not be told from a tool whose name begins with `-`.
+  // The prefix of an empty backend name would be `-` alone, with which a tool's own name may begin.
   {
     backends: namedMembers(z.string().min(1, 'a backend name must not be empty'), backendSchema).check(
-      ({ value, issues }) => void issues.push(...samePrefixes(value)),
+      ({ value, issues }) => void issues.push(...samePrefixIssues(value)),
     ),
     exposure: z.enum(['all', 'search'], 'must be all or search').default('all'),
   },
@@ -54,7 +54,7 @@ interface ParsedUserConfig {
   /** The config; `undefined` if it has a fault. */
   readonly config: UserConfig | undefined;
   readonly faults: readonly ConfigIssue[];
-  /** Members that have no effect but look as if they should. */
+  /** Unknown members that look misspelt or misplaced: they have no effect. */
   readonly oddities: readonly ConfigIssue[];
 }
 
@@ -67,7 +67,7 @@ type UserConfigDecoding =
 export function decodeUserConfig(bytes: Buffer): UserConfigDecoding {
   const { config, faults, oddities } = readUserConfig(bytes);
   if (config === undefined) return { ok: false, issues: describeIssues(faults) };
-  const reported = [...oddities, ...issuesOfBackends(config, oddNames)];
+  const reported = [...oddities, ...issuesOfBackends(config, oddNameIssues)];
   return { ok: true, config, ...(reported.length > 0 && { oddities: describeIssues(reported) }) };
 }
 
@@ -87,36 +87,36 @@ export function issuesOfBackends(
 }
 
 export function readUserConfig(bytes: Buffer): ParsedUserConfig {
-  if (bytes.length > limits.userConfigBytesMax) return refuse(`larger than ${limits.userConfigBytesMax} bytes`);
-  if (!isUtf8(bytes)) return refuse('not UTF-8');
+  if (bytes.length > limits.userConfigBytesMax) return invalidConfig(`larger than ${limits.userConfigBytesMax} bytes`);
+  if (!isUtf8(bytes)) return invalidConfig('not UTF-8');
   const value = jsonIn(bytes);
   // The reason is not the parser's message, which would quote the config.
-  if (value === undefined) return refuse('not JSON');
+  if (value === undefined) return invalidConfig('not JSON');
   try {
     const parsed = userConfigSchema.safeParse(value);
     const oddities = knownMembers.findOddities(value);
     if (parsed.success) return { config: parsed.data, faults: [], oddities };
-    return describeFaults(value, parsed.error.issues, oddities);
+    return faultyConfig(value, parsed.error.issues, oddities);
   } catch (error) {
-    // zod has more faults than a call may have arguments.
-    if (error instanceof RangeError) return refuse('too many invalid members to list');
+    // zod found more issues than a function call may have arguments.
+    if (error instanceof RangeError) return invalidConfig('too many invalid members to list');
     throw error;
   }
 }
 
-/** The faults as a text, missing members first. An unknown member that was probably meant to be one of those is not reported again. */
-function describeFaults(
+/** The outcome for a faulty config; faults about missing members first. An unknown member that such a fault names is not reported again. */
+function faultyConfig(
   value: unknown,
   issues: readonly z.core.$ZodIssue[],
   oddities: readonly ConfigIssue[],
 ): ParsedUserConfig {
   const missing = knownMembers.explainMissing(
     value,
-    issues.filter((issue) => isAboutMissing(value, issue)),
+    issues.filter((issue) => isAboutMissingMember(value, issue)),
   );
   const misspelt = new Set(missing.map(({ path }) => JSON.stringify(path)));
   const isUnreported = ({ path }: ConfigIssue): boolean => !misspelt.has(JSON.stringify(path));
-  const others = issues.filter((issue) => !isAboutMissing(value, issue)).flatMap(readableIssues);
+  const others = issues.filter((issue) => !isAboutMissingMember(value, issue)).flatMap(readableIssues);
   return {
     config: undefined,
     faults: [...missing, ...others.filter(isUnreported)],
@@ -124,17 +124,17 @@ function describeFaults(
   };
 }
 
-function isAboutMissing(value: unknown, { code, path }: z.core.$ZodIssue): boolean {
+function isAboutMissingMember(value: unknown, { code, path }: z.core.$ZodIssue): boolean {
   return path.length > 0 && /^invalid_(?:type|union)$/.test(code) && valueAt(value, path) === undefined;
 }
 
-/** The issues for one of zod, which reports all unknown members of an object in one: makes an issue for each. */
+/** Converts an issue of zod. One about several unknown members of an object becomes one for each of them. */
 export function readableIssues(issue: z.core.$ZodIssue): readonly ConfigIssue[] {
   if (issue.code !== 'unrecognized_keys') return [{ path: issue.path, message: issue.message }];
   return issue.keys.map((name) => ({ path: [...issue.path, name], ...knownMembers.describeUnknown(name) }));
 }
 
-function refuse(message: string): ParsedUserConfig {
+function invalidConfig(message: string): ParsedUserConfig {
   return { config: undefined, faults: [{ path: [], message }], oddities: [] };
 }
 

@@ -1,5 +1,5 @@
-// A worker's compiled user configs. Each is reused while its bytes are the same and it is cached, so another identity of a
-// compiled virtual host means that its config may have changed. Hot path.
+// A worker's compiled user configs. Each is reused while it is cached and its bytes are the same: another object for a virtual host
+// means that its config may have changed. Hot path.
 import type { UpstreamOptions } from '../config/index.js';
 import { limits, KIB, RecentMap } from '../shared/index.js';
 import { compileUserConfig } from './compile-config.js';
@@ -10,7 +10,7 @@ import { TaskThread } from './task-thread.js';
 import { decodeUserConfig } from './user-config-schema.js';
 import type { Store } from '../store/index.js';
 
-/** The virtual host as it is now. `gone`: the subject may no longer use it. `unknown`: that cannot be found out now. */
+/** The virtual host as it is now. `gone`: the subject may no longer use it. `unknown`: its config cannot be read now. */
 export type CurrentHost = CompiledVirtualHost | 'gone' | 'unknown';
 
 /** Reads the current virtual host, for work that outlasts its request. Never throws or rejects. */
@@ -51,21 +51,21 @@ export function isOlderConfig(one: CompiledVirtualHost, other: CompiledVirtualHo
   return number !== undefined && number < (configNumbers.get(other) ?? 0);
 }
 
-// Compiles a small config at once, a large one in a thread, because it would block the event loop for up to a second. What the
-// thread returns is assembled in slices.
+// A small config is compiled at once; a large one in a thread, because it would block the event loop for up to a second. The rows
+// that the thread returns are assembled in slices.
 
-/** A config of this size is compiled on the event loop, in up to 8 ms. */
+/** A config of up to this size is compiled on the event loop, in up to 8 ms. */
 export const CONFIG_INLINE_BYTES_MAX = 32 * KIB;
 
-function found(config: CompiledUserConfig, oddities = ''): UserConfigRead {
+function foundRead(config: CompiledUserConfig, oddities = ''): UserConfigRead {
   return { kind: 'found', config, ...(oddities !== '' && { oddities }) };
 }
 
-function undecodable(issues: string): UserConfigRead {
+function invalidRead(issues: string): UserConfigRead {
   return { kind: 'failed', reason: `the user config cannot be decoded: ${issues}` };
 }
 
-/** Yields to the event loop after every few rows. */
+/** Assembles a config from its rows, in slices of at most `limits.turnMs`. */
 async function assemble(reader: ConfigReader): Promise<CompiledUserConfig> {
   let endMs = performance.now() + limits.turnMs;
   while (reader.readRow()) {
@@ -90,7 +90,7 @@ interface Compiling {
   readonly read: Promise<UserConfigRead>;
 }
 
-const missing: UserConfigRead = Object.freeze({ kind: 'missing' });
+const MISSING: UserConfigRead = Object.freeze({ kind: 'missing' });
 
 export class UserConfigs {
   readonly #store: Pick<Store, 'read' | 'forget'>;
@@ -118,7 +118,7 @@ export class UserConfigs {
 
   /**
    * Reads a compiled config, synchronously if the store is, except for a large config that is not compiled yet. Never throws or rejects.
-   * @param stored set once the store has answered.
+   * @param stored what the store has of the subject.
    */
   read(subject: string, stored = this.#store.read(subject)): UserConfigRead | Promise<UserConfigRead> {
     if (stored instanceof Promise) return stored.then((settled) => this.read(subject, settled));
@@ -141,8 +141,7 @@ export class UserConfigs {
   }
 
   #compile(subject: string, value: Buffer): UserConfigRead | Promise<UserConfigRead> {
-    if (value.length === 0) return missing;
-    // Invalid configs are cached, too, so that they are not parsed for every request.
+    if (value.length === 0) return MISSING;
     const pending = this.#compiling.get(subject);
     if (pending?.value.equals(value) === true) return pending.read;
     const number = nextConfigNumber();
@@ -153,8 +152,9 @@ export class UserConfigs {
     }
     const decoding = decodeUserConfig(value);
     const read = decoding.ok
-      ? withNumber(found(compileUserConfig(decoding.config, this.#upstreamMode), decoding.oddities), number)
-      : undecodable(decoding.issues);
+      ? withNumber(foundRead(compileUserConfig(decoding.config, this.#upstreamMode), decoding.oddities), number)
+      : invalidRead(decoding.issues);
+    // Invalid configs are cached, too, so that they are not decoded for every request.
     this.#remember(subject, value, read);
     return read;
   }
@@ -162,10 +162,10 @@ export class UserConfigs {
   /** Compiles a config in the thread. Rejects if nothing was found out about it, for example because the thread died. */
   async #compileInThread(value: Buffer): Promise<UserConfigRead> {
     const outcome = await this.#thread.run({ value, upstreamMode: this.#upstreamMode });
-    if ('issues' in outcome) return undecodable(outcome.issues);
+    if ('issues' in outcome) return invalidRead(outcome.issues);
     const { buffer, byteOffset, byteLength } = outcome.rows;
     const config = await assemble(new ConfigReader(Buffer.from(buffer, byteOffset, byteLength)));
-    return found(config, outcome.oddities);
+    return foundRead(config, outcome.oddities);
   }
 
   #remember(subject: string, value: Buffer, read: UserConfigRead): void {
@@ -176,7 +176,7 @@ export class UserConfigs {
   #awaitCompilation(subject: string, value: Buffer, compiled: Promise<UserConfigRead>): Promise<UserConfigRead> {
     const read = compiled.then(
       (settled) => {
-        // A config that was written meanwhile must not be replaced.
+        // If a newer config is being compiled, this one is not cached.
         if (this.#settle(subject, read)) this.#remember(subject, value, settled);
         return settled;
       },

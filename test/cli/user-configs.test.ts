@@ -7,7 +7,7 @@ import { CliFault, type CommandResult } from '../../src/cli/command-result.js';
 import * as commands from '../../src/cli/user-configs.js';
 import { operatorName } from '../../src/config/environment.js';
 import type { StoreOptions } from '../../src/config/table/store-options.js';
-import { changesOf, planPublication } from '../../src/control-plane/compositions/publication.js';
+import { publicationChanges, planPublication } from '../../src/control-plane/compositions/publication.js';
 import { AuditRecords, type AuditEntry } from '../../src/store/audit-records.js';
 import { redisRecordKey } from '../../src/store/redis-records.js';
 import { openRecordStore } from '../../src/store/open-store.js';
@@ -112,7 +112,7 @@ for (const [kind, start] of Object.entries(stores)) {
     const state = { subject, record: undefined, config: await records.read({ space: 'user-configs', key: subject }) };
     const host = `{"backends":{"b":{"url":"${url}"}},"exposure":"search"}`;
     const plan = planPublication(state, new Map([['composed', host]]));
-    t.ok(plan.kind === 'stale' && (await records.swap(changesOf(state, plan))), 'published');
+    t.ok(plan.kind === 'stale' && (await records.swap(publicationChanges(state, plan))), 'published');
     await records.close();
 
     const other = join(createScratchDirectory(t), 'other.json');

@@ -166,7 +166,7 @@ t.test('the dataplane is not asked while nobody watches', async (t) => {
   const stream = live.open('ann', true)!;
   await until(() => watched.asked() > 1, 'it is asked');
   stream.destroy();
-  await until(() => live.count === 0, 'it is noticed');
+  await until(() => live.watcherCount === 0, 'it is noticed');
   await turn();
   const asked = watched.asked();
   liveOf(t, other.ask).open('ann', true)!.resume();
@@ -199,13 +199,13 @@ t.test('the number of watchers is bounded, in all and per subject', async (t) =>
   for (let n = own.length; n < limits.liveStreamsMax; n++) t.ok(live.open(`s${n}`, true));
   t.equal(live.open('late', true), undefined);
   own[0]!.destroy();
-  await until(() => live.count < limits.liveStreamsMax, 'one has gone');
+  await until(() => live.watcherCount < limits.liveStreamsMax, 'one has gone');
   t.equal(live.open('ann', true), undefined, 'the last places are for who has none');
   t.ok(live.open('late', true));
   live.close();
   own[1]!.resume();
   await until(() => own[1]!.readableEnded, 'all are ended');
-  t.equal(live.count, 0);
+  t.equal(live.watcherCount, 0);
 });
 
 t.test('a watcher that does not read is cut off, and each stream ends in time', async (t) => {
@@ -220,5 +220,5 @@ t.test('a watcher that does not read is cut off, and each stream ends in time', 
   short.resume();
   brief.open('ann', true);
   await until(() => short.readableEnded, 'it has ended');
-  await until(() => brief.count === 0, 'and who does not read its end keeps no place');
+  await until(() => brief.watcherCount === 0, 'and who does not read its end keeps no place');
 });

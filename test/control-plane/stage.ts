@@ -47,7 +47,7 @@ export async function setStage(t: Test, options: StoreOptions, settings: StageSe
   const logger = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
   const records = settings.records ?? (await openRecordStore(options, logger));
   const prober = new CredentialedProber(
-    new Prober({ deadlineMs: AMPLE_MS }),
+    new Prober({ timeoutMs: AMPLE_MS }),
     createCredentials(
       { mode: 'plain-text-or-tls', secretsDirectory: undefined, secretKeys: [], connectUrl: undefined },
       { http: new Http1Upstream({ connectTimeoutMs: AMPLE_MS, names: new Names() }), deadlines: new DeadlineWheel() },

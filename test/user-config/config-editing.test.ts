@@ -1,5 +1,5 @@
 import t from 'tap';
-import { editConfig, EMPTY_CONFIG, keepPublished, readConfig } from '../../src/user-config/config-editing.js';
+import { editConfig, EMPTY_CONFIG, keepPublished, readEditableConfig } from '../../src/user-config/config-editing.js';
 import { Random } from '../support/random.js';
 import { escapedToken, randomJson } from '../support/random-json.js';
 
@@ -7,7 +7,7 @@ const FUZZ_ROUNDS = 2_000;
 const HOST = '{"backends":{"a":{"url":"https://a.example/mcp"}}}';
 
 function edit(text: string, removed: readonly string[], added: Readonly<Record<string, string>>): string {
-  const config = readConfig(Buffer.from(text));
+  const config = readEditableConfig(Buffer.from(text));
   if (typeof config === 'string') throw new Error(config);
   return editConfig(config, new Set(removed), new Map(Object.entries(added))).toString();
 }
@@ -34,7 +34,7 @@ t.test('everything else keeps its bytes', async (t) => {
 t.test('ids are distinguished as in the dataplane', async (t) => {
   const text = `{"virtual_hosts":{"\\u0078":${HOST},"X":${HOST},"__proto__":${HOST},"x":${HOST}}}`;
   t.equal(edit(text, ['x'], {}), `{"virtual_hosts":{"X":${HOST},"__proto__":${HOST}}}`);
-  const config = readConfig(Buffer.from(text));
+  const config = readEditableConfig(Buffer.from(text));
   t.same(typeof config !== 'string' && config.virtualHosts.map(({ id }) => id), ['x', 'X', '__proto__', 'x']);
 });
 
@@ -50,8 +50,8 @@ t.test('a config that the dataplane cannot read, or reads in its own way, is not
     ['{"virtual_hosts":{},"virtual\\u005fhosts":{}}', /must be present once/],
     [`{"x":${'['.repeat(600)}${']'.repeat(600)},"virtual_hosts":{}}`, /nested too deeply/],
   ];
-  for (const [text, words] of rows) t.match(readConfig(Buffer.from(text)), words, text.slice(0, 60));
-  t.match(readConfig(Buffer.from([0x7b, 0xff, 0x7d])), /not UTF-8/);
+  for (const [text, words] of rows) t.match(readEditableConfig(Buffer.from(text)), words, text.slice(0, 60));
+  t.match(readEditableConfig(Buffer.from([0x7b, 0xff, 0x7d])), /not UTF-8/);
 });
 
 t.test(

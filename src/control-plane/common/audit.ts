@@ -7,7 +7,7 @@ import type { AuditEntry, AuditRecords } from '../../store/index.js';
 import type { ChangeOutcome } from './change.js';
 import type { Ownership } from './principal.js';
 
-/** Subjects of a composition that one log line names. If there are more, it has their count and a hash of them all, too. */
+/** Subjects of a composition that one log line names. Beyond that, the line also has their count and a hash of them all. */
 const AUDIT_SUBJECTS_MAX = 20;
 
 interface AuditedRequest {
@@ -27,7 +27,7 @@ export class AuditTrail {
   readonly #subjects: 'hash' | 'plain';
   readonly #stored: Pick<AuditRecords, 'append'> | undefined;
 
-  /** @param subjects whether log lines have subjects as hashes. @param stored the audit list, which always has them in plain text. */
+  /** @param subjects how log lines show subjects. @param stored the audit list, which always shows them in plain text. */
   constructor(logger: Logger, subjects: 'hash' | 'plain', stored?: Pick<AuditRecords, 'append'>) {
     this.#stored = stored;
     // Audit lines are written at every log level except `silent`.
@@ -41,7 +41,7 @@ export class AuditTrail {
     const formatSubject = this.#subjects === 'hash' ? subjectHash : beginningOf;
     const message = change.isCertain ? 'changed' : 'perhaps changed';
     this.#logger.info({ audit: operation, ...auditedFactsOf(request, change, formatSubject) }, message);
-    // The audit list has all facts, because only people who may see who owns what can read it.
+    // The audit list has subjects in plain text, because only people who may see them can read it.
     const facts = auditedFactsOf(request, change, beginningOf);
     const { owner, team } = (change.after ?? change.before ?? {}) as Ownership;
     this.#stored?.append({ at: new Date().toISOString(), operation, kind, ...facts, owner, team });
@@ -69,16 +69,16 @@ function auditedFactsOf(
   };
 }
 
-/** The settable members; if `other` is given, only those that differ from it. */
+/** The members that people can set; if `other` is given, only those that differ from it. */
 function auditedMembers(
   entity: object,
   other: object | undefined,
   formatSubject: FormatSubject,
 ): Record<string, unknown> {
-  const others = other as Readonly<Record<string, unknown>> | undefined;
+  const otherMembers = other as Readonly<Record<string, unknown>> | undefined;
   const members = Object.entries(entity).filter(([member, value]) => {
     if (COMPUTED_MEMBERS.has(member) || value === undefined) return false;
-    return others === undefined || JSON.stringify(others[member]) !== JSON.stringify(value);
+    return otherMembers === undefined || JSON.stringify(otherMembers[member]) !== JSON.stringify(value);
   });
   return Object.fromEntries(members.map(([member, value]) => [member, auditedValue(member, value, formatSubject)]));
 }
@@ -92,7 +92,7 @@ function auditedValue(member: string, value: unknown, formatSubject: FormatSubje
     const first = value.slice(0, AUDIT_SUBJECTS_MAX).map((subject) => formatSubject(String(subject)));
     return value.length > first.length ? { count: value.length, hash: hashOf(value), first } : first;
   }
-  const text = JSON.stringify(value, hashArguments);
+  const text = JSON.stringify(value, hashFixedArguments);
   if (text.length <= limits.auditValueCharsMax) return JSON.parse(text);
   const chars = JSON.stringify(value).length;
   return { chars, hash: hashOf(value), beginning: text.slice(0, limits.auditValueCharsMax) };
@@ -112,8 +112,8 @@ function originOf(url: string): string {
   return URL.canParse(url) ? new URL(url).origin : '';
 }
 
-/** Hashes fixed arguments at any depth: their values may identify a tenant or be a key. */
-function hashArguments(member: string, value: unknown): unknown {
+/** A replacer for `JSON.stringify` that hashes fixed arguments: their values may identify a tenant or be a key. */
+function hashFixedArguments(member: string, value: unknown): unknown {
   if (member !== 'fixed_arguments' || typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([name, fixed]) => [name, { hash: hashOf(fixed) }]));
 }

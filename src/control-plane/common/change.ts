@@ -1,6 +1,6 @@
 // A change of a server or composition while it is made: who makes it, on which condition, what came of it, and how long the
-// request waits for its publication. No update is lost: an entity has a tag of what people have set, and a change that
-// names a tag is made only while the entity still has it. Cold path.
+// request waits for its publication. So that no update is lost, an entity has a tag, a hash of what people have set: a change
+// with `If-Match` is made only while the entity still has that tag. Cold path.
 import { createHash } from 'node:crypto';
 import { settledWithin } from '../../shared/index.js';
 import { ControlPlaneFault } from './control-plane-fault.js';
@@ -9,7 +9,7 @@ import type { Principal } from './principal.js';
 export interface Change {
   /** Absent if roles are not in use. */
   readonly caller?: Principal | undefined;
-  /** `If-Match` as in RFC 9110: tags, or `*` for anything that exists. If absent, the change is made in any state. */
+  /** The header `If-Match` (RFC 9110): tags, or `*` for anything that exists. If absent, the change is made in any state. */
   readonly ifMatch?: string | undefined;
   /** Receives the outcome. If absent, the change waits until it is published. */
   readonly outcome?: ChangeOutcome;
@@ -29,7 +29,7 @@ export class ChangeOutcome {
   change: RecordedChange | undefined;
   /** User configs still to be updated; `undefined` before the subjects are known. */
   configsLeft: number | undefined;
-  /** User configs that lacked the change when the time was over. */
+  /** User configs that lacked the change when the request stopped waiting. */
   unpublished = 0;
 
   /** @param waitMsMax how long the request waits for the publication, which may be for 100,000 subjects. */
@@ -48,7 +48,7 @@ export class ChangeOutcome {
     return isMade;
   }
 
-  /** Resolves when the publication is done or the time is over. */
+  /** Resolves when the publication is done, or after `waitMsMax`. */
   async waitFor(published: Promise<void>): Promise<void> {
     if (this.#waitMsMax === Infinity) return published;
     await settledWithin(published, this.#waitMsMax, () => {
@@ -57,7 +57,7 @@ export class ChangeOutcome {
   }
 }
 
-/** Throws a `ControlPlaneFault` if the entity has changed since it was read. @param tag the entity's tag now. */
+/** Throws a `ControlPlaneFault` if the entity no longer has the tag that the change requires. @param tag the entity's current tag. */
 export function refuseChanged({ ifMatch }: Change, noun: string, name: string, tag: string): void {
   const tags = ifMatch?.split(',').map((each) => each.trim()) ?? [];
   if (ifMatch === undefined || ifMatch.trim() === '*' || tags.includes(tag)) return;

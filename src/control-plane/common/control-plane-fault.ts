@@ -9,9 +9,9 @@ interface FaultAnswer {
   readonly retryAfterS?: number;
 }
 
-const RETRY_S = 2;
+const RETRY_AFTER_S = 2;
 
-/** The status and outcome for each code. Codes of refusals that the dataplane gives, too, are in `shared/refusals.ts`. */
+/** The status and outcome of each code. The codes of refusals that the dataplane also gives are in `shared/refusals.ts`. */
 export const faultAnswers = {
   invalid: { status: 422, outcome: 'error' },
   'not-found': { status: 404, outcome: 'error' },
@@ -39,11 +39,11 @@ export const faultAnswers = {
   'sign-in-failed': { status: 503, outcome: 'error' },
   'sign-ins-full': { status: 503, outcome: 'error' },
   'dataplane-unnamed': { status: 404, outcome: 'error' },
-  'dataplane-unreachable': { status: 503, outcome: 'fault', retryAfterS: RETRY_S },
-  'dataplane-busy': { status: 503, outcome: 'fault', retryAfterS: RETRY_S },
-  'dataplane-refused': { status: 503, outcome: 'fault', retryAfterS: RETRY_S },
-  'live-full': { status: 503, outcome: 'refused', retryAfterS: RETRY_S },
-  'store-failed': { status: 503, outcome: 'fault', retryAfterS: RETRY_S },
+  'dataplane-unreachable': { status: 503, outcome: 'fault', retryAfterS: RETRY_AFTER_S },
+  'dataplane-busy': { status: 503, outcome: 'fault', retryAfterS: RETRY_AFTER_S },
+  'dataplane-refused': { status: 503, outcome: 'fault', retryAfterS: RETRY_AFTER_S },
+  'live-full': { status: 503, outcome: 'refused', retryAfterS: RETRY_AFTER_S },
+  'store-failed': { status: 503, outcome: 'fault', retryAfterS: RETRY_AFTER_S },
   'internal-error': { status: 500, outcome: 'fault' },
   'body-too-large': { status: 413, outcome: 'error' },
   'path-too-long': { status: 414, outcome: 'error' },

@@ -1,5 +1,5 @@
-// Curation of a registered server: the server's own, and a composition's, which overrides it member by member. Both are
-// written as in user configs.
+// Curation of a registered server: the server's own, and a composition's, which overrides it member by member. Both have the
+// form of a curation in a user config.
 import { getOrMake, limits } from '../../shared/index.js';
 import {
   describeIssues,
@@ -8,9 +8,9 @@ import {
   curationSchema,
   namePrefix,
   readableIssues,
-  repeatedNames,
+  itemsWithTakenNames,
   type BackendCuration,
-  type CuratedMembers,
+  type ItemsByBareName,
   type BackendConfig,
 } from '../../user-config/index.js';
 
@@ -18,16 +18,16 @@ import {
 export type WrittenCuration = Readonly<Record<string, unknown>>;
 
 const NO_CURATION: BackendCuration = {};
-/** Half of what a user config may have, because a user config has the curation of the server and that of the composition. */
+/** Half of what a user config may have, because a user config gets the curation of the server and that of the composition. */
 const ITEMS_MAX = limits.curatedItemsMax / 2;
 
 /** Parsed curations, so that each record in memory is parsed only once. */
-const parsed = new WeakMap<WrittenCuration, BackendCuration>();
+const parsedCurations = new WeakMap<WrittenCuration, BackendCuration>();
 
-/** What is wrong with a curation, as the rest of a sentence that begins with the member's name; `undefined` if nothing is. */
+/** What is wrong with a curation, as a text that follows the member's name: `must be …`; `undefined` if it is valid. */
 export function curationFault(written: WrittenCuration): string | undefined {
-  const crowded = (['tools', 'prompts'] as const).find((kind) => Object.keys(written[kind] ?? {}).length > ITEMS_MAX);
-  if (crowded !== undefined) return `${crowded}: must be at most ${ITEMS_MAX}`;
+  const overfull = (['tools', 'prompts'] as const).find((kind) => Object.keys(written[kind] ?? {}).length > ITEMS_MAX);
+  if (overfull !== undefined) return `${overfull}: must be at most ${ITEMS_MAX}`;
   const checked = curationSchema.safeParse(written);
   if (!checked.success) return describeIssues(checked.error.issues.flatMap(readableIssues));
   const entries = [...curatedEntries(checked.data.tools), ...curatedEntries(checked.data.prompts)];
@@ -40,7 +40,7 @@ export function curationFault(written: WrittenCuration): string | undefined {
 
 /** @param written must have passed `curationFault`. */
 export function readCuration(written: WrittenCuration | undefined): BackendCuration {
-  return written === undefined ? NO_CURATION : getOrMake(parsed, written, () => curationSchema.parse(written));
+  return written === undefined ? NO_CURATION : getOrMake(parsedCurations, written, () => curationSchema.parse(written));
 }
 
 /** The curation of the named tools and prompts only: the rest would fill user configs, and could clash with names in use. */
@@ -53,7 +53,7 @@ export function curationOfNamed(
   return { ...others, ...(ofTools && { tools: ofTools }), ...(ofPrompts && { prompts: ofPrompts }) };
 }
 
-/** The named members, in the order in which they were written; `undefined` if there are none. @param names `*` for all. */
+/** The named members, in the order in which they were written; `undefined` if there are none. @param names bare names; `*` for all. */
 function membersNamed<Item>(
   members: ReadonlyMap<string, Item> | undefined,
   names: readonly string[],
@@ -81,25 +81,25 @@ function mergedMembers(
   if (general === undefined || special === undefined) return {};
   const merged = new Map<string, object>(general);
   for (const [bareName, item] of special) merged.set(bareName, { ...merged.get(bareName), ...item });
-  return { [kind]: merged as CuratedMembers };
+  return { [kind]: merged as ItemsByBareName };
 }
 
-/** How the curation of several servers clashes, in words; `''` if it does not. */
+/** Describes the clashes between the curation of several servers; `''` if there are none. */
 export function describeClash(backends: ReadonlyMap<string, BackendConfig>): string {
   return describeIssues(duplicateIssuesOf(backends));
 }
 
 /**
- * Resolves clashes, which arise because servers and compositions change one by one, and which the dataplane would refuse:
- * of two servers with one prefix, one loses its curated prefix; of two tools with one name, the later is hidden. One pass,
- * because this runs on the event loop for each composition of a changed server.
+ * Resolves clashes. They arise because servers and compositions change one by one, and the dataplane would refuse them. Of two
+ * servers with one prefix, one loses its curated prefix; of two tools with one name, the later is hidden. Takes one pass, because
+ * this runs on the event loop for each composition of a changed server.
  */
 export function withoutClashes(backends: ReadonlyMap<string, BackendConfig>): ReadonlyMap<string, BackendConfig> {
   const losers = findPrefixLosers(backends);
   const settled = new Map<string, BackendConfig>();
   for (const [name, config] of backends) {
     const { prefix: _, ...bare } = config;
-    settled.set(name, withoutRepeatedNames(losers.has(name) ? bare : config));
+    settled.set(name, withTakenNamesHidden(losers.has(name) ? bare : config));
   }
   return settled;
 }
@@ -109,7 +109,7 @@ function findPrefixLosers(backends: ReadonlyMap<string, BackendConfig>): Readonl
   const owners = new Map<string, string>();
   const losers = new Set<string>();
   for (const name of backends.keys()) {
-    // A server that loses its prefix is prefixed with its name. If that is another server's prefix, the other server loses it.
+    // A server that loses its prefix gets its name as prefix. If that is another server's curated prefix, that server loses it.
     for (let next: string | undefined = name; next !== undefined;) {
       const prefix: string | undefined = losers.has(next) ? undefined : backends.get(next)?.prefix;
       const prefixInUse = namePrefix(next, prefix);
@@ -123,11 +123,11 @@ function findPrefixLosers(backends: ReadonlyMap<string, BackendConfig>): Readonl
   return losers;
 }
 
-function withoutRepeatedNames(config: BackendConfig): BackendConfig {
+function withTakenNamesHidden(config: BackendConfig): BackendConfig {
   let settled = config;
   for (const kind of ['tools', 'prompts'] as const) {
     const members = config[kind];
-    const repeated = members === undefined ? [] : repeatedNames(members);
+    const repeated = members === undefined ? [] : itemsWithTakenNames(members);
     if (repeated.length === 0) continue;
     const changed = new Map<string, object>(members);
     for (const bareName of repeated) changed.set(bareName, { ...changed.get(bareName), hidden: true });

@@ -23,7 +23,7 @@ export function isAdmin(caller: Principal | undefined): boolean {
   return caller === undefined || caller.role === 'admin';
 }
 
-/** @param caller `undefined` if roles are not in use. */
+/** Whether the caller may change the entity. @param caller `undefined` if roles are not in use. */
 export function mayChange(caller: Principal | undefined, { owner, team }: Ownership): boolean {
   if (caller === undefined || isAdmin(caller)) return true;
   if (caller.role !== 'editor') return false;
@@ -41,35 +41,35 @@ export function refuseUnowned(noun: string, entity: Ownership & { readonly name:
   );
 }
 
-/** @param named the team that the caller names; `null` for none; `undefined` for the caller's only team, if there is just one. */
-export function ownershipOfNew(caller: Principal | undefined, named: string | null | undefined): Ownership {
+/** The ownership of a new entity. @param requestedTeam `null` for none; if `undefined`, the caller's team, if there is only one. */
+export function ownershipOfNew(caller: Principal | undefined, requestedTeam: string | null | undefined): Ownership {
   const [onlyTeam, ...otherTeams] = caller?.teams ?? [];
   const defaultTeam = otherTeams.length === 0 ? onlyTeam : undefined;
-  const team = named === undefined ? defaultTeam : (named ?? undefined);
+  const team = requestedTeam === undefined ? defaultTeam : (requestedTeam ?? undefined);
   return { ...(caller !== undefined && { owner: caller.subject }), ...(team !== undefined && { team }) };
 }
 
-/** The ownership after a change: the owner stays, and the team may be another. */
-export function ownershipAfter({ owner, team }: Ownership, named: string | null | undefined): Ownership {
-  const next = named === undefined ? team : (named ?? undefined);
+/** The ownership after a change: the owner stays. @param requestedTeam `null` for none; `undefined` if the team stays, too. */
+export function ownershipAfter({ owner, team }: Ownership, requestedTeam: string | null | undefined): Ownership {
+  const next = requestedTeam === undefined ? team : (requestedTeam ?? undefined);
   return { ...(owner !== undefined && { owner }), ...(next !== undefined && { team: next }) };
 }
 
-/** What is wrong with the named team, as the rest of a sentence that begins with the member's name; `undefined` if nothing is. */
-export function teamFault(named: string | null | undefined): string | undefined {
-  if (named === undefined || named === null) return undefined;
-  const isValid = named !== '' && named.length <= limits.claimValueCharsMax && !UNREADABLE_CHARS.test(named);
+/** What is wrong with the name of a team, as a text that follows the member's name: `must be …`; `undefined` if it is valid. */
+export function teamFault(team: string | null | undefined): string | undefined {
+  if (team === undefined || team === null) return undefined;
+  const isValid = team !== '' && team.length <= limits.claimValueCharsMax && !UNREADABLE_CHARS.test(team);
   return isValid ? undefined : `must be 1 to ${limits.claimValueCharsMax} characters of Unicode text, or null`;
 }
 
-/** Throws a `ControlPlaneFault` if the caller may not give an entity to the team. @param before the team that the entity has now. */
+/** Throws a `ControlPlaneFault` if the caller may not give an entity to the team. @param currentTeam the entity's team so far. */
 export function refuseForeignTeam(
   caller: Principal | undefined,
-  named: string | null | undefined,
-  before?: string,
+  team: string | null | undefined,
+  currentTeam?: string,
 ): void {
-  if (named === undefined || named === null || named === before) return;
-  if (isAdmin(caller) || caller?.teams.includes(named) === true) return;
+  if (team === undefined || team === null || team === currentTeam) return;
+  if (isAdmin(caller) || caller?.teams.includes(team) === true) return;
   const message = 'team must be one of yours: giving it to another team requires the role admin';
   throw new ControlPlaneFault('not-owned', message);
 }

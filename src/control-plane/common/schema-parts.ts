@@ -13,7 +13,7 @@ export function inputSchemaOf<Properties extends object, Required extends keyof 
   return { type: 'object', properties: { ...properties, ...ignored }, required, additionalProperties: false };
 }
 
-/** The schema of a merge patch (RFC 7396): any members of the input, or null. Members that are objects are checked after merging. */
+/** The schema of a merge patch (RFC 7396): any of the input's members, or null for each. Members that are objects are checked after merging. */
 export function patchSchemaOf(input: ObjectSchema): JsonSchema {
   const properties = Object.entries(input.properties).map(([name, schema]): [string, JsonSchema] => {
     if (schema['readOnly'] === true) return [name, schema];
@@ -90,13 +90,13 @@ export function exactObject<
 
 // Members that people set on both servers and compositions.
 
-export const name = {
+export const nameSchema = {
   ...textSchema,
   minLength: 1,
   maxLength: limits.serverNameCharsMax,
   pattern: '^[A-Za-z0-9_.\\- ]+$',
 } as const;
-export const description = { ...textSchema, maxLength: limits.serverDescriptionCharsMax } as const;
+export const descriptionSchema = { ...textSchema, maxLength: limits.serverDescriptionCharsMax } as const;
 
 /** The schema of a curation. Its contents are checked by `curationFault`, whose messages explain more. */
 export const curationJsonSchema = {
@@ -115,23 +115,23 @@ export const ownerSchema = {
   description: 'The subject that created the record. Present only with `--token-roles-claim`.',
 } as const;
 
-// Checks that are made here instead of by a schema, because their messages explain more.
+// Checks that are made by functions instead of schemas, because their messages explain more.
 
 const NAME_CHARS = /^[A-Za-z0-9_.\- ]+$/;
 
-/** What is wrong with a name, as the rest of a sentence that begins with the member's name; `undefined` if nothing is. */
+/** What is wrong with a name, as a text that follows the member's name: `must be …`; `undefined` if it is valid. */
 export function nameFault(name: string): string | undefined {
   if (name.length > limits.serverNameCharsMax || !NAME_CHARS.test(name))
     return `must be 1 to ${limits.serverNameCharsMax} of A-Z, a-z, 0-9, '_', '.', '-' and space`;
   return name === name.trim() ? undefined : 'must not begin or end with a space';
 }
 
-/** What is wrong with a description, as the rest of a sentence that begins with the member's name; `undefined` if nothing is. */
+/** What is wrong with a description, as a text that follows the member's name: `must be …`; `undefined` if it is valid. */
 export function descriptionFault(description: string | undefined): string | undefined {
   if (description === undefined) return undefined;
   if (description.length > limits.serverDescriptionCharsMax)
     return `must have at most ${limits.serverDescriptionCharsMax} characters`;
-  return description.isWellFormed() ? undefined : NO_UNICODE;
+  return description.isWellFormed() ? undefined : NOT_UNICODE;
 }
 
-export const NO_UNICODE = 'must be Unicode text';
+export const NOT_UNICODE = 'must be Unicode text';

@@ -1,5 +1,5 @@
-// Makes the backends of a composition's virtual host from its servers as they are registered now. Servers that are
-// disabled or were never reached are left out: nobody has verified what is there.
+// Makes the backends of a composition's virtual host from its servers as they are registered now. Disabled servers are left
+// out, and those that were never reached: nobody has verified what is there.
 import { RecentMap, MIB } from '../../shared/index.js';
 import type { BackendConfig } from '../../user-config/index.js';
 import { describeClash, curationOfNamed, mergedCuration, readCuration, withoutClashes } from '../common/curation.js';
@@ -18,9 +18,9 @@ export interface MatchedServer {
 export function matchServers({ servers }: Pick<StoredComposition, 'servers'>, known: ServerDirectory): MatchedServer[] {
   const ids = new Set(servers.map(({ id }) => id));
   return servers.map((composed) => {
-    const sameName = known.byName(composed.name);
-    // A virtual host has each backend once. If the composition also has the server of the same name by its id, that one is used.
-    const registeredAgain = sameName !== undefined && ids.has(sameName.id) ? undefined : sameName;
+    const namesake = known.byName(composed.name);
+    // A virtual host has each backend once: a server that the composition also has by its id is not matched by name.
+    const registeredAgain = namesake !== undefined && ids.has(namesake.id) ? undefined : namesake;
     return { composed, server: known.byId(composed.id) ?? registeredAgain, tools: composed.tools };
   });
 }
@@ -43,7 +43,7 @@ function curatedBackends(matches: readonly MatchedServer[]): ReadonlyMap<string,
   const backends = new Map<string, BackendConfig>();
   for (const match of matches) {
     const { server, composed, tools } = match;
-    // A server of which nothing is exposed, such as when patterns match no tool, is left out of the virtual host.
+    // A server of which nothing is exposed is left out of the virtual host, for example if the patterns match no tool.
     const isExposed = tools.length > 0 || composed.prompts !== undefined || composed.resources !== undefined;
     if (isCallable(server) && isExposed) backends.set(server.name, composedBackendOf(server, match));
   }

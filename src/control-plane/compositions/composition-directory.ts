@@ -1,7 +1,7 @@
 // The compositions in memory, found by name, subject, server and maker.
 import { NamedMirror } from '../mirror/named-mirror.js';
 import { isPattern } from './tool-patterns.js';
-import { COMPOSITIONS, type StoredComposition } from './composition.js';
+import { COMPOSITIONS_PREFIX, type StoredComposition } from './composition.js';
 
 type Index = Map<string, Set<StoredComposition>>;
 
@@ -13,14 +13,14 @@ export class CompositionDirectory extends NamedMirror<StoredComposition> {
   readonly #storedBytes = new WeakMap<StoredComposition, number>();
 
   constructor() {
-    super(COMPOSITIONS);
+    super(COMPOSITIONS_PREFIX);
   }
 
   get subjects(): Iterable<string> {
     return this.#bySubject.keys();
   }
 
-  bytesOf(composition: StoredComposition): number {
+  storedBytesOf(composition: StoredComposition): number {
     return this.#storedBytes.get(composition) ?? 0;
   }
 
@@ -42,16 +42,16 @@ export class CompositionDirectory extends NamedMirror<StoredComposition> {
   }
 
   /**
-   * What one maker's compositions add up to; `publishedBytes` are in user configs, once for each subject.
+   * The totals of one maker's compositions; `publishedBytes` counts a composition once for each of its subjects.
    * @param except id of a composition that is not counted.
    */
   usageOf(maker: string, except?: string) {
-    const usage = { compositions: 0, storedBytes: 0, publishedBytes: 0 };
+    const usage = { compositionCount: 0, storedBytes: 0, publishedBytes: 0 };
     for (const composition of this.#byMaker.get(maker) ?? []) {
       const { id, subjects, hostBytes = 0 } = composition;
       if (id === except) continue;
-      usage.compositions += 1;
-      usage.storedBytes += this.bytesOf(composition);
+      usage.compositionCount += 1;
+      usage.storedBytes += this.storedBytesOf(composition);
       usage.publishedBytes += hostBytes * subjects.length;
     }
     return usage;
@@ -66,11 +66,11 @@ export class CompositionDirectory extends NamedMirror<StoredComposition> {
   protected override onChange(composition: StoredComposition, isAdded: boolean): void {
     const { subjects, maker = '', servers } = composition;
     const update = (index: Index, name: string): void => {
-      const members = index.get(name) ?? new Set();
-      if (isAdded) members.add(composition);
-      else members.delete(composition);
-      if (members.size === 0) index.delete(name);
-      else index.set(name, members);
+      const compositions = index.get(name) ?? new Set();
+      if (isAdded) compositions.add(composition);
+      else compositions.delete(composition);
+      if (compositions.size === 0) index.delete(name);
+      else index.set(name, compositions);
     };
     for (const subject of subjects) update(this.#bySubject, subject);
     update(this.#byMaker, maker);

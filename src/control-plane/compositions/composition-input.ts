@@ -4,7 +4,7 @@ import { encodeStoreKey } from '../../store/index.js';
 import { teamFault } from '../common/principal.js';
 import { refuseMember, refuseMemberIf } from '../common/control-plane-fault.js';
 import { curationFault } from '../common/curation.js';
-import { descriptionFault, nameFault, NO_UNICODE } from '../common/schema-parts.js';
+import { descriptionFault, nameFault, NOT_UNICODE } from '../common/schema-parts.js';
 import type { ComposedServer, CompositionInput } from './composition.js';
 import { isPattern } from './tool-patterns.js';
 
@@ -65,7 +65,7 @@ function toolsOf(tools: readonly string[] | string, member: string): readonly st
 function checkNames(names: readonly string[], member: string): void {
   for (const [index, each] of names.entries()) {
     if (each === '') refuseMember(`${member}.${index}`, 'must not be empty');
-    if (!each.isWellFormed()) refuseMember(`${member}.${index}`, NO_UNICODE);
+    if (!each.isWellFormed()) refuseMember(`${member}.${index}`, NOT_UNICODE);
   }
 }
 

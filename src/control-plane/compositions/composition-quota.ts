@@ -1,4 +1,4 @@
-// Quotas of one maker (the subject that last wrote a composition), so that nobody fills the store, the publishers' time
+// Quotas of one maker (the subject that last wrote a composition), so that nobody uses up the store, the publishers' time
 // or a user's config at the expense of others.
 import type { ComposerQuotas } from '../../config/index.js';
 import type { CompositionDirectory } from './composition-directory.js';
@@ -8,13 +8,13 @@ import { encodeComposition, type StoredComposition } from './composition.js';
 /** Throws a `ControlPlaneFault` if the composition would exceed its maker's quotas. */
 export function refuseAboveQuota(
   composition: StoredComposition,
-  known: CompositionDirectory,
+  directory: CompositionDirectory,
   quotas: ComposerQuotas,
 ): void {
   const { id, maker = '', subjects, hostBytes = 0 } = composition;
-  const usage = known.usageOf(maker, id);
-  if (usage.compositions >= quotas.makerCompositionsMax) {
-    refuseFull(`You have ${usage.compositions} compositions, which is the maximum: delete one first`);
+  const usage = directory.usageOf(maker, id);
+  if (usage.compositionCount >= quotas.makerCompositionsMax) {
+    refuseFull(`You have ${usage.compositionCount} compositions, which is the maximum: delete one first`);
   }
   const storedBytes = usage.storedBytes + encodeComposition(composition).length;
   if (storedBytes > quotas.makerComposedBytesMax) {

@@ -4,13 +4,13 @@ import { limits } from '../../shared/index.js';
 import { tagOf } from '../common/change.js';
 import {
   curationJsonSchema,
-  description,
+  descriptionSchema,
   exactObject,
   type FromSchema,
   idSchema,
   inputSchemaOf,
   type JsonSchema,
-  name,
+  nameSchema,
   ownerSchema,
   patchSchemaOf,
   teamSchema,
@@ -18,7 +18,7 @@ import {
   timeSchema,
 } from '../common/schema-parts.js';
 
-const composedServer = exactObject(
+const serverSchema = exactObject(
   {
     name: { ...textSchema, description: 'Of a registered server.' },
     tools: {
@@ -47,9 +47,9 @@ const composedServer = exactObject(
 );
 
 const settableProperties = {
-  name: { ...name, description: 'Unique without regard to case.' },
-  description,
-  servers: { type: 'array', items: composedServer },
+  name: { ...nameSchema, description: 'Unique without regard to case.' },
+  description: descriptionSchema,
+  servers: { type: 'array', items: serverSchema },
   exposure: {
     type: 'string',
     enum: ['all', 'search'],
@@ -65,7 +65,7 @@ const settableProperties = {
   team: teamSchema,
 } as const;
 
-const composition = exactObject(
+const compositionSchema = exactObject(
   {
     id: { ...idSchema, description: 'The id of the virtual host on the dataplane, too.' },
     ...settableProperties,
@@ -81,23 +81,23 @@ const composition = exactObject(
   ['exposure', 'owner', 'team'],
 );
 
-const compositionInput = inputSchemaOf(composition, settableProperties, ['name', 'servers']);
+const compositionInputSchema = inputSchemaOf(compositionSchema, settableProperties, ['name', 'servers']);
 
 export const compositionSchemas = {
-  Composition: composition,
-  CompositionInput: compositionInput,
-  CompositionPatch: patchSchemaOf(compositionInput),
+  Composition: compositionSchema,
+  CompositionInput: compositionInputSchema,
+  CompositionPatch: patchSchemaOf(compositionInputSchema),
 } as const satisfies Record<string, JsonSchema>;
 
-export type ComposedServer = Omit<FromSchema<typeof composedServer>, 'tools'> & { readonly tools: readonly string[] };
+export type ComposedServer = Omit<FromSchema<typeof serverSchema>, 'tools'> & { readonly tools: readonly string[] };
 
 /** What people set. Members that are left out have their default in a new composition, and stay as they are in an existing one. */
-export type CompositionInput = FromSchema<typeof compositionInput> & {
+export type CompositionInput = FromSchema<typeof compositionInputSchema> & {
   /** Whether to accept tools that their server does not have. */
   readonly isForced?: boolean | undefined;
 };
 
-export type Composition = Omit<FromSchema<typeof composition>, 'servers' | 'team'> & {
+export type Composition = Omit<FromSchema<typeof compositionSchema>, 'servers' | 'team'> & {
   readonly team?: string | undefined;
   /** The servers, each under its current name in the registry, or under its last known name if it is no longer registered. */
   readonly servers: readonly ComposedServer[];
@@ -109,13 +109,13 @@ export type StoredComposedServer = ComposedServer & { readonly id: string };
 /** A composition as stored under its id; another record maps its name to the id. */
 export interface StoredComposition extends Omit<Composition, 'servers' | 'missingTools'> {
   readonly servers: readonly StoredComposedServer[];
-  /** The subject that wrote it last. */
+  /** The subject that wrote the composition last. */
   readonly maker?: string;
-  /** Size of its virtual host in a user config, measured when it was written. */
+  /** Size of the virtual host in a user config, measured when the composition was written. */
   readonly hostBytes?: number;
 }
 
-export const COMPOSITIONS = 'compositions/';
+export const COMPOSITIONS_PREFIX = 'compositions/';
 
 export function encodeComposition(composition: StoredComposition): Buffer {
   return Buffer.from(JSON.stringify(composition));

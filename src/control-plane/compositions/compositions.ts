@@ -28,13 +28,13 @@ import {
   type ComposedServer,
   type Composition,
   type CompositionInput,
-  COMPOSITIONS,
+  COMPOSITIONS_PREFIX,
   compositionTag,
   encodeComposition,
   type StoredComposedServer,
   type StoredComposition,
 } from './composition.js';
-import { createJob, PUBLICATION_JOBS, readJob, type PublicationJob } from './publication.js';
+import { createJob, PUBLICATION_JOBS_PREFIX, readJob, type PublicationJob } from './publication.js';
 import { Publisher, virtualHostJson } from './publisher.js';
 import { isPattern, matchesAny, includesAllTools } from './tool-patterns.js';
 
@@ -50,7 +50,7 @@ function nameOf({ composed, server }: MatchedServer): string {
 
 /** Interval between checks that every composition is published. */
 const PUBLISH_REPAIR_MS = 30_000;
-/** User configs that one check, whether every composition is published, reads at once. */
+/** User configs that such a check reads at once. */
 const PUBLICATION_CHECKS_AT_ONCE_MAX = 50;
 /** Pause of such a check after each `PUBLICATION_CHECKS_AT_ONCE_MAX` user configs, so that it takes little of the process's time. */
 const PUBLICATION_CHECK_PAUSE_MS = 50;
@@ -68,11 +68,11 @@ interface CompositionsOptions {
 export class Compositions {
   readonly #options: CompositionsOptions;
   readonly #compositions: Collection<StoredComposition, StoredComposition>;
-  readonly #names: ToolNames;
+  readonly #toolNames: ToolNames;
   readonly #publisher: Publisher;
   readonly #repairs = new CoalescedRuns(() => this.#repair());
   /** Publication jobs that this process is running, by key. */
-  readonly #underway = new Map<string, Promise<void>>();
+  readonly #runningJobs = new Map<string, Promise<void>>();
   #timer: NodeJS.Timeout | undefined;
   #isStopping = false;
 
@@ -80,16 +80,16 @@ export class Compositions {
     const { records, registry } = options;
     this.#options = options;
     this.#compositions = new Collection<StoredComposition, StoredComposition>(records, {
-      ...{ noun: 'composition', prefix: COMPOSITIONS, indices: ['composition-names/'] },
+      ...{ noun: 'composition', prefix: COMPOSITIONS_PREFIX, indices: ['composition-names/'] },
       entityOf: (composition) => composition,
       namesOf: ({ name }) => [name],
       tagOf: compositionTag,
       takenMessage: (name) => `A composition named ${name} already exists`,
     });
-    this.#names = new ToolNames(registry);
-    this.#publisher = new Publisher({ ...options, names: this.#names });
+    this.#toolNames = new ToolNames(registry);
+    this.#publisher = new Publisher({ ...options, toolNames: this.#toolNames });
     registry.onChange(async (job, outcome) => {
-      if (job !== undefined) await this.#run(job, outcome);
+      if (job !== undefined) await this.#runJob(job, outcome);
     });
   }
 
@@ -99,7 +99,7 @@ export class Compositions {
     const { compositions } = this.#options.directory;
     const page = compositions.page({ ...query, limit });
     let bytesLeft: number = limits.listPageBytesMax;
-    const count = page.items.findIndex((each) => (bytesLeft -= compositions.bytesOf(each)) <= 0) + 1;
+    const count = page.items.findIndex((each) => (bytesLeft -= compositions.storedBytesOf(each)) <= 0) + 1;
     const fitting = count === 0 ? page.items : page.items.slice(0, count);
     const isCut = fitting.length < page.items.length;
     const items = await Promise.all(fitting.map((each) => this.#describe(each)));
@@ -113,12 +113,12 @@ export class Compositions {
     return found && this.#describe(found.row);
   }
 
-  /** What the composition's own endpoint serves; `undefined` if the subject is not one of the composition's. */
+  /** What the composition's own endpoint serves; `undefined` if there is no such composition, or it is not for the subject. */
   async findHost(reference: string, subject: string) {
     const composition = (await this.#compositions.find(reference))?.row;
     if (composition === undefined || !composition.subjects.includes(subject)) return undefined;
     await this.#options.directory.sync();
-    const matches = await this.#names.resolvePatterns(matchServers(composition, this.#options.directory.servers));
+    const matches = await this.#toolNames.resolvePatterns(matchServers(composition, this.#options.directory.servers));
     const { id, exposure = 'all' } = composition;
     return { id, backends: composeBackends(matches), exposure };
   }
@@ -170,12 +170,12 @@ export class Compositions {
       return { after: undefined, job: createJob({ subjects: removed.subjects }), removed };
     });
     this.#options.logger.info({ composition: removed.id, name: removed.name }, 'composition removed');
-    await this.#run(job, change.outcome);
+    await this.#runJob(job, change.outcome);
   }
 
   /** Counts the changes of all control planes that are not in all user configs yet, up to `RECORDS_AT_ONCE_MAX`. */
   async countUnpublished(): Promise<number> {
-    return (await this.#options.records.listKeys(PUBLICATION_JOBS, '', RECORDS_AT_ONCE_MAX)).length;
+    return (await this.#options.records.listKeys(PUBLICATION_JOBS_PREFIX, '', RECORDS_AT_ONCE_MAX)).length;
   }
 
   /** Publishes whatever is not published, now and at intervals. */
@@ -191,14 +191,14 @@ export class Compositions {
     this.#isStopping = true;
     await this.#publisher.stop();
     await this.#repairs.settled();
-    await Promise.allSettled(this.#underway.values());
+    await Promise.allSettled(this.#runningJobs.values());
     await this.#publisher.close();
   }
 
-  /** Resolves when the job is done, or when the request stops waiting. If the store fails, a later repair does the job. */
-  async #run(job: PublicationJob, outcome = new ChangeOutcome()): Promise<void> {
-    const done = this.#publisher.run(job, outcome).finally(() => this.#underway.delete(job.key));
-    this.#underway.set(job.key, done);
+  /** Resolves when the job is done, or when the request stops waiting for that. If the store fails, a later repair does the job. */
+  async #runJob(job: PublicationJob, outcome = new ChangeOutcome()): Promise<void> {
+    const done = this.#publisher.runJob(job, outcome).finally(() => this.#runningJobs.delete(job.key));
+    this.#runningJobs.set(job.key, done);
     await outcome.waitFor(done);
     if (outcome.unpublished === 0) return;
     this.#options.logger.info(
@@ -213,18 +213,18 @@ export class Compositions {
   /** Does the jobs that other processes left undone, then checks all subjects of compositions in batches. */
   async #repair(): Promise<void> {
     try {
-      for await (const records of walkRecords(this.#options.records, PUBLICATION_JOBS)) {
+      for await (const records of walkRecords(this.#options.records, PUBLICATION_JOBS_PREFIX)) {
         for (const { key, value } of records) {
           if (this.#isStopping) return;
           // Another process may be running the job: running it twice is harmless.
-          if (!this.#underway.has(key)) await this.#run(readJob(key, value));
+          if (!this.#runningJobs.has(key)) await this.#runJob(readJob(key, value));
         }
       }
       await this.#options.directory.sync();
       const subjects = [...this.#options.directory.compositions.subjects];
       for (let start = 0; start < subjects.length; start += PUBLICATION_CHECKS_AT_ONCE_MAX) {
         if (this.#isStopping) return;
-        await this.#publisher.check(subjects.slice(start, start + PUBLICATION_CHECKS_AT_ONCE_MAX));
+        await this.#publisher.publishOutdated(subjects.slice(start, start + PUBLICATION_CHECKS_AT_ONCE_MAX));
         await setTimeout(PUBLICATION_CHECK_PAUSE_MS);
       }
     } catch (error) {
@@ -241,12 +241,12 @@ export class Compositions {
   ): Promise<Composition> {
     const { id, name } = composition;
     this.#options.logger.info({ composition: id, name }, words);
-    await this.#run(job, outcome);
+    await this.#runJob(job, outcome);
     await this.#options.directory.sync();
     return this.#describe(composition);
   }
 
-  /** The record to store, unless it must be refused. @param known the record as stored now. */
+  /** The record to store. Throws a `ControlPlaneFault` if it must be refused. @param known the record as stored now. */
   async #checkedRecord(
     draft: Omit<StoredComposition, 'servers'> & { readonly servers: readonly ComposedServer[] },
     isForced = false,
@@ -256,7 +256,7 @@ export class Compositions {
     await this.#options.directory.sync();
     if (!isForced) await this.#refuseUnknownTools(servers, known?.servers ?? []);
     const composition = { ...draft, servers };
-    const matches = await this.#names.resolvePatterns(matchServers(composition, this.#options.directory.servers));
+    const matches = await this.#toolNames.resolvePatterns(matchServers(composition, this.#options.directory.servers));
     const json = virtualHostJson(matches, composition);
     const measured = { ...composition, hostBytes: Buffer.byteLength(json) };
     await this.#refuseUnpublishable(measured, matches, json, known?.subjects ?? []);
@@ -281,7 +281,7 @@ export class Compositions {
     return resolved;
   }
 
-  /** @param known the composition's stored servers: a tool that they already name may be gone. */
+  /** @param known the composition's stored servers: tools that these already name are not refused. */
   async #refuseUnknownTools(
     servers: readonly StoredComposedServer[],
     known: readonly StoredComposedServer[],
@@ -290,7 +290,7 @@ export class Compositions {
       const server = this.#options.directory.servers.byId(id);
       // The tools of a server that was never reached are unknown.
       if (server === undefined || server.lastSeen === null) continue;
-      const names = await this.#names.of(server);
+      const names = await this.#toolNames.of(server);
       const named = new Set(known.find((before) => before.id === id)?.tools);
       const missing = tools.findIndex((tool) => !named.has(tool) && !toolExists(tool, names));
       const tool = tools[missing];
@@ -301,7 +301,7 @@ export class Compositions {
     }
   }
 
-  /** @param published subjects that have the composition already: if it cannot be published to them, this change is not the reason. */
+  /** @param published subjects that have the composition already: an obstacle to publishing to these is not due to this change. */
   async #refuseUnpublishable(
     composition: StoredComposition,
     matches: readonly MatchedServer[],
@@ -327,7 +327,7 @@ export class Compositions {
     const matches = matchServers(composition, this.#options.directory.servers);
     const missing = await Promise.all(
       matches.map(async (match) => {
-        const names = isCallable(match.server) ? await this.#names.of(match.server) : undefined;
+        const names = isCallable(match.server) ? await this.#toolNames.of(match.server) : undefined;
         const tools = match.composed.tools.filter((tool) => names === undefined || !toolExists(tool, names));
         return tools.map((tool) => ({ server: nameOf(match), tool }));
       }),

@@ -10,7 +10,7 @@ import {
   type PublicationRecord,
   EMPTY_CONFIG,
   editConfig,
-  readConfig,
+  readEditableConfig,
   type EditableConfig,
 } from '../../user-config/index.js';
 
@@ -38,13 +38,13 @@ export function planPublication(state: PublicationState, wanted: ReadonlyMap<str
   if (typeof before === 'string') return obstructed(before);
   if (before === undefined && wanted.size === 0) return { kind: 'current' };
   const found = configIn(state);
-  const config = readConfig(found ?? EMPTY_CONFIG);
+  const config = readEditableConfig(found ?? EMPTY_CONFIG);
   if (typeof config === 'string') return obstructed(`the user config cannot be decoded: ${config}`);
   const difference = differenceOf(config, new Set(before?.virtualHosts), wanted);
   if (typeof difference === 'string') return obstructed(difference);
   const { removed, added } = difference;
   const isConfigOurs = found === undefined || before?.isConfigOurs === true;
-  const record = recordOf({ subject: state.subject, virtualHosts: [...wanted.keys()].sort(), isConfigOurs });
+  const record = encodePublication({ subject: state.subject, virtualHosts: [...wanted.keys()].sort(), isConfigOurs });
   if (removed.size === 0 && added.size === 0) {
     if (record !== undefined && state.record?.equals(record) === true) return { kind: 'current' };
     return { kind: 'stale', record, config: state.config };
@@ -57,7 +57,7 @@ export function planPublication(state: PublicationState, wanted: ReadonlyMap<str
   return { kind: 'stale', record, config: isUnused ? undefined : edited };
 }
 
-/** @returns the publication record; or the reason why it is unusable, which matters only if the subject has a config. */
+/** The publication record. @returns a string, the reason, if the record is damaged and the subject has a config. */
 function publishedBefore(state: PublicationState): PublicationRecord | string | undefined {
   const before = state.record && readPublication(state.record);
   if (state.record === undefined || before !== undefined || configIn(state) === undefined) return before;
@@ -72,14 +72,14 @@ function configIn({ config }: PublicationState): Buffer | undefined {
 /** What must change in the config; or, if the config cannot have the wanted virtual hosts, the reason. */
 function differenceOf(
   { virtualHosts }: EditableConfig,
-  owned: ReadonlySet<string>,
+  published: ReadonlySet<string>,
   wanted: ReadonlyMap<string, string>,
 ) {
   const removed = new Set<string>();
   const current = new Set<string>();
   for (const { id, value } of virtualHosts) {
     const json = wanted.get(id);
-    if (!owned.has(id)) {
+    if (!published.has(id)) {
       if (json !== undefined)
         return `the user config already has a virtual host ${id} that the control plane did not publish: remove it from the user config`;
     } else if (json !== undefined && isDeepStrictEqual(JSON.parse(value.toString()), JSON.parse(json))) {
@@ -88,23 +88,23 @@ function differenceOf(
       removed.add(id);
     }
   }
-  // If the config has an id twice, once with the right value, both are removed and one is added.
+  // If the config has an id twice, one of them with the right value, both are removed and one is added.
   const added = new Map([...wanted].filter(([id]) => !current.has(id) || removed.has(id)));
   return { removed, added };
 }
 
 /** The publication record to store; `undefined` if the control plane has published no virtual host to the subject. */
-function recordOf(record: PublicationRecord): Buffer | undefined {
+function encodePublication(record: PublicationRecord): Buffer | undefined {
   return record.virtualHosts.length === 0 ? undefined : Buffer.from(JSON.stringify(record));
 }
 
-/** A thread receives and returns a buffer as a plain array. */
+/** Restores a buffer that was passed to or from a thread, which turns it into a `Uint8Array`. */
 export function toBuffer(bytes: Uint8Array | undefined): Buffer | undefined {
   return bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 /** The swap that replaces the record and config that were read. */
-export function changesOf(
+export function publicationChanges(
   state: PublicationState,
   { record, config }: Pick<PublicationState, 'record' | 'config'>,
 ): readonly RecordChange[] {
@@ -122,7 +122,7 @@ function obstructed(reason: string): PublicationPlan {
 // A publication job is stored in the swap that makes it necessary, and removed when it is done. If its process dies, another
 // one finds and runs it. Running it twice is harmless.
 
-export const PUBLICATION_JOBS = 'publication-jobs/';
+export const PUBLICATION_JOBS_PREFIX = 'publication-jobs/';
 
 interface JobTarget {
   /** Subjects whose user configs may be outdated. */
@@ -137,7 +137,7 @@ export interface PublicationJob extends JobTarget {
 }
 
 export function createJob(target: JobTarget): PublicationJob {
-  return { key: PUBLICATION_JOBS + randomBytes(16).toString('hex'), ...target, bytes: encode(target) };
+  return { key: PUBLICATION_JOBS_PREFIX + randomBytes(16).toString('hex'), ...target, bytes: encode(target) };
 }
 
 export function readJob(key: string, bytes: Buffer): PublicationJob {

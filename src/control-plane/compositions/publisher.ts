@@ -15,7 +15,7 @@ import type { StoredComposition } from './composition.js';
 import { hostsWithinQuotas } from './composition-quota.js';
 import type { PublicationTask } from './publication-thread.js';
 import {
-  changesOf,
+  publicationChanges,
   jobChangeAfterRun,
   toBuffer,
   planPublication,
@@ -31,7 +31,7 @@ const PUBLICATIONS_AT_ONCE_MAX = 8;
 interface PublisherParts {
   readonly records: RecordStore;
   readonly directory: Directory;
-  readonly names: ToolNames;
+  readonly toolNames: ToolNames;
   readonly logger: Logger;
   readonly quotas: Pick<ComposerQuotas, 'makerConfigBytesMax'>;
 }
@@ -42,13 +42,13 @@ const PROGRESS_MS = 5_000;
 export class Publisher {
   readonly #parts: PublisherParts;
   /** Plans small publications on the event loop, for a millisecond in each turn of it. */
-  readonly #turns = new TurnScheduler({ untimedMax: 1, turnMs: limits.turnMs, waiting: [Infinity, Infinity] });
+  readonly #scheduler = new TurnScheduler({ untimedMax: 1, turnMs: limits.turnMs, waiting: [Infinity, Infinity] });
   /** Plans large publications, whose decoding would block the event loop for up to a second. */
   readonly #thread = new TaskThread<PublicationTask, PublicationPlan>(
     new URL('./publication-thread.js', import.meta.url),
   );
   readonly #runs = new CoalescedRuns((subject) => this.#publish(subject));
-  /** By subject, the last logged reason why nothing can be published to it. */
+  /** By subject, the last logged reason why not all of its compositions can be published. */
   readonly #obstacles = new Map<string, string>();
   /** Virtual hosts as JSON, with the server directory's version when they were made. */
   readonly #hostJson = new WeakMap<StoredComposition, { readonly version: number; readonly json: string }>();
@@ -58,7 +58,7 @@ export class Publisher {
     this.#parts = parts;
   }
 
-  /** Updates these subjects' user configs. @returns the subjects for whom that is impossible; the reason is logged. */
+  /** Updates these subjects' user configs. @returns the subjects for whom that is not wholly possible; the reason is logged. */
   async publish(
     subjects: readonly string[],
     progress: Pick<ChangeOutcome, 'configsLeft'> = { configsLeft: undefined },
@@ -80,7 +80,7 @@ export class Publisher {
     return subjects.filter((subject) => this.#obstacles.has(subject));
   }
 
-  async run(job: PublicationJob, progress?: Pick<ChangeOutcome, 'configsLeft'>): Promise<void> {
+  async runJob(job: PublicationJob, progress?: Pick<ChangeOutcome, 'configsLeft'>): Promise<void> {
     const { directory, records } = this.#parts;
     await directory.sync();
     const subjects = new Set(job.subjects);
@@ -92,14 +92,14 @@ export class Publisher {
     const obstructed = await this.publish([...subjects], progress);
     // The next process that finds the job runs it.
     if (this.#isStopped) return;
-    // Subjects that have compositions are checked at intervals anyway. Of the others, nothing but this job is left.
+    // Subjects that have compositions are checked at intervals anyway. The others are known from this job alone.
     const left = obstructed.filter((subject) => directory.compositions.forSubject(subject).length === 0);
     // The swap fails if another process has finished the job.
     await records.swap([jobChangeAfterRun(job, left)]);
   }
 
   /** Updates those of the subjects' user configs that are outdated. Reads all of them first, because reads cost less than writes. */
-  async check(subjects: readonly string[]): Promise<void> {
+  async publishOutdated(subjects: readonly string[]): Promise<void> {
     const stale: string[] = [];
     const states = await Promise.all(subjects.map((subject) => this.#readState(subject)));
     for (const state of states) {
@@ -118,7 +118,7 @@ export class Publisher {
     return plan.kind === 'obstructed' ? plan.reason : undefined;
   }
 
-  /** Begins with no further subject. Resolves when nothing is running. */
+  /** Publishes to no further subject. Resolves when nothing is running. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#runs.settled();
@@ -142,7 +142,7 @@ export class Publisher {
       if (obstacle === undefined) this.#obstacles.delete(subject);
       else this.#logObstacle(subject, obstacle);
       if (plan.kind !== 'stale') return true;
-      if (!(await records.swap(changesOf(state, plan)))) return undefined;
+      if (!(await records.swap(publicationChanges(state, plan)))) return undefined;
       logger.info({ subject: subjectHash(subject), virtualHosts: wanted.size }, 'compositions published');
       await directory.sync();
       return isDeepStrictEqual(await this.#virtualHostsOf(subject), wanted) || undefined;
@@ -150,7 +150,7 @@ export class Publisher {
   }
 
   /**
-   * If the config is full, leaves out the compositions that exceed their maker's quota, so that the others are published.
+   * If not everything can be published, leaves out the compositions that exceed their maker's quota, if the rest can be.
    * @param checkedId a composition that is not left out, because its quota was just checked.
    */
   async #plan(
@@ -162,8 +162,8 @@ export class Publisher {
     if (plan.kind !== 'obstructed') return plan;
     const { directory, quotas } = this.#parts;
     const fitting = hostsWithinQuotas(directory.compositions.forSubject(state.subject), wanted, quotas);
-    const own = checkedId === undefined ? undefined : wanted.get(checkedId);
-    if (own !== undefined) fitting.set(checkedId!, own);
+    const checkedJson = checkedId === undefined ? undefined : wanted.get(checkedId);
+    if (checkedJson !== undefined) fitting.set(checkedId!, checkedJson);
     if (fitting.size === wanted.size) return plan;
     const less = await this.#planFor(state, fitting);
     if (less.kind === 'obstructed') return plan;
@@ -177,7 +177,7 @@ export class Publisher {
     for (const json of wanted.values()) bytes += json.length;
     if (bytes <= CONFIG_INLINE_BYTES_MAX) {
       const plan = async (): Promise<PublicationPlan> => planPublication(state, wanted);
-      return new Promise((resolve) => this.#turns.run(state.subject, () => resolve(plan())));
+      return new Promise((resolve) => this.#scheduler.run(state.subject, () => resolve(plan())));
     }
     const plan = await this.#thread.run({ state, wanted });
     if (plan.kind !== 'stale') return plan;
@@ -209,7 +209,7 @@ export class Publisher {
     const { version } = servers;
     const known = this.#hostJson.get(composition);
     if (known?.version === version) return known.json;
-    const matches = await this.#parts.names.resolvePatterns(matchServers(composition, servers));
+    const matches = await this.#parts.toolNames.resolvePatterns(matchServers(composition, servers));
     const json = virtualHostJson(matches, composition);
     this.#hostJson.set(composition, { version, json });
     return json;

@@ -7,7 +7,7 @@ export const MATCHED_TOOLS_MAX = 1_000;
 /** Characters of the names of the tools that these patterns may match. Beyond that, the rest is not served. */
 export const MATCHED_TOOL_CHARS_MAX = 32 * KIB;
 
-/** Whether `*` is among the tools. It allows even tools that the control plane was not shown: the dataplane checks no names. */
+/** Whether `*` is among the tools. It allows even tools that no probe has found: no allow-list is published. */
 export function includesAllTools(tools: readonly string[]): boolean {
   return tools.includes('*');
 }
@@ -42,7 +42,7 @@ export function matchesAny(pattern: string, names: Iterable<string>): boolean {
   return false;
 }
 
-/** @param pieces the texts between the stars. If the name matches at all, it matches with each piece at its leftmost position. */
+/** @param pieces the texts between the stars. Each is sought at its leftmost position: if the name matches at all, it matches so. */
 function isMatch(pieces: readonly string[], name: string): boolean {
   const [first = '', last = ''] = [pieces[0], pieces.at(-1)];
   if (name.length < first.length + last.length || !name.startsWith(first) || !name.endsWith(last)) return false;

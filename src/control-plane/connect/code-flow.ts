@@ -38,8 +38,8 @@ export async function authorizationUrl(endpoint: string, scope: string, request:
 }
 
 /**
- * Exchanges the code for tokens. If a nonce was sent, the ID token is checked too: issuer, audience, times and nonce. Its signature is not
- * needed, because it comes from the issuer over TLS. Rejects with errors for `describeError`.
+ * Exchanges the code for tokens. If a nonce was sent, the ID token is checked too: issuer, audience, times and nonce. Its signature is
+ * not checked, because the token comes directly from the issuer. Rejects with errors for `describeError`.
  * @param query of the URL at which the browser came back.
  */
 export async function exchangeCode(
@@ -50,23 +50,23 @@ export async function exchangeCode(
   { clientId, redirectUri, state, verifier, nonce, resource }: CodeRequest,
 ): Promise<TokenEndpointResponse> {
   const oauth = await import('oauth4webapi');
-  const named = { client_id: clientId, [oauth.clockTolerance]: SIGN_IN_CLOCK_TOLERANCE_S };
-  const parameters = oauth.validateAuthResponse(server, named, query, state);
+  const oauthClient = { client_id: clientId, [oauth.clockTolerance]: SIGN_IN_CLOCK_TOLERANCE_S };
+  const parameters = oauth.validateAuthResponse(server, oauthClient, query, state);
   const authentication = await clientAuth(client.authentication, client.secret);
   const answer = await oauth.authorizationCodeGrantRequest(
-    ...([server, named, authentication, parameters, redirectUri, verifier] as const),
+    ...([server, oauthClient, authentication, parameters, redirectUri, verifier] as const),
     {
       ...(resource !== '' && { additionalParameters: { resource } }),
       [oauth.customFetch]: fetch,
       [oauth.allowInsecureRequests]: true,
     },
   );
-  const read = await correctedAnswer(answer, nonce === undefined ? 'token' : 'sign-in');
+  const corrected = await correctedAnswer(answer, nonce === undefined ? 'token' : 'sign-in');
   const idToken = nonce === undefined ? {} : { expectedNonce: nonce, requireIdToken: true };
-  return oauth.processAuthorizationCodeResponse(server, named, read, idToken);
+  return oauth.processAuthorizationCodeResponse(server, oauthClient, corrected, idToken);
 }
 
-/** What is known of an error of the exchange. @returns `codeText` in the form that `errorCodeText` gives. */
+/** What an error of `exchangeCode` means. `codeText` is what `errorCodeText` returns. */
 export function describeError(error: unknown) {
   const { error: code } = error as { readonly error?: unknown };
   return {

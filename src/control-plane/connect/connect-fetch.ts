@@ -32,7 +32,7 @@ export class ConnectFetch {
   /** Requests a URL in the way that the OAuth library expects of `fetch`. */
   readonly fetch = async (url: string | URL, request: FetchedRequest = {}): Promise<Response> => {
     const target = new URL(url);
-    this.check(target);
+    this.checkUrl(target);
     let bytes = 0;
     const takes = ({ length }: Buffer): boolean => (bytes += length) <= limits.authorizationAnswerBytesMax;
     const { http } = this.#dependencies;
@@ -58,7 +58,7 @@ export class ConnectFetch {
   }
 
   /** Throws if the URL must not be connected to. The addresses of a host name are checked when connecting. */
-  check(url: URL): void {
+  checkUrl(url: URL): void {
     if (!/^https?:$/.test(url.protocol)) throw unusableResponse('A server names an address that is not http or https.');
     if (url.protocol === 'http:' && this.#dependencies.mode === 'tls-only')
       throw unusableResponse(
@@ -70,7 +70,7 @@ export class ConnectFetch {
 
 const NOT_ALLOWED = 'A server names an address that is not allowed.';
 
-const WORDS: Readonly<Partial<Record<UpstreamFault['kind'], string>>> = {
+const MESSAGES: Readonly<Partial<Record<UpstreamFault['kind'], string>>> = {
   'address-refused': NOT_ALLOWED,
   'address-not-allowed': NOT_ALLOWED,
   'answer-too-large': 'A server’s response is too large.',
@@ -83,7 +83,7 @@ const ENCODED: UpstreamFault['kind'] = 'answer-encoded';
 function faultOf({ kind }: UpstreamFault): ControlPlaneFault {
   if (kind === 'answer-timeout' || kind === 'connect-timeout')
     return new ControlPlaneFault('party-silent', 'A server did not answer in time: try again later.');
-  return unusableResponse(WORDS[kind] ?? 'A server cannot be reached: try again later.', kind);
+  return unusableResponse(MESSAGES[kind] ?? 'A server cannot be reached: try again later.', kind);
 }
 
 export function unusableResponse(words: string, cause?: UpstreamFault['kind']): ControlPlaneFault {

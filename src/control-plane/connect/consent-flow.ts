@@ -1,6 +1,6 @@
 // How a user connects a backend: from the link, by way of the backend's authorization server, to the grant in the store
-// (RFC 6749 with PKCE, RFC 8707, RFC 9207). The link's ticket says who may do so, and is valid for one start. The response
-// must return to the browser that started, once, and soon. Cold path.
+// (RFC 6749 with PKCE, RFC 8707, RFC 9207). The link's ticket names the user, and allows one start. The authorization server's
+// response is accepted once, from the browser that started, until the consent expires. Cold path.
 import { createHash, randomBytes } from 'node:crypto';
 import {
   openTicket,
@@ -110,14 +110,14 @@ export class ConsentFlow {
   }
 
   /**
-   * What the user is asked. Rejects with a `ControlPlaneFault`, as do `start` and `complete`. @param server the name in the link's path.
+   * What the user is asked to consent to. Rejects with a `ControlPlaneFault`, as do `start` and `complete`. @param server the name in the link's path.
    */
   async preview(server: string, ticketText: string): Promise<ConsentPreview> {
     const ticket = this.#openTicketFor(server, ticketText);
     return { ticket, ...(await discoverAuthorization(this.#fetchFor(ticket), ticket, ticket.auth)) };
   }
 
-  /** Begins a consent. @param browser a secret of this browser. @returns the URL at the authorization server. */
+  /** Begins a consent. @param browser a secret that only this browser has. @returns the URL at the authorization server. */
   async start(server: string, ticketText: string, browser: string): Promise<string> {
     const ticket = this.#openTicketFor(server, ticketText);
     const fetch = this.#fetchFor(ticket);
@@ -131,7 +131,7 @@ export class ConsentFlow {
     const begun = { ...ticket, ...found, nonce, browser: hashOf(browser), grantKey, client, verifier, untilMs };
     await this.#consents.start(begun, nowMs);
     const state = sealValue(this.#options.keys, STATE_USE, [grantKey, nonce]);
-    return authorizationUrl(found.server.authorization_endpoint, found.scope, this.#requestOf(state, begun));
+    return authorizationUrl(found.server.authorization_endpoint, found.scope, this.#codeRequestOf(state, begun));
   }
 
   /** Completes a consent. @param query of the callback URL. @returns the backend's name. */
@@ -143,19 +143,18 @@ export class ConsentFlow {
     const secret = await this.#secretOf(begun);
     const issuedAtMs = Date.now();
     try {
-      const request = this.#requestOf(state, begun);
+      const request = this.#codeRequestOf(state, begun);
       const answer = await exchangeCode(query, fetch, begun.server, { authentication, secret }, request);
       const issued = renewedGrant(answer, issuedAtMs);
       if ('kind' in issued) throw unusableResponse('The authorization server issued no usable token.');
       await this.#save(begun, { ...issued, issuedAtMs });
     } catch (error) {
-      throw await this.#faultOf(error, begun);
+      throw await this.#handleExchangeError(error, begun);
     }
     this.#options.logger.info({ backend: begun.backendName }, 'a user has connected a backend');
     return begun.backendName;
   }
 
-  /** The user's grants without their tokens. */
   async list(subject: string) {
     return (await this.#grantsOf(subject)).map(({ grant }) => ({
       server: grant.backendName,
@@ -167,7 +166,7 @@ export class ConsentFlow {
   }
 
   /**
-   * Deletes the grants, whatever their authorization servers respond.
+   * Deletes the subject's grants for the server, whatever their authorization servers respond to the revocation.
    * @returns the result of the revocation; `missing` if there was no grant.
    */
   async disconnect(subject: string, server: string): Promise<Revocation | 'missing'> {
@@ -197,7 +196,7 @@ export class ConsentFlow {
     return new ConnectFetch(this.#options, subject);
   }
 
-  #requestOf(state: string, { client, verifier, resource }: PendingConsent) {
+  #codeRequestOf(state: string, { client, verifier, resource }: PendingConsent) {
     return { clientId: client.id, redirectUri: this.#redirectUri, state, verifier, resource };
   }
 
@@ -212,7 +211,7 @@ export class ConsentFlow {
   ): Promise<GrantClient> {
     const { client_id: id, client_secret: reference } = auth;
     if (id !== undefined) return { id, reference, authentication: authenticationOf(auth) };
-    return this.#clients.find(fetch, target, found, this.#redirectUri);
+    return this.#clients.findOrRegister(fetch, target, found, this.#redirectUri);
   }
 
   async #secretOf({ auth, client, server, origin }: PendingConsent): Promise<string> {
@@ -274,7 +273,8 @@ export class ConsentFlow {
     });
   }
 
-  async #faultOf(error: unknown, { auth, origin, path, client }: PendingConsent): Promise<unknown> {
+  /** The error to throw. Forgets the registered client if the authorization server does not know it. */
+  async #handleExchangeError(error: unknown, { auth, origin, path, client }: PendingConsent): Promise<unknown> {
     const { isDenied, isClientUnknown, codeText } = describeError(error);
     if (isDenied)
       return new ControlPlaneFault('consent-refused', 'You did not give your consent: nothing was connected.');

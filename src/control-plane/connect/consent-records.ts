@@ -1,5 +1,5 @@
-// Consents in progress, sealed in the store with one record per user and backend: which links were used, and the consent
-// in progress. Any control plane can complete a consent that another one began. Cold path.
+// Consents in progress, sealed in the store: one record per user and backend, with the links that were used and the latest
+// consent. Any control plane can complete a consent that another one began. Cold path.
 import {
   type SecretKeys,
   type ConnectTicket,
@@ -34,7 +34,7 @@ interface ConsentRecord {
   readonly begun?: PendingConsent | undefined;
 }
 
-const PREFIX = 'connects/';
+const CONNECTS_PREFIX = 'connects/';
 
 export class ConsentRecords {
   readonly #sealed: SealedRecords<ConsentRecord>;
@@ -44,7 +44,7 @@ export class ConsentRecords {
     this.#sealed = new SealedRecords(records, keys);
   }
 
-  /** Replaces any consent in progress. Rejects with a `ControlPlaneFault` if the ticket was used, or too many were. */
+  /** Replaces any consent in progress. Rejects with a `ControlPlaneFault` if the ticket was used, or too many were recently. */
   async start(begun: PendingConsent, nowMs: number): Promise<void> {
     const key = keyOf(begun.grantKey);
     await retrySwap(async () => {
@@ -77,7 +77,7 @@ export class ConsentRecords {
 
   async #sweep(nowMs: number): Promise<void> {
     const { records } = this.#sealed;
-    const keys = await records.listKeys(PREFIX, this.#sweptTo, CONNECTS_SWEPT_MAX);
+    const keys = await records.listKeys(CONNECTS_PREFIX, this.#sweptTo, CONNECTS_SWEPT_MAX);
     this.#sweptTo = keys.length < CONNECTS_SWEPT_MAX ? '' : (keys.at(-1) ?? '');
     const values = await records.readMany(keys);
     for (const [index, key] of keys.entries()) {
@@ -90,7 +90,7 @@ export class ConsentRecords {
 }
 
 function keyOf(grantKey: string): string {
-  return PREFIX + grantKey.slice(GRANT_PREFIX.length);
+  return CONNECTS_PREFIX + grantKey.slice(GRANT_PREFIX.length);
 }
 
 // Records whose values are sealed as JSON, each bound to its own key.
@@ -110,7 +110,7 @@ export class SealedRecords<Value> {
     return { bytes, value: this.open(key, bytes) };
   }
 
-  /** Replaces the value. @returns false, and does nothing, if the record has changed. @param value `undefined` removes the record. */
+  /** Replaces the value. @param value `undefined` to remove the record. @returns false if the record has changed: then nothing is done. */
   async replace(key: string, expected: Buffer | undefined, value: Value | undefined): Promise<boolean> {
     const sealed = value && sealText(this.#keys.sealing, key, JSON.stringify(value));
     return this.records.swap([{ ...recordKey(key), expected, value: sealed }]);

@@ -28,26 +28,26 @@ export async function discoverAuthorization(
   auth: UserAuth,
 ): Promise<DiscoveredAuthorization> {
   const backend = new URL(target.origin + target.path);
-  const challenge = await challengeOf(fetch, backend);
-  const metadata = await resourceMetadata(fetch, backend, challenge);
+  const challenge = await requestChallenge(fetch, backend);
+  const metadata = await getResourceMetadata(fetch, backend, challenge);
   const resource = auth.resource === false ? '' : (auth.resource ?? textIn(metadata, 'resource') ?? backend.href);
   const [named] = textsIn(metadata, 'authorization_servers');
   // Servers that predate RFC 9728 are their own authorization server.
   const issuer = auth.issuer ?? named ?? backend.origin;
-  const { server, offersOffline } = await serverMetadata(fetch, issuer);
-  const wanted = parameterIn(challenge, 'scope') ?? textsIn(metadata, 'scopes_supported').join(' ');
-  const scope = auth.scope ?? (offersOffline ? withOffline(wanted) : wanted);
+  const { server, offersOffline } = await getServerMetadata(fetch, issuer);
+  const wanted = challengeParameter(challenge, 'scope') ?? textsIn(metadata, 'scopes_supported').join(' ');
+  const scope = auth.scope ?? (offersOffline ? withOfflineScope(wanted) : wanted);
   if (scope.length > limits.oauthMemberCharsMax || resource.length > limits.oauthMemberCharsMax)
     throw unusableResponse('The scope or resource that the backend asks for is too long.');
   return { server, resource, scope };
 }
 
 /** Adds `offline_access`: without it, many authorization servers issue no refresh token, and backends rarely name it. */
-function withOffline(scope: string): string {
+function withOfflineScope(scope: string): string {
   return scope === '' || scope.split(' ').includes(OFFLINE_SCOPE) ? scope : `${scope} ${OFFLINE_SCOPE}`;
 }
 
-async function challengeOf(fetch: ConnectFetch, backend: URL): Promise<string> {
+async function requestChallenge(fetch: ConnectFetch, backend: URL): Promise<string> {
   const clientInfo = { name: 'switchyard', version: PROGRAM_VERSION };
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
   const response = await fetch.fetchReadable(backend, {
@@ -55,21 +55,25 @@ async function challengeOf(fetch: ConnectFetch, backend: URL): Promise<string> {
     headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }),
   });
-  // The body is given up, because it may never end.
+  // The body is discarded, because it may never end.
   await response?.body?.cancel();
   return response?.status === 401
     ? (response.headers.get('www-authenticate') ?? '').slice(0, limits.upstreamRefusalBytesMax)
     : '';
 }
 
-function parameterIn(challenge: string, name: 'resource_metadata' | 'scope'): string | undefined {
+function challengeParameter(challenge: string, name: 'resource_metadata' | 'scope'): string | undefined {
   const [, quoted, bare] = new RegExp(`[\\s,]${name}=(?:"([^"\\\\]*)"|([^\\s,"]+))`).exec(challenge) ?? [];
   const value = quoted ?? bare;
   return value === '' ? undefined : value;
 }
 
-async function resourceMetadata(fetch: ConnectFetch, backend: URL, challenge: string): Promise<Metadata | undefined> {
-  const named = parameterIn(challenge, 'resource_metadata');
+async function getResourceMetadata(
+  fetch: ConnectFetch,
+  backend: URL,
+  challenge: string,
+): Promise<Metadata | undefined> {
+  const named = challengeParameter(challenge, 'resource_metadata');
   const path = backend.pathname === '/' ? '' : backend.pathname;
   const urls = [`${backend.origin}${WELL_KNOWN_RESOURCE}${path}`, `${backend.origin}${WELL_KNOWN_RESOURCE}`];
   // A resource publishes its metadata at its own origin (RFC 9728, section 3.3).
@@ -77,7 +81,7 @@ async function resourceMetadata(fetch: ConnectFetch, backend: URL, challenge: st
   for (const address of new Set(urls)) {
     const metadata = await fetch.fetchObject(new URL(address));
     const resource = textIn(metadata, 'resource');
-    // What names no resource is no such metadata; official clients look on, too.
+    // Without `resource`, this is not such metadata; official clients try the next URL, too.
     if (resource === undefined) continue;
     checkResource(resource, backend);
     return metadata;
@@ -94,18 +98,18 @@ function checkResource(resource: string, backend: URL): void {
     throw unusableResponse('The backend names a resource that is not its own: no consent can be given to it.');
 }
 
-async function serverMetadata(
+async function getServerMetadata(
   fetch: ConnectFetch,
   issuer: string,
 ): Promise<{ server: AuthorizationServer; offersOffline: boolean }> {
   if (!URL.canParse(issuer) || issuer.length > limits.oauthMemberCharsMax)
     throw unusableResponse('The backend names no authorization server.');
-  fetch.check(new URL(issuer));
+  fetch.checkUrl(new URL(issuer));
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/$/, '');
-  const ofOAuth = `${origin}/.well-known/oauth-authorization-server${path}`;
+  const oauthUrl = `${origin}/.well-known/oauth-authorization-server${path}`;
   const urls = [
-    ofOAuth,
+    oauthUrl,
     `${origin}/.well-known/openid-configuration${path}`,
     `${origin}${path}/.well-known/openid-configuration`,
   ];
@@ -113,7 +117,7 @@ async function serverMetadata(
     const metadata = await fetch.fetchObject(new URL(address));
     if (metadata === undefined) continue;
     // OpenID Connect's metadata has no member for PKCE: Entra ID and Cognito support PKCE without saying so.
-    const defaultMethods = address === ofOAuth ? [] : ['S256'];
+    const defaultMethods = address === oauthUrl ? [] : ['S256'];
     const server = checkedServer(fetch, { code_challenge_methods_supported: defaultMethods, ...metadata }, issuer);
     return { server, offersOffline: textsIn(metadata, 'scopes_supported').includes(OFFLINE_SCOPE) };
   }
@@ -129,7 +133,7 @@ function checkedServer(fetch: ConnectFetch, metadata: Metadata, issuer: string):
     throw unusableResponse('The authorization server does not support PKCE with S256.');
   const registration = textIn(metadata, 'registration_endpoint');
   const methods = textsIn(metadata, 'token_endpoint_auth_methods_supported');
-  const revocation = revocationIn(fetch, metadata);
+  const revocation = revocationEndpointIn(fetch, metadata);
   return {
     issuer: named,
     authorization_endpoint: endpointIn(fetch, metadata, 'authorization_endpoint'),
@@ -147,12 +151,12 @@ function endpointIn(fetch: ConnectFetch, metadata: Metadata, name: string): stri
   const text = textIn(metadata, name) ?? '';
   if (!URL.canParse(text) || text.length > limits.oauthMemberCharsMax)
     throw unusableResponse('The metadata of the authorization server lacks a required endpoint.');
-  fetch.check(new URL(text));
+  fetch.checkUrl(new URL(text));
   return text;
 }
 
 /** The revocation endpoint; `undefined` if it is missing or invalid, which must not fail the consent. */
-function revocationIn(fetch: ConnectFetch, metadata: Metadata): string | undefined {
+function revocationEndpointIn(fetch: ConnectFetch, metadata: Metadata): string | undefined {
   try {
     return endpointIn(fetch, metadata, 'revocation_endpoint');
   } catch {

@@ -21,7 +21,7 @@ import type { AuthorizationServer, DiscoveredAuthorization } from './discovery.j
 interface RegisteredClient {
   readonly issuer: string;
   readonly redirectUri: string;
-  /** The scope that the client was registered for: many servers grant it no other. Absent if version 0.1.0 registered the client. */
+  /** The scope that the client was registered for: many servers grant the client no other. Absent if version 0.1.0 registered it. */
   readonly scope?: string;
   readonly client: GrantClient;
   /** When the client expires, in ms of the wall clock; 0: never. */
@@ -43,17 +43,17 @@ export class RegisteredClients {
     this.#sealed = new SealedRecords(records, keys);
   }
 
-  /** The gateway's client, which is registered if none is known. Rejects with a `ControlPlaneFault`. */
-  async find(
+  /** The gateway's client for the backend. Rejects with a `ControlPlaneFault`. */
+  async findOrRegister(
     fetch: ConnectFetch,
     target: UpstreamTarget,
     { server, scope }: DiscoveredAuthorization,
     redirectUri: string,
   ): Promise<GrantClient> {
     const { bytes, value: known } = await this.#sealed.read(keyOf(target));
-    const isSame =
+    const isUsable =
       known?.issuer === server.issuer && known.redirectUri === redirectUri && isRegisteredFor(known.scope, scope);
-    if (known !== undefined && isSame && (known.untilMs === 0 || Date.now() < known.untilMs)) return known.client;
+    if (known !== undefined && isUsable && (known.untilMs === 0 || Date.now() < known.untilMs)) return known.client;
     const registered = await register(fetch, server, scope, redirectUri);
     // If the swap fails, another process has registered a client, too: both are valid.
     await this.#sealed.replace(keyOf(target), bytes, registered);
@@ -97,7 +97,7 @@ async function register(
       'The authorization server requires a client authentication that the gateway does not support.',
     );
   const { issuer, registration_endpoint: endpoint } = server;
-  const ask = async (asked: string): ReturnType<typeof oauth.processDynamicClientRegistrationResponse> => {
+  const requestClient = async (asked: string): ReturnType<typeof oauth.processDynamicClientRegistrationResponse> => {
     const answer = await oauth.dynamicClientRegistrationRequest(
       { issuer, registration_endpoint: endpoint },
       {
@@ -114,20 +114,20 @@ async function register(
       .processDynamicClientRegistrationResponse(await correctedAnswer(answer, 'registration'))
       .catch((error: unknown) => {
         const code = errorCodeText(error) ?? '';
-        // Some servers refuse to register a client for the scopes of the resources behind them, and grant these scopes anyway: so it is
-        // registered without.
-        if (code === ' (invalid_client_metadata)' && asked !== '') return ask('');
+        // Some servers refuse to register a client for the scopes of the resources behind them, but grant these scopes anyway: so the
+        // client is registered without a scope.
+        if (code === ' (invalid_client_metadata)' && asked !== '') return requestClient('');
         throw notRegistered(
           code === '' ? `answered with status ${answer.status}, and without a client` : `refused${code}`,
         );
       });
   };
-  const registration = await ask(scope);
+  const registration = await requestClient(scope);
   const { client_id: id, client_secret: secret, client_secret_expires_at: expiresAt } = registration;
-  // Many servers give a secret without a word about its use, and want to see it; a client without one can only be public.
+  // Many servers issue a secret without naming a method, and require the secret. A client without a secret is a public one.
   const { token_endpoint_auth_method: agreed = SECRET_METHODS.find((each) => supported.includes(each)) } = registration;
-  const said = AUTHENTICATION_BY_METHOD[typeof agreed === 'string' ? agreed : ''] ?? 'basic';
-  const authentication = secret === undefined ? 'none' : said;
+  const agreedAuthentication = AUTHENTICATION_BY_METHOD[typeof agreed === 'string' ? agreed : ''] ?? 'basic';
+  const authentication = secret === undefined ? 'none' : agreedAuthentication;
   if (id.length > limits.oauthMemberCharsMax) throw notRegistered('answered with a client id that is too long');
   const client = { id, authentication, ...(authentication !== 'none' && { secret: usableSecret(secret) }) };
   const untilMs = typeof expiresAt === 'number' && authentication !== 'none' ? expiresAt * 1_000 : 0;

@@ -14,14 +14,14 @@ export interface Shape<Value> {
 
 interface AdminBounds {
   readonly answerMsMax: number;
-  /** How long the other dataplanes may take after the first has answered: one that hangs must not delay every view. */
-  readonly laterMsMax: number;
+  /** Time for the other dataplanes after the first has answered, so that one that hangs does not delay every view. */
+  readonly otherAnswersMsMax: number;
   readonly answerBytesMax: number;
 }
 
 const BOUNDS: AdminBounds = {
   answerMsMax: limits.remoteAnswerMsMax,
-  laterMsMax: 1_000,
+  otherAnswersMsMax: 1_000,
   answerBytesMax: limits.dataplaneAnswerBytesMax,
 };
 
@@ -52,7 +52,7 @@ export class AdminClient {
   readonly #address: ListenAddress;
   readonly #bounds: AdminBounds;
   readonly #lookUp: LookUp;
-  readonly #requests = new Quota(limits.dataplaneQuestionsMax);
+  readonly #quota = new Quota(limits.dataplaneQuestionsMax);
 
   constructor(address: ListenAddress, bounds: AdminBounds = BOUNDS, lookUpHost: LookUp = lookUp) {
     this.#address = address;
@@ -72,7 +72,7 @@ export class AdminClient {
     subject?: string,
     otherStatus = 200,
   ): Promise<DataplaneAnswers<Value>> {
-    if (subject !== undefined && !this.#requests.tryTake(subject))
+    if (subject !== undefined && !this.#quota.tryTake(subject))
       throw new ControlPlaneFault('dataplane-busy', 'Too many questions to the dataplane at once: try again');
     // Not `AbortSignal.timeout` within `AbortSignal.any`: such a signal may be garbage collected, and then never fires.
     const silence = new AbortController();
@@ -80,12 +80,12 @@ export class AdminClient {
     const giveUpAfter = (ms: number) => setTimeout(() => silence.abort(), ms).unref();
     const timer = giveUpAfter(this.#bounds.answerMsMax);
     try {
-      const hosts = await this.#hosts(signal);
+      const hosts = await this.#lookUpAddresses(signal);
       const machines = hosts.map((address, index) => ({ machine: hosts.length > 1 ? String(index + 1) : '', address }));
       const asked = machines.slice(0, MACHINES_MAX);
       const asking = asked.map(({ address }) => this.#askOne(address, path, signal, shape, otherStatus));
       Promise.any(asking).then(
-        () => giveUpAfter(this.#bounds.laterMsMax),
+        () => giveUpAfter(this.#bounds.otherAnswersMsMax),
         () => {},
       );
       const answers = await Promise.allSettled(asking);
@@ -101,15 +101,15 @@ export class AdminClient {
       };
     } finally {
       clearTimeout(timer);
-      if (subject !== undefined) this.#requests.give(subject);
+      if (subject !== undefined) this.#quota.give(subject);
     }
   }
 
-  /** The addresses to ask. Names would not do, because admin listeners accept only hosts that do not depend on DNS. */
-  async #hosts(signal: AbortSignal): Promise<readonly string[]> {
-    const late = once(signal, 'abort').then(() => Promise.reject(new Error('no answer')));
+  /** The addresses to ask. Requests to a name would be refused: admin listeners accept only hosts that do not depend on DNS. */
+  async #lookUpAddresses(signal: AbortSignal): Promise<readonly string[]> {
+    const timedOut = once(signal, 'abort').then(() => Promise.reject(new Error('no answer')));
     try {
-      return await Promise.race([this.#lookUp(this.#address.host), late]);
+      return await Promise.race([this.#lookUp(this.#address.host), timedOut]);
     } catch (error) {
       throw this.#unreachable(this.#address.host, `the name was not found (${reasonOf(error)})`);
     }

@@ -18,7 +18,7 @@ import { ControlPlaneFault } from '../common/control-plane-fault.js';
 
 /** Interval at which figures are read while somebody watches them. */
 const LIVE_INTERVAL_MS = 2_000;
-/** Duration of one stream. Whoever still has a valid token opens another. */
+/** Duration of one stream. After that, a watcher whose token is still valid opens another. */
 const LIVE_STREAM_MS_MAX = 600_000;
 /** Bytes that wait for the reader of a stream. Beyond that, the stream is cut. */
 const LIVE_STREAM_BYTES_WAITING_MAX = 64 * KIB;
@@ -74,7 +74,7 @@ export class LiveFigures {
     return stream;
   }
 
-  get count(): number {
+  get watcherCount(): number {
     return this.#watchers.size;
   }
 
@@ -92,10 +92,10 @@ export class LiveFigures {
       else stream.end();
     }
     if (this.#watchers.size === 0) return this.#pause();
-    // The comment shows that the stream is alive.
+    // While figures are being fetched, a comment shows that the stream is alive.
     if (this.#isFetching) return this.#send(() => COMMENT);
     this.#isFetching = true;
-    void this.#read().finally(() => (this.#isFetching = false));
+    void this.#fetchAndSend().finally(() => (this.#isFetching = false));
   }
 
   #pause(): void {
@@ -104,14 +104,14 @@ export class LiveFigures {
     this.#previous = undefined;
   }
 
-  async #read(): Promise<void> {
+  async #fetchAndSend(): Promise<void> {
     try {
       const [metrics, workers, ready] = await Promise.all([
         this.#adminClient.ask('/metrics', figuresShape),
         this.#adminClient.ask('/workers', workersShape),
         this.#adminClient.ask('/ready', readyShape, undefined, 503),
       ]);
-      // Nobody watches any more. Rates for the next watcher must not be over the time until then.
+      // Nobody watches any more. Kept figures would make the next watcher's first rates cover the time until then.
       if (this.#timer === undefined) return;
       if (metrics.answered.length * workers.answered.length * ready.answered.length === 0)
         throw new ControlPlaneFault('dataplane-refused', NO_FIGURES);
@@ -159,13 +159,13 @@ function liveView(load: DataplaneLoad, isAdmin: boolean): object {
     ...rest,
     failuresPerSecond: methods.reduce((sum, { failuresPerSecond }) => sum + failuresPerSecond, 0),
     callsPerSecond: calls?.requestsPerSecond ?? 0,
-    callP50Ms: inMs(calls?.p50S),
-    callP99Ms: inMs(calls?.p99S),
-    gatewayP99Ms: inMs(gatewayP99S),
+    callP50Ms: toRoundedMs(calls?.p50S),
+    callP99Ms: toRoundedMs(calls?.p99S),
+    gatewayP99Ms: toRoundedMs(gatewayP99S),
     // The names of backends are from other users' configs.
     backends: (isAdmin ? backends : []).slice(0, LIVE_BACKENDS_MAX).map((backend) => {
       const { name, requestsPerSecond, failuresPerSecond, p99S } = backend;
-      return { name, requestsPerSecond, failuresPerSecond, p99Ms: inMs(p99S) };
+      return { name, requestsPerSecond, failuresPerSecond, p99Ms: toRoundedMs(p99S) };
     }),
   };
 }
@@ -187,11 +187,11 @@ type Problem = DataplaneReadiness['degraded'][number];
 
 /** The readiness of all dataplanes together. While one is ready, what keeps others from being ready is a loss of capacity. */
 function readinessOf({ answered, silent }: DataplaneAnswers<DataplaneReadiness>) {
-  const messagesNamed = (machine: string, address: string, each: readonly Problem[]): readonly Problem[] =>
+  const withAddress = (machine: string, address: string, each: readonly Problem[]): readonly Problem[] =>
     machine === '' ? each : each.map(({ code, message }) => ({ code, message: `${address}: ${message}` }));
-  const obstacles = answered.flatMap(({ machine, address, value }) => messagesNamed(machine, address, value.obstacles));
+  const obstacles = answered.flatMap(({ machine, address, value }) => withAddress(machine, address, value.obstacles));
   const degraded = [
-    ...answered.flatMap(({ machine, address, value }) => messagesNamed(machine, address, value.degraded)),
+    ...answered.flatMap(({ machine, address, value }) => withAddress(machine, address, value.degraded)),
     ...silent.map(({ address }) => ({ code: 'dataplane-silent', message: `${address} does not respond` })),
   ];
   const isReady = answered.some(({ value }) => value.obstacles.length === 0);
@@ -205,6 +205,6 @@ function shownProblems(obstacles: readonly Problem[], degraded: readonly Problem
 }
 
 /** Milliseconds, rounded to tenths; `null` if nothing was counted. */
-function inMs(seconds: number | undefined): number | null {
+function toRoundedMs(seconds: number | undefined): number | null {
   return seconds === undefined ? null : Math.round(seconds * 10_000) / 10;
 }

@@ -1,5 +1,5 @@
-// Turns the errors of routes into faults, which are answered as `{"detail": …}`. What Node.js does not parse as a request is
-// answered in http-app.ts.
+// Turns the errors of routes into faults, which are answered as `{"detail": …}`. Requests that Node.js cannot parse are answered
+// in http-app.ts.
 import type { FastifyError, FastifySchemaValidationError } from 'fastify';
 import { RecordStoreFault } from '../../store/index.js';
 import { ControlPlaneFault, type FaultCode } from '../common/control-plane-fault.js';
@@ -42,7 +42,7 @@ export function describeViolation(violation: FastifySchemaValidationError, part:
 }
 
 /** Texts in place of messages that fastify writes for programmers, by fastify's code. */
-const wordsForPeople: Readonly<Record<string, string>> = {
+const MESSAGES: Readonly<Record<string, string>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'Unsupported content type: send application/json',
   FST_ERR_CTP_BODY_TOO_LARGE: 'Request body too large',
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'The length of the body differs from content-length',
@@ -62,10 +62,10 @@ export function faultOf(error: unknown): ControlPlaneFault | undefined {
     return new ControlPlaneFault('invalid', describeViolation(violation, error.validationContext ?? 'body'));
   const { code, statusCode: status = 500, message } = error;
   if (status < 400 || status > 499) return undefined;
-  return new ControlPlaneFault(CODE_OF[status] ?? 'invalid', wordsForPeople[code] ?? message, { status });
+  return new ControlPlaneFault(CODES[status] ?? 'invalid', MESSAGES[code] ?? message, { status });
 }
 
-const CODE_OF: Readonly<Record<number, FaultCode>> = { 404: 'not-found', 413: 'body-too-large', 414: 'path-too-long' };
+const CODES: Readonly<Record<number, FaultCode>> = { 404: 'not-found', 413: 'body-too-large', 414: 'path-too-long' };
 
 function isFastifyError(error: unknown): error is FastifyError {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('FST_');

@@ -1,5 +1,5 @@
-// What browsers get that is not JSON: HTML whose inserted texts are escaped, and the cookies that bind consents and sign-ins
-// to the browser that began them. Cold path.
+// For routes that browsers open: HTML whose inserted texts are escaped, and the cookies that bind consents and sign-ins to the
+// browser that began them. Cold path.
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
@@ -18,7 +18,7 @@ export function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Ht
   return new Html(texts.map((text, index) => text + escaped(parts[index] ?? '')).join(''));
 }
 
-/** A whole document. */
+/** A whole HTML document. */
 export function pageOf(title: string, style: string, body: Html, head = new Html('')): string {
   return html`<!doctype html>
     <html lang="en">
@@ -34,7 +34,7 @@ export function pageOf(title: string, style: string, body: Html, head = new Html
     </html>`.text;
 }
 
-/** What a content security policy says to allow this style and no other. */
+/** The directive of a content security policy that allows this style and no other. */
 export function styleSource(style: string): string {
   return `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`;
 }

@@ -6,14 +6,14 @@ import { refuseUnowned } from '../common/principal.js';
 import type { ConsentFlow, Revocation } from '../connect/consent-flow.js';
 import type { ServerRecord } from '../records/server-record.js';
 import { roleRefusal } from './control-plane-admission.js';
-import { operationsOf, jsonAnswer, jsonListAnswer, pageAnswer, pathParameter } from './operation.js';
+import { operationsOf, jsonAnswer, jsonListAnswer, htmlAnswer, pathParameter } from './operation.js';
 
 export const CONNECT_OFF = 'Servers cannot be connected here: that needs --connect-url and --secrets-key-file';
 
-/** @param connect `undefined` if users cannot connect servers. */
-export function requireConnect(connect: ConsentFlow | undefined): ConsentFlow {
-  if (connect === undefined) throw new ControlPlaneFault('consent-unready', CONNECT_OFF);
-  return connect;
+/** @param consentFlow `undefined` if users cannot connect servers. */
+export function requireConsentFlow(consentFlow: ConsentFlow | undefined): ConsentFlow {
+  if (consentFlow === undefined) throw new ControlPlaneFault('consent-unready', CONNECT_OFF);
+  return consentFlow;
 }
 
 /** Throws unless the caller may change the server: with a grant for probes, everybody sees the server's tools. */
@@ -34,7 +34,7 @@ export const connectionOperations = operationsOf('connections', {
     body: 'ConnectionLinkInput',
     answers: [jsonAnswer(200, 'The link.', 'ConnectionLink')],
     refusals: [404, 422, 503],
-    handle: async ({ connect, registry }, request) => {
+    handle: async ({ consentFlow, registry }, request) => {
       const reference = pathParameter(request, 'server');
       const { probes = false } = request.body as { readonly probes?: boolean };
       const found = await registry.find(reference);
@@ -45,7 +45,7 @@ export const connectionOperations = operationsOf('connections', {
         throw new ControlPlaneFault('invalid', 'The server’s auth is not of the type oauth2-user');
       const { origin, pathname, search } = new URL(url);
       const backend = { name, target: { origin, path: pathname + search } };
-      return { url: requireConnect(connect).links.linkTo(backend, auth, probes ? '' : request.subject) ?? '' };
+      return { url: requireConsentFlow(consentFlow).links.linkTo(backend, auth, probes ? '' : request.subject) ?? '' };
     },
   },
   'GET /connect': {
@@ -54,7 +54,7 @@ export const connectionOperations = operationsOf('connections', {
     summary: 'List the servers that the caller has connected',
     answers: [jsonListAnswer('What the caller has granted.', 'Connection')],
     refusals: [503],
-    handle: async ({ connect }, { subject }) => requireConnect(connect).list(subject),
+    handle: async ({ consentFlow }, { subject }) => requireConsentFlow(consentFlow).list(subject),
   },
   'DELETE /connect/{server}': {
     id: 'disconnect',
@@ -71,9 +71,9 @@ export const connectionOperations = operationsOf('connections', {
       ),
     ],
     refusals: [404, 503],
-    handle: async ({ connect }, request, _reply, { outcome }) => {
+    handle: async ({ consentFlow }, request, _reply, { outcome }) => {
       const server = pathParameter(request, 'server');
-      const connections = requireConnect(connect);
+      const connections = requireConsentFlow(consentFlow);
       let revocation: Revocation | 'missing' = 'missing';
       const forget = async (): Promise<boolean> => {
         revocation = await connections.disconnect(request.subject, server);
@@ -90,19 +90,19 @@ export const connectionOperations = operationsOf('connections', {
     description: 'A call without consent returns a link to this page, and so does `POST /servers/{server}/connect`.',
     isOpen: true,
     query: { ticket: { type: 'string', description: 'Of the link.' } },
-    answers: [pageAnswer('What is asked for, and by whom.')],
+    answers: [htmlAnswer('What is asked for, and by whom.')],
   },
   'POST /connect/{server}': {
     id: 'beginConsent',
     summary: 'Go on at the authorization server',
     description: 'The form of that page.',
     isOpen: true,
-    answers: [pageAnswer('A page that goes on there.')],
+    answers: [htmlAnswer('A page that goes on there.')],
   },
   'GET /connect/callback': {
     id: 'endConsent',
     summary: 'Where the authorization server sends the browser back to',
     isOpen: true,
-    answers: [pageAnswer('How it ended.')],
+    answers: [htmlAnswer('How it ended.')],
   },
 });

@@ -1,6 +1,6 @@
-// Checks before everything else: Host and Origin (403), repeated headers (400), rate (429), token (401), then whether path
-// and method exist (404, 405), role (403), and overload (503). The token is verified before the rate is counted, because
-// requests are counted by subject, or else by address. Without a valid token, nothing is revealed about paths.
+// The first checks of a request, which `http-app.ts` calls in this order: Host and Origin (403), repeated headers (400), rate
+// (429), token (401), role (403), overload (503). An unknown path or method is refused after the token, so that nobody without
+// a valid one learns about paths. Requests are counted by the token's subject; without a valid token, by address.
 import type { FastifyRequest } from 'fastify';
 import type { TokenVerifier, Verified } from '../../auth/index.js';
 import type { Overload } from '../../fair/index.js';
@@ -11,9 +11,9 @@ import { ControlPlaneFault } from '../common/control-plane-fault.js';
 
 const ROLE_MISSING = 'role-missing';
 
-/** The refusal, with a challenge as in RFC 6750. @param has the caller's role; `undefined` for none. */
-export function roleRefusal(required: Role, has: Role | undefined): Refusal<typeof ROLE_MISSING> {
-  const message = `This requires the role ${required}, but the token has ${has === undefined ? 'none' : `the role ${has}`}`;
+/** The refusal, with a challenge (RFC 6750). @param actual the caller's role; `undefined` for none. */
+export function roleRefusal(required: Role, actual: Role | undefined): Refusal<typeof ROLE_MISSING> {
+  const message = `This requires the role ${required}, but the token has ${actual === undefined ? 'none' : `the role ${actual}`}`;
   const challenge = `error="insufficient_scope", error_description="This requires the role ${required}"`;
   return {
     ...{ code: ROLE_MISSING, status: 403, message, contentType: 'application/json' },
@@ -29,9 +29,9 @@ const SINGLE_HEADERS = new Set(['host', 'content-length', 'authorization', 'mcp-
 
 export interface AdmissionParts {
   readonly hosts: HostPolicy;
-  readonly tokens: TokenVerifier;
-  readonly resource: ProtectedResource;
-  readonly rates: RateLimiter;
+  readonly tokenVerifier: TokenVerifier;
+  readonly protectedResource: ProtectedResource;
+  readonly rateLimiter: RateLimiter;
   readonly overload: Overload;
 }
 
@@ -42,28 +42,28 @@ export class ControlPlaneAdmission {
     this.#parts = parts;
   }
 
-  /** Throws if the host or origin is not allowed, or a header must not be repeated. */
-  checkOrigin(request: FastifyRequest): void {
+  /** Throws if the host or origin is not allowed, or if one of `SINGLE_HEADERS` is repeated. */
+  checkHead(request: FastifyRequest): void {
     const { host = '', origin = '' } = request.headers;
     // Pages of any origin may read the metadata that says where to get a token.
     const refusal = this.#parts.hosts.check(host, isMetadata(request) ? '' : origin);
-    if (refusal !== undefined) throw refusedBy(refusal, { host: refusedHost(refusal, host) });
+    if (refusal !== undefined) throw faultFor(refusal, { host: refusedHost(refusal, host) });
     const repeated = repeatedHeader(request.raw.rawHeaders);
     if (repeated !== undefined) throw new ControlPlaneFault('head-ambiguous', `Send ${repeated} once`);
   }
 
-  /** Throws if the request is refused. On routes that are not open, it then has a subject. */
+  /** Checks rate and token. Throws if the request is refused. Else sets its `subject` and `caller`, unless the route is open. */
   async checkCaller(request: FastifyRequest): Promise<void> {
     const { isOpen, isUncounted } = request.routeOptions.config;
     const verified: Verified | undefined =
-      isOpen === true ? undefined : await this.#parts.tokens.verify(request.headers.authorization ?? '');
+      isOpen === true ? undefined : await this.#parts.tokenVerifier.verify(request.headers.authorization ?? '');
     const subject = verified?.kind === 'subject' ? verified.subject : undefined;
-    const counted = subject === undefined ? `a ${request.ip}` : `s ${subject}`;
-    const waitS = isUncounted === true ? 0 : this.#parts.rates.admit(counted);
+    const rateKey = subject === undefined ? `a ${request.ip}` : `s ${subject}`;
+    const waitS = isUncounted === true ? 0 : this.#parts.rateLimiter.admit(rateKey);
     if (waitS > 0)
       throw new ControlPlaneFault('rate-limited', `Too many requests: try again in ${waitS} s`, { retryAfterS: waitS });
     if (verified?.kind === 'refused') {
-      throw refusedBy(this.#withChallenge(request, tokenRefusals[verified.reason]), { why: verified.cause });
+      throw faultFor(this.#withChallenge(request, tokenRefusals[verified.reason]), { why: verified.cause });
     }
     if (verified === undefined) return;
     request.subject = verified.subject;
@@ -74,17 +74,17 @@ export class ControlPlaneAdmission {
     const { caller, routeOptions } = request;
     const { role = 'any' } = routeOptions.config;
     if (caller === undefined || role === 'any' || isRoleEnough(caller.role, role)) return;
-    throw refusedBy(this.#withChallenge(request, roleRefusal(role, caller.role)));
+    throw faultFor(this.#withChallenge(request, roleRefusal(role, caller.role)));
   }
 
   /** Adds to the refusal where clients get a token, if that is known. */
   #withChallenge<Code extends string>(request: FastifyRequest, refusal: Refusal<Code>): Refusal<Code> {
-    return this.#parts.resource.challenge(refusal, resourcePath(request), this.#originOf(request));
+    return this.#parts.protectedResource.challenge(refusal, resourcePath(request), this.#originOf(request));
   }
 
   /** The protected resource's metadata as JSON; `undefined` if none is published. */
   metadata(request: FastifyRequest): string | undefined {
-    return this.#parts.resource.metadata(resourcePath(request), this.#originOf(request));
+    return this.#parts.protectedResource.metadata(resourcePath(request), this.#originOf(request));
   }
 
   #originOf({ headers: { host = '' } }: FastifyRequest): RequestOrigin {
@@ -94,7 +94,7 @@ export class ControlPlaneAdmission {
   /** Throws under overload. Open routes are exempt, because they cost next to nothing. */
   checkLoad({ method, routeOptions }: FastifyRequest): void {
     const refusal = routeOptions.config.isOpen === true ? undefined : this.#parts.overload.requestRefusalOf(method);
-    if (refusal !== undefined) throw refusedBy(refusal);
+    if (refusal !== undefined) throw faultFor(refusal);
   }
 
   /** Headers that let pages of the request's origin read the response: name, value, … */
@@ -113,7 +113,7 @@ function isMetadata({ url }: FastifyRequest): boolean {
   return url.startsWith(METADATA_PATH);
 }
 
-/** Path of the MCP endpoint in the request, without a slash at its end; `''` if the path is of the program as a whole. */
+/** The path of the MCP endpoint that is requested, or whose metadata is, without a slash at its end; `''` for any other path. */
 function resourcePath({ url }: FastifyRequest): string {
   const [path = ''] = url.split('?', 1);
   const resource = path.startsWith(METADATA_PATH) ? path.slice(METADATA_PATH.length) : path;
@@ -135,8 +135,8 @@ function repeatedHeader(rawHeaders: readonly string[]): string | undefined {
   return undefined;
 }
 
-/** The dataplane's refusal in the form of this interface: the dataplane sends some of its refusals as JSON-RPC errors. */
-function refusedBy(
+/** The fault for a refusal. The refusal's own body is not sent: it may be a JSON-RPC error, for clients of MCP. */
+function faultFor(
   { code, status, message, headers: [name = '', value = ''] }: Refusal<Refusal['code'] | typeof ROLE_MISSING>,
   forLog: { readonly why?: string | undefined; readonly host?: string | undefined } = {},
 ): ControlPlaneFault {
@@ -165,13 +165,13 @@ export class RateLimiter {
     this.#keysMax = keysMax;
   }
 
-  /** @returns 0 if the request is admitted, else the seconds until one will be. */
+  /** Counts a request. @returns 0 if it is admitted; otherwise after how many seconds to try again. */
   admit(key: string): number {
     if (this.#countMax === 0) return 0;
     const nowMs = this.#nowMs();
     const window = this.#windows.get(key);
     if (window === undefined || window.endsAtMs <= nowMs) {
-      this.#begin(key, nowMs);
+      this.#beginWindow(key, nowMs);
       return 0;
     }
     if (window.count >= this.#countMax) return Math.max(1, Math.ceil((window.endsAtMs - nowMs) / 1_000));
@@ -179,7 +179,7 @@ export class RateLimiter {
     return 0;
   }
 
-  #begin(key: string, nowMs: number): void {
+  #beginWindow(key: string, nowMs: number): void {
     this.#windows.delete(key);
     for (const [candidate, { endsAtMs }] of this.#windows) {
       if (endsAtMs > nowMs && this.#windows.size < this.#keysMax) break;

@@ -22,7 +22,7 @@ import {
 import { compositionTag, type Composition, type CompositionInput } from '../compositions/composition.js';
 import type { PageQuery } from '../mirror/named-mirror.js';
 
-/** How often a patch without `If-Match` is applied to a record that keeps changing. */
+/** How often a patch without `If-Match` is tried while others keep changing the record. */
 const PATCH_TRIES_MAX = 10;
 
 interface CrudKind<Entity, Input> {
@@ -31,7 +31,7 @@ interface CrudKind<Entity, Input> {
   readonly query?: NonNullable<Operation['query']>;
   readonly created: string;
   readonly changed: string;
-  /** The values that members get which a patch removes. */
+  /** The values of members that a patch removes. */
   readonly defaults: Partial<Input>;
   readonly tagOf: (entity: Entity) => string;
   find(parts: OperationParts, reference: string): Promise<Entity | undefined>;
@@ -64,9 +64,9 @@ export function crudOperations<Entity extends { readonly id: string; readonly na
 ): Readonly<Record<'create' | 'read' | 'replace' | 'patch' | 'remove', Row>> {
   const { noun, schema, query, defaults, tagOf } = kind;
   const input = `${schema}Input` as const;
-  const writing = { role: 'editor', isAudited: true, ...(query && { query }) } as const;
-  const changing = {
-    ...writing,
+  const writeOperation = { role: 'editor', isAudited: true, ...(query && { query }) } as const;
+  const changeOperation = {
+    ...writeOperation,
     headers: conditionHeaders,
     refusals: [404, 409, 412, 422],
     answers: [{ ...jsonAnswer(200, kind.changed, schema), headers: etagHeader }, unpublishedChange(schema, etagHeader)],
@@ -83,7 +83,7 @@ export function crudOperations<Entity extends { readonly id: string; readonly na
   };
   return {
     create: {
-      ...{ ...writing, body: input, refusals: [409, 422] },
+      ...{ ...writeOperation, body: input, refusals: [409, 422] },
       answers: [
         { ...jsonAnswer(201, kind.created, schema), headers: locationHeader },
         unpublishedChange(schema, locationHeader),
@@ -100,14 +100,14 @@ export function crudOperations<Entity extends { readonly id: string; readonly na
       handle: async (parts, request, reply) => withTag(reply, await find(parts, request)),
     },
     replace: {
-      ...{ ...changing, body: input },
+      ...{ ...changeOperation, body: input },
       handle: async (parts, request, reply, change) => {
         const reference = pathParameter(request, noun);
         return withTag(reply, await kind.replace(parts, request, reference, request.body as Input, change));
       },
     },
     patch: {
-      ...{ ...changing, body: `${schema}Patch`, bodyType: MERGE_PATCH },
+      ...{ ...changeOperation, body: `${schema}Patch`, bodyType: MERGE_PATCH },
       handle: async (parts, request, reply, change) => {
         for (let tries = 1; ; tries++) {
           const found = await find(parts, request);

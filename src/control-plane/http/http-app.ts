@@ -2,8 +2,8 @@
 //
 //   onRequest     security headers; Host and Origin (403), repeated headers (400), rate (429), token (401); unknown path or
 //                 method (404, 405); role (403); overload (503)
-//   preValidation members in camelCase
-//   validation    body (415, 413, 400), then its and the query's schemas (422)
+//   preValidation members in snake_case are renamed to camelCase
+//   validation    body (415, 413, 400), then the schemas of body and query (422)
 //   handler       registry, compositions, MCP endpoints
 //   onError       errors of all these steps become `{"detail": …}` (answered-error.ts)
 import type { Socket } from 'node:net';
@@ -18,7 +18,7 @@ import { isAdmin, type Principal } from '../common/principal.js';
 import { type AdmissionParts, ControlPlaneAdmission, isPreflight } from './control-plane-admission.js';
 import { faultOf } from './answered-error.js';
 import { type ConsoleFiles, mountConsoleRoutes } from './routes/console-routes.js';
-import { compileValidators, mountMcpRoutes, mountOperation, type MountParts, type ServedMcp } from './mount.js';
+import { setValidators, mountMcpRoutes, mountOperation, type MountParts, type ServedMcp } from './mount.js';
 import { MERGE_PATCH, readJsonBodies, readPatches } from './merge-patch.js';
 import type { Operation } from './operation.js';
 import { createOpenApiDocument } from './open-api.js';
@@ -32,7 +32,7 @@ declare module 'fastify' {
     subject: string;
     /** Role and teams from the token; `undefined` where roles are not taken from tokens, or no token is needed. */
     caller: Principal | undefined;
-    /** Why the request was refused or failed; `null` otherwise. */
+    /** Why the request was refused or failed; `null` if it was not. */
     failure: ControlPlaneFault | null;
     /** Whether the relay handles the request, and logs its outcome itself. */
     isRelayed: boolean;
@@ -59,7 +59,7 @@ const securityHeaders: readonly (readonly [name: string, value: string])[] = [
 ];
 
 /** Logs each request that the relay did not handle, without arguments, tokens and whole session ids (`--access-log`). */
-function logAccess(app: FastifyInstance, log: AccessLog): void {
+function addAccessLogHook(app: FastifyInstance, log: AccessLog): void {
   app.decorateRequest('failure', null);
   app.decorateRequest('isRelayed', false);
   app.addHook('onResponse', async (request, reply) => {
@@ -90,7 +90,6 @@ export interface HttpAppParts extends Omit<MountParts, 'admission' | 'document' 
 
 export type HttpApp = FastifyInstance;
 
-/** Resolves when every route is mounted. */
 export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
   const app = fastify({
     bodyLimit: parts.bodyBytesMax,
@@ -106,17 +105,17 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
       setSecurityHeaders(reply);
       sendError(error, request, reply, parts.logger);
     },
-    clientErrorHandler,
+    clientErrorHandler: answerClientError,
   });
   closeIdleForNew(app.server, CONTROL_PLANE_CONNECTIONS_MAX);
-  compileValidators(app);
+  setValidators(app);
   // Responses are not serialized by schema, which would silently drop members that the schema lacks.
   app.setSerializerCompiler(() => (value) => JSON.stringify(value));
   readJsonBodies(app);
   const admission = new ControlPlaneAdmission(parts);
-  checkAdmission(app, admission);
+  addAdmissionHook(app, admission);
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, parts.logger));
-  logAccess(app, parts.accessLog);
+  addAccessLogHook(app, parts.accessLog);
   // While the process drains, no connection outlasts the request that it was open for.
   app.addHook('onResponse', async () => void (app.server.listening || app.server.closeIdleConnections()));
   const document = createOpenApiDocument();
@@ -130,7 +129,7 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
     readPatches(scope);
     mountAll(scope, ({ bodyType }) => bodyType === MERGE_PATCH);
   });
-  await mountConnectPages(app, parts.connect);
+  await mountConnectPages(app, parts.consentFlow);
   mountDocumentationRoutes(app, document);
   mountConsoleRoutes(app, parts.console);
   await mountMcpRoutes(app, parts.mcp);
@@ -138,18 +137,18 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
   return app;
 }
 
-function checkAdmission(app: FastifyInstance, admission: ControlPlaneAdmission): void {
+function addAdmissionHook(app: FastifyInstance, admission: ControlPlaneAdmission): void {
   app.decorateRequest('subject', '');
   app.decorateRequest('caller', undefined);
   app.addHook('onRequest', async (request, reply) => {
     setSecurityHeaders(reply);
     if (request.id !== '') reply.raw.setHeader('x-request-id', request.id);
-    admission.checkOrigin(request);
+    admission.checkHead(request);
     const corsHeaders = admission.corsHeaders(request);
     for (let i = 0; i < corsHeaders.length; i += 2) reply.raw.setHeader(corsHeaders[i] ?? '', corsHeaders[i + 1] ?? '');
     if (isPreflight(request)) return reply.code(204).send();
     await admission.checkCaller(request);
-    if (request.is404) throw unknownRoute(request);
+    if (request.is404) throw unknownRouteFault(request);
     admission.checkRole(request);
     admission.checkLoad(request);
     return undefined;
@@ -162,7 +161,7 @@ function setSecurityHeaders(reply: FastifyReply): void {
 }
 
 /** The fault for a request without a route: 404 for an unknown path, 405 for an unknown method. */
-function unknownRoute({ url }: FastifyRequest): ControlPlaneFault {
+function unknownRouteFault({ url }: FastifyRequest): ControlPlaneFault {
   const [path = ''] = url.split('?', 1);
   const patternOf = (template: string): string => template.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+');
   const methods = operations
@@ -184,8 +183,8 @@ function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply,
   void reply.code(fault.status).headers(fault.headers).type('application/json').send({ detail });
 }
 
-/** Answers what Node.js does not parse as a request. */
-function clientErrorHandler(error: Error & { readonly code?: string }, socket: Socket): void {
+/** Answers requests that Node.js cannot parse. */
+function answerClientError(error: Error & { readonly code?: string }, socket: Socket): void {
   const [status, detail] =
     error.code === 'HPE_HEADER_OVERFLOW'
       ? ['431 Request Header Fields Too Large', 'Request header fields too large']

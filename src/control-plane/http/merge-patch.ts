@@ -13,7 +13,7 @@ const PATCH_DEPTH_MAX = 64;
 
 type BodyDone = (error: Error | null, body?: unknown) => void;
 
-/** Makes JSON the only content type. A request without a body needs none. */
+/** Makes JSON the only content type that is accepted. A request without a body needs no content type. */
 export function readJsonBodies(app: FastifyInstance, mediaType = 'application/json'): void {
   const parse = app.getDefaultJsonParser('error', 'error');
   const parseNow = (request: FastifyRequest, body: Buffer, done: BodyDone): void => {
@@ -44,13 +44,13 @@ function parseLarge(subject: string, body: Buffer, done: BodyDone, parse: () => 
 
 export const MERGE_PATCH = 'application/merge-patch+json';
 
-/** Makes the bodies of these routes merge patches. */
+/** Makes merge patches the only bodies that these routes accept. */
 export function readPatches(app: FastifyInstance): void {
   readJsonBodies(app, MERGE_PATCH);
   app.addContentTypeParser('*', (_request, _body, done) => done(NOT_A_PATCH));
 }
 
-/** The target with the patch applied. Members that are `null` in the patch are removed. */
+/** The target with the patch applied, which removes the members that it sets to `null`. */
 function merged(target: unknown, patch: unknown, depth = 0): unknown {
   if (depth > PATCH_DEPTH_MAX) throw new ControlPlaneFault('invalid', 'the body is nested too deeply');
   if (!isObject(patch)) return patch;

@@ -1,4 +1,4 @@
-// Mounts a route for each operation. The routes of MCP pass requests on.
+// Mounts a route for each operation. The routes of MCP pass requests on to the relay.
 import type { FastifyInstance, FastifySchemaValidationError, RouteOptions } from 'fastify';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { AuditTrail } from '../common/audit.js';
@@ -47,7 +47,7 @@ export function mountOperation(app: FastifyInstance, operation: Operation, handl
       try {
         const change = { outcome, ifMatch: request.headers['if-match'], caller: request.caller };
         const body = await handle(parts, request, reply.code(status), change);
-        // The request no longer waits for the publication.
+        // The answer does not wait for the rest of the publication.
         if (outcome.unpublished > 0) reply.code(202).header('switchyard-unpublished', String(outcome.unpublished));
         return body;
       } catch (error) {
@@ -81,10 +81,10 @@ function routeOf(operation: Operation): Pick<RouteOptions, 'method' | 'url' | 's
 const BOUNDS = ['minLength', 'maxLength', 'pattern', 'minItems', 'maxItems'];
 
 /**
- * Validation stops at the first fault of a request, which may have a million. Query strings are converted to numbers where
- * needed, values of a body are not. Schemas are compiled when needed: compiling all would take a fifth of the start.
+ * Validation stops at the first fault, because a request may have a million. Texts in a query are converted to numbers where
+ * needed; values in a body are not. Schemas are compiled when first needed: compiling all would take a fifth of the start.
  */
-export function compileValidators(app: FastifyInstance): void {
+export function setValidators(app: FastifyInstance): void {
   const bodies = new Ajv2020({ allowUnionTypes: true });
   for (const keyword of BOUNDS) bodies.removeKeyword(keyword);
   bodies.addVocabulary(BOUNDS);

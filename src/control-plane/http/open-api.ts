@@ -88,7 +88,7 @@ function describeOperation(operation: Operation): Record<string, unknown> {
     parameters: parameters.length === 0 ? undefined : parameters,
     requestBody: body && { required: true, content: describeContents([{ mediaType: bodyType, schema: body }]) },
     responses: describeResponses(operation),
-    // In OpenAPI, the list of a security scheme other than OAuth's has roles.
+    // In OpenAPI 3.1, the list beside a security scheme names roles, unless the scheme is OAuth's.
     security: isOpen === true ? [] : [{ token: roleOf(operation) === 'any' ? [] : [roleOf(operation)] }],
   };
 }

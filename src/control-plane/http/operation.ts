@@ -48,15 +48,15 @@ export interface OperationParts {
   >;
   readonly compositions: Pick<Compositions, 'list' | 'find' | 'create' | 'replace' | 'remove' | 'countUnpublished'>;
   /** `undefined` if users cannot connect servers. */
-  readonly connect?: ConsentFlow | undefined;
+  readonly consentFlow?: ConsentFlow | undefined;
   /** `undefined` if people sign in to the console only with a token. */
-  readonly signIn?: SignInFlow | undefined;
+  readonly signInFlow?: SignInFlow | undefined;
   /** `undefined` if no dataplane is known. */
   readonly adminClient?: Pick<AdminClient, 'ask'> | undefined;
   /** Requests to the control plane's own MCP endpoints. */
-  readonly recent?: Pick<RecentRequests, 'find'> | undefined;
-  readonly live?: Pick<LiveFigures, 'open'> | undefined;
-  readonly changes: Pick<AuditRecords, 'list'>;
+  readonly recentRequests?: Pick<RecentRequests, 'find'> | undefined;
+  readonly liveFigures?: Pick<LiveFigures, 'open'> | undefined;
+  readonly auditRecords: Pick<AuditRecords, 'list'>;
   readonly document: object;
 }
 
@@ -71,7 +71,7 @@ export type Handle = (
 export interface Operation {
   readonly id: string;
   readonly method: OperationMethod;
-  /** The path as in `/servers/{server}`. */
+  /** The path with parameters in braces: `/servers/{server}`. */
   readonly path: string;
   readonly tag: 'status' | 'servers' | 'connections' | 'compositions' | 'views' | 'mcp' | 'documentation';
   readonly summary: string;
@@ -94,7 +94,7 @@ export interface Operation {
   readonly handle?: Handle;
 }
 
-/** @param rows the operations by method and path. */
+/** Operations that have a tag in common. @param rows the operations by method and path. */
 export function operationsOf(
   tag: Operation['tag'],
   rows: Readonly<Record<`${OperationMethod} /${string}`, Omit<Operation, 'method' | 'path' | 'tag'>>>,
@@ -109,7 +109,7 @@ export function roleOf({ isOpen, role = 'admin' }: Pick<Operation, 'isOpen' | 'r
   return isOpen === true ? 'any' : role;
 }
 
-/** The path as in `/servers/:server`. */
+/** The path in the form of fastify: `/servers/:server`. */
 export function routePath({ path }: Operation): string {
   return path.replaceAll(/\{(\w+)\}/g, ':$1');
 }
@@ -157,7 +157,7 @@ export function jsonListAnswer(description: string, schema: SchemaName): AnswerD
   return { status: 200, description, contents: [{ mediaType: 'application/json', schema, isList: true }] };
 }
 
-export function pageAnswer(description: string): AnswerDescription {
+export function htmlAnswer(description: string): AnswerDescription {
   return { status: 200, description, contents: [{ mediaType: 'text/html' }] };
 }
 

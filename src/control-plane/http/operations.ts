@@ -1,11 +1,10 @@
-// The endpoint table of the control plane (specification 3). The rows of each topic, such as servers, are in a file of their
-// own.
+// The endpoint table of the control plane (specification 3). Most topics, such as servers, have their rows in a file of their own.
 import { LATEST_PROTOCOL_VERSION } from '../../mcp/index.js';
 import { PROGRAM_VERSION } from '../../shared/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { compositionOperations } from './crud-operations.js';
 import { connectionOperations } from './connection-operations.js';
-import { operationsOf, type Operation, aggregateQuery, jsonAnswer, pageAnswer } from './operation.js';
+import { operationsOf, type Operation, aggregateQuery, jsonAnswer, htmlAnswer } from './operation.js';
 import { serverOperations } from './server-operations.js';
 import { signInOperations } from './sign-in-operations.js';
 import { viewOperations } from './view-operations.js';
@@ -19,7 +18,7 @@ const statusOperations = operationsOf('status', {
     id: 'getHealth',
     summary: 'Whether the control plane can do its work',
     isOpen: true,
-    // Not counted against the rate limit: callers without a token may share an address with the monitor.
+    // Not counted against the rate limit: other callers without a token may share the monitor's address.
     isUncounted: true,
     answers: [
       jsonAnswer(200, 'It can.', 'Health'),
@@ -75,7 +74,7 @@ const documentationOperations = operationsOf('documentation', {
     id: 'getDocs',
     summary: 'This document as a page',
     isOpen: true,
-    answers: [pageAnswer('A page for people.')],
+    answers: [htmlAnswer('A page for people.')],
   },
   'GET /ui': {
     id: 'getConsole',
@@ -85,7 +84,7 @@ const documentationOperations = operationsOf('documentation', {
     isUncounted: true,
     answers: [
       {
-        ...pageAnswer('Its document, which loads the rest from below `/ui/assets/`.'),
+        ...htmlAnswer('Its document, which loads the rest from below `/ui/assets/`.'),
         headers: { 'content-encoding': '`br` or `gzip`, as the caller accepts.' },
       },
     ],

@@ -16,7 +16,7 @@ import { serverSchemas } from '../records/server-record.js';
 import * as z from 'zod';
 import { explanationShape, requestShape, sessionsShape } from '../../shared/index.js';
 
-/** Converts a shape of zod into the form of the schemas in this file. */
+/** Converts a schema of zod into a JSON Schema of the kind that this file has. */
 function schemaOf(shape: z.ZodType): JsonSchema {
   const { $schema: _, ...schema } = z.toJSONSchema(shape, {
     override: ({ jsonSchema }) => {
@@ -43,7 +43,7 @@ const jsonRpcError = {
   properties: { jsonrpc: { const: '2.0' }, error: { type: 'object', required: ['code', 'message'] } },
   required: ['jsonrpc', 'error'],
 };
-const error = exactObject({
+const errorSchema = exactObject({
   detail: { ...textSchema, description: 'What was wrong, for people; names the member at fault.' },
 });
 
@@ -166,14 +166,14 @@ export const schemas = {
     authorization_servers: { type: 'array', items: textSchema },
     bearer_methods_supported: { type: 'array', items: textSchema },
   }),
-  Error: error,
+  Error: errorSchema,
   JsonRpcMessages: {
     description: 'One JSON-RPC 2.0 message of MCP; in sessions of 2025-03-26 and before also an array of them.',
     anyOf: [jsonRpcMessage, { type: 'array', items: jsonRpcMessage }],
   },
   McpError: {
     description: 'Errors of MCP itself are JSON-RPC errors; other errors have `detail`.',
-    anyOf: [error, jsonRpcError],
+    anyOf: [errorSchema, jsonRpcError],
   },
 } as const satisfies Record<string, JsonSchema>;
 

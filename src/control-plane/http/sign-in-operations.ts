@@ -32,7 +32,7 @@ export const signInOperations = operationsOf('documentation', {
     isOpen: true,
     isUncounted: true,
     answers: [jsonAnswer(200, 'The issuer, if there is one.', 'SignIn')],
-    handle: async ({ signIn }) => ({ issuer: signIn?.issuerHost ?? null }),
+    handle: async ({ signInFlow }) => ({ issuer: signInFlow?.issuerHost ?? null }),
   },
   'POST /ui/sign-in': {
     id: 'beginSignIn',
@@ -43,7 +43,7 @@ export const signInOperations = operationsOf('documentation', {
     answers: [jsonAnswer(200, 'Where it goes on.', 'SignInBeginning')],
     refusals: [404, 503],
     handle: async (parts, request, reply) => {
-      const signIn = requireSignIn(parts.signIn);
+      const signIn = requireSignIn(parts.signInFlow);
       const { url, sealed } = await signIn.start(request.ip);
       setSignInCookie(reply, signIn, sealed, limits.personMsMax);
       return { url };
@@ -58,7 +58,7 @@ export const signInOperations = operationsOf('documentation', {
     answers: [jsonAnswer(200, 'A token of the issuer, for this interface.', 'SignedIn')],
     refusals: [403, 404, 422, 503],
     handle: async (parts, request, reply) => {
-      const signIn = requireSignIn(parts.signIn);
+      const signIn = requireSignIn(parts.signInFlow);
       const { query } = request.body as { readonly query: string };
       const sealed = cookieIn(request, cookieName(signIn), COOKIE_VALUE);
       const removeCookie = (): void => setSignInCookie(reply, signIn, '', 0);

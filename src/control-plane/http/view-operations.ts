@@ -1,5 +1,5 @@
 // Views of what happens in the gateway, and of who has changed what. Admins see all data, and why a view fails. Others see
-// their own data, and changes of what they may change.
+// their own data; editors also see the changes of what they may change.
 import type { FastifyRequest } from 'fastify';
 import { describeRequest } from '../../observation/index.js';
 import {
@@ -33,7 +33,7 @@ import {
 } from './operation.js';
 
 const subjectDescription = 'If left out, the caller’s own. Only admins may ask about other subjects.';
-const text = { type: 'string', maxLength: limits.pathParameterCharsMax };
+const textSchema = { type: 'string', maxLength: limits.pathParameterCharsMax };
 
 /** The members of the queries below. */
 type Query = Readonly<Partial<Record<'subject' | 'tool' | 'session' | 'record', string>>> & PageQuery;
@@ -68,10 +68,10 @@ function requireDataplane<Part>(part: Part | undefined): Part {
 }
 
 /** Throws if no dataplane has the view. @returns the answers, and which workers and dataplanes did not respond. */
-async function askForView<Told extends { readonly silent: readonly number[] }>(
+async function askForView<View extends { readonly silent: readonly number[] }>(
   adminClient: OperationParts['adminClient'],
   path: string,
-  shape: Shape<Told>,
+  shape: Shape<View>,
   subject: string,
 ) {
   const { answered, silent } = await requireDataplane(adminClient).ask(path, shape, subject);
@@ -90,19 +90,19 @@ async function requestsOfDataplane(adminClient: Pick<AdminClient, 'ask'>, subjec
 }
 
 /**
- * One page of sessions. Those of several dataplanes follow each other, so that a page is of one dataplane.
+ * One page of sessions, all of them of one dataplane: the pages of several dataplanes follow each other.
  * @param from the dataplane that the cursor names; `''` for the first page.
  */
-function pageOf(answered: DataplaneAnswers<DataplaneSessions>['answered'], from: string) {
-  const withSome = answered.filter(({ value }) => value.total > 0);
+function sessionsPageOf(answered: DataplaneAnswers<DataplaneSessions>['answered'], from: string) {
+  const withSessions = answered.filter(({ value }) => value.total > 0);
   // If only one dataplane is left, the page is from that one, whatever the cursor names.
-  const page = from === '' ? withSome[0] : answered.find(({ machine }) => machine === from || machine === '');
-  const after = withSome.find(({ machine }) => Number(machine) > Number(page?.machine ?? from));
-  const first = after && `${after.machine}/${FIRST_CURSOR}`;
+  const page = from === '' ? withSessions[0] : answered.find(({ machine }) => machine === from || machine === '');
+  const after = withSessions.find(({ machine }) => Number(machine) > Number(page?.machine ?? from));
+  const nextDataplane = after && `${after.machine}/${FIRST_CURSOR}`;
   return {
     sessions: page === undefined ? [] : withSlotNames(page.machine, page.value.sessions),
-    total: withSome.reduce((sum, { value }) => sum + value.total, 0),
-    next: page?.value.next === undefined ? first : slotName(page.machine, page.value.next),
+    total: withSessions.reduce((sum, { value }) => sum + value.total, 0),
+    next: page?.value.next === undefined ? nextDataplane : slotName(page.machine, page.value.next),
   };
 }
 
@@ -116,9 +116,9 @@ export const viewOperations = operationsOf('views', {
     description:
       'As each worker of the dataplane knows it; no backend is asked. The virtual host of a composition is the composition’s id. Answers 404 without --dataplane-admin-address.',
     query: {
-      subject: { ...text, description: subjectDescription },
-      virtualHost: { ...text, minLength: 1, description: 'The id of a composition, or another virtual host’s.' },
-      tool: { ...text, description: 'As clients call it.' },
+      subject: { ...textSchema, description: subjectDescription },
+      virtualHost: { ...textSchema, minLength: 1, description: 'The id of a composition, or another virtual host’s.' },
+      tool: { ...textSchema, description: 'As clients call it.' },
     },
     requiredQuery: ['virtualHost'],
     answers: [jsonAnswer(200, 'What each worker says.', 'Explanation')],
@@ -141,10 +141,10 @@ export const viewOperations = operationsOf('views', {
     description: 'Subjects and sessions appear as hashes, as in the log. Only admins see sessions of other subjects.',
     query: {
       subject: {
-        ...text,
+        ...textSchema,
         description: 'If left out, all that the caller may see. Only admins may ask about other subjects.',
       },
-      session: { ...text, description: 'The hash of one.' },
+      session: { ...textSchema, description: 'The hash of one.' },
       limit: { type: 'integer', minimum: 1, maximum: limits.viewPageMax, description: 'The most sessions on a page.' },
       cursor: { type: 'string', pattern: '^(\\d{1,2}/)?\\d{1,4}\\.\\d{1,9}$', description: 'From the `Link` header.' },
     },
@@ -158,7 +158,7 @@ export const viewOperations = operationsOf('views', {
       const parameters = Object.entries({ subject, session, cursor, limit: String(limit) });
       const path = `/sessions?${new URLSearchParams(parameters.filter(([, value]) => value !== '')).toString()}`;
       const { answered, silent } = await askForView(adminClient, path, sessionsShape, request.subject);
-      const { next, ...page } = pageOf(answered, machine);
+      const { next, ...page } = sessionsPageOf(answered, machine);
       if (next !== undefined) reply.header('link', nextLink(request.url, next));
       return { ...page, silent };
     },
@@ -172,9 +172,10 @@ export const viewOperations = operationsOf('views', {
     answers: [jsonListAnswer('What became of it.', 'ToldRequest')],
     refusals: [404, 503],
     // The dataplane is asked only if this process knows no such request.
-    handle: async ({ adminClient, recent }, request) => {
+    handle: async ({ adminClient, recentRequests }, request) => {
       const id = pathParameter(request, 'request');
-      const own = (recent?.find(id) ?? []).map((each) => ({ plane: 'control-plane', ...describeRequest(each) }));
+      const recent = recentRequests?.find(id) ?? [];
+      const own = recent.map((each) => ({ plane: 'control-plane', ...describeRequest(each) }));
       const found =
         own.length > 0 ? own : await requestsOfDataplane(requireDataplane(adminClient), request.subject, id);
       const mine = subjectHash(request.subject);
@@ -193,8 +194,8 @@ export const viewOperations = operationsOf('views', {
       { status: 200, description: 'Until the caller goes away.', contents: [{ mediaType: 'text/event-stream' }] },
     ],
     refusals: [404, 503],
-    handle: async ({ live }, request, reply) => {
-      const watched = requireDataplane(live);
+    handle: async ({ liveFigures }, request, reply) => {
+      const watched = requireDataplane(liveFigures);
       if (request.method === 'HEAD') return '';
       const stream = watched.open(request.subject, isAdmin(request.caller));
       if (stream === undefined) throw new ControlPlaneFault('live-full', TOO_MANY);
@@ -210,7 +211,7 @@ export const viewOperations = operationsOf('views', {
     description:
       'The latest changes that were made through this interface, each with the changed properties before and after, without secrets. Admins see all changes; editors see their own, and those of records that they may change. The log has all of them.',
     query: {
-      record: { ...text, description: 'The id or the name of a server or a composition: changes of it alone.' },
+      record: { ...textSchema, description: 'The id or the name of a server or a composition: changes of it alone.' },
       limit: { type: 'integer', minimum: 1, maximum: limits.viewPageMax, description: 'The most entries on a page.' },
       cursor: { type: 'string', pattern: '^\\d{1,15}$', description: 'From the `Link` header.' },
     },
@@ -218,9 +219,9 @@ export const viewOperations = operationsOf('views', {
       { ...jsonListAnswer('One page of them; it may be shorter than asked for.', 'AuditEntry'), headers: pageHeaders },
     ],
     refusals: [422],
-    handle: async ({ changes }, request, reply) => {
+    handle: async ({ auditRecords }, request, reply) => {
       const { record = '', limit = limits.viewPageMax, cursor } = request.query as Query;
-      const page = await changes.list({ record, limit, cursor }, (entry) => maySee(request.caller, entry));
+      const page = await auditRecords.list({ record, limit, cursor }, (entry) => maySee(request.caller, entry));
       return itemsOf(request, reply, page);
     },
   },

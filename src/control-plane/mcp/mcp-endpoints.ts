@@ -20,24 +20,24 @@ import {
 } from '../../user-config/index.js';
 import type { Compositions } from '../compositions/compositions.js';
 import type { Directory } from '../registry/directory.js';
-import { McpPipeline, type RequestedHost } from './mcp-pipeline.js';
+import { McpPipeline, type RequestedVirtualHost } from './mcp-pipeline.js';
 import { NodeExchanges } from '../../edge/index.js';
 
 /** Compiled virtual hosts that are cached. Beyond that, the least recently used is compiled again when needed. */
 export const CONTROL_PLANE_VIRTUAL_HOSTS_MAX = 16_384;
 
-interface CompiledEntry {
-  /** The exposure that the virtual host was compiled with, like `backends` and `text`. */
+/** A compiled virtual host, with what it was compiled from. */
+interface CompiledHost {
   readonly exposure: Exposure;
   readonly backends: ReadonlyMap<string, BackendConfig>;
   readonly text: string;
   readonly virtualHost: CompiledVirtualHost;
 }
 
-/** Compiles virtual hosts for the relay. Returns the same object while nothing changes, because sessions compare identity. */
+/** Compiles virtual hosts for the relay. Returns the same object while nothing changes: sessions take another object for a change. */
 export class VirtualHosts {
   readonly #upstreamMode: UpstreamOptions['mode'];
-  readonly #compiled = new RecentMap<CompiledEntry>(
+  readonly #compiled = new RecentMap<CompiledHost>(
     CONTROL_PLANE_VIRTUAL_HOSTS_MAX,
     limits.cacheBytesMax,
     ({ text }) => text.length,
@@ -77,7 +77,7 @@ export interface McpEndpointsOptions extends Pick<RelayOptions, RelayedOptions> 
   readonly watch?: RequestWatch | undefined;
 }
 
-interface AskedEndpoint {
+interface EndpointRequest {
   readonly subject: string;
   readonly requestId?: string;
   /** Id or name of a composition, percent-decoded; `undefined` for all servers. */
@@ -89,10 +89,10 @@ interface AskedEndpoint {
 /** Ids of the virtual hosts with all servers, one per exposure, because a session keeps its exposure. */
 const AGGREGATE_IDS: Readonly<Record<Exposure, string>> = { all: 'aggregate', search: 'aggregate?exposure=search' };
 
-/** 256 random bits, as characters that a session id may have (S20). */
+/** Random bytes in a session id, whose characters are those that S20 allows. */
 const SESSION_ID_BYTES = 32;
 
-/** Handles MCP requests whose Host, Origin and token were checked, and whose body is unread. Headers that are already set stay. */
+/** Handles MCP requests whose Host, Origin and token were checked, and whose body is unread. Response headers already set stay. */
 export class McpEndpoints {
   readonly #options: McpEndpointsOptions;
   readonly #exchanges: NodeExchanges;
@@ -129,11 +129,11 @@ export class McpEndpoints {
   }
 
   handle(
-    { subject, composition, exposure = 'all', requestId = '' }: AskedEndpoint,
+    { subject, composition, exposure = 'all', requestId = '' }: EndpointRequest,
     request: IncomingMessage,
     response: ServerResponse,
   ): void {
-    const requested: RequestedHost =
+    const requested: RequestedVirtualHost =
       composition === undefined
         ? { subject, name: AGGREGATE_IDS[exposure], find: () => this.#findAggregate(exposure) }
         : { subject, name: composition, find: () => this.#findComposition(composition, subject) };

@@ -1,4 +1,4 @@
-// The path of an MCP request through the control plane, in the order of specification 2.1. The steps are named as in
+// The path of an MCP request through the control plane, in the order of specification 2.1. The steps correspond to those of
 // `worker/pipeline.ts`, and follow the checks of `http/control-plane-admission.ts`:
 //
 //   before them      Host and Origin, rate, token            → 403, 400, 429, 401
@@ -10,8 +10,8 @@
 //   #toRelay         there is no scheduler and there are no hops here
 //   relay.handle     session, JSON-RPC, backends             (relay/relay.ts)
 //
-// Unlike there, each step may wait for the one before, because the store is asked for each request. Sessions are optional,
-// and only the body tells whether it opens one: so the overload check comes after the body.
+// Unlike in a worker, the steps are asynchronous, because each request reads the store. Sessions are optional, and only the body
+// tells whether a request opens one: so overload is checked once more after the body.
 import {
   readClientMessage,
   readLargeClientMessage,
@@ -45,7 +45,7 @@ interface McpPipelineParts {
   readonly logger: Logger;
 }
 
-export interface RequestedHost {
+export interface RequestedVirtualHost {
   readonly subject: string;
   /** The virtual host as the request names it, for logs and metrics. */
   readonly name: string;
@@ -60,7 +60,7 @@ export class McpPipeline {
     this.#parts = parts;
   }
 
-  async onRequest(requested: RequestedHost, exchange: EdgeExchange): Promise<void> {
+  async onRequest(requested: RequestedVirtualHost, exchange: EdgeExchange): Promise<void> {
     const refusal = await this.#onAdmission(requested, exchange);
     if (refusal === undefined) return;
     const { name, subject } = requested;
@@ -69,12 +69,12 @@ export class McpPipeline {
   }
 
   /** @returns why the request is refused; `undefined` once the relay has it. The steps after this one return the same. */
-  async #onAdmission(requested: RequestedHost, exchange: EdgeExchange): Promise<Refusal | undefined> {
+  async #onAdmission(requested: RequestedVirtualHost, exchange: EdgeExchange): Promise<Refusal | undefined> {
     exchange.incoming.awaitAdmission();
     const virtualHost = await this.#admit(requested);
     if ('status' in virtualHost) return virtualHost;
     const acceptedTypes = checkTransport(exchange.request, exchange.head);
-    if (typeof acceptedTypes !== 'string') return this.#refusalByHead(exchange, requested.subject, acceptedTypes);
+    if (typeof acceptedTypes !== 'string') return this.#withIdFromBody(exchange, requested.subject, acceptedTypes);
     const body = await receiveBody(exchange, requested.subject, acceptedTypes);
     return this.#onReceived(exchange, { subject: requested.subject, virtualHost }, body);
   }
@@ -91,7 +91,7 @@ export class McpPipeline {
     this.#parts.relay.handle(caller, exchange);
   }
 
-  async #admit({ find }: RequestedHost): Promise<CompiledVirtualHost | Refusal> {
+  async #admit({ find }: RequestedVirtualHost): Promise<CompiledVirtualHost | Refusal> {
     try {
       return (await find()) ?? refusals.virtualHostUnknown;
     } catch (error) {
@@ -100,8 +100,8 @@ export class McpPipeline {
     }
   }
 
-  /** Refuses a request, with the request id from the body of a POST. Under overload, the body is not read for that. */
-  async #refusalByHead(exchange: EdgeExchange, subject: string, refusal: Refusal): Promise<Refusal> {
+  /** Adds the request id to a refusal, from the body of a POST. Under overload, the body is not read for that. */
+  async #withIdFromBody(exchange: EdgeExchange, subject: string, refusal: Refusal): Promise<Refusal> {
     const { head, request } = exchange;
     if (!isBodyReceivedForId(request.method, head) || this.#parts.overload.state !== 'serving') return refusal;
     const outcome = await receiveBody(exchange, subject, 'json');
@@ -115,7 +115,7 @@ export class McpPipeline {
     const { served, overload, loadShedder } = this.#parts;
     const isVersionUnknown = protocolVersion !== '' && !PROTOCOL_VERSIONS.has(protocolVersion);
     if (overload.state === 'serving' && !isVersionUnknown) return undefined;
-    const message = await readMessage(subject, request.body);
+    const message = await parseMessage(subject, request.body);
     if (served !== 'legacy' && eraOfMessage(message, protocolVersion) !== 'legacy') return undefined;
     if (served === 'modern') return undefined;
     if (typeof message !== 'string' && message.kind === 'request') {
@@ -140,8 +140,8 @@ async function receiveBody(
   });
 }
 
-/** Reads the message. A large body is read in slices, so that others get turns of the event loop. */
-async function readMessage(subject: string, body: Buffer): Promise<ParsedClientMessage> {
+/** Parses the message. A large body is parsed in slices, so that other requests get turns of the event loop. */
+async function parseMessage(subject: string, body: Buffer): Promise<ParsedClientMessage> {
   if (body.length <= limits.readAtOnceBytesMax) return readClientMessage(body);
   return new Promise((resolve) => void readLargeClientMessage(subject, body, resolve));
 }

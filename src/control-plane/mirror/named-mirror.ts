@@ -12,7 +12,7 @@ export interface Page<Item> {
   readonly cursor: string | undefined;
 }
 
-/** The cursor of the page after this item. It holds the name, so that it stays valid while items come and go. */
+/** The cursor of the page after this item. It contains the item's name, so that it stays valid while items come and go. */
 export function cursorAfter({ name }: { readonly name: string }): string {
   return Buffer.from(name.toLowerCase()).toString('base64url');
 }
@@ -68,7 +68,7 @@ export abstract class NamedMirror<Row extends { readonly id: string; readonly na
     const before = this.#byId.get(id);
     if (before !== undefined) {
       this.#byId.delete(id);
-      // Two rows may share a name for a moment: one that was renamed meanwhile, and the one that has the name now.
+      // The row may not be the first of its name: for a moment, two rows may have one, if one of them was renamed.
       this.#sorted.splice(this.#sorted.indexOf(before, this.#indexOf(before)), 1);
       this.onChange(before, false);
     }
@@ -85,7 +85,7 @@ export abstract class NamedMirror<Row extends { readonly id: string; readonly na
     return this.#firstIndexWhere((each) => each >= folded);
   }
 
-  /** @param isReached must be true for all rows after the first one for which it is. */
+  /** @param isReached once true for a row's name, must be true for those of all later rows. */
   #firstIndexWhere(isReached: (name: string) => boolean): number {
     let low = 0;
     let high = this.#sorted.length;

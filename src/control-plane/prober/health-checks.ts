@@ -50,7 +50,7 @@ export class HealthChecks<Target> {
     const faults: unknown[] = [];
     try {
       const targets = (await this.#options.listTargets()).values();
-      // All lanes share the iterator.
+      // The concurrent checks take their targets from one iterator.
       const checkNext = async (): Promise<void> => {
         for (const target of targets) {
           if (this.#isStopped) return;

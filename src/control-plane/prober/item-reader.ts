@@ -10,7 +10,7 @@ import type { ProbedServer } from './probed-session.js';
 const pageSchema = z.looseObject({ nextCursor: z.string().nullish() });
 const toolsSchema = z.array(z.looseObject({ name: z.string().min(1), description: z.string().nullish() }));
 
-/** The pages of a list. They end at a cursor that was used before, and after `limits.listPagesMax` pages. */
+/** The pages of a list, up to one without a cursor or with a cursor that was used before, and at most `limits.listPagesMax`. */
 async function* pagesOf(server: ProbedServer, method: string): AsyncGenerator<z.infer<typeof pageSchema>, void> {
   const usedCursors = new Set<string>();
   let cursor: string | undefined;
@@ -21,7 +21,7 @@ async function* pagesOf(server: ProbedServer, method: string): AsyncGenerator<z.
         if (cursor === '' && isRefusal(error)) return undefined;
         throw error;
       });
-    // An empty cursor may be a cursor like any other, or mean that the list ends. If the server refuses it, the list has ended.
+    // Servers may use an empty cursor like any other, or to mean that the list ends. If they refuse it, the list has ended.
     if (page === undefined) return;
     yield page;
     const { nextCursor } = page;
@@ -35,7 +35,7 @@ function isRefusal(error: unknown): boolean {
   return error instanceof ProbeFault && error.kind === 'rpc-error';
 }
 
-/** Whether a value is nested too deeply for other JSON readers to accept it from the store. */
+/** Whether a value has more than `depthMax` levels: other programs that read the store might be unable to parse it. */
 export function isDeeperThan(value: unknown, depthMax: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return depthMax === 0 || Object.values(value).some((member) => isDeeperThan(member, depthMax - 1));
@@ -45,13 +45,13 @@ export function isDeeperThan(value: unknown, depthMax: number): boolean {
 export async function readLists(server: ProbedServer): Promise<AllLists & { readonly tools: ServerList }> {
   return {
     tools: serverListOf(await readItems(server, 'tools')),
-    prompts: await readOptional(server, 'prompts'),
-    resources: await readOptional(server, 'resources'),
-    templates: await readOptional(server, 'templates'),
+    prompts: await readOptionalList(server, 'prompts'),
+    resources: await readOptionalList(server, 'resources'),
+    templates: await readOptionalList(server, 'templates'),
   };
 }
 
-async function readOptional(server: ProbedServer, name: ListName): Promise<ServerList | undefined> {
+async function readOptionalList(server: ProbedServer, name: ListName): Promise<ServerList | undefined> {
   try {
     return serverListOf(await readItems(server, name));
   } catch (error) {
@@ -66,23 +66,23 @@ class ListFault extends ProbeFault {}
 /** Items by their keys, in the server's order. Of items with the same key, the first counts. */
 async function readItems(server: ProbedServer, name: ListName): Promise<Map<string, unknown>> {
   const kind = listKinds[name];
-  const read = new Map<string, unknown>();
-  if (kind.allowedAs === undefined || !isObject(server.capabilities[kind.allowedAs])) return read;
+  const itemsByKey = new Map<string, unknown>();
+  if (kind.allowedAs === undefined || !isObject(server.capabilities[kind.allowedAs])) return itemsByKey;
   for await (const page of pagesOf(server, kind.method)) {
     const items = page[kind.member];
-    addItems(read, name === 'tools' ? toolsSchema.parse(items) : items, kind);
-    if (read.size > limits.probeToolsMax) throw new ListFault('answer-too-large');
+    addItems(itemsByKey, name === 'tools' ? toolsSchema.parse(items) : items, kind);
+    if (itemsByKey.size > limits.probeToolsMax) throw new ListFault('answer-too-large');
   }
-  return read;
+  return itemsByKey;
 }
 
 /** Skips items without a key: nobody can request them. */
-function addItems(read: Map<string, unknown>, items: unknown, { key, name: list }: ListKind): void {
+function addItems(itemsByKey: Map<string, unknown>, items: unknown, { key, name: list }: ListKind): void {
   if (!Array.isArray(items) || isDeeperThan(items, limits.jsonDepthMax)) throw new ListFault('answer-invalid');
   for (const item of items as readonly unknown[]) {
     const name = typeof item === 'object' && item !== null ? (item as Record<string, unknown>)[key] : undefined;
     if (typeof name !== 'string') continue;
     const itemKey = list === 'tools' ? name : digestOf(name);
-    if (!read.has(itemKey)) read.set(itemKey, item);
+    if (!itemsByKey.has(itemKey)) itemsByKey.set(itemKey, item);
   }
 }

@@ -11,8 +11,8 @@ export class ProberClosedError extends Error {
   }
 }
 
-const NO_MCP = 'its responses are not MCP in a supported version';
-const CUT = 'it closed the connection before its response was complete';
+const NOT_MCP = 'its responses are not MCP in a supported version';
+const CONNECTION_CUT = 'it closed the connection before its response was complete';
 
 const REASONS = {
   'address-refused': 'its address is refused: link-local and cloud metadata addresses are never connected to',
@@ -23,19 +23,19 @@ const REASONS = {
   'connect-failed': 'it cannot be connected to',
   'proxy-failed': 'there is no connection to it through --upstream-proxy',
   'connect-timeout': 'it did not respond in time',
-  'connection-lost': CUT,
-  'stream-lost': CUT,
+  'connection-lost': CONNECTION_CUT,
+  'stream-lost': CONNECTION_CUT,
   'tls-failed': 'TLS failed',
   'answer-timeout': 'it did not respond in time',
   'answer-too-large': 'its responses are too large',
   'answer-encoded': 'its response is compressed, although that was not requested: content-encoding',
-  'answer-incomplete': CUT,
-  'stream-not-resumed': `${CUT}, and refused to resume it with HTTP status`,
-  'answer-invalid': NO_MCP,
-  'discover-refused': NO_MCP,
-  'era-refused': NO_MCP,
+  'answer-incomplete': CONNECTION_CUT,
+  'stream-not-resumed': `${CONNECTION_CUT}, and refused to resume it with HTTP status`,
+  'answer-invalid': NOT_MCP,
+  'discover-refused': NOT_MCP,
+  'era-refused': NOT_MCP,
   'session-lost': 'it ended the session',
-  'endpoint-missing': NO_MCP,
+  'endpoint-missing': NOT_MCP,
   'endpoint-elsewhere': 'its endpoint event names another origin, which is refused',
   redirected: 'it redirects, and redirects are not followed: register the URL that it redirects to',
   'version-later': 'it speaks only later versions of MCP',
@@ -46,7 +46,7 @@ const REASONS = {
   'rpc-error': 'it responded with JSON-RPC error',
 } as const;
 
-/** What to do about it, where the detail tells. */
+/** By kind and detail: what to do about the fault. */
 const ADVICE: Readonly<Record<string, string>> = {
   'http-status 401': ': credentials (`auth`) are missing or wrong',
   'tls-failed ERR_SSL_WRONG_VERSION_NUMBER': ': that port does not speak TLS',

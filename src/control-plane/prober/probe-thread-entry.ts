@@ -6,7 +6,7 @@ import { ProberClosedError } from './probe-fault.js';
 let prober: Prober | undefined;
 const running = new Set<Promise<unknown>>();
 
-/** @returns `closed` for a probe that did not finish, and for `close`, after the last probe. */
+/** Runs a probe; `closed` if it was ended early. The task `close` ends all probes, and resolves with `closed` after the last. */
 export default async function run(task: ProbeTask | 'close'): Promise<ProbeResult | 'closed'> {
   if (task === 'close') {
     prober?.close();

@@ -11,7 +11,7 @@ import type { ProbeResult, Prober, ProberOptions } from './prober.js';
 /** Memory of the probe thread. Beyond this, the thread dies, and its probes fail. */
 const PROBE_THREAD_MEMORY_BYTES_MAX = 512 * MIB;
 
-export type ProbeThreadOptions = Pick<ProberOptions, 'deadlineMs' | 'mode' | 'authorities' | 'names'>;
+export type ProbeThreadOptions = Pick<ProberOptions, 'timeoutMs' | 'mode' | 'authorities' | 'names'>;
 
 export interface ProbeTask {
   readonly options: ProbeThreadOptions;
@@ -39,9 +39,9 @@ export class ProbeThread {
   async probe(url: string, authHeaders: readonly string[] = [], transport?: ServerTransport): Promise<ProbeResult> {
     if (this.#isClosed) throw new ProberClosedError();
     const task = { options: this.#options, url, authHeaders, transport };
-    // Most likely the thread was out of memory.
-    const died: ProbeResult = { kind: 'failed', reason: new ProbeFault('answer-too-large').message };
-    const probe = await this.#thread.run(task).catch(() => (this.#isClosed ? 'closed' : died));
+    // If the thread dies, it was most likely out of memory.
+    const outOfMemory: ProbeResult = { kind: 'failed', reason: new ProbeFault('answer-too-large').message };
+    const probe = await this.#thread.run(task).catch(() => (this.#isClosed ? 'closed' : outOfMemory));
     if (probe === 'closed') throw new ProberClosedError();
     return probe;
   }
@@ -56,11 +56,11 @@ export class ProbeThread {
   }
 }
 
-/** The subject whose quota of connections to authorization servers probes use. No token has an empty subject. */
+/** Probes use this subject's quota of connections to authorization servers. No token has an empty subject. */
 const PROBE_SUBJECT = '';
 const NO_HEADERS: readonly string[] = [];
 
-/** Adds the credentials that a server's `auth` requires. This is done on the main thread, where the store can be read. */
+/** Probes servers with the credentials that their `auth` requires, which are read on the main thread, because that has the store. */
 export class CredentialedProber {
   readonly #prober: Pick<Prober, 'probe' | 'close'>;
   readonly #dependencies: OAuthSourceDependencies;

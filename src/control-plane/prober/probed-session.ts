@@ -29,19 +29,19 @@ const INTRODUCTION = {
   capabilities: Buffer.from('{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}'),
 };
 
-/** Subject, virtual host and backend of probes. No token has an empty subject. */
-const PROBER = '';
-/** Texts are kept without a bound here: each probe has bounds of its own. */
-const AMPLE_MEMORY = { tryKeepText: () => 0, drop: () => undefined };
+/** Stands for the subject, virtual host and backend of a probe. No token has an empty subject. */
+const PROBE_NAME = '';
+/** Accounts for no memory: each probe has bounds of its own. */
+const UNBOUNDED_MEMORY = { tryKeepText: () => 0, drop: () => undefined };
 
-/** As in calls, what is not an object counts as absent: servers send `null`, or `[]` for an empty map. */
-const members = z.record(z.string(), z.unknown()).optional().catch(undefined);
-const selfSchema = z.looseObject({
-  capabilities: members,
-  serverInfo: members,
-  _meta: z.looseObject({ 'io.modelcontextprotocol/serverInfo': members }).optional().catch(undefined),
+/** Whatever is not an object counts as absent, as it does in calls: servers send `null`, or `[]` for an empty map. */
+const optionalObjectSchema = z.record(z.string(), z.unknown()).optional().catch(undefined);
+const handshakeSchema = z.looseObject({
+  capabilities: optionalObjectSchema,
+  serverInfo: optionalObjectSchema,
+  _meta: z.looseObject({ 'io.modelcontextprotocol/serverInfo': optionalObjectSchema }).optional().catch(undefined),
 });
-const modernSchema = z.looseObject({ resultType: z.literal('complete').optional() });
+const modernResultSchema = z.looseObject({ resultType: z.literal('complete').optional() });
 
 /** @param ownHeaders name, value, …; they take precedence over cookies that the server sets. */
 export function probedBackend(
@@ -50,11 +50,11 @@ export function probedBackend(
   ownHeaders: readonly string[],
   mode: UpstreamOptions['mode'],
 ): CompiledBackend {
-  const all = { allowed_tool_names: [], allowed_prompt_names: [], allowed_resource_names: [] };
-  const backend = { url, transport, ...all, passthrough_headers: ownHeaders.filter((_, at) => at % 2 === 0) };
-  const host = { exposure: 'all', backends: new Map([[PROBER, backend]]) } as const;
-  const { virtualHosts } = compileUserConfig({ virtual_hosts: new Map([[PROBER, host]]) }, mode);
-  return virtualHosts.get(PROBER)!.backends.get(PROBER)!;
+  const allowAll = { allowed_tool_names: [], allowed_prompt_names: [], allowed_resource_names: [] };
+  const backend = { url, transport, ...allowAll, passthrough_headers: ownHeaders.filter((_, at) => at % 2 === 0) };
+  const host = { exposure: 'all', backends: new Map([[PROBE_NAME, backend]]) } as const;
+  const { virtualHosts } = compileUserConfig({ virtual_hosts: new Map([[PROBE_NAME, host]]) }, mode);
+  return virtualHosts.get(PROBE_NAME)!.backends.get(PROBE_NAME)!;
 }
 
 export class ProbedSession extends UpstreamSession implements ProbedServer {
@@ -64,7 +64,7 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
   #abortRequest: (() => void) | undefined;
 
   constructor(dependencies: UpstreamDependencies, backend: CompiledBackend) {
-    super(dependencies, PROBER, backend, INTRODUCTION, AMPLE_MEMORY);
+    super(dependencies, PROBE_NAME, backend, INTRODUCTION, UNBOUNDED_MEMORY);
   }
 
   /** Opens the session and reads what the server says about itself. Rejects with a `ProbeFault`. */
@@ -72,9 +72,9 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
     await new Promise<void>((resolve, reject) => {
       this.whenOpen(NO_METADATA, (fault) => (fault === undefined ? resolve() : reject(probeFaultOf(fault))));
     });
-    const self = selfSchema.parse(JSON.parse(String(this.#handshakeResult)));
-    this.capabilities = self.capabilities ?? {};
-    this.serverInfo = self.serverInfo ?? self._meta?.['io.modelcontextprotocol/serverInfo'] ?? {};
+    const handshake = handshakeSchema.parse(JSON.parse(String(this.#handshakeResult)));
+    this.capabilities = handshake.capabilities ?? {};
+    this.serverInfo = handshake.serverInfo ?? handshake._meta?.['io.modelcontextprotocol/serverInfo'] ?? {};
   }
 
   protected override onHandshake(result: HandshakeResult, metadata: RequestMetadata): void {
@@ -86,12 +86,12 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
     const id = this.context.ids.next();
     const message = this.ownRequest(id, method, JSON.stringify(params).slice(1, -1));
     const { initializeTimeoutMs } = this.context.options;
-    const result = await this.#untilClosed<Buffer>((resolve, reject) =>
+    const result = await this.#runUntilClosed<Buffer>((resolve, reject) =>
       this.request(message, { bytes: id, start: 0, end: id.length }, NO_METADATA, initializeTimeoutMs, false, {
         onAnswer: (bytes, { isError, bodyStart, bodyEnd }) => {
           const body = bytes.subarray(bodyStart, bodyEnd);
           if (!isError) return resolve(body);
-          // The code in a server's error may be any value. Only a number is repeated in the fault.
+          // The code in a server's error may be any value. The fault repeats only an integer.
           const { code } = readBackendError(body);
           reject(new ProbeFault('rpc-error', Number.isInteger(code) ? String(code) : undefined));
         },
@@ -100,19 +100,19 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
       }),
     );
     const value: unknown = JSON.parse(result.toString());
-    return schema.parse(this.isModern ? modernSchema.parse(value) : value);
+    return schema.parse(this.isModern ? modernResultSchema.parse(value) : value);
   }
 
-  /** Whether a server with sessions also works without them. False if it does not say so in this time. */
+  /** Whether a server with sessions also works without them. False if the server does not say so within this time. */
   async isAlsoModern(withinMs: number): Promise<boolean> {
     const plan = { ...this.openingPlan(NO_METADATA), dueMs: this.context.nowMs() + withinMs };
-    const isModern = this.#untilClosed<boolean>(
+    const isModern = this.#runUntilClosed<boolean>(
       (resolve) => new Discovery(this.context, plan, { onOpen: () => resolve(true), onFault: () => resolve(false) }),
     );
     return isModern.catch(() => false);
   }
 
-  async #untilClosed<Answer>(
+  async #runUntilClosed<Answer>(
     ask: (resolve: (answer: Answer) => void, reject: (fault: ProbeFault) => void) => RpcRequest | Discovery,
   ): Promise<Answer> {
     if (this.state !== 'open') throw new ProbeFault('session-lost');

@@ -23,7 +23,7 @@ import { readLists } from './item-reader.js';
 import { ProbeFault, ProberClosedError } from './probe-fault.js';
 import { probedBackend, ProbedSession } from './probed-session.js';
 
-/** Bytes of a server's capabilities, and of its `serverInfo`. If one is larger, only its essential members are kept. */
+/** Bytes of a server's capabilities, and of its `serverInfo`. Of a larger one, only the essential members are kept. */
 export const SERVER_SELF_BYTES_MAX = 64 * KIB;
 /** Characters kept of the name, title and version in a larger `serverInfo`. */
 const SERVER_SELF_TEXT_CHARS_MAX = 256;
@@ -38,17 +38,17 @@ function boundedServerInfo(serverInfo: Members): Members {
 
 function boundedCapabilities(capabilities: Members): Members {
   if (isWithin(capabilities)) return capabilities;
-  const kept = CAPABILITIES.filter((name) => Object.hasOwn(capabilities, name));
+  const kept = KNOWN_CAPABILITIES.filter((name) => Object.hasOwn(capabilities, name));
   return Object.fromEntries(kept.map((name) => [name, {}]));
 }
 
-const CAPABILITIES = ['completions', 'logging', 'prompts', 'resources', 'tasks', 'tools'];
+const KNOWN_CAPABILITIES = ['completions', 'logging', 'prompts', 'resources', 'tasks', 'tools'];
 
 function isWithin(members: Members): boolean {
   return Buffer.byteLength(JSON.stringify(members)) <= SERVER_SELF_BYTES_MAX;
 }
 
-/** Commas and opening brackets in all responses to one probe, because values cost more to parse than bytes. */
+/** JSON values in all responses to one probe, as `countValues` counts them: parsing costs more per value than per byte. */
 export const PROBE_VALUES_MAX = 524_288;
 
 /** Bounds the bytes and JSON values of all responses to one probe together. */
@@ -116,7 +116,7 @@ export type ProbeResult =
 
 export interface ProberOptions {
   /** Time for everything except ending the session. */
-  readonly deadlineMs: number;
+  readonly timeoutMs: number;
   /** The mode in which the MCP endpoints reach servers: a server that they cannot reach must not be active. */
   readonly mode?: UpstreamOptions['mode'];
   readonly names?: NamesOptions;
@@ -125,9 +125,9 @@ export interface ProberOptions {
   readonly deadlines?: DeadlineWheel;
 }
 
-const ignore = (): void => undefined;
+const doNothing = (): void => undefined;
 /** Logs nothing: the registry logs failed probes. */
-const NO_LOG = { onAvailable: ignore, onUnavailable: ignore, onOpenFault: ignore, onFailure: ignore };
+const NO_LOG = { onAvailable: doNothing, onUnavailable: doNothing, onOpenFault: doNothing, onFailure: doNothing };
 
 export class Prober {
   readonly #options: ProberOptions;
@@ -153,18 +153,18 @@ export class Prober {
     transport: ServerTransport = 'STREAMABLEHTTP',
   ): Promise<ProbeResult> {
     if (this.#isClosed) throw new ProberClosedError();
-    const { deadlineMs, mode = 'plain-text-or-tls', authorities } = this.#options;
-    const http = new BoundedHttp(new Http1Upstream({ connectTimeoutMs: deadlineMs, names: this.#names, authorities }));
+    const { timeoutMs, mode = 'plain-text-or-tls', authorities } = this.#options;
+    const http = new BoundedHttp(new Http1Upstream({ connectTimeoutMs: timeoutMs, names: this.#names, authorities }));
     const dependencies = this.#dependenciesOf(http, authHeaders);
     let session: ProbedSession | undefined;
     let cause: Error | undefined;
-    // If only `isAlsoModern` was still running, the probe succeeds.
-    const end = (because: Error): void => {
+    // A probe whose time is over succeeds nevertheless if only `isAlsoModern` was still running.
+    const endEarly = (because: Error): void => {
       cause ??= because;
       session?.close(NO_METADATA);
     };
-    this.#aborts.add(end);
-    const deadline = this.#deadlines.after(deadlineMs, () => end(new ProbeFault('answer-timeout')));
+    this.#aborts.add(endEarly);
+    const deadline = this.#deadlines.after(timeoutMs, () => endEarly(new ProbeFault('answer-timeout')));
     try {
       session = new ProbedSession(dependencies, probedBackend(url, transport, authHeaders, mode));
       const findings = await findingsOf(session);
@@ -177,7 +177,7 @@ export class Prober {
       return { kind: 'failed', reason };
     } finally {
       deadline.cancel();
-      this.#aborts.delete(end);
+      this.#aborts.delete(endEarly);
       session?.close(NO_METADATA);
       await dependencies.oneWayRequests.settled(limits.oneWayRequestMsMax);
       dependencies.endpoints.stop();
@@ -195,15 +195,15 @@ export class Prober {
   /** What an upstream session needs. Each probe has its own, so that probes do not affect each other. */
   #dependenciesOf(http: BoundedHttp, authHeaders: readonly string[]): UpstreamDependencies {
     const deadlines = this.#deadlines;
-    const { deadlineMs } = this.#options;
+    const { timeoutMs } = this.#options;
     const nowMs = (): number => deadlines.nowMs();
     const oneWayRequests = new OneWayRequests(http, deadlines);
     // These timeouts are never reached, because the probe's own deadline comes first.
-    const options = { initializeTimeoutMs: 2 * deadlineMs, callIdleTimeoutMs: 2 * deadlineMs };
+    const options = { initializeTimeoutMs: 2 * timeoutMs, callIdleTimeoutMs: 2 * timeoutMs };
     return {
       ...{ http, streams: http, deadlines, options, oneWayRequests, replies: oneWayRequests, nowMs, log: NO_LOG },
       ids: new OwnRequestIds(),
-      endpoints: new BackendEndpoints({ http, deadlines, connectTimeoutMs: deadlineMs, nowMs }),
+      endpoints: new BackendEndpoints({ http, deadlines, connectTimeoutMs: timeoutMs, nowMs }),
       answerMemory: undefined,
       credentialsOf: () => Credentials.ofHeaders(authHeaders),
     };

@@ -7,13 +7,13 @@ import {
   anyObject,
   countSchema,
   curationJsonSchema,
-  description,
+  descriptionSchema,
   exactObject,
   type FromSchema,
   idSchema,
   inputSchemaOf,
   type JsonSchema,
-  name,
+  nameSchema,
   orNull,
   ownerSchema,
   patchSchemaOf,
@@ -23,7 +23,7 @@ import {
 } from '../common/schema-parts.js';
 import { createHash } from 'node:crypto';
 
-const secretReference = {
+const secretReferenceSchema = {
   oneOf: [
     exactObject({
       file: { ...textSchema, description: 'The name of a file in `--secrets-directory`; what is in it is the value.' },
@@ -34,7 +34,7 @@ const secretReference = {
   ],
 };
 
-const resource = {
+const resourceSchema = {
   type: ['string', 'boolean'],
   not: { const: true },
   description: 'The resource indicator (RFC 8707) to request. `false`: none, for authorization servers that refuse it.',
@@ -45,24 +45,24 @@ function authShape(members: Readonly<Record<string, JsonSchema>>, required?: rea
   return { properties: { type: textSchema, ...members }, ...(required && { required }), additionalProperties: false };
 }
 
-const headers = { type: 'object', additionalProperties: secretReference };
-const headersAuth = authShape({ headers: { ...headers, description: 'Header name → where its value is.' } }, [
+const headersSchema = { type: 'object', additionalProperties: secretReferenceSchema };
+const headersAuth = authShape({ headers: { ...headersSchema, description: 'Header name → where its value is.' } }, [
   'headers',
 ]);
 
-const clientAuthentication = {
+const clientAuthenticationSchema = {
   ...{ ...textSchema, enum: ['basic', 'post'] },
   description: 'How the client shows its secret: `basic` unless said.',
 };
-const asked = { scope: textSchema, resource };
+const requestedProperties = { scope: textSchema, resource: resourceSchema };
 
 const clientCredentialsAuth = authShape(
   {
     token_endpoint: { ...textSchema, description: 'Of the authorization server.' },
     client_id: textSchema,
-    client_secret: secretReference,
-    client_authentication: clientAuthentication,
-    ...asked,
+    client_secret: secretReferenceSchema,
+    client_authentication: clientAuthenticationSchema,
+    ...requestedProperties,
     audience: textSchema,
   },
   ['token_endpoint', 'client_id', 'client_secret'],
@@ -74,12 +74,12 @@ const userAuth = authShape({
     ...textSchema,
     description: 'The gateway’s client id at `issuer`. If left out, the gateway registers itself.',
   },
-  client_secret: secretReference,
-  client_authentication: clientAuthentication,
-  ...asked,
+  client_secret: secretReferenceSchema,
+  client_authentication: clientAuthenticationSchema,
+  ...requestedProperties,
 });
 
-const auth = {
+const authSchema = {
   type: ['null', 'object'],
   required: ['type'],
   properties: { type: { type: 'string', enum: ['headers', 'oauth2-client-credentials', 'oauth2-user'] } },
@@ -90,12 +90,12 @@ const auth = {
     'The credentials that the server requires. Secrets are referred to by name, never given here. Null removes `auth`.',
 };
 
-const status = { type: 'string', enum: ['active', 'inactive'] } as const;
+const statusSchema = { type: 'string', enum: ['active', 'inactive'] } as const;
 const era = { type: 'string', enum: ['legacy', 'modern'] } as const;
 
 const settableProperties = {
   name: {
-    ...name,
+    ...nameSchema,
     description: 'Letters, digits, `_`, `.`, `-` and space, 64 at most. Unique without regard to case.',
   },
   url: {
@@ -104,7 +104,7 @@ const settableProperties = {
     maxLength: limits.serverUrlCharsMax,
     description: 'The MCP endpoint, http or https, without credentials. Link-local and metadata addresses are refused.',
   },
-  description,
+  description: descriptionSchema,
   tags: {
     type: 'array',
     maxItems: limits.serverTagsMax,
@@ -116,7 +116,7 @@ const settableProperties = {
     description: 'How the server is spoken to. SSE is the older transport, whose URL is that of its event stream.',
   },
   enabled: { type: 'boolean', description: 'False takes the server out of service, whatever its status.' },
-  auth,
+  auth: authSchema,
   curation: {
     ...curationJsonSchema,
     type: ['null', 'object'],
@@ -126,8 +126,8 @@ const settableProperties = {
   team: teamSchema,
 } as const;
 
-/** The counts are absent if an earlier version read the server last. */
-const OPTIONAL_OF_SERVER = [
+/** Among these are the counts, which are absent if an earlier version read the server last. */
+const OPTIONAL_SERVER_MEMBERS = [
   'era',
   'eras',
   'promptCount',
@@ -139,13 +139,13 @@ const OPTIONAL_OF_SERVER = [
   'team',
 ] as const;
 
-const server = exactObject(
+const serverSchema = exactObject(
   {
     id: idSchema,
     ...settableProperties,
     owner: ownerSchema,
     slug: { ...textSchema, description: 'The name in the form of a path segment.' },
-    status,
+    status: statusSchema,
     reachable: { type: 'boolean', description: 'Whether the last probe reached it.' },
     toolCount: countSchema,
     promptCount: countSchema,
@@ -165,12 +165,12 @@ const server = exactObject(
     lastRefreshAt: orNull(timeSchema, 'When its lists were last read.'),
     lastError: orNull(textSchema, 'Why the last probe failed.'),
   },
-  OPTIONAL_OF_SERVER,
+  OPTIONAL_SERVER_MEMBERS,
 );
 
-const { id: _, ...unregistered } = server.properties;
-const previewedServer = exactObject(unregistered, OPTIONAL_OF_SERVER);
-const tool = {
+const { id: _, ...unregisteredProperties } = serverSchema.properties;
+const previewedServerSchema = exactObject(unregisteredProperties, OPTIONAL_SERVER_MEMBERS);
+const toolSchema = {
   type: 'object',
   description: 'As the server told it, with every member.',
   properties: { name: textSchema, description: textSchema, inputSchema: {} },
@@ -180,11 +180,11 @@ const tool = {
 
 /** @param key the member that identifies an item. */
 function itemSchema(key: string): JsonSchema {
-  const { description, type, additionalProperties } = tool;
+  const { description, type, additionalProperties } = toolSchema;
   return { type, description, properties: { [key]: textSchema }, required: [key], additionalProperties };
 }
 
-const serverInput = inputSchemaOf(server, settableProperties, ['name', 'url']);
+const serverInputSchema = inputSchemaOf(serverSchema, settableProperties, ['name', 'url']);
 
 export const LISTS = ['tools', 'prompts', 'resources', 'templates'] as const;
 
@@ -192,16 +192,16 @@ export type ListName = (typeof LISTS)[number];
 
 const COUNT_NAMES = LISTS.flatMap((list) => ['Added', 'Updated', 'Removed'].map((change) => list + change));
 
-const healthEntry = exactObject({
+const healthEntrySchema = exactObject({
   at: { ...timeSchema, description: 'Since when.' },
-  status,
+  status: statusSchema,
   reachable: { type: 'boolean', description: 'Whether the probe reached it.' },
   error: orNull(textSchema, 'Why the probe failed.'),
 });
 
-const refreshReport = exactObject(
+const refreshReportSchema = exactObject(
   {
-    status,
+    status: statusSchema,
     ...(Object.fromEntries(COUNT_NAMES.map((name) => [name, countSchema])) as Record<
       keyof ReportedCounts,
       typeof countSchema
@@ -214,38 +214,38 @@ const refreshReport = exactObject(
 );
 
 export const serverSchemas = {
-  Server: server,
-  ServerInput: serverInput,
-  ServerPatch: patchSchemaOf(serverInput),
-  ServerPreview: exactObject({ server: previewedServer, tools: { type: 'array', items: tool } }),
-  HealthEntry: healthEntry,
-  Tool: tool,
+  Server: serverSchema,
+  ServerInput: serverInputSchema,
+  ServerPatch: patchSchemaOf(serverInputSchema),
+  ServerPreview: exactObject({ server: previewedServerSchema, tools: { type: 'array', items: toolSchema } }),
+  HealthEntry: healthEntrySchema,
+  Tool: toolSchema,
   Prompt: itemSchema('name'),
   Resource: itemSchema('uri'),
   ResourceTemplate: itemSchema('uriTemplate'),
-  RefreshReport: refreshReport,
+  RefreshReport: refreshReportSchema,
 } as const satisfies Record<string, JsonSchema>;
 
-export type ServerStatus = FromSchema<typeof status>;
+export type ServerStatus = FromSchema<typeof statusSchema>;
 export type ServerTransport = FromSchema<typeof settableProperties.transport>;
 
 /** What people set. Members that are left out have their default in a new server, and stay as they are in an existing one. */
-export type ServerInput = Omit<FromSchema<typeof serverInput>, 'auth'> & {
+export type ServerInput = Omit<FromSchema<typeof serverInputSchema>, 'auth'> & {
   readonly auth?: BackendAuth | null | undefined;
 };
 
-/** What identifies the server behind a record: if one of these changes, the record is about another server. */
+/** What identifies the server behind a record. A record whose endpoint changes is about another server from then on. */
 export type ServerEndpoint = Pick<ServerInput, 'url' | 'transport' | 'auth'>;
 
 /** Absent members were not set, or not found by a probe. */
-export type ServerRecord = Omit<FromSchema<typeof server>, 'auth' | 'curation' | 'team'> & {
+export type ServerRecord = Omit<FromSchema<typeof serverSchema>, 'auth' | 'curation' | 'team'> & {
   readonly auth?: BackendAuth;
   readonly curation?: WrittenCuration;
   readonly team?: string | undefined;
 };
 
-export type HealthEntry = FromSchema<typeof healthEntry>;
-export type RefreshReport = FromSchema<typeof refreshReport>;
+export type HealthEntry = FromSchema<typeof healthEntrySchema>;
+export type RefreshReport = FromSchema<typeof refreshReportSchema>;
 
 export type ReportedCounts = Readonly<Record<`${ListName}${'Added' | 'Updated' | 'Removed'}`, number>>;
 
@@ -259,18 +259,18 @@ export function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 22);
 }
 
-/** The value with the members of its objects sorted, so that digests do not depend on an order that some servers change each time. */
-function inOrder(value: unknown): unknown {
-  if (Array.isArray(value)) return ['list', ...value.map(inOrder)];
+/** A form of the value that does not depend on the order of members, because some servers change that order each time. */
+function canonical(value: unknown): unknown {
+  if (Array.isArray(value)) return ['list', ...value.map(canonical)];
   if (typeof value !== 'object' || value === null) return value;
   const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
   // An array, because an object would put numeric names first, and lose `__proto__`.
-  return ['object', ...members.flatMap(([name, member]) => [name, inOrder(member)])];
+  return ['object', ...members.flatMap(([name, member]) => [name, canonical(member)])];
 }
 
-/** A list as read by a probe. It may be large: the probe thread digests it, and nobody else parses it. */
+/** A list as read by a probe. It may be large: only the probe thread parses it. */
 export interface ServerList {
-  /** The digests of the items: by the tool's name; for other lists, by the digest of the item's key. */
+  /** Digests of the items: by the tool's name; in other lists, by the digest of the item's key. */
   readonly items: ItemDigests;
   readonly digest: string;
   /** A JSON array of the items, with all members. */
@@ -284,9 +284,9 @@ export const NO_LISTS: AllLists = { tools: undefined, prompts: undefined, resour
 
 export type ListDigests = Readonly<Partial<Record<ListName, string>>>;
 
-/** The digest of the list does not depend on the order of its items. */
+/** The list with its digests. The digest of the list does not depend on the order of its items. */
 export function serverListOf(itemsByKey: ReadonlyMap<string, unknown>): ServerList {
-  const items = new Map(Array.from(itemsByKey, ([key, item]) => [key, digestOf(JSON.stringify(inOrder(item)))]));
+  const items = new Map(Array.from(itemsByKey, ([key, item]) => [key, digestOf(JSON.stringify(canonical(item)))]));
   const digest = digestOf(JSON.stringify([...items].sort(([a], [b]) => (a < b ? -1 : 1))));
   return { items, digest, json: Buffer.from(JSON.stringify([...itemsByKey.values()])) };
 }

@@ -41,7 +41,7 @@ export interface Decision<Row> {
 }
 
 const ID = /^[0-9a-f]{32}$/;
-/** Whatever does not look like an id or name refers to nothing, and may not even be a valid key. */
+/** Ids and names, in lower case. No other text refers to an entity, and it may not even be a valid key. */
 const REFERENCE = /^[a-z0-9_.\- ]{1,100}$/;
 
 export class Collection<Row, Shown extends Entity> {
@@ -53,7 +53,7 @@ export class Collection<Row, Shown extends Entity> {
     this.#kind = kind;
   }
 
-  /** @param reference an id, or a name in any case. */
+  /** @param reference an id or a name, in any case. */
   async find(reference: string): Promise<Snapshot<Row> | undefined> {
     const folded = reference.toLowerCase();
     if (!REFERENCE.test(folded)) return undefined;
@@ -78,12 +78,12 @@ export class Collection<Row, Shown extends Entity> {
     return bytes && { row: JSON.parse(bytes.toString()) as Row, bytes };
   }
 
-  /** @param index the prefix of the names' keys; by default that of the first kind of names. */
+  /** The id of the entity with this name. @param index one of `indices`; the first by default. */
   async idOfName(name: string, index = this.#kind.indices[0]!): Promise<string | undefined> {
     return (await this.records.read(keyOf(index, name.toLowerCase())))?.toString();
   }
 
-  /** Fault: `name-taken`. @param id the id of the entity that may have the name. */
+  /** Throws `name-taken` if another entity has the name. @param id the entity that may have it. */
   async refuseTakenName(name: string, id?: string): Promise<void> {
     const owner = await this.idOfName(name);
     if (owner !== undefined && owner !== id) throw new ControlPlaneFault('name-taken', this.#kind.takenMessage(name));
@@ -113,11 +113,11 @@ export class Collection<Row, Shown extends Entity> {
     decide: (before: Snapshot<Row>) => Promise<Decided>,
   ): Promise<Decided> {
     const { noun, entityOf, tagOf } = this.#kind;
-    let known = reference;
+    let idOrName = reference;
     return retrySwap(async () => {
-      const before = await this.require(known);
+      const before = await this.require(idOrName);
       const entity = entityOf(before.row);
-      known = entity.id;
+      idOrName = entity.id;
       refuseUnowned(noun, entity, change.caller);
       refuseForeignTeam(change.caller, team, entity.team);
       refuseChanged(change, noun, entity.name, tagOf(entity));

@@ -16,7 +16,7 @@ export interface ItemChanges {
   readonly removed: number;
 }
 
-/** @param before and `after`: digests by the items' keys. */
+/** Compares two readings of a list, each given as digests by the items' keys. */
 export function compareItems(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): ItemChanges {
   let [added, updated] = [0, 0];
   for (const [key, digest] of after) {
@@ -39,9 +39,9 @@ function reportedCounts(changes: ServerChanges = new Map()): ReportedCounts {
 }
 
 export interface ProbeEffect {
-  /** `undefined`: the server was removed meanwhile. */
+  /** The server after the probe; `undefined` if it was removed meanwhile. */
   readonly record: ServerRecord | undefined;
-  /** `undefined`: the server's endpoint changed while it was probed, so the probe says nothing about it. */
+  /** `undefined` if the server's endpoint changed during the probe, which then says nothing about the server. */
   readonly changes?: ServerChanges;
 }
 

@@ -54,7 +54,7 @@ export interface ServerQuery extends PageQuery {
   readonly status?: ServerStatus;
 }
 
-/** A listener, called after every change that the aggregate or a composition may depend on, with what is to be published. */
+/** Called after every change that the aggregate or a composition may depend on. @param job what is to be published, if anything. */
 type ChangeListener = (job: PublicationJob | undefined, outcome: ChangeOutcome) => void | Promise<void>;
 
 export class Registry {
@@ -126,7 +126,7 @@ export class Registry {
 
   /** Names of the tools as last read; empty if the server does not exist. */
   async toolNames(id: string): Promise<readonly string[]> {
-    return [...(await this.#servers.loadList(id, 'tools')).keys()];
+    return [...(await this.#servers.loadDigests(id, 'tools')).keys()];
   }
 
   /** Probes a server. @returns what would be registered; its tools are a JSON array. Faults: `invalid`, `name-taken`, `prefix-taken`. */
@@ -216,8 +216,8 @@ export class Registry {
     try {
       const startedAtMs = performance.now();
       const probe = await this.#options.prober.probe(record);
-      const settlement = await this.#applyProbe(record, probe, 'at-once', outcome);
-      const report = reportOf(record, settlement, performance.now() - startedAtMs);
+      const effect = await this.#applyProbe(record, probe, 'at-once', outcome);
+      const report = reportOf(record, effect, performance.now() - startedAtMs);
       const { id, name, status } = record;
       outcome.change = { before: { id, name, status }, after: { id, name, ...report }, isCertain: true };
       return report;
@@ -226,7 +226,7 @@ export class Registry {
     }
   }
 
-  /** Adds a listener. Each change waits for the listeners. Only changes by this process are reported. */
+  /** Adds a listener. Each change waits for all listeners. They are told only of changes by this process. */
   onChange(listener: ChangeListener): void {
     this.#listeners.push(listener);
   }
@@ -242,7 +242,7 @@ export class Registry {
 
   /** Adds a free slug and, if needed, a prefix. Fault: `prefix-taken`. */
   async #withSlugAndPrefix(blank: StoredServer): Promise<StoredServer> {
-    // If anything changes after this update, the swap fails.
+    // This adds what other processes have registered. If they take the slug later, the swap fails.
     await this.#options.directory.sync();
     const slug = await this.#servers.findFreeSlug(blank.record.name);
     const record = withPrefixForClients({ ...blank.record, slug });
@@ -278,7 +278,7 @@ export class Registry {
   ): Promise<ProbeEffect> {
     return retrySwap(async () => {
       const before = await this.#servers.load(probed.id);
-      // The server was removed or replaced while it was probed.
+      // If the server was removed, or its endpoint changed, while it was probed, the result is dropped.
       if (before === undefined || !isSameEndpoint(before.row.record, probed)) return { record: before?.row.record };
       const { row } = before;
       const lists = listsOf(probe);
@@ -319,7 +319,7 @@ export class Registry {
       this.#options.logger[logLevelOf(status)]({ server: name, status, error: lastError }, 'server status changed');
     for (const [list, counts] of changes)
       this.#options.logger.info({ server: name, ...counts }, `server ${list} changed`);
-    // The contents of the other lists do not matter: nothing depends on them.
+    // Changes of the other lists are not reported: nothing depends on them.
     if (isStatusChanged || changes.has('tools') || job !== undefined) await this.#callListeners(job, outcome);
   }
 

@@ -26,7 +26,7 @@ export function uncuratedBackendOf(server: ServedMembers): BackendConfig {
   };
 }
 
-export const SERVERS = 'servers/';
+export const SERVERS_PREFIX = 'servers/';
 
 /** Members of a record that are kept in memory. */
 type KnownServerField =
@@ -37,7 +37,7 @@ export interface KnownServer extends Pick<ServerRecord, KnownServerField> {
   readonly toolsDigest: string;
 }
 
-/** `lastSeen` says only whether the server was ever reached: times are not kept. */
+/** In the result, `lastSeen` only says whether the server was ever reached: times are not kept. */
 function toKnownServer({ record, toolsDigest = '' }: StoredServer): KnownServer {
   const { id, name, url, tags, transport, auth, curation, status, enabled } = record;
   const lastSeen = record.lastSeen === null ? null : record.createdAt;
@@ -45,7 +45,7 @@ function toKnownServer({ record, toolsDigest = '' }: StoredServer): KnownServer 
   return { id, name, url, tags, transport, ...optional, status, enabled, lastSeen, toolsDigest };
 }
 
-/** Whether the change is one of what is kept in memory. */
+/** Whether anything has changed that is kept in memory. */
 export function isKnownPartChanged(before: StoredServer | undefined, after: StoredServer | undefined): boolean {
   if (before === undefined || after === undefined) return true;
   return JSON.stringify(toKnownServer(before)) !== JSON.stringify(toKnownServer(after));
@@ -57,7 +57,7 @@ export class ServerDirectory extends NamedMirror<KnownServer> {
   #version = 0;
 
   constructor() {
-    super(SERVERS);
+    super(SERVERS_PREFIX);
   }
 
   /** A number that changes whenever any server changes. */
@@ -94,7 +94,7 @@ export class ServerDirectory extends NamedMirror<KnownServer> {
   protected override onChange(server: KnownServer, isAdded: boolean): void {
     const name = server.name.toLowerCase();
     if (isAdded) this.#byName.set(name, server);
-    // Another server may have taken the name meanwhile, and stays.
+    // If another server has taken the name meanwhile, that server stays.
     else if (this.#byName.get(name) === server) this.#byName.delete(name);
     this.#backends = undefined;
     this.#version += 1;

@@ -16,14 +16,14 @@ export function prefixOf({ name, curation }: NamedServer): string {
   return namePrefix(name, readCuration(curation).prefix);
 }
 
-/** Makes the slug the prefix if not every client accepts tool names that begin with the server's name. */
+/** Makes the slug the prefix if some clients would refuse tool names that begin with the server's name. */
 export function withPrefixForClients(record: ServerRecord): ServerRecord {
   const { name, slug, curation } = record;
-  if (PREFIX_FOR_CLIENTS.test(name) || curation?.['prefix'] !== undefined) return record;
+  if (ACCEPTED_PREFIX.test(name) || curation?.['prefix'] !== undefined) return record;
   return { ...record, curation: { ...curation, prefix: slug } };
 }
 
-const PREFIX_FOR_CLIENTS = /^[A-Za-z0-9_-]+$/;
+const ACCEPTED_PREFIX = /^[A-Za-z0-9_-]+$/;
 
 /** Throws a `ControlPlaneFault` if another server has the prefix: the two could have tools of the same name. */
 export function refuseTakenPrefix(
@@ -69,8 +69,8 @@ function checkTags(tags: readonly string[]): void {
   }
 }
 
-/** Refuses addresses that no process may connect to. The networks that are allowed here are checked when connecting. */
-const guard = new AddressGuard();
+/** Refuses addresses that no process may connect to. The networks that the options allow are checked when connecting. */
+const addressGuard = new AddressGuard();
 
 function checkUrl(text: string): void {
   if (text.length > limits.serverUrlCharsMax) {
@@ -80,6 +80,6 @@ function checkUrl(text: string): void {
   const url = new URL(text);
   if (url.protocol !== 'http:' && url.protocol !== 'https:') refuseMember('url', 'must be an http or https URL');
   if (url.username !== '' || url.password !== '') refuseMember('url', 'must not have credentials in it');
-  if (guard.obstacleOfHost(url.hostname) !== undefined)
+  if (addressGuard.obstacleOfHost(url.hostname) !== undefined)
     refuseMember('url', 'must not be a link-local or cloud metadata address');
 }

@@ -71,10 +71,10 @@ export function listsOf(probe: ProbeResult): AllLists {
   return probe.kind === 'reached' ? probe.findings.lists : NO_LISTS;
 }
 
-/** Whether one failed probe makes a server inactive, or only several in a row. */
+/** `at-once`: one failed probe makes a server inactive; `patient`: only several in a row do. */
 export type FailureTolerance = 'at-once' | 'patient';
 
-/** The server after a probe. What the probe did not read keeps its last value. */
+/** The server after a probe. Whatever the probe could not read keeps its last value. */
 export function afterProbe(
   server: StoredServer,
   probe: ProbeResult,
@@ -85,9 +85,9 @@ export function afterProbe(
   if (probe.kind === 'reached') {
     const { era, eras, serverInfo, capabilities } = probe.findings;
     const lists = listsOf(probe);
-    const given = LISTS.filter((name) => lists[name] !== undefined);
-    const digests: ListDigests = Object.fromEntries(given.map((name) => [name, lists[name]!.digest]));
-    const counts = given.map((name) => [`${name.slice(0, -1)}Count`, lists[name]!.items.size]);
+    const readLists = LISTS.filter((name) => lists[name] !== undefined);
+    const digests: ListDigests = Object.fromEntries(readLists.map((name) => [name, lists[name]!.digest]));
+    const counts = readLists.map((name) => [`${name.slice(0, -1)}Count`, lists[name]!.items.size]);
     const found = { era, eras, serverInfo, capabilities, ...(Object.fromEntries(counts) as ListCounts) };
     const { tools: toolsDigest, ...otherDigests } = digests;
     const times = { lastSeen: now, lastRefreshAt: now };
@@ -132,7 +132,7 @@ export function newServer(checked: ServerInput, id: string, ownership: Ownership
   return { record: recordAfter(blank, checked, ownership), failures: 0 };
 }
 
-/** The record with what people have set. Members that they leave out stay, except for the ownership. */
+/** The record with what people have set. Members that they leave out stay; the ownership is replaced. */
 export function recordAfter(before: ServerRecord, checked: ServerInput, ownership: Ownership): ServerRecord {
   const { auth: knownAuth, curation: knownCuration, owner: _owner, team: _team, ...record } = before;
   const { description = record.description, tags = record.tags, transport = record.transport } = checked;
@@ -141,7 +141,7 @@ export function recordAfter(before: ServerRecord, checked: ServerInput, ownershi
   return { ...record, ...set, ...(auth && { auth }), ...(curation && { curation }), ...ownership };
 }
 
-/** The server after its endpoint changed: what was known is about another server. */
+/** The server after its endpoint changed. What probes found before is removed, because it is about another server. */
 export function movedServer({ era: _era, eras: _eras, ...record }: ServerRecord): StoredServer {
   return { record: { ...record, ...NEVER_REACHED }, failures: 0 };
 }

@@ -1,5 +1,5 @@
-// Servers in the record store. Each has its own record, two for each non-empty list (the items and their digests), and its
-// health history. Its name and slug lead to it. All of these change in one swap.
+// Servers in the record store. A server has its own record, two records for each non-empty list (the items and their digests),
+// a health history, and two records that map its name and slug to its id. All of these change in one swap.
 import type { RecordChange, RecordStore } from '../../store/index.js';
 import {
   type HealthEntry,
@@ -12,7 +12,7 @@ import {
 } from '../records/server-record.js';
 import { Collection, type Decision, keyOf, type Snapshot } from './collection.js';
 import { compareItems, type ItemChanges, type ServerChanges } from './list-changes.js';
-import { isKnownPartChanged, SERVERS } from './server-directory.js';
+import { isKnownPartChanged, SERVERS_PREFIX } from './server-directory.js';
 import { digestsOf, isHealthChanged, serverETag, addHealthEntry, type StoredServer } from './server-state.js';
 
 /** A name as a path segment: `My server!` becomes `my-server`. */
@@ -24,7 +24,7 @@ export function slugOf(name: string): string {
   return slug === '' ? 'server' : slug;
 }
 
-const SLUGS = 'server-slugs/';
+const SLUGS_PREFIX = 'server-slugs/';
 
 interface ServerDecision extends Decision<StoredServer> {
   readonly lists?: AllLists | undefined;
@@ -33,7 +33,7 @@ interface ServerDecision extends Decision<StoredServer> {
 export class ServerStorage extends Collection<StoredServer, ServerRecord> {
   constructor(records: RecordStore) {
     super(records, {
-      ...{ noun: 'server', prefix: SERVERS, indices: ['server-names/', SLUGS] },
+      ...{ noun: 'server', prefix: SERVERS_PREFIX, indices: ['server-names/', SLUGS_PREFIX] },
       entityOf: ({ record }) => record,
       namesOf: ({ name, slug }) => [name, slug],
       tagOf: serverETag,
@@ -43,23 +43,23 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
 
   /** Loads the servers; those that do not exist are left out. */
   async loadMany(ids: readonly string[]): Promise<{ servers: StoredServer[]; bytes: number }> {
-    const values = await this.records.readMany(ids.map((id) => SERVERS + id));
+    const values = await this.records.readMany(ids.map((id) => SERVERS_PREFIX + id));
     const found = values.filter((value) => value !== undefined);
     const bytes = found.reduce((sum, { length }) => sum + length, 0);
     return { servers: found.map((value) => decode(value) as StoredServer), bytes };
   }
 
   /** The digests of a list; empty if nothing is stored for it. */
-  async loadList(id: string, name: ListName): Promise<ItemDigests> {
+  async loadDigests(id: string, name: ListName): Promise<ItemDigests> {
     const bytes = await this.records.read(digestsKey(id, name));
     return bytes === undefined ? new Map() : new Map(decode(bytes) as [string, string][]);
   }
 
-  /** The changes of the lists. Reads only those whose digest has changed. */
+  /** What has changed in each list. Reads only the stored lists whose digest has changed. */
   async compareLists(before: StoredServer, after: StoredServer, lists: AllLists): Promise<ServerChanges> {
     const changes = new Map<ListName, ItemChanges>();
     for (const name of changedLists(before, after)) {
-      const found = compareItems(await this.loadList(before.record.id, name), lists[name]?.items ?? new Map());
+      const found = compareItems(await this.loadDigests(before.record.id, name), lists[name]?.items ?? new Map());
       if (found.added + found.updated + found.removed > 0) changes.set(name, found);
     }
     return changes;
@@ -69,7 +69,6 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
     return (await this.records.read(itemsKey(id, name))) ?? Buffer.from('[]');
   }
 
-  /** The server's health history, the latest entry first. */
   async loadHealth(id: string): Promise<readonly HealthEntry[]> {
     const bytes = await this.records.read(healthKey(id));
     return bytes === undefined ? [] : (decode(bytes) as HealthEntry[]);
@@ -80,11 +79,10 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
     const slug = slugOf(name);
     for (let number = 1; ; number++) {
       const numbered = number === 1 ? slug : `${slug}-${number}`;
-      if ((await this.idOfName(numbered, SLUGS)) === undefined) return numbered;
+      if ((await this.idOfName(numbered, SLUGS_PREFIX)) === undefined) return numbered;
     }
   }
 
-  /** The changes of a server's records, including those of its lists and health history. */
   protected override async changesOf(
     before: Snapshot<StoredServer> | undefined,
     decided: ServerDecision,
@@ -93,13 +91,13 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
     const { id } = (after ?? before!.row).record;
     return [
       ...(await super.changesOf(before, decided, isKnownPartChanged(before?.row, after))),
-      ...(await this.#changeLists(id, before?.row, after, lists)),
-      ...(await this.#changeHealth(id, before?.row, after)),
+      ...(await this.#listChanges(id, before?.row, after, lists)),
+      ...(await this.#healthChanges(id, before?.row, after)),
     ];
   }
 
-  /** Writes the lists whose digests change. These digests are in the server's record, so the swap notices other writers. */
-  async #changeLists(
+  /** The changes of the lists whose digests change. The server's record has these digests, so the swap notices other writers. */
+  async #listChanges(
     id: string,
     before: StoredServer | undefined,
     after: StoredServer | undefined,
@@ -120,8 +118,8 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
     return changes;
   }
 
-  /** The change of the health history. There is none if the probe's result is the same as before: then the history is not even read. */
-  async #changeHealth(
+  /** The change of the health history. The history is not even read if the probe's result is the same as before. */
+  async #healthChanges(
     id: string,
     before: StoredServer | undefined,
     after: StoredServer | undefined,

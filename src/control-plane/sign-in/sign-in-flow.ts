@@ -1,5 +1,5 @@
-// Sign-in to the console at an OpenID Connect issuer: authorization code with PKCE, state and nonce. It results in an access
-// token for this interface. No token is kept here, and none is ever in a URL. Cold path.
+// Sign-in to the console at an OpenID Connect issuer: authorization code with PKCE, state and nonce. The result is an access token
+// for this interface. This process keeps no token, and puts none into a URL. Cold path.
 import { openValue, sealValue, SecretKeys } from '../../credentials/index.js';
 import { randomBytes } from 'node:crypto';
 import type { AuthorizationServer } from 'oauth4webapi';
@@ -29,25 +29,24 @@ async function fetchIssuerMetadata(fetch: ConnectFetch, issuer: string): Promise
 
 type IssuerMetadata = AuthorizationServer & { readonly authorization_endpoint: string };
 
-/** The fault for a failed request to the issuer. */
 function issuerFault(error: unknown, { host }: URL): ControlPlaneFault {
   if (!(error instanceof ControlPlaneFault))
-    return failed(
+    return signInFault(
       `The issuer ${host} does not publish what OpenID Connect requires: the operator has to check --sign-in-issuer.`,
       error,
     );
   const isUnreachable = error.code === 'party-unfit' || error.code === 'party-silent';
-  return isUnreachable ? failed(`The issuer ${host} cannot be reached. ${error.message}`, error) : error;
+  return isUnreachable ? signInFault(`The issuer ${host} cannot be reached. ${error.message}`, error) : error;
 }
 
-function failed(words: string, cause?: unknown): ControlPlaneFault {
+function signInFault(words: string, cause?: unknown): ControlPlaneFault {
   return new ControlPlaneFault('sign-in-failed', words, { cause });
 }
 
 function checkEndpoint(fetch: ConnectFetch, text: unknown, { host }: URL): void {
   if (typeof text !== 'string' || !URL.canParse(text) || text.length > limits.oauthMemberCharsMax)
-    throw failed(`The issuer ${host} names no authorization endpoint.`);
-  fetch.check(new URL(text));
+    throw signInFault(`The issuer ${host} names no authorization endpoint.`);
+  fetch.checkUrl(new URL(text));
 }
 
 // A sign-in in progress is sealed and kept by its browser, so that abandoned ones take no memory here. Completed ones are
@@ -108,7 +107,7 @@ const NOT_HERE =
 interface SignInDependencies extends ConnectFetchDependencies {
   readonly tokens: Pick<TokenVerifier, 'verify'>;
   readonly audience: string;
-  /** The keys with which what browsers keep is sealed. */
+  /** Keys that seal the cookie in which a browser keeps its sign-in. */
   readonly keys: readonly string[];
   readonly logger: Logger;
 }
@@ -148,8 +147,8 @@ export class SignInFlow {
     return this.#withinQuota(address, async () => {
       const { authorization_endpoint: endpoint } = await fetchIssuerMetadata(this.#fetch(), this.#options.issuer);
       const verifier = await createVerifier();
-      const begun = { state: random(), nonce: random(), verifier, untilMs: Date.now() + limits.personMsMax };
-      const url = await authorizationUrl(endpoint, this.#options.scope, this.#requestOf(begun));
+      const begun = { state: randomText(), nonce: randomText(), verifier, untilMs: Date.now() + limits.personMsMax };
+      const url = await authorizationUrl(endpoint, this.#options.scope, this.#codeRequestOf(begun));
       return { url, sealed: this.#pending.seal(begun) };
     });
   }
@@ -157,7 +156,7 @@ export class SignInFlow {
   /**
    * Completes a sign-in. @param query of the callback URL. @param sealed from the browser.
    * @param onTaken called once the sign-in is known to be this browser's: it then ends, successful or not.
-   * @returns `signOutUrl`, which ends the session at the issuer; `undefined` if the issuer has no such endpoint.
+   * @returns also a URL that ends the session at the issuer; `undefined` if the issuer has no such endpoint.
    */
   async complete(query: string, sealed: string, address: string, onTaken: () => void) {
     if (query.length > limits.signInAnswerCharsMax)
@@ -173,17 +172,17 @@ export class SignInFlow {
       const isPosted = methods.includes('client_secret_post') && !methods.includes('client_secret_basic');
       const authentication = secret === undefined ? 'none' : isPosted ? 'post' : 'basic';
       const client = { authentication, secret } as const;
-      const tokens = exchangeCode(parameters, fetch, server, client, this.#requestOf(begun));
+      const tokens = exchangeCode(parameters, fetch, server, client, this.#codeRequestOf(begun));
       const { access_token: token } = await tokens.catch((error: unknown) => {
         throw this.#exchangeFault(error);
       });
-      await this.#check(token);
+      await this.#checkToken(token);
       this.#dependencies.logger.info('somebody has signed in to the console');
       return { token, signOutUrl: this.#signOutUrl(server) };
     });
   }
 
-  #requestOf({ state, nonce, verifier }: PendingSignIn) {
+  #codeRequestOf({ state, nonce, verifier }: PendingSignIn) {
     const { clientId, consoleUrl, resource = '' } = this.#options;
     return { clientId, redirectUri: consoleUrl + SIGN_IN_CALLBACK_PATH, state, nonce, verifier, resource };
   }
@@ -202,20 +201,20 @@ export class SignInFlow {
     const advice = isClientUnknown
       ? ': the operator has to check --sign-in-client-id and --sign-in-client-secret-file'
       : '';
-    return failed(`The issuer ${this.issuerHost} did not sign you in${codeText}${advice}.`, error);
+    return signInFault(`The issuer ${this.issuerHost} did not sign you in${codeText}${advice}.`, error);
   }
 
   /** Throws if this interface would refuse the token. The message tells the operator what to configure. */
-  async #check(token: string): Promise<void> {
+  async #checkToken(token: string): Promise<void> {
     if (token.length > limits.requestHeaderBytesMax / 2)
-      throw this.#refusal('is longer than a request header may be: configure the issuer to put fewer claims into it');
+      throw this.#badToken('is longer than a request header may be: configure the issuer to put fewer claims into it');
     const verified = await this.#dependencies.tokens.verify(`Bearer ${token}`);
     if (verified.kind === 'subject') return;
-    throw this.#refusal(this.#faultWords(verified.reason, verified.cause));
+    throw this.#badToken(this.#faultWords(verified.reason, verified.cause));
   }
 
-  #refusal(what: string): ControlPlaneFault {
-    return failed(`You signed in at ${this.issuerHost}, but the access token that it issued ${what}.`);
+  #badToken(what: string): ControlPlaneFault {
+    return signInFault(`You signed in at ${this.issuerHost}, but the access token that it issued ${what}.`);
   }
 
   #faultWords(reason: RefusalReason, cause: TokenFault | undefined): string {
@@ -240,7 +239,7 @@ export class SignInFlow {
     }
   }
 
-  /** The URL that ends the session at the issuer. Without an ID token in it, which would end up in browser histories, the user is asked. */
+  /** A URL that ends the session at the issuer, which asks the user to confirm. An ID token would avoid that, but stay in browser histories. */
   #signOutUrl({ end_session_endpoint: endpoint }: IssuerMetadata): string | undefined {
     if (endpoint === undefined) return undefined;
     const url = new URL(endpoint);
@@ -263,6 +262,6 @@ export class SignInFlow {
   }
 }
 
-function random(): string {
+function randomText(): string {
   return randomBytes(RANDOM_BYTES).toString('base64url');
 }

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { CompositionDirectory } from '../../../src/control-plane/compositions/composition-directory.js';
 import { findQuotaObstacle, refuseAboveQuota } from '../../../src/control-plane/compositions/composition-quota.js';
-import { COMPOSITIONS, type StoredComposition } from '../../../src/control-plane/compositions/composition.js';
+import { COMPOSITIONS_PREFIX, type StoredComposition } from '../../../src/control-plane/compositions/composition.js';
 import { limits } from '../../../src/shared/limits.js';
 import { composerQuotas } from '../../support/composer-quotas.js';
 
@@ -27,7 +27,7 @@ function composition(settings: Partial<StoredComposition> = {}): StoredCompositi
 
 function directoryOf(compositions: readonly StoredComposition[]): CompositionDirectory {
   const directory = new CompositionDirectory();
-  for (const one of compositions) directory.put(COMPOSITIONS + one.id, Buffer.from(JSON.stringify(one)));
+  for (const one of compositions) directory.put(COMPOSITIONS_PREFIX + one.id, Buffer.from(JSON.stringify(one)));
   return directory;
 }
 
@@ -86,15 +86,15 @@ t.test('a composition is found by its current servers, and no longer by its form
   };
   t.same([...directory.ofServer('FILES')], [one]);
   t.same([...directory.ofServer('s1')], [one]);
-  directory.put(COMPOSITIONS + one.id, Buffer.from(JSON.stringify(changed)));
+  directory.put(COMPOSITIONS_PREFIX + one.id, Buffer.from(JSON.stringify(changed)));
   t.same([...directory.subjects], ['carol']);
   t.same(directory.forSubject('alice'), []);
   t.same(directory.forSubject('carol'), [changed]);
   t.same([...directory.ofServer('files')], []);
   t.same([...directory.ofServer('mail')], [changed]);
-  t.equal(directory.usageOf('mallory').compositions, 0);
+  t.equal(directory.usageOf('mallory').compositionCount, 0);
   t.match(directory.usageOf('admin'), { compositions: 1, publishedBytes: 1_000 });
-  directory.put(COMPOSITIONS + one.id, undefined);
+  directory.put(COMPOSITIONS_PREFIX + one.id, undefined);
   t.same([...directory.subjects], []);
   t.equal(directory.size, 0);
   t.same(directory.sorted, []);

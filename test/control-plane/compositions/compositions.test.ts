@@ -2,7 +2,11 @@
 import t, { type Test } from 'tap';
 import type { StoreOptions } from '../../../src/config/table/store-options.js';
 import { ControlPlaneFault } from '../../../src/control-plane/common/control-plane-fault.js';
-import { createJob, jobChangeToAdd, PUBLICATION_JOBS } from '../../../src/control-plane/compositions/publication.js';
+import {
+  createJob,
+  jobChangeToAdd,
+  PUBLICATION_JOBS_PREFIX,
+} from '../../../src/control-plane/compositions/publication.js';
 import { limits } from '../../../src/shared/limits.js';
 import { compileUserConfig } from '../../../src/user-config/compile-config.js';
 import type { RecordStore } from '../../../src/store/record-store.js';
@@ -129,7 +133,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       for (const subject of ['alice', 'bob', 'carol']) {
         t.equal(await records.read({ space: 'publications', key: subject }), undefined);
       }
-      for (const prefix of ['compositions/', 'composition-names/', PUBLICATION_JOBS]) {
+      for (const prefix of ['compositions/', 'composition-names/', PUBLICATION_JOBS_PREFIX]) {
         t.same(await recordsUnder(records, prefix), [], prefix);
       }
     });
@@ -164,7 +168,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       await isServedTo(['archive', 'mail']);
       await registry.remove('mail');
       await isServedTo(['archive']);
-      t.same(await recordsUnder(records, PUBLICATION_JOBS), [], 'nothing is left to do');
+      t.same(await recordsUnder(records, PUBLICATION_JOBS_PREFIX), [], 'nothing is left to do');
     });
 
     t.test('nobody fills a user config so that another maker is refused', async (t) => {
@@ -208,7 +212,10 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       for (const subject of ['alice', 'bob']) {
         await until(async () => (await publishedTo(subject, records))?.[id] !== undefined, subject);
       }
-      await until(async () => (await recordsUnder(records, PUBLICATION_JOBS)).length === 0, 'the job to be done');
+      await until(
+        async () => (await recordsUnder(records, PUBLICATION_JOBS_PREFIX)).length === 0,
+        'the job to be done',
+      );
     });
 
     t.test('an impossible composition is refused, and nothing is changed', async (t) => {
@@ -486,7 +493,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
         t.equal(await configText(records, 'alice'), `{"virtual_hosts":{${foreign}}}`);
       }
       t.equal(await records.read({ space: 'publications', key: 'alice' }), undefined);
-      t.same(await recordsUnder(records, PUBLICATION_JOBS), []);
+      t.same(await recordsUnder(records, PUBLICATION_JOBS_PREFIX), []);
     });
 
     t.test('of many simultaneous compositions with one name exactly one is created', async (t) => {

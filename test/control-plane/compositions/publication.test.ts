@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap';
-import { changesOf, planPublication } from '../../../src/control-plane/compositions/publication.js';
+import { publicationChanges, planPublication } from '../../../src/control-plane/compositions/publication.js';
 import { publicationKey } from '../../../src/user-config/config-editing.js';
 import { limits } from '../../../src/shared/limits.js';
 
@@ -25,7 +25,7 @@ class Shelf {
     const plan = planPublication(state, new Map(Object.entries(wanted)));
     if (plan.kind === 'obstructed') return plan.reason;
     if (plan.kind === 'current') return 'nothing';
-    const changes = changesOf(state, plan);
+    const changes = publicationChanges(state, plan);
     for (const { space, key, expected, value } of changes) {
       const member = space === 'publications' ? 'record' : 'config';
       t.equal(key, space === 'publications' ? publicationKey('alice').key : 'alice');

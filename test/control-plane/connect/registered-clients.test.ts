@@ -58,7 +58,7 @@ function scene(): Scene {
       ...{ issuer, authorization_endpoint: `${IDP}/authorize`, token_endpoint: `${IDP}/token` },
       ...{ registration_endpoint: endpoint, token_endpoint_auth_methods_supported: methods },
     } as unknown as AuthorizationServer;
-    return clients.find(fetchVia(http), target, { server, scope, resource: '' }, redirectUri);
+    return clients.findOrRegister(fetchVia(http), target, { server, scope, resource: '' }, redirectUri);
   };
   const faultOf = async (wish?: Wish): Promise<string> => {
     try {

@@ -8,7 +8,7 @@ import { ControlPlaneFault } from '../../../src/control-plane/common/control-pla
 import { limits, perSubject } from '../../../src/shared/limits.js';
 
 const shape = z.object({ n: z.number() });
-const AMPLE = { answerMsMax: 60_000, laterMsMax: 60_000, answerBytesMax: 1_000 };
+const AMPLE = { answerMsMax: 60_000, otherAnswersMsMax: 60_000, answerBytesMax: 1_000 };
 
 // Nothing but a deadline is open while nobody answers, and that keeps no process running.
 const kept = setInterval(() => {}, 1_000);
@@ -84,7 +84,7 @@ t.test('several dataplanes are asked at once, and numbered; what has no such vie
 });
 
 t.test('one that hangs delays the others’ answers by a bounded time', async (t) => {
-  const bounds = { ...AMPLE, laterMsMax: 1 };
+  const bounds = { ...AMPLE, otherAnswersMsMax: 1 };
   const { client } = clientOf(t, (host) => (host === '10.0.0.1' ? silence() : json({ n: 1 })), {
     hosts: ['10.0.0.1', '10.0.0.2'],
     bounds,

@@ -40,7 +40,7 @@ t.test('a header that must not be repeated is not, in any spelling', async (t) =
 t.test(
   'requests are counted by subject, or by address without a valid token, and not at all where they cost nothing',
   async (t) => {
-    const app = await openApp(t, { ...kept, tokens, rates: new RateLimiter(2) });
+    const app = await openApp(t, { ...kept, tokenVerifier: tokens, rateLimiter: new RateLimiter(2) });
     const ask = async (url: string, authorization?: string) => {
       const answer = await app.inject({ url, headers: { host: 'localhost', ...(authorization && { authorization }) } });
       return [answer.statusCode, answer.headers['retry-after']];
@@ -72,7 +72,7 @@ t.test(
 );
 
 t.test('a role that is too low is refused with the one that is needed', async (t) => {
-  const app = await openApp(t, { ...kept, tokens });
+  const app = await openApp(t, { ...kept, tokenVerifier: tokens });
   const ask = async (role?: string) =>
     app.inject({
       method: 'POST',
@@ -97,7 +97,7 @@ t.test('a role that is too low is refused with the one that is needed', async (t
 
 t.test('pages of allowed origins may read answers, and every page the metadata', async (t) => {
   const resource = new ProtectedResource({ publicUrl: undefined, authorizationServers: ['https://idp.example'] });
-  const app = await openApp(t, { ...kept, tokens, hosts, resource });
+  const app = await openApp(t, { ...kept, tokenVerifier: tokens, hosts, protectedResource: resource });
   const ask = async (url: string, origin?: string, method: 'GET' | 'OPTIONS' = 'GET') =>
     app.inject({ method, url, headers: { host: 'localhost', ...(origin && { origin }) } });
   t.equal((await ask('/health', ORIGIN)).headers['access-control-allow-origin'], ORIGIN);
@@ -123,7 +123,7 @@ t.test('pages of allowed origins may read answers, and every page the metadata',
 
 t.test('a refusal says where a token for this endpoint is given', async (t) => {
   const resource = new ProtectedResource({ publicUrl: undefined, authorizationServers: ['https://idp.example'] });
-  const app = await openApp(t, { ...kept, tokens, hosts, resource });
+  const app = await openApp(t, { ...kept, tokenVerifier: tokens, hosts, protectedResource: resource });
   const challenge = async (url: string): Promise<unknown> =>
     (await app.inject({ method: 'POST', url, headers: { host: 'localhost' } })).headers['www-authenticate'];
   const at = 'http://localhost/.well-known/oauth-protected-resource';
@@ -138,7 +138,7 @@ t.test('a refusal says where a token for this endpoint is given', async (t) => {
 });
 
 t.test('a path is unknown, or its methods are named', async (t) => {
-  const app = await openApp(t, { ...kept, tokens });
+  const app = await openApp(t, { ...kept, tokenVerifier: tokens });
   const authorization = await token('ann', 'admin');
   const allowed = async (url: string): Promise<unknown[]> => {
     const { statusCode, headers } = await app.inject({

@@ -50,7 +50,7 @@ async function scene(
     start: async (...words: unknown[]) => answer(ONWARD, 'start', ...words),
     complete: async (query: URLSearchParams, browser: string) => answer(connected, 'complete', String(query), browser),
   } as unknown as ConsentFlow;
-  const app = await openApp(t, { ...NOTHING_KEPT, connect });
+  const app = await openApp(t, { ...NOTHING_KEPT, consentFlow: connect });
   const send: Scene['send'] = async (method, url, { headers = {}, payload } = {}) =>
     app.inject({ method, url, headers: { host: 'localhost', ...headers }, ...(payload !== undefined && { payload }) });
   const shown: Scene['shown'] = (page, id) => new RegExp(`id="${id}">([^<]*)<`).exec(page)?.[1];

@@ -44,8 +44,8 @@ async function scene(t: Test, hasFlow = true): Promise<Scene> {
   const roleClaims = { role: parseClaimPath('role'), teams: parseClaimPath('teams'), roleNames: DEFAULT_ROLE_NAMES };
   const app = await openApp(t, {
     ...{ registry: stage.registry, compositions: stage.compositions, records: stage.records },
-    ...(hasFlow && { connect }),
-    tokens: new TokenVerifier({ ...tokenOptions({ secret: SECRET }), roleClaims }),
+    ...(hasFlow && { consentFlow: connect }),
+    tokenVerifier: new TokenVerifier({ ...tokenOptions({ secret: SECRET }), roleClaims }),
     audit: new AuditTrail(logInto(audited), 'hash'),
   });
   const ask: Scene['ask'] = async (

@@ -22,7 +22,7 @@ import { until } from '../../support/until.js';
 import { openApp, SECRET, type Kept } from './app.js';
 
 const roleClaims = { role: parseClaimPath('role'), teams: undefined, roleNames: parseRoleNames('admin=admin') };
-const BOUNDS = { answerMsMax: 20_000, laterMsMax: 20_000, answerBytesMax: 100_000 };
+const BOUNDS = { answerMsMax: 20_000, otherAnswersMsMax: 20_000, answerBytesMax: 100_000 };
 const FOREVER_MS = 2 ** 31 - 1;
 
 setFlagsFromString('--expose-gc');
@@ -53,13 +53,15 @@ function json(value: unknown, status = 200): Answer {
   return (_request, response) => void response.writeHead(status).end(JSON.stringify(value));
 }
 
-type Views = Partial<Pick<HttpAppParts, 'adminClient' | 'recent' | 'live'> & { readonly records: object }>;
+type Views = Partial<
+  Pick<HttpAppParts, 'adminClient' | 'recentRequests' | 'liveFigures'> & { readonly records: object }
+>;
 
 async function appOf(t: Test, views: Views = {}): Promise<HttpApp> {
   const [registry, compositions] = [{ count: async () => 3 }, { countUnpublished: async () => 2 }];
   const kept = { registry, compositions, records: { kind: 'embedded', ping: async () => true } };
   const tokens = new TokenVerifier({ ...tokenOptions({ secret: SECRET }), roleClaims });
-  return openApp(t, { ...({ ...kept, ...views } as unknown as Kept), tokens });
+  return openApp(t, { ...({ ...kept, ...views } as unknown as Kept), tokenVerifier: tokens });
 }
 
 interface Got {
@@ -117,7 +119,7 @@ t.test('a request is shown by its id, to its own subject and to admins alone', a
   const { port, asked } = await startAdmin(t, json({ requests: [{ ...request, ...rest, unheardOf: 'x' }] }));
   const recent = new RecentRequests(4);
   recent.keep('own', 'bob', 'vh', 'tools/call', 'b', 't', 'ok', '', 200, 7.25, 6.5);
-  const app = await appOf(t, { ...viewsOf(port), recent });
+  const app = await appOf(t, { ...viewsOf(port), recentRequests: recent });
   t.strictSame((await get(app, '/requests/r', 'bob', 'none')).body, [{ plane: 'dataplane', ...request, ...rest }]);
   t.equal(asked.pop(), '/requests/r');
   t.equal((await get(app, '/requests/r', 'ann', 'admin')).status, 200);
@@ -138,7 +140,7 @@ t.test('a request is shown by its id, to its own subject and to admins alone', a
 t.test('live figures are a stream that no proxy holds back, and HEAD opens none', async (t) => {
   const opened: unknown[][] = [];
   let stream: Readable | undefined = Readable.from(['event: load\n\n']);
-  const app = await appOf(t, { live: { open: (...asked: unknown[]) => (opened.push(asked), stream) } });
+  const app = await appOf(t, { liveFigures: { open: (...asked: unknown[]) => (opened.push(asked), stream) } });
   const ask = async (method: 'GET' | 'HEAD', sub: string, role: string) => {
     const authorization = `Bearer ${await mint({ sub, algorithm: 'HS256', key: SECRET, claims: { role } })}`;
     return app.inject({ method, url: '/dataplane/live', headers: { authorization, host: 'localhost' } });
@@ -300,7 +302,7 @@ t.test('a name with several addresses stands for several dataplanes', async (t) 
 });
 
 t.test('a dataplane that hangs does not delay what the others answer', async (t) => {
-  const bounds = { ...BOUNDS, answerMsMax: FOREVER_MS, laterMsMax: 1 };
+  const bounds = { ...BOUNDS, answerMsMax: FOREVER_MS, otherAnswersMsMax: 1 };
   const app = await startSeveral(t, [() => {}, sessionsOn(1)], [], bounds);
   const { body } = await get(app, '/dataplane/sessions', 'ann', 'admin');
   t.match(body, { sessions: [{ session: 's0' }], silent: ['2/3', '1'] });

@@ -58,7 +58,7 @@ async function setStage(
       count: fail,
     },
     compositions: { list: fail, find: fail, create: fail, replace: fail, remove: fail, countUnpublished: fail },
-    tokens,
+    tokenVerifier: tokens,
     bodyBytesMax: 1_024,
     accessLog: new AccessLog(logInto(requestLines), overrides.isOfAll === true),
     logger: pino({ level: 'info' }, { write: (line: string) => void lines.push(line) }),
@@ -121,7 +121,7 @@ t.test('each fault has its status and keeps its message', async (t) => {
 t.test('the preflight of an allowed page is answered without a token, and of no other', async (t) => {
   const origin = 'https://console.example';
   const hosts = new HostPolicy({ listenHost: '127.0.0.1', allowedHosts: [], allowedOrigins: [origin] });
-  const { app } = await setStage(t, new ControlPlaneFault('not-found', 'gone'), { hosts });
+  const { app } = await setStage(t, new ControlPlaneFault('not-found', 'gone'), { hosts: hosts });
   const ask = async (from: string) =>
     app.inject({ method: 'OPTIONS', url: '/servers', headers: { host: 'localhost', origin: from } });
   const answer = await ask(origin);
@@ -135,7 +135,7 @@ t.test('the form of a consent page hands over its ticket', async (t) => {
   const begun: string[][] = [];
   const start = async (...words: string[]): Promise<string> => (begun.push(words), 'https://idp.example/authorize?a=b');
   const connect = { isTls: true, start } as unknown as ConsentFlow;
-  const { app } = await setStage(t, new ControlPlaneFault('not-found', 'gone'), { connect });
+  const { app } = await setStage(t, new ControlPlaneFault('not-found', 'gone'), { consentFlow: connect });
   const headers = { host: 'localhost', 'content-type': 'application/x-www-form-urlencoded' };
   const answer = await app.inject({ method: 'POST', url: '/connect/files', headers, payload: 'ticket=a.b%2Bc' });
   t.equal(answer.statusCode, 200);

@@ -23,8 +23,11 @@ async function createApp(t: Test, kept: Kept, roleClaims: typeof ROLE_CLAIMS | u
   return openApp(t, {
     ...kept,
     mcp: { handle: (_asked, _request, response) => void response.writeHead(299).end() },
-    resource: new ProtectedResource({ publicUrl: 'https://cp.example', authorizationServers: ['https://idp.example'] }),
-    tokens: new TokenVerifier({ ...tokenOptions({ secret: SECRET }), roleClaims }),
+    protectedResource: new ProtectedResource({
+      publicUrl: 'https://cp.example',
+      authorizationServers: ['https://idp.example'],
+    }),
+    tokenVerifier: new TokenVerifier({ ...tokenOptions({ secret: SECRET }), roleClaims }),
   });
 }
 

@@ -36,7 +36,7 @@ async function scene(t: Test, { isTls = false, signOutUrl, fault, isAbsent = fal
     },
   } as unknown as SignInFlow;
   const rates = new RateLimiter(50);
-  const app = await openApp(t, { ...NOTHING_KEPT, ...(!isAbsent && { signIn }), rates });
+  const app = await openApp(t, { ...NOTHING_KEPT, ...(!isAbsent && { signInFlow: signIn }), rateLimiter: rates });
   const send: Scene['send'] = async (method, url, { headers = {}, payload } = {}) =>
     app.inject({ method, url, headers: { host: 'localhost', ...headers }, ...(payload !== undefined && { payload }) });
   const end: Scene['end'] = async (cookie) => {

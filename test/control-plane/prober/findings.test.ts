@@ -9,7 +9,7 @@ import { startMcpBackend } from '../../support/mcp-backend.js';
 async function probe(t: Test, self: Readonly<Record<string, unknown>>): Promise<ProbeResult> {
   const { capabilities, ...extras } = self as { capabilities?: Readonly<Record<string, unknown>> };
   const backend = await startMcpBackend({ capabilities: capabilities ?? {}, initializeExtras: extras });
-  const prober = new Prober({ deadlineMs: 60_000 });
+  const prober = new Prober({ timeoutMs: 60_000 });
   t.teardown(async () => {
     prober.close();
     await backend.close();

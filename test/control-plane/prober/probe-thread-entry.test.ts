@@ -10,7 +10,7 @@ t.test('probes run until the thread is closed, which waits for the last of them'
   let isSilent = false;
   const silent = await startMcpBackend({ onRequest: () => ((isSilent = true), true) });
   t.teardown(async () => Promise.all([backend.close(), silent.close()]));
-  const options = { deadlineMs: 60_000, mode: 'plain-text-or-tls' } as const;
+  const options = { timeoutMs: 60_000, mode: 'plain-text-or-tls' } as const;
   const task = { options, authHeaders: [], transport: undefined };
   t.match(await run({ ...task, url: backend.url }), { kind: 'reached', findings: { era: 'legacy' } });
   const order: string[] = [];

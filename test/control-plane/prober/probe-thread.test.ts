@@ -10,7 +10,7 @@ import { dearestTurnMs } from '../../support/turn-cost.js';
 const AMPLE_MS = 60_000;
 
 function openThread(t: Test): ProbeThread {
-  const thread = new ProbeThread({ deadlineMs: AMPLE_MS, mode: 'plain-text-or-tls' });
+  const thread = new ProbeThread({ timeoutMs: AMPLE_MS, mode: 'plain-text-or-tls' });
   t.teardown(() => thread.close());
   return thread;
 }
@@ -45,7 +45,7 @@ t.test('the thread finds what a prober finds', async (t) => {
   });
   t.teardown(() => backend.close());
   const [here, there] = await Promise.all([
-    new Prober({ deadlineMs: AMPLE_MS }).probe(backend.url),
+    new Prober({ timeoutMs: AMPLE_MS }).probe(backend.url),
     openThread(t).probe(backend.url),
   ]);
   const plain = (probe: ProbeResult): unknown =>
@@ -68,7 +68,7 @@ t.test('one server’s answer does not delay other work', async (t) => {
   const backend = await startScripted(t, SELF, `[{"name":"a","inputSchema":{"x":${filler}}}]`);
   const thread = openThread(t);
   await thread.probe('http://127.0.0.1:1/');
-  const prober = new Prober({ deadlineMs: AMPLE_MS });
+  const prober = new Prober({ timeoutMs: AMPLE_MS });
   const hereMs = await dearestMs(() => prober.probe(backend.url));
   const thereMs = await dearestMs(() => thread.probe(backend.url));
   t.ok(thereMs < hereMs / 2, `${Math.round(hereMs)} ms here, ${Math.round(thereMs)} ms with the thread`);

@@ -37,7 +37,7 @@ t.jobs = 4;
 const NAME_AGE_MS_MIN = 1_300;
 
 function createProber(t: Test, options: Partial<ConstructorParameters<typeof Prober>[0]> = {}): Prober {
-  const prober = new Prober({ deadlineMs: AMPLE_MS, ...options });
+  const prober = new Prober({ timeoutMs: AMPLE_MS, ...options });
   t.teardown(() => prober.close());
   return prober;
 }
@@ -288,7 +288,7 @@ t.test('events whose lines end with a carriage return alone are read from a stre
     const message = JSON.stringify({ jsonrpc: '2.0', id, result, error: null });
     await request.eventStream().bytes(`event: message\rdata: ${message}\r\r`);
   });
-  const { tools } = findingsOf(await createProber(t, { deadlineMs: 5_000 }).probe(backend.url));
+  const { tools } = findingsOf(await createProber(t, { timeoutMs: 5_000 }).probe(backend.url));
   t.match(tools, [{ name: 'a' }]);
 });
 
@@ -318,7 +318,7 @@ t.test('of result and error, one may be null, as in the calls of clients', async
       if (id === undefined) return request.empty(request.method === 'POST' ? 202 : 405);
       return say(request, { jsonrpc: '2.0', id, ...answerOf(method) });
     });
-    const probe = await createProber(t, { deadlineMs: 2_000 }).probe(backend.url);
+    const probe = await createProber(t, { timeoutMs: 2_000 }).probe(backend.url);
     t.equal(probe.kind, 'reached', what);
     if (probe.kind === 'reached') t.same(findingsOf(probe).tools, tools, what);
   }
@@ -366,7 +366,7 @@ t.test('a server that hangs costs no more than the deadline', async (t) => {
       request.connection.once('close', () => clearInterval(trickle));
     },
   };
-  const prober = createProber(t, { deadlineMs: 300 });
+  const prober = createProber(t, { timeoutMs: 300 });
   const check = async ([where, handler]: readonly [string, RawHandler]): Promise<void> => {
     const backend = await startRaw(t, handler);
     t.same(await prober.probe(backend.url), { kind: 'failed', reason: 'it did not respond in time' }, where);
@@ -883,7 +883,7 @@ t.test('a server of the older transport is read over that transport alone', asyn
     while (!request.connection.destroyed) await stream.bytes('x'.repeat(MIB));
   });
   t.equal(reasonOf(await probe(endless.url)), 'its responses are too large');
-  const silent = createProber(t, { deadlineMs: 300 });
+  const silent = createProber(t, { timeoutMs: 300 });
   const unnamed = await scripted((request) => void request.eventStream());
   t.equal(reasonOf(await silent.probe(unnamed.url, [], 'SSE')), 'it did not respond in time');
 });

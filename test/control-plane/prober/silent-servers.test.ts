@@ -43,7 +43,7 @@ async function probe(
   };
   const backend = await startRawBackend((request) => void answer(request), { hearsDiscovery: true });
   test.teardown(() => backend.close());
-  const prober = new Prober({ deadlineMs: AMPLE_MS, deadlines });
+  const prober = new Prober({ timeoutMs: AMPLE_MS, deadlines });
   test.teardown(() => prober.close());
   return prober.probe(backend.url);
 }

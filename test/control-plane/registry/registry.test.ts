@@ -35,7 +35,7 @@ interface OpenRegistry {
 }
 
 interface RegistrySettings {
-  readonly deadlineMs?: number;
+  readonly timeoutMs?: number;
   readonly healthIntervalMs?: number;
 }
 
@@ -44,7 +44,7 @@ async function open(t: Test, options: StoreOptions, settings: RegistrySettings =
   const logger = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
   const records = await openRecordStore(options, logger);
   const prober = new CredentialedProber(
-    new Prober({ deadlineMs: settings.deadlineMs ?? AMPLE_MS }),
+    new Prober({ timeoutMs: settings.timeoutMs ?? AMPLE_MS }),
     createCredentials(
       { mode: 'plain-text-or-tls', secretsDirectory: undefined, secretKeys: [], connectUrl: undefined },
       { http: new Http1Upstream({ connectTimeoutMs: AMPLE_MS, names: new Names() }), deadlines: new DeadlineWheel() },
@@ -568,7 +568,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
     });
 
     t.test('a server that never answers is registered as inactive, with the reason', async (t) => {
-      const { registry } = await open(t, await optionsOf(t), { deadlineMs: 200 });
+      const { registry } = await open(t, await optionsOf(t), { timeoutMs: 200 });
       const silent = await startRawBackend(() => {});
       t.teardown(() => silent.close());
       t.match(await registry.register({ name: 'silent', url: silent.url }), {

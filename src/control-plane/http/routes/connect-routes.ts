@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { limits } from '../../../shared/index.js';
 import { CALLBACK_PATH, type ConsentFlow, type ConsentPreview } from '../../connect/consent-flow.js';
 import { ControlPlaneFault } from '../../common/control-plane-fault.js';
-import { requireConnect } from '../connection-operations.js';
+import { requireConsentFlow } from '../connection-operations.js';
 import { cookieIn, html, type Html, pageOf, setCookie, styleSource } from '../browser-parts.js';
 
 const STYLE = `
@@ -89,17 +89,17 @@ function page(title: string, body: Html, head?: Html): string {
   return pageOf(title, STYLE, main, head);
 }
 
-/** The text without control characters and direction marks, which could make one name look like another. */
+/** The text with control characters and direction marks replaced: they could make one name look like another. */
 function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\ufffd');
 }
 
 const COOKIE = 'switchyard-connect';
-const BROWSER_BYTES = 32;
-const BROWSER = /^[\w-]{43}$/;
+const BROWSER_SECRET_BYTES = 32;
+const BROWSER_SECRET = /^[\w-]{43}$/;
 
-/** @param connect `undefined` if users cannot connect servers. */
-export async function mountConnectPages(app: FastifyInstance, connect: ConsentFlow | undefined): Promise<void> {
+/** @param flow `undefined` if users cannot connect servers. */
+export async function mountConnectPages(app: FastifyInstance, flow: ConsentFlow | undefined): Promise<void> {
   await app.register(async (scope) => {
     scope.addContentTypeParser(
       'application/x-www-form-urlencoded',
@@ -125,22 +125,22 @@ export async function mountConnectPages(app: FastifyInstance, connect: ConsentFl
     const show = asPage(async (request) => {
       const { ticket = '' } = request.query as { readonly ticket?: string };
       const text = textOrEmpty(ticket);
-      return consentPage(await requireConnect(connect).preview(serverOf(request), text), text);
+      return consentPage(await requireConsentFlow(flow).preview(serverNameIn(request), text), text);
     });
 
     scope.get('/connect/:server', { config }, show);
     const begin = asPage(async (request, reply) => {
-      const { isTls } = requireConnect(connect);
-      const browser = browserOf(request) || randomBytes(BROWSER_BYTES).toString('base64url');
+      const { isTls } = requireConsentFlow(flow);
+      const secret = browserSecret(request) || randomBytes(BROWSER_SECRET_BYTES).toString('base64url');
       const ticket = new URLSearchParams(textOrEmpty(request.body)).get('ticket') ?? '';
-      const address = await requireConnect(connect).start(serverOf(request), ticket, browser);
-      setCookie(reply, COOKIE, browser, { path: '/connect', maxAgeMs: limits.personMsMax, sameSite: 'Lax', isTls });
+      const address = await requireConsentFlow(flow).start(serverNameIn(request), ticket, secret);
+      setCookie(reply, COOKIE, secret, { path: '/connect', maxAgeMs: limits.personMsMax, sameSite: 'Lax', isTls });
       return onwardPage(address);
     });
     scope.post('/connect/:server', { config }, begin);
     const end = asPage(async (request) => {
       const [, query = ''] = request.url.split('?', 2);
-      return connectedPage(await requireConnect(connect).complete(new URLSearchParams(query), browserOf(request)));
+      return connectedPage(await requireConsentFlow(flow).complete(new URLSearchParams(query), browserSecret(request)));
     });
     // A backend may be named `callback`: then its consent page has this path.
     scope.get(CALLBACK_PATH, { config }, async (request, reply) => {
@@ -149,13 +149,13 @@ export async function mountConnectPages(app: FastifyInstance, connect: ConsentFl
   });
 }
 
-function serverOf({ url }: FastifyRequest): string {
+function serverNameIn({ url }: FastifyRequest): string {
   const [path = ''] = url.split('?', 1);
   return decodeURIComponent(path.slice(path.lastIndexOf('/') + 1));
 }
 
-function browserOf(request: FastifyRequest): string {
-  return cookieIn(request, COOKIE, BROWSER);
+function browserSecret(request: FastifyRequest): string {
+  return cookieIn(request, COOKIE, BROWSER_SECRET);
 }
 
 function textOrEmpty(value: unknown): string {

@@ -1,5 +1,5 @@
-// Serves the console's built files (`ui/`), which are read once. They are open, because a browser requests them before it has
-// a token, and contain no secrets. A caller's path is never looked up on disk. Cold path.
+// Serves the console's built files (`ui/`), which are read once. The files need no token, because a browser requests them before
+// it has one, and contain no secrets. A caller's path is never looked up on disk. Cold path.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -67,7 +67,7 @@ const ENCODINGS: readonly ContentEncoding[] = ['br', 'gzip'];
 const YEAR_S = 31_536_000;
 
 export function mountConsoleRoutes(app: FastifyInstance, files: ConsoleFiles): void {
-  const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<Buffer> => {
+  const serve = async (request: FastifyRequest, reply: FastifyReply): Promise<Buffer> => {
     const { '*': path = '' } = request.params as { readonly '*'?: string };
     // The console itself routes pages, so all pages are one document.
     const file = files.get(path.startsWith(ASSETS) ? path : INDEX);
@@ -75,7 +75,7 @@ export function mountConsoleRoutes(app: FastifyInstance, files: ConsoleFiles): v
     return send(file, request, reply);
   };
   const config = { isOpen: true, isUncounted: true };
-  for (const url of ['/ui', '/ui/*']) app.route({ method: 'GET', url, config, handler: answer });
+  for (const url of ['/ui', '/ui/*']) app.route({ method: 'GET', url, config, handler: serve });
   // The redirect is relative, because a proxy may have put a prefix before the path.
   app.route({ method: 'GET', url: '/', config, handler: async (_, reply) => reply.redirect('ui') });
 }

@@ -21,7 +21,7 @@ export function documentationPage({ info, tags, paths, components }: OpenApiDocu
     const described = operations.filter((operation) => operation.tags.includes(name));
     return html`<h2 id="${name}">${name}</h2>
       <p>${textWithCode(description)}</p>
-      ${described.map(articleOf)}`;
+      ${described.map(operationArticle)}`;
   });
   const schemas = Object.entries(components['schemas'] as object);
   const body = html`<h1>${info.title} ${info.version}</h1>
@@ -42,7 +42,7 @@ interface DescribedOperation {
   readonly security: readonly { readonly token: readonly string[] }[];
 }
 
-function articleOf(described: DescribedOperation & { readonly path: string; readonly method: string }): Html {
+function operationArticle(described: DescribedOperation & { readonly path: string; readonly method: string }): Html {
   const { operationId, tags: _, summary, description = '', security, path, method, ...members } = described;
   const [needed] = security;
   const words = needed === undefined ? 'no token' : (needed.token[0] ?? 'any role');
