@@ -1,2 +1,2 @@
 export { TokenMinter } from './token-minter.js';
-export { type RefusalReason, type TokenFault, TokenVerifier, type Verified } from './token-verifier.js';
+export { type RefusalReason, type TokenFault, TokenVerifier, type TokenOutcome } from './token-verifier.js';

@@ -1,5 +1,5 @@
-// The keys of one issuer, fetched every few minutes, and sooner when a token names an unknown key. If the issuer cannot be
-// reached, its last keys stay in use for a limited time. Cold path, except for reading the keys.
+// The keys of one issuer, fetched every few minutes, and sooner when no key fits a token. If the issuer cannot be
+// reached, its last keys stay in use for a limited time. Cold path, except for its getters.
 import type { IssuerKeySource, VerificationKey } from '../config/index.js';
 import { delayAfter, limits, type Logger } from '../shared/index.js';
 import { KeySet } from './key-set.js';
@@ -45,7 +45,7 @@ export class IssuerKeys {
     return this.#keys;
   }
 
-  /** Whether the keys were never fetched, or not recently. An issuer that publishes no keys is known to have none. */
+  /** Whether the keys were never fetched, or not within `graceMs`. An issuer that publishes no keys is known to have none. */
   get areUnknown(): boolean {
     return this.#areUnknown;
   }
@@ -66,7 +66,7 @@ export class IssuerKeys {
     clearTimeout(this.#timer);
   }
 
-  /** Fetches the keys again for a token that matches none. Resolves after that; at once if the last was just made, or too many wait. */
+  /** Fetches the keys again, because none fits a token; not if the last fetch was just made, or too many callers wait. */
   async renew(): Promise<void> {
     const { nowMs, bounds } = this.#dependencies;
     const isTooSoon = nowMs() - this.#triedAtMs < bounds.keyFetchCooldownMs;

@@ -16,7 +16,7 @@ import {
 import type { Logger } from '../shared/index.js';
 import { KeySet } from './key-set.js';
 
-/** Interval between checks of the files. A file is read if it looks the same at two checks in a row. */
+/** Interval between checks of the files. Changed files are read once they look the same at two checks in a row. */
 const KEY_FILE_CHECK_MS = 1_000;
 
 type KeyTexts = Pick<TokenOptions, 'publicKey' | 'secret' | 'jwks'>;
@@ -48,22 +48,22 @@ export class KeyFiles {
     this.#onChange = onChange;
     this.#onFault = onFault;
     this.#checkMs = checkMs;
-    this.#keys = keysOf(options);
+    this.#keys = keySetOf(options);
   }
 
   get keys(): KeySet {
     return this.#keys;
   }
 
-  /** Resolves when the keys match the present files: the options may have been read long ago. */
+  /** Watches the files. Resolves once the keys match them: they may have changed since the options were read. */
   async watch(logger: Logger): Promise<void> {
     if (Object.values(this.#paths).every((path) => path === undefined)) return;
     this.#lastVersion = await this.#versionNow();
     await this.check(logger);
-    const lookAgain = (): void => {
-      this.#timer = setTimeout(() => void this.check(logger).finally(lookAgain), this.#checkMs).unref();
+    const checkLater = (): void => {
+      this.#timer = setTimeout(() => void this.check(logger).finally(checkLater), this.#checkMs).unref();
     };
-    lookAgain();
+    checkLater();
   }
 
   close(): void {
@@ -73,21 +73,21 @@ export class KeyFiles {
   /** Reads the files if they have changed since they were read, but not since the last check. */
   async check(logger: Logger): Promise<void> {
     const version = await this.#versionNow();
-    const isSettled = version === this.#lastVersion;
+    const isUnchanged = version === this.#lastVersion;
     this.#lastVersion = version;
-    if (!isSettled || version === this.#readVersion) return;
+    if (!isUnchanged || version === this.#readVersion) return;
     try {
-      this.#replace(keysOf(read(this.#paths)), logger);
+      this.#replace(keySetOf(readKeyTexts(this.#paths)), logger);
       this.#noteFault('');
     } catch (error) {
-      this.#logError(error, version, logger);
+      this.#reportError(error, version, logger);
       // A read error may be temporary, so the next check tries again. Invalid content is read again only after a change.
       if (error instanceof Error && error.cause instanceof UnreadableFile) return;
     }
     this.#readVersion = version;
   }
 
-  #logError(error: unknown, version: string, logger: Logger): void {
+  #reportError(error: unknown, version: string, logger: Logger): void {
     const reason = error instanceof Error ? error.message : String(error);
     if (reason === this.fault && version === this.#faultVersion) return;
     this.#faultVersion = version;
@@ -119,7 +119,7 @@ export class KeyFiles {
 }
 
 /** Reads the files. Throws an error whose message is for the operator. */
-function read({ publicKey, secret, jwks }: KeyPaths): KeyTexts {
+function readKeyTexts({ publicKey, secret, jwks }: KeyPaths): KeyTexts {
   return {
     publicKey:
       publicKey === undefined
@@ -141,7 +141,7 @@ function readOptionFile<Content>(option: string, path: string, readFile: (path: 
   }
 }
 
-function keysOf({ publicKey, secret, jwks }: KeyTexts): KeySet {
+function keySetOf({ publicKey, secret, jwks }: KeyTexts): KeySet {
   const keys = [
     ...(publicKey === undefined ? [] : keysOfPem(publicKey)),
     ...(secret === undefined ? [] : keysOfSecret(secret)),

@@ -21,15 +21,14 @@ export class KeySet {
     return this.#keys.some(({ algorithms }) => algorithms.includes(algorithm));
   }
 
-  /** The keys to try for a token: those with its `kid`, or else those without an id. */
-  candidates(algorithm: string, id: string | undefined): readonly VerificationKey[] {
+  /** The keys of its algorithm to try for a token: those with its `kid`, or else those without an id; all if it has no `kid`. */
+  candidatesFor(algorithm: string, id: string | undefined): readonly VerificationKey[] {
     const withAlgorithm = this.#keys.filter(({ algorithms }) => algorithms.includes(algorithm));
     if (id === undefined) return withAlgorithm;
     const withId = withAlgorithm.filter((key) => key.id === id);
     return withId.length > 0 ? withId : withAlgorithm.filter((key) => key.id === undefined);
   }
 
-  /** Whether a key of the other set is missing here. */
   lacksSomeOf(other: KeySet): boolean {
     const digests = new Set(this.#keys.map(({ digest }) => digest));
     return other.#keys.some(({ digest }) => !digests.has(digest));

@@ -29,7 +29,7 @@ export interface KeyDependencies {
 
 const fetchDirectly: KeyFetch = (url, signal, headers) => fetch(url, { headers, redirect: 'error', signal });
 
-/** Fetches an issuer's keys; finds their URL in its metadata if none is configured. Rejects with a message that lacks the URL. */
+/** Fetches an issuer's keys from the configured URL, or else from the one in its metadata. Rejects with a message without the URL. */
 export async function fetchKeys(
   source: IssuerKeySource,
   isPlainTextAllowed: boolean,
@@ -41,11 +41,11 @@ export async function fetchKeys(
     const url = source.url ?? (await discoverKeyUrl(source.issuer, isPlainTextAllowed, signal, fetch));
     return keysOfJwks(await fetchText(url, signal, fetch), 'issuer');
   } catch (error) {
-    throw new Error(reasonOf(error), { cause: error });
+    throw new Error(fetchFailureReason(error), { cause: error });
   }
 }
 
-/** The URL in the issuer's metadata: OpenID Connect Discovery 1.0 section 4, then RFC 8414 section 3, which puts the path last. */
+/** The URL of the keys, from the issuer's metadata: OpenID Connect Discovery 1.0 section 4, or else RFC 8414 section 3. */
 async function discoverKeyUrl(
   issuer: string,
   isPlainTextAllowed: boolean,
@@ -72,7 +72,7 @@ async function discoverKeyUrl(
 function keyUrlOf(text: string, issuer: string, isPlainTextAllowed: boolean): string {
   const document = JSON.parse(text) as Readonly<Record<string, unknown>> | null;
   const { issuer: namedIssuer, jwks_uri: url } = document ?? {};
-  // If this were allowed, the author of one issuer's metadata could impersonate another issuer.
+  // Otherwise, the author of one issuer's metadata could impersonate another issuer.
   if (namedIssuer !== issuer) throw new Error('its metadata names another issuer');
   if (typeof url === 'string' && isKeyUrl(url, isPlainTextAllowed)) return url;
   throw new Error('its metadata has no https address of its keys');
@@ -84,12 +84,12 @@ async function fetchText(url: string, signal: AbortSignal, fetch: KeyFetch): Pro
     await response.body?.cancel();
     throw new Error(`it answered ${response.status}`);
   }
-  const words = `its response has more than ${limits.keySetBytesMax} bytes`;
-  return bodyText(response, signal, limits.keySetBytesMax, () => new Error(words));
+  const message = `its response has more than ${limits.keySetBytesMax} bytes`;
+  return bodyText(response, signal, limits.keySetBytesMax, () => new Error(message));
 }
 
-/** The reason why `fetch` failed is in the error's cause. */
-function reasonOf(error: unknown): string {
+/** Why the keys could not be fetched, without the URL. A `TypeError` of `fetch` has its reason in `cause`. */
+function fetchFailureReason(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown reason';
   if (error.name === 'TimeoutError') return 'it took too long';
   if (error instanceof InvalidValue) return `its answer ${error.message}`;
@@ -108,16 +108,15 @@ export interface KeySource {
   renew?(): Promise<void>;
 }
 
-/** Told why tokens cannot be verified. @param obstacle that reason, or why a changed file cannot be used; `''` if nothing is wrong. */
-export type KeyObstacleListener = (obstacle: string, isInTheWay: boolean) => void;
+/** @param obstacle why keys cannot be fetched or read; `''` if all can. @param hasNoKey whether no token can be verified. */
+export type KeyObstacleListener = (obstacle: string, hasNoKey: boolean) => void;
 
 export class TokenKeys {
   readonly #files: KeyFiles;
   readonly #issuers = new Map<string, IssuerKeys>();
   readonly #sources = new Map<string, KeySource>();
   /** Called when a key is gone: tokens that it verified are no longer valid. */
-  onLoss: () => void = () => {};
-  /** Called when what obstructs the verification of tokens may have changed. */
+  onKeyLost: () => void = () => {};
   onObstacle: KeyObstacleListener = () => {};
 
   constructor(
@@ -125,7 +124,7 @@ export class TokenKeys {
     bounds: IssuerKeyBounds & { readonly keyFileCheckMs?: number } = limits,
   ) {
     const onChange = (before: KeySet): void => {
-      this.#compare(this.#files.keys, before);
+      this.#reportLoss(this.#files.keys, before);
       this.#reportObstacle();
     };
     this.#files = new KeyFiles(options, onChange, () => this.#reportObstacle(), bounds.keyFileCheckMs);
@@ -135,7 +134,7 @@ export class TokenKeys {
         fetchKeys: () => fetchKeys(source, options.isPlainTextAllowed, KEY_FETCH_MS_MAX, options.fetch),
         graceMs: options.issuerKeyGraceMs,
         bounds,
-        onChange: (before) => this.#compare(keys.keys, before),
+        onChange: (before) => this.#reportLoss(keys.keys, before),
         onAvailability: () => this.#reportObstacle(),
       });
       this.#issuers.set(source.issuer, keys);
@@ -147,12 +146,11 @@ export class TokenKeys {
     return this.#files.keys.isEmpty && this.#issuers.size === 0;
   }
 
-  /** The keys of an issuer; `undefined` if it is not configured. */
-  of(issuer: string): KeySource | undefined {
+  keysOfIssuer(issuer: string): KeySource | undefined {
     return this.#sources.get(issuer);
   }
 
-  /** Watches the keys. Resolves when they match their files, which they follow from then on. Does not wait for issuers' keys. */
+  /** Follows changes of key files and of issuers' keys. Resolves once the keys match the files; does not wait for issuers. */
   async watch(logger: Logger): Promise<void> {
     for (const keys of this.#issuers.values()) void keys.watch(logger);
     await this.#files.watch(logger);
@@ -163,8 +161,8 @@ export class TokenKeys {
     for (const keys of this.#issuers.values()) keys.close();
   }
 
-  #compare(keys: KeySet, before: KeySet): void {
-    if (keys.lacksSomeOf(before)) this.onLoss();
+  #reportLoss(keys: KeySet, before: KeySet): void {
+    if (keys.lacksSomeOf(before)) this.onKeyLost();
   }
 
   #reportObstacle(): void {

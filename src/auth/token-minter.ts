@@ -5,7 +5,7 @@ import { type TokenOptions, ALGORITHMS, keyKind } from '../config/index.js';
 
 type MintingOptions = Pick<TokenOptions, 'privateKey' | 'issuers' | 'audience'>;
 
-function mintingKey(pem: string) {
+function mintingKeyOf(pem: string) {
   const key = createPrivateKey(pem);
   const kind = keyKind(key);
   if (kind === undefined) throw new Error('no JWS algorithm fits the key; the options let it pass unchecked');
@@ -13,11 +13,11 @@ function mintingKey(pem: string) {
 }
 
 export class TokenMinter {
-  readonly #mintingKey: ReturnType<typeof mintingKey>;
+  readonly #mintingKey: ReturnType<typeof mintingKeyOf>;
   readonly #issuer: string;
   readonly #audience: string;
 
-  private constructor(key: ReturnType<typeof mintingKey>, options: MintingOptions) {
+  private constructor(key: ReturnType<typeof mintingKeyOf>, options: MintingOptions) {
     this.#mintingKey = key;
     this.#issuer = options.issuers[0]!;
     this.#audience = options.audience;
@@ -25,7 +25,7 @@ export class TokenMinter {
 
   /** The minter; `undefined` if no private key is configured. */
   static create(options: MintingOptions): TokenMinter | undefined {
-    return options.privateKey === undefined ? undefined : new TokenMinter(mintingKey(options.privateKey), options);
+    return options.privateKey === undefined ? undefined : new TokenMinter(mintingKeyOf(options.privateKey), options);
   }
 
   /** Mints a token. @param expiresInMs rounded down to whole seconds. */

@@ -1,5 +1,5 @@
-// From an `authorization` header to a subject. Hot path: a token that was seen before costs one look-up and one look at the
-// clock, and no promise. Only verified tokens are remembered.
+// Verifies the token in an `authorization` header, and tells its subject. Hot path: a remembered token costs one look-up, one look at the
+// clock, and no promise. Only valid tokens are remembered.
 import type { JWTPayload } from 'jose';
 import { decodeProtectedHeader } from 'jose/decode/protected_header';
 import * as errors from 'jose/errors';
@@ -64,7 +64,7 @@ interface Refused {
   readonly cause?: TokenFault;
 }
 
-export type Verified =
+export type TokenOutcome =
   /** The token is valid. `roleAndTeams` is present only if the options ask for it. */
   { readonly kind: 'subject'; readonly subject: string; readonly roleAndTeams?: RoleAndTeams } | Refused;
 
@@ -72,46 +72,45 @@ export type Verified =
 export type RefusalReason = 'missing' | 'invalid' | 'expired' | 'unavailable';
 
 /**
- * What is wrong with an invalid token, for the log only. `key`: no key can verify it; `claims`: a claim is missing or of the
- * wrong type.
+ * What is wrong with an invalid token, for the log only. `key`: no key can verify it; `claims`: a claim is missing or of the wrong type.
  */
 export type TokenFault = 'not-a-jwt' | 'key' | 'algorithm' | 'signature' | 'issuer' | 'audience' | 'not-yet' | 'claims';
 
-/** Bounds of what is remembered. Beyond them, a token is verified for each request. */
+/** Bounds of the tokens that are remembered. A token beyond them is verified anew for each request. */
 export const tokenBounds = {
   entriesMax: limits.cacheEntriesMax as number,
   bytesMax: 64 * MIB,
   /** Longest `authorization` header that is remembered. */
-  keyCharsMax: 8 * KIB,
+  headerCharsMax: 8 * KIB,
   /** Verifications in progress that later requests with the same token can join. */
-  sharedMax: 10_000,
+  joinableMax: 10_000,
 };
 
-interface Verification {
-  readonly verified: Verified;
+interface TimedOutcome {
+  readonly outcome: TokenOutcome;
   /** When the token expires; `0` for a refusal, which is not remembered. */
   readonly expiresAtMs: number;
 }
 
 interface RememberedToken {
-  readonly verified: Extract<Verified, { readonly kind: 'subject' }>;
+  readonly verified: Extract<TokenOutcome, { readonly kind: 'subject' }>;
   readonly expiresAtMs: number;
-  /** The whole header value, in canonical spelling. */
+  /** The header's value, spelled `Bearer <token>` whatever the client wrote. */
   readonly authorization: string;
 }
 
 /** Approximate memory of a remembered token besides its text. */
-const REMEMBERED_BYTES = 300;
+const ENTRY_OVERHEAD_BYTES = 300;
 
-/** Enough of the signature to tell tokens apart. Hashing a whole token would cost a twentieth of a call. */
-const END_CHARS = 32;
+/** Tokens are told apart by the last characters of their signatures. Hashing a whole token would cost a twentieth of a call. */
+const KEY_CHARS = 32;
 
 const MISSING: Refused = Object.freeze({ kind: 'refused', reason: 'missing' });
 const EXPIRED: Refused = Object.freeze({ kind: 'refused', reason: 'expired' });
 const UNAVAILABLE: Refused = Object.freeze({ kind: 'refused', reason: 'unavailable' });
 
-/** What is wrong with a token, as found by the checks around jose. */
-class Unverified extends Error {
+/** Thrown by the checks that the gateway makes in addition to jose's. */
+class InvalidToken extends Error {
   readonly fault: TokenFault;
 
   constructor(fault: TokenFault) {
@@ -120,24 +119,24 @@ class Unverified extends Error {
   }
 }
 
-class Unavailable extends Error {}
+class KeysUnavailable extends Error {}
 
 export class TokenVerifier {
   /** Tokens checked, by result; `remembered`: verified earlier. */
   readonly counts = { remembered: 0, verified: 0, missing: 0, invalid: 0, expired: 0, unavailable: 0 };
   readonly #keys: TokenKeys;
   readonly #audience: string;
-  /** The tolerance of clocks in seconds, as in tokens. */
-  readonly #leeway: number;
+  /** By how much the clock of a token's issuer may be ahead. */
+  readonly #leewaySeconds: number;
   readonly #roleClaims: RoleClaims | undefined;
   readonly #nowMs: () => number;
   readonly #bounds: typeof tokenBounds;
-  /** Verified tokens, by the end of the header value. */
+  /** Valid tokens, by the last characters of the header's value. */
   readonly #remembered: RecentMap<RememberedToken>;
-  /** Verifications in progress, by the whole header value in canonical spelling. */
-  readonly #verifying = new Map<string, Promise<Verified>>();
+  /** Verifications in progress, by `Bearer <token>`. */
+  readonly #verifying = new Map<string, Promise<TokenOutcome>>();
 
-  /** A number that grows when a key is withdrawn, so that a verification from before is not remembered. */
+  /** Grows when a key is withdrawn: the outcome of a verification that began before is not remembered. */
   #generation = 0;
 
   constructor(
@@ -148,19 +147,19 @@ export class TokenVerifier {
   ) {
     this.#keys = keys;
     this.#audience = options.audience;
-    this.#leeway = options.leewayMs / 1_000;
+    this.#leewaySeconds = options.leewayMs / 1_000;
     this.#roleClaims = options.roleClaims;
     this.#nowMs = nowMs;
     this.#bounds = bounds;
-    this.#remembered = new RecentMap(bounds.entriesMax, bounds.bytesMax, bytesOf);
-    keys.onLoss = () => {
+    this.#remembered = new RecentMap(bounds.entriesMax, bounds.bytesMax, memoryBytesOf);
+    keys.onKeyLost = () => {
       this.#generation += 1;
       this.#remembered.clear();
       this.#verifying.clear();
     };
   }
 
-  /** Watches the keys. Resolves when they match their files, which they follow from then on. */
+  /** Follows changes of the keys from now on. Resolves once the keys match their files. */
   watchKeys(logger: Logger, onObstacle: KeyObstacleListener = () => {}): Promise<void> {
     this.#keys.onObstacle = onObstacle;
     return this.#keys.watch(logger);
@@ -171,16 +170,16 @@ export class TokenVerifier {
   }
 
   /** Verifies a token. Never throws or rejects. A remembered token gives the same frozen object. @param authorization `''` if absent. */
-  verify(authorization: string): Verified | Promise<Verified> {
+  verify(authorization: string): TokenOutcome | Promise<TokenOutcome> {
     const known = this.#recall(authorization);
     if (known !== undefined) return known;
     const token = bearerToken(authorization);
     if (token === '') return this.#refused(MISSING);
     if (this.#keys.isEmpty) return this.#refused(invalid('key'));
     if (!isCanonical(token)) return this.#refused(invalid('not-a-jwt'));
-    // The spelling under which a token is remembered, however its scheme is spelled and however many spaces follow that.
-    const spelling = `Bearer ${token}`;
-    return this.#recall(spelling) ?? this.#verifying.get(spelling) ?? this.#verifyAnew(spelling, token);
+    // Clients may write `bearer` in any case, and any number of spaces after it.
+    const canonical = `Bearer ${token}`;
+    return this.#recall(canonical) ?? this.#verifying.get(canonical) ?? this.#verifyAndRemember(canonical, token);
   }
 
   #refused(refused: Refused): Refused {
@@ -188,8 +187,8 @@ export class TokenVerifier {
     return refused;
   }
 
-  #recall(authorization: string): Verified | undefined {
-    const end = authorization.slice(-END_CHARS);
+  #recall(authorization: string): TokenOutcome | undefined {
+    const end = authorization.slice(-KEY_CHARS);
     const known = this.#remembered.get(end);
     if (known?.authorization !== authorization) return undefined;
     if (this.#nowMs() >= known.expiresAtMs) {
@@ -200,33 +199,33 @@ export class TokenVerifier {
     return known.verified;
   }
 
-  #verifyAnew(authorization: string, token: string): Promise<Verified> {
+  #verifyAndRemember(authorization: string, token: string): Promise<TokenOutcome> {
     const generation = this.#generation;
-    const verifying = this.#verifyToken(token).then(({ verified, expiresAtMs }) => {
+    const verifying = this.#verifyToken(token).then(({ outcome, expiresAtMs }) => {
       const isCurrent = generation === this.#generation;
       if (isCurrent) this.#verifying.delete(authorization);
-      this.counts[verified.kind === 'subject' ? 'verified' : verified.reason] += 1;
-      if (verified.kind === 'subject' && isCurrent) this.#remember({ authorization, verified, expiresAtMs });
-      return verified;
+      this.counts[outcome.kind === 'subject' ? 'verified' : outcome.reason] += 1;
+      if (outcome.kind === 'subject' && isCurrent) this.#remember({ authorization, verified: outcome, expiresAtMs });
+      return outcome;
     });
-    if (this.#verifying.size < this.#bounds.sharedMax) this.#verifying.set(authorization, verifying);
+    if (this.#verifying.size < this.#bounds.joinableMax) this.#verifying.set(authorization, verifying);
     return verifying;
   }
 
-  async #verifyToken(token: string): Promise<Verification> {
+  async #verifyToken(token: string): Promise<TimedOutcome> {
     try {
       const payload = await this.#verifiedPayload(token);
       const { sub, exp } = payload;
-      if (typeof sub !== 'string' || sub === '' || exp === undefined) throw new Unverified('claims');
+      if (typeof sub !== 'string' || sub === '' || exp === undefined) throw new InvalidToken('claims');
       const expiresAtMs = Math.ceil(exp) * 1_000;
-      // The leeway is for the beginning of a token. The library would also extend its life.
-      if (this.#nowMs() >= expiresAtMs) return { verified: EXPIRED, expiresAtMs: 0 };
+      // The leeway is meant for `nbf` only, but the library extends the end of the token's life by it, too: so `exp` is checked here.
+      if (this.#nowMs() >= expiresAtMs) return { outcome: EXPIRED, expiresAtMs: 0 };
       const roleAndTeams = this.#roleClaims && roleAndTeamsOf(payload, this.#roleClaims);
       const verified = Object.freeze({ kind: 'subject' as const, subject: sub, ...(roleAndTeams && { roleAndTeams }) });
-      return { verified, expiresAtMs };
+      return { outcome: verified, expiresAtMs };
     } catch (error) {
       // The caller must not learn which check failed (specification 2.2).
-      return { verified: refusedBy(error), expiresAtMs: 0 };
+      return { outcome: refusalFor(error), expiresAtMs: 0 };
     }
   }
 
@@ -234,18 +233,18 @@ export class TokenVerifier {
   async #verifiedPayload(token: string): Promise<JWTPayload> {
     const { alg = '', kid } = decodeProtectedHeader(token);
     const { iss } = decodeJwt(token);
-    const source = typeof iss === 'string' ? this.#keys.of(iss) : undefined;
-    if (source === undefined) throw new Unverified('issuer');
+    const source = typeof iss === 'string' ? this.#keys.keysOfIssuer(iss) : undefined;
+    if (source === undefined) throw new InvalidToken('issuer');
     const claims = {
       algorithms: [alg],
       audience: this.#audience,
       requiredClaims: ['exp', 'sub'],
       currentDate: new Date(this.#nowMs()),
-      clockTolerance: this.#leeway,
+      clockTolerance: this.#leewaySeconds,
     };
     for (;;) {
       const { keys } = source;
-      const candidates = keys.candidates(alg, kid);
+      const candidates = keys.candidatesFor(alg, kid);
       for (const { key } of candidates) {
         try {
           return (await jwtVerify(token, key, claims)).payload;
@@ -253,17 +252,18 @@ export class TokenVerifier {
           if (!(error instanceof errors.JWSSignatureVerificationFailed)) throw error;
         }
       }
-      // A newer key of the issuer would have a new id. So nothing is fetched if there are keys for the token's `kid`.
+      // If keys fit the token's `kid`, nothing is fetched: a newer key of the issuer would have another id.
       if (candidates.length === 0 || kid === undefined) await source.renew?.();
       if (source.keys !== keys) continue;
-      if (source.areUnknown === true) throw new Unavailable();
-      throw new Unverified(candidates.length > 0 ? 'signature' : keys.hasAlgorithm(alg) ? 'key' : 'algorithm');
+      if (source.areUnknown === true) throw new KeysUnavailable();
+      throw new InvalidToken(candidates.length > 0 ? 'signature' : keys.hasAlgorithm(alg) ? 'key' : 'algorithm');
     }
   }
 
   #remember(token: RememberedToken): void {
     const { authorization } = token;
-    if (authorization.length <= this.#bounds.keyCharsMax) this.#remembered.set(authorization.slice(-END_CHARS), token);
+    if (authorization.length <= this.#bounds.headerCharsMax)
+      this.#remembered.set(authorization.slice(-KEY_CHARS), token);
   }
 }
 
@@ -271,29 +271,28 @@ function invalid(cause: TokenFault): Refused {
   return { kind: 'refused', reason: 'invalid', cause };
 }
 
-function refusedBy(error: unknown): Refused {
+function refusalFor(error: unknown): Refused {
   if (error instanceof errors.JWTExpired) return EXPIRED;
-  return error instanceof Unavailable ? UNAVAILABLE : invalid(faultOf(error));
+  return error instanceof KeysUnavailable ? UNAVAILABLE : invalid(faultOf(error));
 }
 
 function faultOf(error: unknown): TokenFault {
-  if (error instanceof Unverified) return error.fault;
-  if (error instanceof errors.JWTClaimValidationFailed) return FAULTS_OF_CLAIMS[error.claim] ?? 'claims';
+  if (error instanceof InvalidToken) return error.fault;
+  if (error instanceof errors.JWTClaimValidationFailed) return FAULT_BY_CLAIM[error.claim] ?? 'claims';
   return 'not-a-jwt';
 }
 
-const FAULTS_OF_CLAIMS: Readonly<Record<string, TokenFault>> = { aud: 'audience', nbf: 'not-yet' };
+const FAULT_BY_CLAIM: Readonly<Record<string, TokenFault>> = { aud: 'audience', nbf: 'not-yet' };
 
-/** The memory of a remembered token with its map entry. */
-function bytesOf({ authorization, verified }: RememberedToken): number {
+function memoryBytesOf({ authorization, verified }: RememberedToken): number {
   const texts = [verified.subject, ...(verified.roleAndTeams?.teams ?? [])];
   const chars = texts.reduce((sum, { length }) => sum + length, authorization.length);
-  return 2 * chars + REMEMBERED_BYTES;
+  return 2 * chars + ENTRY_OVERHEAD_BYTES;
 }
 
 /**
- * Whether the token is three parts of base64url without spare bits (RFC 7515). Decoders ignore white space and padding bits, so
- * one token would have any number of spellings.
+ * Whether the token's three parts are base64url as encoders write it (RFC 7515). Decoders also accept white space and stray bits at the
+ * end, so that one token could be spelled in many ways.
  */
 function isCanonical(token: string): boolean {
   const parts = token.split('.', 4);

@@ -42,7 +42,7 @@ export class DetachedCall {
   #queueEntry: FairQueueEntry<() => void> | undefined;
   readonly #readSlice = (): void => {
     this.#queueEntry = undefined;
-    this.#request?.ration(DETACHED_READ_BYTES);
+    this.#request?.setRation(DETACHED_READ_BYTES);
     this.#request?.resume();
   };
 
@@ -69,7 +69,7 @@ export class DetachedCall {
   onSent(request: RpcRequest): void {
     if (!this.isUnheard) return;
     this.#request = request;
-    request.ration(DETACHED_READ_BYTES);
+    request.setRation(DETACHED_READ_BYTES);
     if (request.isPaused) this.#queueRead();
   }
 
@@ -83,7 +83,7 @@ export class DetachedCall {
     this.#deadline = undefined;
     this.#queueEntry?.leave();
     this.#queueEntry = undefined;
-    this.#request?.ration(undefined);
+    this.#request?.setRation(undefined);
     this.#request = undefined;
   }
 

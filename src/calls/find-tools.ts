@@ -119,7 +119,7 @@ function fail({ session, work }: FindToolsPlan): void {
 function identityOf({ session, virtualHost, exchange }: FindToolsPlan): CatalogueIdentity {
   const { subject, protocolVersion, introduction } = session.identity;
   const headers = Array.from(virtualHost.backends.values(), (backend) =>
-    session.upstreams.of(backend).shownHeaders(metadataFor(backend, exchange.request)),
+    session.upstreams.of(backend).callerHeaders(metadataFor(backend, exchange.request)),
   );
   return { subject, virtualHost, shown: hashOfIntroduction(introduction, [protocolVersion, headers]) };
 }

@@ -33,7 +33,7 @@ export function mirroredParamsToRead({
   if (isSmall) return undefined;
   // Legacy clients send no such headers, and legacy backends expect none.
   return upstream.isModern || message.envelope !== undefined
-    ? upstream.mirroredBy(message.method, bareName)
+    ? upstream.mirroredParamsOf(message.method, bareName)
     : undefined;
 }
 

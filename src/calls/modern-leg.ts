@@ -110,7 +110,7 @@ export class ModernLeg {
   /** The headers that repeat arguments (N03); `undefined` if they are too long to be sent. */
   #paramHeaders(read?: ReadArguments): readonly string[] | undefined {
     const { upstream, bareName, message: call, outgoing } = this.#plan;
-    return paramHeaders(upstream.mirroredBy(call.method, bareName), outgoing, read);
+    return paramHeaders(upstream.mirroredParamsOf(call.method, bareName), outgoing, read);
   }
 
   /** Whether the headers would differ now that the list was read again; for a large call, whose arguments must be read first, might. */
@@ -144,7 +144,7 @@ export class ModernLeg {
     if (this.#isRefreshed || call.method !== 'tools/call') return false;
     if (errorCodeIn(bytes, message.bodyStart, message.bodyEnd) !== rpcCodes.headerMismatch) return false;
     this.#isRefreshed = true;
-    upstream.missMirrors(bareName);
+    upstream.noteMissedMirrors(bareName);
     this.#refresh = new ListPages(context, merger, listKinds.tools, upstream, metadata, (pages) => {
       merger.dropPages(upstream.subject, pages);
       if (this.#isOver) return;

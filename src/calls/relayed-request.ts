@@ -323,7 +323,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     if (this.isDone) return;
     const { upstream, metadata } = this.plan;
     this.request = undefined;
-    const isLost = upstream.tryMarkLost(fault, this.#sentIn);
+    const isLost = upstream.tryRecover(fault, this.#sentIn);
     const mayTryAgain = !this.#isSecondTry && this.#cancelDeadline === undefined;
     // After these faults, the backend has not executed the request. So it is tried once more, in a new upstream session (R04) or with other
     // credentials, unless it was cancelled.

@@ -4,13 +4,13 @@ import type { BackendAuth } from '../user-config/index.js';
 import { type RequestMetadata, type UpstreamFault, upstreamFault } from '../http-client/index.js';
 import type { NamedBackend } from './connect-links.js';
 import { OAuthSource, type OAuthSourceDependencies } from './oauth-source.js';
-import type { CredentialRead } from './token.js';
+import type { HeadersOrFault } from './token.js';
 import { userGrantKey } from './user-tokens.js';
 
-/** Where a backend's credentials come from. @param metadata of the request that gets the headers. */
+/** Where a backend's credentials come from. `metadata` is that of the request that gets the headers. */
 interface CredentialSource {
-  read(metadata: RequestMetadata): CredentialRead | Promise<CredentialRead>;
-  /** The headers as last read; empty if they could not be obtained. */
+  read(metadata: RequestMetadata): HeadersOrFault | Promise<HeadersOrFault>;
+  /** The headers as last obtained; empty if the last attempt failed. */
   current(metadata: RequestMetadata): readonly string[];
   /** The backend has rejected these headers. @returns whether another attempt may succeed. */
   onRejected(headers: readonly string[]): boolean;
@@ -50,8 +50,8 @@ export class Credentials {
 
   /** Updates the credentials, synchronously if they are known. @returns the fault if they cannot be obtained now. */
   refresh(metadata: RequestMetadata): UpstreamFault | undefined | Promise<UpstreamFault | undefined> {
-    const read = this.#source.read(metadata);
-    return read instanceof Promise ? read.then(faultOf) : faultOf(read);
+    const outcome = this.#source.read(metadata);
+    return outcome instanceof Promise ? outcome.then(faultOf) : faultOf(outcome);
   }
 
   /**
@@ -60,12 +60,12 @@ export class Credentials {
    */
   addTo(headers: readonly string[], metadata: RequestMetadata): readonly string[] {
     const credentials = this.#source.current(metadata);
-    const own = metadata.headers;
+    const callerHeaders = metadata.headers;
     if (this.#joined?.headers !== headers || this.#joined.credentials !== credentials) {
       this.#joined = { headers, credentials, all: [...headers, ...credentials] };
     }
     const { all } = this.#joined;
-    return own.length === 0 ? all : [...all, ...own];
+    return callerHeaders.length === 0 ? all : [...all, ...callerHeaders];
   }
 
   /** The backend has rejected the credentials (401). @returns whether `refresh` may bring others. */
@@ -83,18 +83,18 @@ function sourceOf(
   const { target } = backend;
   const { origin } = target;
   const { secrets, users } = dependencies;
-  // Configured headers are the only ones: there are no other secrets to try.
+  // After a 401, a request with configured headers is not tried again: there are no other secrets to try.
   if (auth.type === 'headers')
     return new SubjectSource(
       () => secrets.headersOf(auth, origin),
       () => false,
     );
   if (auth.type !== 'oauth2-user') return new OAuthSource(auth, origin, subject, dependencies);
-  const consent: UpstreamFault = {
+  const consentFault: UpstreamFault = {
     ...upstreamFault('consent-missing', true),
     connect: () => users.links.linkTo(backend, auth, subject),
   };
-  const wanted = { key: userGrantKey(auth, target, subject), subject, origin, auth, consent };
+  const wanted = { key: userGrantKey(auth, target, subject), subject, origin, auth, consentFault };
   return new SubjectSource(
     () => users.read(wanted),
     (headers) => users.onRejected(wanted, headers),
@@ -103,32 +103,32 @@ function sourceOf(
 
 /** Headers that do not depend on the request: configured secrets, or the access token of the user's grant. */
 class SubjectSource implements CredentialSource {
-  readonly #read: () => CredentialRead | Promise<CredentialRead>;
+  readonly #read: () => HeadersOrFault | Promise<HeadersOrFault>;
   readonly onRejected: CredentialSource['onRejected'];
   #headers: readonly string[] | undefined;
 
-  constructor(read: () => CredentialRead | Promise<CredentialRead>, onRejected: CredentialSource['onRejected']) {
+  constructor(read: () => HeadersOrFault | Promise<HeadersOrFault>, onRejected: CredentialSource['onRejected']) {
     this.#read = read;
     this.onRejected = onRejected;
   }
 
-  read(): CredentialRead | Promise<CredentialRead> {
-    const read = this.#read();
-    return read instanceof Promise ? read.then((late) => this.#keep(late)) : this.#keep(read);
+  read(): HeadersOrFault | Promise<HeadersOrFault> {
+    const outcome = this.#read();
+    return outcome instanceof Promise ? outcome.then((late) => this.#keep(late)) : this.#keep(outcome);
   }
 
   current(): readonly string[] {
-    // A session that another process has opened may send something before its credentials were read.
+    // A session that another process opened may send something before this process has read its credentials.
     if (this.#headers === undefined) void this.read();
     return this.#headers ?? NO_HEADERS;
   }
 
-  #keep(read: CredentialRead): CredentialRead {
-    this.#headers = 'kind' in read ? NO_HEADERS : read;
-    return read;
+  #keep(outcome: HeadersOrFault): HeadersOrFault {
+    this.#headers = 'kind' in outcome ? NO_HEADERS : outcome;
+    return outcome;
   }
 }
 
-function faultOf(read: CredentialRead): UpstreamFault | undefined {
-  return 'kind' in read ? read : undefined;
+function faultOf(outcome: HeadersOrFault): UpstreamFault | undefined {
+  return 'kind' in outcome ? outcome : undefined;
 }

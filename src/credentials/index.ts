@@ -13,7 +13,7 @@ export {
   type GrantClient,
   type UserGrant,
   UserGrants,
-  grantsOf,
+  grantKeyPrefixOf,
   keyHashOf,
 } from './secrets/user-grants.js';
 export { clientAuth } from './token-endpoint.js';

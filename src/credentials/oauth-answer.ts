@@ -17,8 +17,8 @@ interface Correction {
   readonly corrected: Body;
 }
 
-const TOKENS: readonly OAuthAnswerKind[] = ['token', 'sign-in'];
-const ANY: readonly OAuthAnswerKind[] = [...TOKENS, 'registration'];
+const TOKEN_KINDS: readonly OAuthAnswerKind[] = ['token', 'sign-in'];
+const ALL_KINDS: readonly OAuthAnswerKind[] = [...TOKEN_KINDS, 'registration'];
 /** Token types that mean `bearer`, in lower case. */
 const BEARER_BY_OTHER_NAMES: ReadonlySet<unknown> = new Set([undefined, '', 'user', 'bot']);
 
@@ -26,14 +26,14 @@ const BEARER_BY_OTHER_NAMES: ReadonlySet<unknown> = new Set([undefined, '', 'use
 export const corrections: readonly Correction[] = [
   {
     why: 'optional members are null or empty where the standard leaves them out',
-    kinds: ANY,
+    kinds: ALL_KINDS,
     correct: (body) => Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null && value !== '')),
     sent: { access_token: 't', client_id: 'c', token_type: 'bearer', refresh_token: null, scope: null, expires_in: '' },
     corrected: { access_token: 't', client_id: 'c', token_type: 'bearer' },
   },
   {
     why: 'a token of no type, or of a user or bot, is sent as a bearer token',
-    kinds: TOKENS,
+    kinds: TOKEN_KINDS,
     correct: (body) =>
       BEARER_BY_OTHER_NAMES.has(lowerCase(body['token_type'])) ? { ...body, token_type: 'bearer' } : body,
     sent: { access_token: 't', token_type: 'Bot' },
@@ -42,7 +42,7 @@ export const corrections: readonly Correction[] = [
   {
     why: 'numbers are written as text, which the library reads in any case in token answers',
     kinds: ['registration'],
-    correct: (body) => ({ ...body, ...asNumber(body, 'client_secret_expires_at') }),
+    correct: (body) => ({ ...body, ...memberAsNumber(body, 'client_secret_expires_at') }),
     sent: { client_id: 'c', client_secret: 's', client_secret_expires_at: '0' },
     corrected: { client_id: 'c', client_secret: 's', client_secret_expires_at: 0 },
   },
@@ -62,13 +62,13 @@ export const corrections: readonly Correction[] = [
   },
 ];
 
-const STATUS = { token: 200, 'sign-in': 200, registration: 201 } as const;
+const SUCCESS_STATUS = { token: 200, 'sign-in': 200, registration: 201 } as const;
 /** The member that a success has. */
-const GIVEN = { token: 'access_token', 'sign-in': 'access_token', registration: 'client_id' } as const;
+const SUCCESS_MEMBER = { token: 'access_token', 'sign-in': 'access_token', registration: 'client_id' } as const;
 
 /**
- * The answer as the standard has it: a success gets the status of its kind, a success that names an error becomes a refusal,
- * and a JSON object gets the content type of JSON.
+ * The answer as the standard has it: a success gets the status of its kind, a success that names an error instead becomes a refusal, and a
+ * JSON object gets the content type of JSON.
  */
 export async function correctedAnswer(response: Response, kind: OAuthAnswerKind): Promise<Response> {
   const text = await response.text();
@@ -78,8 +78,8 @@ export async function correctedAnswer(response: Response, kind: OAuthAnswerKind)
   const headers = { 'content-type': 'application/json' };
   if (!response.ok) return new Response(text, { status: response.status, headers });
   const body = corrections.reduce((each, { kinds, correct }) => (kinds.includes(kind) ? correct(each) : each), sent);
-  const isRefusal = body[GIVEN[kind]] === undefined && typeof body['error'] === 'string';
-  return new Response(JSON.stringify(body), { status: isRefusal ? 400 : STATUS[kind], headers });
+  const isRefusal = body[SUCCESS_MEMBER[kind]] === undefined && typeof body['error'] === 'string';
+  return new Response(JSON.stringify(body), { status: isRefusal ? 400 : SUCCESS_STATUS[kind], headers });
 }
 
 const OAUTH_ERRORS: ReadonlySet<string> = new Set([
@@ -90,7 +90,7 @@ const OAUTH_ERRORS: ReadonlySet<string> = new Set([
   'UnsupportedOperationError',
 ]);
 
-/** ` (code)` of an authorization server's error, `''` if it has none; `undefined` for an error that is not about an answer. */
+/** The code of an authorization server's error, as ` (code)`; `''` if the error has no code; `undefined` for an error of another kind. */
 export function errorCodeText(error: unknown): string | undefined {
   const { error: code, name } = error as { readonly error?: unknown; readonly name?: string };
   if (typeof code === 'string' && /^[a-z_]{1,40}$/.test(code)) return ` (${code})`;
@@ -106,7 +106,7 @@ function lowerCase(value: unknown): unknown {
   return typeof value === 'string' ? value.toLowerCase() : value;
 }
 
-function asNumber(body: Body, name: string): Body {
+function memberAsNumber(body: Body, name: string): Body {
   const value = body[name];
   return typeof value === 'string' && /^\d{1,15}$/.test(value) ? { [name]: Number(value) } : {};
 }

@@ -8,7 +8,7 @@ import { type DeadlineWheel, FairCache } from '../fair/index.js';
 import type { OAuthAuth } from '../user-config/index.js';
 import { type RequestMetadata, upstreamFault } from '../http-client/index.js';
 import { ConnectLinks } from './connect-links.js';
-import { type CredentialRead, Token, type ClockAndRandom } from './token.js';
+import { type HeadersOrFault, Token, type ClockAndRandom } from './token.js';
 import { type OAuthDependencies, requestToken, type OAuthTokenRequest } from './token-endpoint.js';
 import { UserTokens } from './user-tokens.js';
 import { createHash } from 'node:crypto';
@@ -66,20 +66,19 @@ export class OAuthSource {
     this.#dependencies = dependencies;
   }
 
-  read({ callerToken }: RequestMetadata): CredentialRead | Promise<CredentialRead> {
+  read({ callerToken }: RequestMetadata): HeadersOrFault | Promise<HeadersOrFault> {
     const { mode, secrets } = this.#dependencies;
     if (mode === 'tls-only' && this.#endpointOrigin.startsWith('http:'))
       return upstreamFault('plain-text-refused', true);
     if (this.#auth.type === 'token-exchange' && callerToken === '') return upstreamFault('caller-token-missing', true);
     // The secret goes to the token endpoint, and the token that it yields to the backend: both must be allowed.
-    const secret = secrets.textOf(this.#auth.client_secret, this.#endpointOrigin, this.#origin);
+    const secret = secrets.secretOf(this.#auth.client_secret, this.#endpointOrigin, this.#origin);
     if (secret instanceof Promise) {
       return secret.then((late) => (typeof late === 'string' ? this.#read(late, callerToken) : late));
     }
     return typeof secret === 'string' ? this.#read(secret, callerToken) : secret;
   }
 
-  /** The headers, as last known for this caller. */
   current({ callerToken }: RequestMetadata): readonly string[] {
     const isSame = callerToken === '' || callerToken === this.#callerToken;
     const token = isSame ? this.#token : this.#find(this.#clientSecret, callerToken);
@@ -90,7 +89,7 @@ export class OAuthSource {
     return this.#token?.onRejected(headers) === true;
   }
 
-  #read(clientSecret: string, callerToken: string): CredentialRead | Promise<CredentialRead> {
+  #read(clientSecret: string, callerToken: string): HeadersOrFault | Promise<HeadersOrFault> {
     if (this.#token === undefined || clientSecret !== this.#clientSecret || callerToken !== this.#callerToken) {
       this.#token = this.#find(clientSecret, callerToken);
       this.#clientSecret = clientSecret;
@@ -104,7 +103,7 @@ export class OAuthSource {
   }
 }
 
-/** Access tokens that a process caches. Beyond that, the subject with the most loses its oldest; sessions keep theirs. */
+/** Access tokens that a process caches. Beyond that, the subject with the most loses its oldest; sessions keep the tokens that they use. */
 export const TOKENS_KNOWN_MAX = 16_384;
 /** Cached tokens that one subject was the first to need. Beyond that, the subject loses its oldest. */
 export const TOKENS_PER_SUBJECT_MAX = 512;
@@ -135,8 +134,9 @@ export class Tokens {
   }
 
   /**
-   * @param origin of the backend that gets the token: no other backend gets the same token.
-   * @param subject only a token from an exchange belongs to its subject; all subjects share any other.
+   * Finds a token, or makes it.
+   * @param origin that of the backend: no other origin gets the same token.
+   * @param subject the one in whose share the token counts. Only a token from an exchange belongs to one subject.
    */
   find(subject: string, origin: string, request: OAuthTokenRequest): Token {
     const key = keyOf(request.auth.type === 'token-exchange' ? subject : '', origin, request);

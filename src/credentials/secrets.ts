@@ -14,14 +14,13 @@ import { unsealSecret, type Secret } from './secrets/sealed-secret.js';
 type SecretFile = WatchedFile<FileRead>;
 
 interface AuthHeaders {
-  /** The secrets that the headers contain. */
-  readonly texts: readonly string[];
+  readonly secrets: readonly string[];
   /** The headers: name, value, …; the same array while the secrets are the same. */
   readonly headers: readonly string[];
 }
 
 /** A secret, or why it cannot be obtained. */
-type SecretText = string | UpstreamFault;
+type SecretOrFault = string | UpstreamFault;
 
 export class Secrets {
   readonly #directory: string | undefined;
@@ -49,45 +48,45 @@ export class Secrets {
     auth: HeadersAuth,
     origin: string,
   ): readonly string[] | UpstreamFault | Promise<readonly string[] | UpstreamFault> {
-    const texts: string[] = [];
+    const values: string[] = [];
     for (const reference of Object.values(auth.headers)) {
-      const text = this.textOf(reference, origin);
-      if (text instanceof Promise) return this.#headersLater(auth, origin);
-      if (typeof text !== 'string') return text;
-      texts.push(text);
+      const value = this.secretOf(reference, origin);
+      if (value instanceof Promise) return this.#headersLater(auth, origin);
+      if (typeof value !== 'string') return value;
+      values.push(value);
     }
-    return this.#headersWith(auth, texts);
+    return this.#headersWith(auth, values);
   }
 
   async #headersLater(auth: HeadersAuth, origin: string): Promise<readonly string[] | UpstreamFault> {
-    const texts: SecretText[] = [];
-    for (const reference of Object.values(auth.headers)) texts.push(await this.textOf(reference, origin));
-    const fault = texts.find((text) => typeof text !== 'string');
-    return fault ?? this.#headersWith(auth, texts.map(String));
+    const values: SecretOrFault[] = [];
+    for (const reference of Object.values(auth.headers)) values.push(await this.secretOf(reference, origin));
+    const fault = values.find((value) => typeof value !== 'string');
+    return fault ?? this.#headersWith(auth, values.map(String));
   }
 
-  #headersWith(auth: HeadersAuth, texts: readonly string[]): readonly string[] {
+  #headersWith(auth: HeadersAuth, values: readonly string[]): readonly string[] {
     const known = this.#headers.get(auth);
-    if (known?.texts.every((text, index) => text === texts[index]) === true) return known.headers;
-    const headers = Object.keys(auth.headers).flatMap((name, index) => [name.toLowerCase(), texts[index] ?? '']);
-    this.#headers.set(auth, { texts, headers });
+    if (known?.secrets.every((value, index) => value === values[index]) === true) return known.headers;
+    const headers = Object.keys(auth.headers).flatMap((name, index) => [name.toLowerCase(), values[index] ?? '']);
+    this.#headers.set(auth, { secrets: values, headers });
     return headers;
   }
 
   /** The secret. @param origins to which the secret, or a token that is obtained with it, is sent. */
-  textOf(reference: SecretReference, ...origins: readonly string[]): SecretText | Promise<SecretText> {
-    if ('file' in reference) return this.#textOfFile(reference.file, origins);
+  secretOf(reference: SecretReference, ...origins: readonly string[]): SecretOrFault | Promise<SecretOrFault> {
+    if ('file' in reference) return this.#secretOfFile(reference.file, origins);
     const { secret: name } = reference;
     if (this.#stored === undefined) return upstreamFault('secret-keys-missing', true);
     const read = this.#stored.read(name);
     return read instanceof Promise
-      ? read.then((late) => textOfStored(name, late, origins))
-      : textOfStored(name, read, origins);
+      ? read.then((late) => secretOfStored(name, late, origins))
+      : secretOfStored(name, read, origins);
   }
 
-  #textOfFile(file: string, origins: readonly string[]): SecretText {
+  #secretOfFile(file: string, origins: readonly string[]): SecretOrFault {
     if (this.#directory === undefined) return upstreamFault('secrets-off', true);
-    const { text, fault } = this.#read(this.#directory, file);
+    const { text, fault } = this.#readFile(this.#directory, file);
     if (text === undefined) return { kind: 'secret-unreadable', isUnsent: true, logDetail: `(${file}: ${fault})` };
     for (const origin of origins) {
       if (!this.#isAllowedAt(this.#directory, file, origin)) return withheldFault(file);
@@ -96,12 +95,12 @@ export class Secrets {
   }
 
   #isAllowedAt(directory: string, file: string, origin: string): boolean {
-    const { text = '', isAbsent } = this.#read(directory, file + HOSTS_FILE_SUFFIX);
+    const { text = '', isAbsent } = this.#readFile(directory, file + HOSTS_FILE_SUFFIX);
     // A hosts file that cannot be read withholds its secret from every origin.
     return isAbsent || text.split(/\s+/).includes(origin.slice(origin.indexOf('//') + 2));
   }
 
-  #read(directory: string, name: string): FileRead {
+  #readFile(directory: string, name: string): FileRead {
     const known = this.#files.get(name);
     if (known !== undefined) return known.content;
     const parse = name.endsWith(HOSTS_FILE_SUFFIX) ? (read: FileRead): FileRead => read : checkedSecret;
@@ -111,7 +110,7 @@ export class Secrets {
   }
 }
 
-function textOfStored(name: string, read: StoredSecretRead, origins: readonly string[]): SecretText {
+function secretOfStored(name: string, read: StoredSecretRead, origins: readonly string[]): SecretOrFault {
   if (read.kind === 'failed')
     return { kind: 'secret-unreadable', isUnsent: true, logDetail: `(${name}: ${read.reason})` };
   const { secret } = read;
@@ -136,12 +135,12 @@ const SECRETS_KNOWN_MAX = 1_024;
 
 export type StoredSecretRead =
   | { readonly kind: 'found'; readonly secret: Secret }
-  /** The secret cannot be had. The reason is for the log, and names no secret. */
+  /** The secret cannot be obtained. The reason is for the log, and names no secret. */
   | { readonly kind: 'failed'; readonly reason: string };
 
 const MISSING: StoredSecretRead = Object.freeze({ kind: 'failed', reason: 'is not in the store' });
 
-/** The secrets in the store, opened once and again when the stored bytes change. Warm path: two map look-ups. */
+/** The secrets in the store. Each is unsealed once, and again when its stored bytes change. Warm path: two map look-ups. */
 export class StoredSecrets {
   readonly #store: Pick<Store, 'readRecord'>;
   readonly #keys: SecretKeys;

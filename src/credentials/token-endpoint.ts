@@ -50,7 +50,7 @@ export interface IssuedToken {
 const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token';
 
-/** Requests a token. Never rejects. @param subject whose quota of connections the request uses. */
+/** Requests a token. Never rejects. @param subject the one in whose share of connections the request counts. */
 export async function requestToken(
   dependencies: OAuthDependencies,
   subject: string,
@@ -106,14 +106,13 @@ export async function askForToken(
   return oauth.processGenericTokenEndpointResponse(server, named, await correctedAnswer(answer, 'token'));
 }
 
-/** A `fetch` for the OAuth library. */
 function tokenFetch(http: HttpUpstream, subject: string) {
   return async (url: string, request: FetchedRequest): Promise<Response> => {
     const signal = AbortSignal.timeout(limits.tokenFetchMsMax);
     let bytes = 0;
-    const takes = ({ length }: Buffer): boolean => (bytes += length) <= limits.authorizationAnswerBytesMax;
+    const acceptsPiece = ({ length }: Buffer): boolean => (bytes += length) <= limits.authorizationAnswerBytesMax;
     const errorOf = (fault: UpstreamFault): Error => new OAuthFetchError(fault);
-    return upstreamFetch({ http, subject, signal, takes, errorOf }, new URL(url), request);
+    return upstreamFetch({ http, subject, signal, acceptsPiece, errorOf }, new URL(url), request);
   };
 }
 
@@ -131,8 +130,8 @@ export async function clientAuth(authentication: ClientAuthentication, secret = 
 }
 
 /**
- * The library encodes every `-`, `_` and `.`, and many servers decode nothing (RFC 6749, section 2.3.1): they would not know a UUID. So only
- * that is encoded which is something else once decoded.
+ * HTTP Basic authentication of the client (RFC 6749, section 2.3.1). The library would also encode `-`, `_` and `.`; many servers decode
+ * nothing, and would not recognize a UUID. So only what servers would otherwise misread is encoded.
  */
 function basicAuth(secret: string): ClientAuth {
   const encode = (text: string): string => text.replaceAll(/[%+:]|[^!-~]/gu, encodeURIComponent);

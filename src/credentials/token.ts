@@ -8,7 +8,7 @@ import { Backoff, limits } from '../shared/index.js';
 import { isShareFault, type UpstreamFault } from '../http-client/index.js';
 import type { IssuedToken } from './token-endpoint.js';
 
-/** Least time between two replacements of an access token that a backend rejects. Until then, its 401 is passed on. */
+/** Least time between two replacements of an access token that a backend rejects. Within this time, the backend's 401 is passed on. */
 export const TOKEN_RENEWAL_GAP_MS = 10_000;
 
 /** The life of a token, by the clock of `issuedAtMs`. */
@@ -21,17 +21,17 @@ interface TokenLife {
 const RENEWAL_FROM = 0.7;
 const RENEWAL_UNTIL = 0.85;
 /** How long before its end a token is no longer used: servers count lifetimes in whole seconds. */
-const MARGIN_MS = 1_000;
+const EXPIRY_MARGIN_MS = 1_000;
 
 /** @param random a number from 0 up to 1. */
 export function tokenLife(issuedAtMs: number, lifetimeMs: number, random: number): TokenLife {
-  const lifeMs = Math.max(lifetimeMs / 2, lifetimeMs - MARGIN_MS);
+  const lifeMs = Math.max(lifetimeMs / 2, lifetimeMs - EXPIRY_MARGIN_MS);
   const part = RENEWAL_FROM + (RENEWAL_UNTIL - RENEWAL_FROM) * random;
   return { goodUntilMs: issuedAtMs + lifeMs, renewAtMs: issuedAtMs + lifeMs * part };
 }
 
 /** Headers (name, value, …), or why they cannot be obtained. */
-export type CredentialRead = readonly string[] | UpstreamFault;
+export type HeadersOrFault = readonly string[] | UpstreamFault;
 
 export interface ClockAndRandom {
   nowMs(): number;
@@ -45,8 +45,8 @@ export class Token {
   #headers: readonly string[] | undefined;
   #goodUntilMs = 0;
   #renewAtMs = 0;
-  #fetching: Promise<CredentialRead> | undefined;
-  /** The subject whose quota of connections the fetch uses. */
+  #fetching: Promise<HeadersOrFault> | undefined;
+  /** The subject in whose share of connections the fetch counts. */
   #fetchingFor = '';
   /** The fault of the last fetch; `undefined` if it succeeded. */
   #fault: UpstreamFault | undefined;
@@ -62,17 +62,17 @@ export class Token {
     this.#clock = clock;
   }
 
-  /** The headers. Returns the same array while the token is the same. @param subject for whom a fetch is made, if needed. */
-  read(subject: string): CredentialRead | Promise<CredentialRead> {
+  /** Gets the headers, the same array while the token is the same. @param subject the one in whose share a fetch would count. */
+  read(subject: string): HeadersOrFault | Promise<HeadersOrFault> {
     const nowMs = this.#clock.nowMs();
-    const good = this.#goodAt(nowMs);
+    const good = this.#goodHeadersAt(nowMs);
     // If the token was rejected, the request waits for another one, unless the last fetch has failed.
     if (good !== undefined && (!this.#isRejected || this.#fault !== undefined)) {
-      if ((this.#isRejected || nowMs >= this.#renewAtMs) && nowMs >= this.#retryAtMs) void this.#start(subject);
+      if ((this.#isRejected || nowMs >= this.#renewAtMs) && nowMs >= this.#retryAtMs) void this.#startFetch(subject);
       return good;
     }
     if (this.#fetching === undefined && this.#fault !== undefined && nowMs < this.#retryAtMs) return this.#fault;
-    return this.#wait(this.#start(subject), subject);
+    return this.#awaitFetch(this.#startFetch(subject), subject);
   }
 
   /** The headers with the last token; `undefined` if there was none. */
@@ -82,8 +82,8 @@ export class Token {
 
   /**
    * The backend has rejected the token, which stays in use if no other can be obtained.
-   * @returns whether to try again with another token. Limited in rate, so that a backend that rejects every token does not
-   *   cause a fetch for each request.
+   * @returns whether to try again with another token. Limited in rate, so that a backend that rejects every token does not cause a fetch
+   *   for each request.
    */
   onRejected(headers: readonly string[]): boolean {
     if (this.#headers !== headers) return this.#headers !== undefined || this.#fetching !== undefined;
@@ -96,29 +96,29 @@ export class Token {
     return this.#fault === undefined;
   }
 
-  #goodAt(nowMs: number): readonly string[] | undefined {
+  #goodHeadersAt(nowMs: number): readonly string[] | undefined {
     return nowMs < this.#goodUntilMs ? this.#headers : undefined;
   }
 
-  #start(subject: string): Promise<CredentialRead> {
+  #startFetch(subject: string): Promise<HeadersOrFault> {
     if (this.#fetching !== undefined) return this.#fetching;
     const requestedAtMs = this.#clock.nowMs();
     this.#fetchingFor = subject;
-    this.#fetching = this.#fetch(subject).then((outcome) => this.#settle(outcome, requestedAtMs));
+    this.#fetching = this.#fetch(subject).then((outcome) => this.#onFetched(outcome, requestedAtMs));
     return this.#fetching;
   }
 
-  async #wait(fetching: Promise<CredentialRead>, subject: string): Promise<CredentialRead> {
+  async #awaitFetch(fetching: Promise<HeadersOrFault>, subject: string): Promise<HeadersOrFault> {
     const isForAnother = subject !== this.#fetchingFor;
-    const read = await fetching;
-    if (!('kind' in read)) return read;
-    // If another subject's quota was used up, that is no reason to fail this subject.
-    if (isForAnother && isShareFault(read)) return this.read(subject);
-    return this.#goodAt(this.#clock.nowMs()) ?? read;
+    const outcome = await fetching;
+    if (!('kind' in outcome)) return outcome;
+    // That another subject's share was used up is no reason to fail this subject.
+    if (isForAnother && isShareFault(outcome)) return this.read(subject);
+    return this.#goodHeadersAt(this.#clock.nowMs()) ?? outcome;
   }
 
   /** Takes the outcome of a fetch. @param requestedAtMs counts as the time of issue. */
-  #settle(outcome: IssuedToken | UpstreamFault, requestedAtMs: number): CredentialRead {
+  #onFetched(outcome: IssuedToken | UpstreamFault, requestedAtMs: number): HeadersOrFault {
     this.#fetching = undefined;
     if ('kind' in outcome) {
       this.#fail(outcome);
@@ -138,9 +138,9 @@ export class Token {
   #fail(fault: UpstreamFault): void {
     const nowMs = this.#clock.nowMs();
     if (isShareFault(fault)) {
-      // A used-up quota says nothing about the authorization server, so the fault is not kept. A renewal that no request waits for must
-      // wait.
-      if (this.#goodAt(nowMs) !== undefined) this.#retryAtMs = nowMs + limits.retryDelayMsMin;
+      // A used-up share says nothing about the authorization server, so the fault is not kept. While the old token is good, no request
+      // waits for the renewal: it is tried again after a delay.
+      if (this.#goodHeadersAt(nowMs) !== undefined) this.#retryAtMs = nowMs + limits.retryDelayMsMin;
       return;
     }
     this.#backoff ??= new Backoff(limits.retryDelayMsMin, limits.retryDelayMsMax);

@@ -22,7 +22,7 @@ import type { UserAuth, SecretReference, UpstreamTarget } from '../user-config/i
 import type { Secrets } from './secrets.js';
 import { upstreamFault, type UpstreamFault } from '../http-client/index.js';
 import type { ConnectLinks } from './connect-links.js';
-import { type CredentialRead, type ClockAndRandom, tokenLife, TOKEN_RENEWAL_GAP_MS } from './token.js';
+import { type HeadersOrFault, type ClockAndRandom, tokenLife, TOKEN_RENEWAL_GAP_MS } from './token.js';
 import {
   type OAuthDependencies,
   tokenUnavailable,
@@ -56,7 +56,7 @@ export interface WantedGrant {
   readonly origin: string;
   readonly auth: UserAuth;
   /** The fault for as long as there is no grant. */
-  readonly consent: UpstreamFault;
+  readonly consentFault: UpstreamFault;
 }
 
 interface GrantToken {
@@ -66,7 +66,7 @@ interface GrantToken {
   isRejected: boolean;
 }
 
-interface Renewals {
+interface RenewalState {
   readonly backoff: Backoff;
   /** The fault of the last attempt; `undefined` if it succeeded. */
   fault: UpstreamFault | undefined;
@@ -79,12 +79,12 @@ export class UserTokens {
   readonly #dependencies: UserTokensDependencies;
   readonly #clock: ClockAndRandom;
   /** The name of this process in leases. */
-  readonly #self = randomUUID();
-  readonly #tokens = new WeakMap<UserGrant, GrantToken>();
-  readonly #byHeaders = new WeakMap<readonly string[], GrantToken>();
-  readonly #renewals = new RecentMap<Renewals>(GRANTS_KNOWN_MAX, GRANTS_KNOWN_MAX, () => 1);
+  readonly #processName = randomUUID();
+  readonly #tokenByGrant = new WeakMap<UserGrant, GrantToken>();
+  readonly #tokenByHeaders = new WeakMap<readonly string[], GrantToken>();
+  readonly #renewalStates = new RecentMap<RenewalState>(GRANTS_KNOWN_MAX, GRANTS_KNOWN_MAX, () => 1);
   /** Renewals in progress, by the grant's key. */
-  readonly #underWay = new Map<string, Promise<CredentialRead>>();
+  readonly #renewalsUnderWay = new Map<string, Promise<HeadersOrFault>>();
 
   /** @param clock the wall clock, because other processes use its times. */
   constructor(dependencies: UserTokensDependencies, clock: ClockAndRandom) {
@@ -97,7 +97,7 @@ export class UserTokens {
   }
 
   /** The headers with the user's token. Returns the same array while the token is the same. */
-  read(wanted: WantedGrant): CredentialRead | Promise<CredentialRead> {
+  read(wanted: WantedGrant): HeadersOrFault | Promise<HeadersOrFault> {
     const { grants } = this.#dependencies;
     if (grants === undefined) return upstreamFault('secret-keys-missing', true);
     const read = grants.read(wanted.key);
@@ -108,11 +108,11 @@ export class UserTokens {
 
   /** The backend has rejected these headers. @returns whether another attempt may have another result. */
   onRejected({ key }: WantedGrant, headers: readonly string[]): boolean {
-    const token = this.#byHeaders.get(headers);
+    const token = this.#tokenByHeaders.get(headers);
     if (token === undefined) return false;
-    const renewals = this.#renewalsOf(key);
+    const renewals = this.#renewalStateOf(key);
     const nowMs = this.#clock.nowMs();
-    // Before that time, this may be the token that has just replaced a rejected one.
+    // Before `replaceableAtMs`, this token may be the one that has just replaced a rejected token.
     if (!token.isRejected && nowMs >= renewals.replaceableAtMs) {
       renewals.replaceableAtMs = nowMs + TOKEN_RENEWAL_GAP_MS;
       token.isRejected = true;
@@ -120,8 +120,8 @@ export class UserTokens {
     return renewals.fault === undefined;
   }
 
-  #headersFor(grants: UserGrants, wanted: WantedGrant, read: GrantRead): CredentialRead | Promise<CredentialRead> {
-    if (read.kind === 'missing') return wanted.consent;
+  #headersFor(grants: UserGrants, wanted: WantedGrant, read: GrantRead): HeadersOrFault | Promise<HeadersOrFault> {
+    if (read.kind === 'missing') return wanted.consentFault;
     if (read.kind === 'failed') return tokenUnavailable(`(${read.reason})`);
     const token = this.#tokenOf(read.grant);
     const nowMs = this.#clock.nowMs();
@@ -129,59 +129,59 @@ export class UserTokens {
     const isDue = !isGood || token.isRejected || nowMs >= token.renewAtMs;
     if (!isDue) return token.headers;
     const mustAwaitRenewal = !isGood || token.isRejected;
-    if (read.grant.refreshToken === undefined) return mustAwaitRenewal ? wanted.consent : token.headers;
-    const { fault, retryAtMs } = this.#renewalsOf(wanted.key);
+    if (read.grant.refreshToken === undefined) return mustAwaitRenewal ? wanted.consentFault : token.headers;
+    const { fault, retryAtMs } = this.#renewalStateOf(wanted.key);
     if (fault !== undefined && nowMs < retryAtMs) return isGood ? token.headers : fault;
     const renewed = this.#renew(grants, wanted, read);
     return mustAwaitRenewal ? renewed : token.headers;
   }
 
-  /** One renewal of a grant at a time in this process; the lease ensures the same for all processes. */
-  #renew(grants: UserGrants, wanted: WantedGrant, seen: FoundGrant): Promise<CredentialRead> {
+  /** Renews a grant, or joins its renewal in progress. The lease ensures that no other process renews it at the same time. */
+  #renew(grants: UserGrants, wanted: WantedGrant, seen: FoundGrant): Promise<HeadersOrFault> {
     const { key } = wanted;
-    const underWay = this.#underWay.get(key);
+    const underWay = this.#renewalsUnderWay.get(key);
     if (underWay !== undefined) return underWay;
     const renewed = this.#renewNow(grants, wanted, seen)
-      .catch(() => this.#fail(key, tokenUnavailable('(the renewed token could not be stored)')))
-      .finally(() => this.#underWay.delete(key));
-    this.#underWay.set(key, renewed);
+      .catch(() => this.#noteFault(key, tokenUnavailable('(the renewed token could not be stored)')))
+      .finally(() => this.#renewalsUnderWay.delete(key));
+    this.#renewalsUnderWay.set(key, renewed);
     return renewed;
   }
 
-  async #renewNow(grants: UserGrants, wanted: WantedGrant, seen: FoundGrant): Promise<CredentialRead> {
-    const { key, consent } = wanted;
+  async #renewNow(grants: UserGrants, wanted: WantedGrant, seen: FoundGrant): Promise<HeadersOrFault> {
+    const { key, consentFault } = wanted;
     const leased = await this.#lease(grants, key, seen);
-    if (leased.kind === 'missing') return consent;
-    if (leased.kind === 'failed') return this.#fail(key, tokenUnavailable(`(${leased.reason})`));
+    if (leased.kind === 'missing') return consentFault;
+    if (leased.kind === 'failed') return this.#noteFault(key, tokenUnavailable(`(${leased.reason})`));
     // Another process has renewed the grant, or the user has consented again.
-    if (leased.grant.lease?.by !== this.#self) return this.#tokenOf(leased.grant).headers;
+    if (leased.grant.lease?.by !== this.#processName) return this.#tokenOf(leased.grant).headers;
     const { grant } = leased;
     const secret = await this.#secretOf(wanted, grant);
     const requestedAtMs = this.#clock.nowMs();
     const renewed =
       typeof secret === 'string' ? await refreshGrant(this.#dependencies, grant, secret, requestedAtMs) : secret;
-    if (!('kind' in renewed)) return this.#store(grants, wanted, leased, renewed, requestedAtMs);
+    if (!('kind' in renewed)) return this.#save(grants, wanted, leased, renewed, requestedAtMs);
     if (isGrantOver(renewed, wanted.auth)) {
       await grants.remove(key, leased.bytes);
-      return consent;
+      return consentFault;
     }
     await grants.replace(key, leased.bytes, { ...grant, lease: undefined });
-    return this.#fail(key, renewed);
+    return this.#noteFault(key, renewed);
   }
 
-  /** Leases a grant. @returns it with this process's lease, or as renewed by another process. Rejects if the store fails. */
+  /** Leases a grant. @returns the grant with this process's lease, or as renewed by another process. Rejects if the store fails. */
   async #lease(grants: UserGrants, key: string, seen: FoundGrant): Promise<GrantRead> {
     const giveUpAtMs = this.#clock.nowMs() + GRANT_LEASE_MS;
     for (let found = seen; ;) {
       if (found.grant.accessToken !== seen.grant.accessToken) return found;
       const nowMs = this.#clock.nowMs();
       if ((found.grant.lease?.untilMs ?? 0) <= nowMs) {
-        const lease = { by: this.#self, untilMs: nowMs + GRANT_LEASE_MS };
+        const lease = { by: this.#processName, untilMs: nowMs + GRANT_LEASE_MS };
         const leased = await grants.replace(key, found.bytes, { ...found.grant, lease });
         if (leased !== undefined) return this.#keepToken(seen.grant, leased);
       }
       if (nowMs > giveUpAtMs) return { kind: 'failed', reason: 'another process is renewing it and does not finish' };
-      await this.#pause();
+      await this.#waitForNextTry();
       const read = await grants.read(key);
       if (read.kind !== 'found') return read;
       found = read;
@@ -189,13 +189,13 @@ export class UserTokens {
   }
 
   /** Stores a renewed grant. The server issues it only once, so a failing store is tried again for a while. */
-  async #store(
+  async #save(
     grants: UserGrants,
-    { key, consent }: WantedGrant,
+    { key, consentFault }: WantedGrant,
     { grant, bytes }: FoundGrant,
     { accessToken, refreshToken = grant.refreshToken, expiresAtMs }: RenewedGrant,
     issuedAtMs: number,
-  ): Promise<CredentialRead> {
+  ): Promise<HeadersOrFault> {
     const next: UserGrant = { ...grant, accessToken, refreshToken, issuedAtMs, expiresAtMs, lease: undefined };
     const giveUpAtMs = this.#clock.nowMs() + GRANT_SAVE_MS_MAX;
     for (;;) {
@@ -204,13 +204,13 @@ export class UserTokens {
         if (stored !== undefined) return this.#onSuccess(key, stored.grant);
         const read = await grants.read(key);
         // The user has disconnected or consented again meanwhile, or an earlier write has succeeded without a confirmation.
-        if (read.kind === 'missing') return consent;
+        if (read.kind === 'missing') return consentFault;
         if (read.kind === 'found') return this.#onSuccess(key, read.grant);
       } catch (error) {
         if (this.#clock.nowMs() > giveUpAtMs) throw error;
       }
       if (this.#clock.nowMs() > giveUpAtMs) throw new Error('the store cannot be read');
-      await this.#pause();
+      await this.#waitForNextTry();
     }
   }
 
@@ -224,27 +224,27 @@ export class UserTokens {
   }
 
   #onSuccess(key: string, grant: UserGrant): readonly string[] {
-    const renewals = this.#renewalsOf(key);
+    const renewals = this.#renewalStateOf(key);
     renewals.fault = undefined;
     renewals.backoff.reset();
     return this.#tokenOf(grant).headers;
   }
 
-  #fail(key: string, fault: UpstreamFault): UpstreamFault {
-    const renewals = this.#renewalsOf(key);
+  #noteFault(key: string, fault: UpstreamFault): UpstreamFault {
+    const renewals = this.#renewalStateOf(key);
     renewals.fault = fault;
     renewals.retryAtMs = this.#clock.nowMs() + renewals.backoff.nextSpread(this.#clock.random());
     return fault;
   }
 
-  /** The new record differs only in its lease, so it keeps the token, rejected or not. */
+  /** Keeps the token, rejected or not, for the new record, which differs only in its lease. */
   #keepToken(before: UserGrant, leased: FoundGrant): FoundGrant {
-    this.#tokens.set(leased.grant, this.#tokenOf(before));
+    this.#tokenByGrant.set(leased.grant, this.#tokenOf(before));
     return leased;
   }
 
   #tokenOf(grant: UserGrant): GrantToken {
-    const known = this.#tokens.get(grant);
+    const known = this.#tokenByGrant.get(grant);
     if (known !== undefined) return known;
     const { issuedAtMs, expiresAtMs, accessToken } = grant;
     const token: GrantToken = {
@@ -252,32 +252,32 @@ export class UserTokens {
       ...tokenLife(issuedAtMs, expiresAtMs - issuedAtMs, this.#clock.random()),
       isRejected: false,
     };
-    this.#tokens.set(grant, token);
-    this.#byHeaders.set(token.headers, token);
+    this.#tokenByGrant.set(grant, token);
+    this.#tokenByHeaders.set(token.headers, token);
     return token;
   }
 
-  #renewalsOf(key: string): Renewals {
-    return getOrMake(this.#renewals, key, () => ({
+  #renewalStateOf(key: string): RenewalState {
+    return getOrMake(this.#renewalStates, key, () => ({
       backoff: new Backoff(limits.retryDelayMsMin, limits.retryDelayMsMax),
       ...{ fault: undefined, retryAtMs: 0, replaceableAtMs: 0 },
     }));
   }
 
-  async #pause(): Promise<void> {
+  async #waitForNextTry(): Promise<void> {
     await new Promise<void>((resolve) => void this.#dependencies.deadlines.after(GRANT_POLL_MS, resolve));
   }
 }
 
-/** What servers call a refresh token that they no longer accept; most of them use the first, which RFC 6749 has for it. */
-const OVER: ReadonlySet<string> = new Set(
+/** The error codes with which servers refuse a refresh token for good. The standard one is the first, `invalid_grant` (RFC 6749). */
+const GRANT_OVER_CODES: ReadonlySet<string> = new Set(
   ['grant', 'request', 'token', 'refresh_token'].map((what) => `(invalid_${what})`).concat('(bad_refresh_token)'),
 );
 
-/** Whether only a new consent helps. It is needed, too, if the server has forgotten a client that the gateway registered. */
+/** Whether the user must consent again: the server has forgotten the refresh token, or the client that the gateway registered there. */
 function isGrantOver({ kind, detail = '' }: UpstreamFault, auth: UserAuth): boolean {
   if (kind !== 'token-refused') return false;
-  return OVER.has(detail) || (detail === '(invalid_client)' && auth.client_id === undefined);
+  return GRANT_OVER_CODES.has(detail) || (detail === '(invalid_client)' && auth.client_id === undefined);
 }
 
 /** The members of a grant that a renewal changes. */
@@ -289,7 +289,7 @@ interface RenewedGrant {
 
 /** The key of a grant in the store. Other members of `auth` do not change it. */
 export function userGrantKey(auth: UserAuth, { origin, path }: UpstreamTarget, subject: string): string {
-  return grantKeyOf({ subject, origin, path, asked: [auth.issuer, auth.client_id, auth.scope, auth.resource] });
+  return grantKeyOf({ subject, origin, path, authMembers: [auth.issuer, auth.client_id, auth.scope, auth.resource] });
 }
 
 export function authenticationOf(auth: UserAuth): ClientAuthentication {
@@ -308,7 +308,7 @@ export async function secretOfClient(
   endpoint: string,
   origin: string,
 ): Promise<string | UpstreamFault> {
-  return reference === undefined ? secret : secrets.textOf(reference, new URL(endpoint).origin, origin);
+  return reference === undefined ? secret : secrets.secretOf(reference, new URL(endpoint).origin, origin);
 }
 
 /** Requests the grant's next token (RFC 6749, section 6). @param secret `''` for none. */

@@ -1,5 +1,5 @@
 // A process's connections to backends, in three sets that do not wait for each other: calls; streams, which hold a connection for hours;
-// and replies to what backends ask during calls, which may hold all others.
+// and replies to what backends ask: the calls during which they ask may hold all other connections.
 import type { Names } from './names/names.js';
 import { perSubject } from '../shared/index.js';
 import type { BackendShareBounds } from './backend-shares.js';
@@ -51,9 +51,9 @@ export class BackendConnections {
   get counts(): Readonly<Record<'calls' | 'streams' | 'replies', number>> {
     const { calls, streams, replies } = this;
     return {
-      calls: calls.shares.connections,
-      streams: streams.shares.connections,
-      replies: replies.shares.connections,
+      calls: calls.shares.connectionCount,
+      streams: streams.shares.connectionCount,
+      replies: replies.shares.connectionCount,
     };
   }
 

@@ -7,7 +7,7 @@ import { limits, perSubject } from '../shared/index.js';
 export class SubjectUse {
   readonly subject: string;
   /** Connections that carry the subject's requests, to any backend. */
-  connections = 0;
+  connectionCount = 0;
   readonly pools = new ListNode();
   poolCount = 0;
 
@@ -16,13 +16,13 @@ export class SubjectUse {
   }
 
   get isUnused(): boolean {
-    return this.connections === 0 && this.poolCount === 0;
+    return this.connectionCount === 0 && this.poolCount === 0;
   }
 }
 
 export class PoolUse {
   readonly ofSubject: SubjectUse;
-  connections = 0;
+  connectionCount = 0;
   /** Whether the subject's calls that wait for this pool are passed over. */
   isPaused = false;
 
@@ -40,10 +40,10 @@ export interface BackendShareBounds {
 
 export class BackendShares {
   readonly bounds: BackendShareBounds;
-  readonly #room: ShareBounds;
+  readonly #busyBounds: ShareBounds;
   readonly #uses = new Map<string, SubjectUse>();
   /** All connections, also those being opened. Pools change this number. */
-  connections = 0;
+  connectionCount = 0;
   /** Connections that carry requests, and the subjects that have such connections. */
   #busyCount = 0;
   #busySubjectCount = 0;
@@ -57,36 +57,37 @@ export class BackendShares {
       poolsPerSubjectMax: perSubject(limits.upstreamOriginsMax),
       ...bounds,
     };
-    this.#room = withReserve({ subjectMax: this.bounds.connectionsPerSubjectMax, totalMax: connectionsMax });
+    this.#busyBounds = withReserve({ subjectMax: this.bounds.connectionsPerSubjectMax, totalMax: connectionsMax });
   }
 
   get isFull(): boolean {
-    return this.connections >= this.bounds.connectionsMax;
+    return this.connectionCount >= this.bounds.connectionsMax;
   }
 
-  get subjects(): number {
+  get subjectCount(): number {
     return this.#uses.size;
   }
 
   /** Whether the subject may use one more connection, if one is free. */
-  allowsOneMore({ connections }: SubjectUse): boolean {
-    const own = connections + 1;
-    return own <= this.#room.subjectMax && isWithinBounds(this.#room, this.#busyCount + 1, own, this.#busySubjectCount);
+  allowsOneMore({ connectionCount }: SubjectUse): boolean {
+    const own = connectionCount + 1;
+    const bounds = this.#busyBounds;
+    return own <= bounds.subjectMax && isWithinBounds(bounds, this.#busyCount + 1, own, this.#busySubjectCount);
   }
 
-  begin(use: SubjectUse): void {
-    if (use.connections === 0) this.#busySubjectCount += 1;
-    use.connections += 1;
+  noteBusy(use: SubjectUse): void {
+    if (use.connectionCount === 0) this.#busySubjectCount += 1;
+    use.connectionCount += 1;
     this.#busyCount += 1;
   }
 
-  end(use: SubjectUse): void {
-    use.connections -= 1;
+  noteFree(use: SubjectUse): void {
+    use.connectionCount -= 1;
     this.#busyCount -= 1;
-    if (use.connections === 0) this.#busySubjectCount -= 1;
+    if (use.connectionCount === 0) this.#busySubjectCount -= 1;
   }
 
-  use(subject: string): SubjectUse {
+  useOf(subject: string): SubjectUse {
     let use = this.#uses.get(subject);
     if (use === undefined) {
       use = new SubjectUse(subject);

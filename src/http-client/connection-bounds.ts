@@ -9,11 +9,11 @@ export const connectionBounds = {
   upstreamSessionIdBytesMax: 8 * KIB,
   /** A longer size line of a chunk is the fault `answer-invalid`. */
   upstreamChunkLineBytesMax: 256,
-  /** Common servers close idle connections after 5 s, perhaps just as a request arrives. */
+  /** How long an idle connection is kept: common servers close it after 5 s, perhaps just as a request arrives. */
   upstreamConnectionIdleMs: 4_000,
   /** An idle connection is closed so long before the timeout that its backend announces. */
   upstreamKeepAliveMarginMs: 1_000,
-  /** A backend that announces more does not get it. */
+  /** The longest that an idle connection is kept, even if its backend announces more. */
   upstreamConnectionIdleMsMax: 600_000,
   upstreamSweepMs: 500,
   /** Further connections on which an unwritten request is tried. Then the fault is `connection-lost`. */

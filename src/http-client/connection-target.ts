@@ -24,7 +24,7 @@ interface KeptSession {
   readonly keptAtMs: number;
 }
 
-/** The last TLS session with each origin, so that the next connection needs no full handshake. */
+/** Keeps the last TLS session with each origin, so that the next connection needs no full handshake. */
 export class TlsSessions {
   readonly #kept = new Map<string, KeptSession>();
   readonly #nowMs: () => number;
@@ -59,7 +59,7 @@ export class TlsSessions {
 
 let lastContext: { readonly pem: string; readonly context: SecureContext } | undefined;
 
-/** The TLS settings, made once per process, as parsing takes long. @param pem certificate authorities to trust besides those of Node.js. */
+/** The TLS settings, made once, because parsing takes long. @param pem certificate authorities to trust besides those of Node.js. */
 export function secureContextFor(pem: string | undefined): SecureContext | undefined {
   if (pem === undefined) return undefined;
   if (lastContext?.pem !== pem) lastContext = { pem, context: createSecureContext({ ca: [...rootCertificates, pem] }) };
@@ -72,12 +72,12 @@ export interface ConnectionDependencies {
   readonly names: Names;
   readonly tlsSessions: TlsSessions;
   /** The certificate authorities to trust; by default, those of Node.js. */
-  readonly trust?: SecureContext | undefined;
+  readonly secureContext?: SecureContext | undefined;
   readonly readScheduler: ReadScheduler;
 }
 
 export class ConnectionTarget {
-  readonly name: string;
+  readonly origin: string;
   readonly dependencies: ConnectionDependencies;
   readonly isTls: boolean;
   /** The host to connect to, the origin's or the proxy's: a name, or an address without brackets. */
@@ -88,16 +88,16 @@ export class ConnectionTarget {
   /** The origin's `host:port`, for the proxy. */
   readonly authority: string;
 
-  constructor(name: string, dependencies: ConnectionDependencies) {
-    const { hostname, protocol, port } = new URL(name);
-    this.name = name;
+  constructor(origin: string, dependencies: ConnectionDependencies) {
+    const { hostname, protocol, port } = new URL(origin);
+    this.origin = origin;
     this.dependencies = dependencies;
     this.isTls = protocol === 'https:';
     this.#originHost = hostname.replace(/^\[(.*)\]$/, '$1');
     const originPort = Number(port) || (this.isTls ? 443 : 80);
     this.authority = `${hostname}:${originPort}`;
     const { proxy } = dependencies.names;
-    this.proxy = this.isTls && proxy?.isFor(this.#originHost, originPort) === true ? proxy : undefined;
+    this.proxy = this.isTls && proxy?.appliesTo(this.#originHost, originPort) === true ? proxy : undefined;
     this.host = this.proxy?.host ?? this.#originHost;
     this.#port = this.proxy?.port ?? originPort;
   }
@@ -113,7 +113,7 @@ export class ConnectionTarget {
   }
 
   /** Begins TLS with the origin through the proxy's tunnel. @param onRead returns false to stop the reads. */
-  secure(proxied: Socket, onRead: (read: Buffer) => boolean): Socket {
+  startTls(proxied: Socket, onRead: (read: Buffer) => boolean): Socket {
     const socket = this.#openTls({ socket: proxied, host: this.#originHost });
     socket.on('data', (read: Buffer) => {
       if (!onRead(read)) socket.pause();
@@ -121,15 +121,15 @@ export class ConnectionTarget {
     return socket;
   }
 
-  #openTls(dependencies: ConnectionOptions & { onread?: OnReadOpts }): Socket {
-    const options: ConnectionOptions = { ...dependencies, ALPNProtocols: ['http/1.1'] };
-    const { tlsSessions, trust } = this.dependencies;
-    if (trust !== undefined) options.secureContext = trust;
-    const session = tlsSessions.find(this.name);
+  #openTls(connection: ConnectionOptions & { onread?: OnReadOpts }): Socket {
+    const options: ConnectionOptions = { ...connection, ALPNProtocols: ['http/1.1'] };
+    const { tlsSessions, secureContext } = this.dependencies;
+    if (secureContext !== undefined) options.secureContext = secureContext;
+    const session = tlsSessions.find(this.origin);
     if (session !== undefined) options.session = session;
     if (isIP(this.#originHost) === 0) options.servername = this.#originHost.replace(/\.$/, '');
     const socket = connectTls(options);
-    socket.on('session', (next: Buffer) => tlsSessions.keep(this.name, next));
+    socket.on('session', (next: Buffer) => tlsSessions.keep(this.origin, next));
     return socket;
   }
 }

@@ -20,12 +20,13 @@ function withCookie(cookies: string, line: string, { origin, path }: UpstreamTar
   if (line.length > SESSION_COOKIES_BYTES_MAX) return cookies;
   const [pair = '', ...words] = line.split(';').map((word) => word.trim());
   const [name, value] = nameAndValue(pair);
-  const rules = new Map(words.map(nameAndValue).map(([rule, ruleValue]) => [rule.toLowerCase(), ruleValue]));
-  const applies = isWithin(path, rules.get('path') ?? '') && (origin.startsWith('https:') || !rules.has('secure'));
+  const attributes = new Map(words.map(nameAndValue).map(([rule, ruleValue]) => [rule.toLowerCase(), ruleValue]));
+  const applies =
+    isWithin(path, attributes.get('path') ?? '') && (origin.startsWith('https:') || !attributes.has('secure'));
   if (!isHttpToken(name) || !pair.includes('=') || !applies) return cookies;
   const all = cookies === '' ? [] : cookies.split('; ');
   const at = all.findIndex((known) => known.startsWith(`${name}=`));
-  all.splice(at === -1 ? all.length : at, 1, ...(isExpired(rules) ? [] : [`${name}=${value}`]));
+  all.splice(at === -1 ? all.length : at, 1, ...(isExpired(attributes) ? [] : [`${name}=${value}`]));
   const text = all.join('; ');
   return all.length > SESSION_COOKIES_MAX || text.length > SESSION_COOKIES_BYTES_MAX ? cookies : text;
 }
@@ -41,7 +42,7 @@ function isWithin(path: string, cookiePath: string): boolean {
 }
 
 /** Whether a cookie has expired. `Max-Age` takes precedence over `Expires` (RFC 6265, 5.3). */
-function isExpired(rules: ReadonlyMap<string, string>): boolean {
-  const maxAge = rules.get('max-age') ?? '';
-  return /^-?\d+$/.test(maxAge) ? Number(maxAge) <= 0 : Date.parse(rules.get('expires') ?? '') <= Date.now();
+function isExpired(attributes: ReadonlyMap<string, string>): boolean {
+  const maxAge = attributes.get('max-age') ?? '';
+  return /^-?\d+$/.test(maxAge) ? Number(maxAge) <= 0 : Date.parse(attributes.get('expires') ?? '') <= Date.now();
 }

@@ -1,5 +1,5 @@
-// Opens a socket: looks the host up and tries its addresses one after another (RFC 8305), the next one when one fails or is slow. The first to
-// connect wins. Forbidden addresses are refused here, at each connection, whatever the name resolved to before. Cold path.
+// Opens a socket: looks the host up, and tries its addresses one after another (RFC 8305); if one fails or is slow, it tries the next as
+// well. The first to connect wins. Forbidden addresses are refused at each connection, whatever the name resolved to before. Cold path.
 //
 //   looking up ──addresses──> trying ──connected──> over, with a socket
 //        └──no address, refused──────┴──all failed──> over, with a fault
@@ -12,7 +12,7 @@ export function connectFaultKindOf(error: unknown, isTls: boolean): UpstreamFaul
   const { code, syscall } = error as NodeJS.ErrnoException;
   if (code === 'ECONNREFUSED') return 'connection-refused';
   if (code === 'ETIMEDOUT') return 'connect-timeout';
-  // Errors that are not of the system call come from the TLS handshake.
+  // Other errors than those of the system call `connect` come from the TLS handshake.
   if (isTls && syscall !== 'connect') return 'tls-failed';
   return 'connect-failed';
 }
@@ -35,7 +35,7 @@ interface DialPlan {
 }
 
 interface DialHandler {
-  /** Called when the socket is connected, except for TLS. It has no listeners of the dial then. */
+  /** Called when the socket is connected, before any TLS handshake has ended. The dial has removed its listeners. */
   onSocket(socket: Socket, address: string): void;
   /** Called when no socket can be had; never synchronously. */
   onFault(kind: UpstreamFaultKind): void;
@@ -68,7 +68,7 @@ export class Dial {
       this.#tryAll([plan.host]);
       return;
     }
-    const known = names.known(plan.host);
+    const known = names.knownOutcome(plan.host);
     if (typeof known === 'object') this.#tryAll(known);
     else
       this.#wait = names.lookUp(plan.host, plan.subject, (outcome) => {
@@ -81,7 +81,7 @@ export class Dial {
   get timeoutKind(): UpstreamFaultKind {
     if (this.#addresses.length > 0) return 'connect-timeout';
     // A look-up that waits in the queue says nothing about the host.
-    return this.#names.isAsking(this.#plan.host) ? 'name-not-resolved' : 'connections-used';
+    return this.#names.isQuerying(this.#plan.host) ? 'name-not-resolved' : 'connections-used';
   }
 
   /** Ends the dial without calling the handler. */

@@ -7,7 +7,7 @@
 import type { UpstreamTarget } from '../user-config/index.js';
 import type { UpstreamFault } from './upstream-fault.js';
 
-/** What a backend gets of the client's HTTP request for which a message is sent. */
+/** What a backend gets, with a message, of the client's HTTP request because of which the message is sent. */
 export interface RequestMetadata {
   /** The caller's headers for this backend: name, value, … */
   readonly headers: readonly string[];
@@ -23,7 +23,7 @@ export const NO_METADATA: RequestMetadata = Object.freeze({
   callerToken: '',
 });
 
-/** A part of a buffer. @param end after the last byte. */
+/** A part of a buffer: the bytes from `start` to before `end`. */
 export interface ByteSpan {
   readonly start: number;
   readonly end: number;
@@ -44,7 +44,7 @@ export interface ModernHead {
 
 export interface OutgoingMessage {
   readonly body: Buffer;
-  /** A part of the body that is not sent: so removing something from a large message needs no copy. */
+  /** A part of the body that is not sent; `putIn` is sent in its place. So changing a large message needs no copy. */
   readonly leftOut?: ByteSpan | undefined;
   readonly putIn?: Buffer | undefined;
   /** The value of `x-request-id`; `''` or `undefined` for none. */
@@ -65,7 +65,7 @@ export interface UpstreamRequest {
   readonly subject: string;
   readonly target: UpstreamTarget;
   readonly method: 'POST' | 'DELETE' | 'GET';
-  /** The headers: name, value, …; without `host`, `connection`, `accept-encoding`, `user-agent` and `content-length`. */
+  /** The headers: name, value, …; without `host`, `connection`, `accept-encoding` and `content-length`. */
   readonly headers: readonly string[];
   readonly body: Buffer | undefined;
   readonly leftOut: ByteSpan | undefined;
@@ -98,14 +98,14 @@ export interface UpstreamHandler {
    *   `retry-after` of 429 and 503.
    */
   onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, statusHeader: string): void;
-  /** @param chunk valid until this callback returns; a chunk that is all of a body whose length was in the head, until `onEnd` returns. */
+  /** @param chunk valid until this returns; until `onEnd` returns if it is the whole body, and the head had its length. */
   onData(chunk: Buffer): void;
   onEnd(): void;
   onFault(fault: UpstreamFault): void;
 }
 
 export interface UpstreamCall {
-  /** Whether the whole request was sent, from `onEnd` on: then nothing reads its memory any more. */
+  /** From `onEnd` on: whether the whole request was sent, so that nothing reads its memory any more. */
   readonly isSent: boolean;
   /** Ends the call: no callback is called any more. Safe at any time. */
   abort(): void;

@@ -22,12 +22,12 @@ import { connectionBounds } from './connection-bounds.js';
 
 export interface ConnectionOwner {
   onFree(connection: Http1Connection): void;
-  /** Called when the call was aborted while connecting: the connection can take another one. */
+  /** Called when the call was aborted while connecting: the connection can take another call. */
   onSpare(connection: Http1Connection): void;
   onConnected(): void;
   /** Called when the connection no longer has this call, before `onFree`, `onSpare` and `onLost`. */
   onCallOver(call: Http1Call): void;
-  /** Called at the end. @param unsent a call to be sent on another connection. @param refusal why this one could not be opened, if so. */
+  /** Called at the end. @param unsent a call that another connection may send. @param refusal why no connection came about, if so. */
   onLost(connection: Http1Connection, unsent: Http1Call | undefined, refusal: UpstreamFaultKind | undefined): void;
 }
 
@@ -37,7 +37,7 @@ type State = 'connecting' | 'free' | 'sending' | 'busy' | 'lost';
 const readBuffer = Buffer.allocUnsafe(connectionBounds.upstreamReadBytes);
 
 export class Http1Connection implements ResponseReceiver, PacedConnection {
-  /** Whether the host no longer has this address. */
+  /** Whether the host's name no longer stands for this connection's address. */
   isOutdated = false;
   readonly #owner: ConnectionOwner;
   readonly #target: ConnectionTarget;
@@ -45,7 +45,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
   readonly #parser = new ResponseParser(this);
   readonly #connectTimer: NodeJS.Timeout;
   readonly #onLostListeners: (() => void)[] = [];
-  #opening: Dial | Tunnel | undefined;
+  #dialOrTunnel: Dial | Tunnel | undefined;
   #socket: Socket | undefined;
   /** The remote address, once it is known. Changed only here, like `call` and `answersCount`. */
   address: string | undefined = undefined;
@@ -57,12 +57,13 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
   #faultDetail = '';
   /** Whether anything has arrived since the request was written. */
   #hasAnswerBegun = false;
-  #isResumed = false;
-  /** Whether the connection broke before the kernel had taken all of the request: the backend cannot have all of it. */
+  /** Whether `resume` was called since the reads were last stopped. */
+  #wasResumed = false;
+  /** Whether the connection broke before the kernel had taken all of the request: then the backend cannot have all of it. */
   #isCutOff = false;
   #isEndedByBackend = false;
   readonly #pace: ReadPace;
-  /** For a free connection: how many sweeps are left until it is closed, and how many there were. */
+  /** Of a free connection: the sweeps until it is closed, and those since it became free. */
   #sweepsLeft = 0;
   #sweepsSeen = 0;
   #freedAtTurn = -1;
@@ -79,10 +80,10 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
       callback: (length) => this.#onRead(readBuffer.subarray(0, length)),
     };
     this.#connectTimer = setTimeout(
-      () => this.#failToReach(this.#opening?.timeoutKind ?? 'connect-timeout'),
+      () => this.#failToReach(this.#dialOrTunnel?.timeoutKind ?? 'connect-timeout'),
       dependencies.connectTimeoutMs,
     );
-    this.#opening = new Dial(
+    this.#dialOrTunnel = new Dial(
       dependencies.names,
       { host, subject, isTls, open: (address) => target.open(address, onread) },
       {
@@ -105,7 +106,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     return this.#isEndedByBackend && this.answersCount === 1 && this.#sweepsSeen <= 1;
   }
 
-  /** Whether the connection was free for so long that the backend must keep it open. */
+  /** Whether the connection has been free for so long that this backend evidently keeps connections open. */
   get hasStayedOpen(): boolean {
     return this.#sweepsSeen > 1;
   }
@@ -114,7 +115,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     if (this.#state !== 'free') return;
     this.#sweepsLeft -= 1;
     this.#sweepsSeen += 1;
-    if (this.#sweepsLeft <= 0 || this.isOutdated) this.#cut();
+    if (this.#sweepsLeft <= 0 || this.isOutdated) this.#closeSocket();
   }
 
   /** Takes a call, which is written once the connection is established and the reads of the turn are done. */
@@ -157,7 +158,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
       case 'free':
       case 'busy':
       case 'lost':
-        this.#cut();
+        this.#closeSocket();
     }
   }
 
@@ -167,7 +168,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
 
   resume(): void {
     if (this.#state !== 'busy') return;
-    this.#isResumed = true;
+    this.#wasResumed = true;
     this.#pace.resume();
   }
 
@@ -179,7 +180,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     this.#socket?.pause();
   }
 
-  readOn(): void {
+  resumeReading(): void {
     this.#socket?.resume();
   }
 
@@ -187,16 +188,16 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     if (this.#state === 'lost') return Promise.resolve();
     return new Promise((resolve) => {
       this.#onLostListeners.push(resolve);
-      this.#cut();
+      this.#closeSocket();
     });
   }
 
   #openTunnel(proxy: OutboundProxy, proxied: Socket, address: string): void {
     const target = this.#target;
-    this.#opening = proxy.tunnel(target.authority, proxied, {
+    this.#dialOrTunnel = proxy.openTunnel(target.authority, proxied, {
       onOpen: () =>
         this.#onSocket(
-          target.secure(proxied, (read) => this.#onRead(read)),
+          target.startTls(proxied, (read) => this.#onRead(read)),
           address,
         ),
       onFailed: (why) => this.#fail('proxy-failed', `(${why})`),
@@ -204,7 +205,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
   }
 
   #onSocket(socket: Socket, address: string): void {
-    this.#opening = undefined;
+    this.#dialOrTunnel = undefined;
     this.#socket = socket;
     this.address = address;
     socket.on('error', (error) => this.#onError(error));
@@ -223,7 +224,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     this.#owner.onConnected();
   }
 
-  /** The fault of a connection that could not be established. Behind a proxy, it was the proxy that could not be reached. */
+  /** Fails a connection that could not be established. With a proxy, the proxy is what could not be reached. */
   #failToReach(kind: UpstreamFaultKind): void {
     const fault = upstreamFault(kind);
     if (this.#target.proxy === undefined || !isReachFault(fault)) this.#fail(kind);
@@ -237,9 +238,9 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     announceReturned(read);
     if (!this.#pace.isResting) return true;
     // A `resume` during the read takes effect later, and would start the reads again.
-    if (this.#isResumed) this.#socket?.pause();
-    this.#isResumed = false;
-    // The result stops the reads, at less cost than `pause`.
+    if (this.#wasResumed) this.#socket?.pause();
+    this.#wasResumed = false;
+    // Returning false stops the reads, at less cost than `pause`.
     return false;
   }
 
@@ -255,18 +256,18 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     else if (this.call !== undefined) this.#pace.onPiece(length, this.call.subject);
   }
 
-  #onAnswered(isClean: boolean, lastBytes = 0): void {
+  #onAnswered(hasNothingLeftOver: boolean, lastBytes = 0): void {
     const socket = this.#socket;
-    const wasStopped = this.#pace.leave(lastBytes);
+    const wasStopped = this.#pace.endAnswer(lastBytes);
     const call = this.#takeCall();
     this.answersCount += 1;
     if (call?.isPaused === true || wasStopped) socket?.resume();
-    // If the backend did not wait for the body, the rest of it would delay the next request.
+    // If the backend answered before it had the whole request, the rest of that would delay the next request.
     const isSent = socket?.writableLength === 0;
-    const canReuse = isClean && isSent && this.#parser.canReuse && socket.writable;
-    // This comes before `onEnd`, which may send another request.
+    const canReuse = hasNothingLeftOver && isSent && this.#parser.canReuseConnection && socket.writable;
+    // This comes before the handler's `onEnd`, which may send another request.
     if (canReuse) this.#onFree();
-    else this.#cut();
+    else this.#closeSocket();
     if (call === undefined) return;
     const { handler } = call;
     call.handler = undefined;
@@ -277,7 +278,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
   #onFree(): void {
     if (!this.#transition('busy', 'free')) this.#transition('sending', 'free');
     this.#freedAtTurn = this.#batch.noteFree();
-    // The time is counted in sweeps, because reading the clock for each call would cost too much.
+    // The idle time is counted in sweeps, because reading the clock for each call would cost too much.
     this.#sweepsLeft = Math.floor(this.#parser.idleMsMax / connectionBounds.upstreamSweepMs);
     this.#sweepsSeen = 0;
     this.#owner.onFree(this);
@@ -286,17 +287,17 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
   #fail(kind: UpstreamFaultKind, detail = ''): void {
     this.#faultKind ??= kind;
     this.#faultDetail = detail;
-    this.#cut();
+    this.#closeSocket();
   }
 
   /** Closes the connection. `onLost` follows asynchronously. */
-  #cut(): void {
-    const opening = this.#opening;
+  #closeSocket(): void {
+    const opening = this.#dialOrTunnel;
     if (opening === undefined) {
       this.#socket?.destroy();
       return;
     }
-    this.#opening = undefined;
+    this.#dialOrTunnel = undefined;
     opening.abandon();
     process.nextTick(() => this.#onClose());
   }
@@ -306,13 +307,13 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
       this.#faultKind ??= connectFaultKindOf(error, this.#target.isTls);
       if (this.#faultKind === 'tls-failed') this.#faultDetail = error.code ?? '';
       // The resumed TLS session may have been the cause.
-      this.#target.dependencies.tlsSessions.drop(this.#target.name);
+      this.#target.dependencies.tlsSessions.drop(this.#target.origin);
     }
     this.#onBroken(error.syscall === 'write');
   }
 
   #onEnd(): void {
-    this.#pace.takeKept();
+    this.#pace.processKept();
     if (this.#state === 'busy' && this.#parser.end()) {
       this.#onAnswered(true);
       return;
@@ -321,17 +322,17 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     this.#socket?.destroy();
   }
 
-  #onBroken(isRefused: boolean): void {
+  #onBroken(isWriteError: boolean): void {
     this.#isEndedByBackend = true;
-    if (isRefused || this.#socket?.writableLength !== 0) this.#isCutOff = true;
+    if (isWriteError || this.#socket?.writableLength !== 0) this.#isCutOff = true;
   }
 
   #onClose(): void {
     clearTimeout(this.#connectTimer);
-    this.#pace.takeKept();
+    this.#pace.processKept();
     const wasConnecting = this.#state === 'connecting';
-    this.#pace.leave();
-    const isUnsent = this.#isUnsent();
+    this.#pace.endAnswer();
+    const isUnsent = this.#maySendAgain();
     const kind = this.#faultKind ?? 'connection-lost';
     const call = this.#takeCall();
     this.#transition(this.#state, 'lost');
@@ -345,7 +346,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
    * Whether the call may be sent again: none of it was written, or a reused connection broke before all of it was written and before any
    * response, because the backend had closed it. If a new connection breaks, that is the backend's reaction to this request.
    */
-  #isUnsent(): boolean {
+  #maySendAgain(): boolean {
     if (this.call?.handler === undefined) return false;
     if (this.#state === 'sending') return true;
     return this.#state === 'busy' && this.answersCount > 0 && this.#isCutOff && !this.#hasAnswerBegun;
@@ -379,7 +380,7 @@ export class Http1Call implements UpstreamCall {
   /** How many connections broke before the whole request was sent. */
   unsentCount = 0;
   queueEntry: FairQueueEntry<Http1Call> | undefined = undefined;
-  use: PoolUse | undefined = undefined;
+  poolUse: PoolUse | undefined = undefined;
 
   constructor(request: UpstreamRequest, handler: UpstreamHandler) {
     this.subject = request.subject;

@@ -1,5 +1,5 @@
-// The upstream HTTP client: HTTP/1.1 over persistent connections, one request at a time on each. A request is sent again only if it was not
-// written completely on a reused connection: otherwise it may have been executed.
+// The upstream HTTP client: HTTP/1.1 over persistent connections, one request at a time on each. A request is sent again only if none of it
+// was written, or not all of it on a reused connection: otherwise it may have been executed.
 import type { Names } from './names/names.js';
 import { limits, perSubject } from '../shared/index.js';
 import type { HttpUpstream, UpstreamCall, UpstreamHandler, UpstreamRequest } from './http-upstream.js';
@@ -46,7 +46,7 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
       names,
       tlsSessions: new TlsSessions(),
       readScheduler,
-      trust: secureContextFor(authorities),
+      secureContext: secureContextFor(authorities),
     };
     this.#poolBounds = { ...POOL_BOUNDS, ...options.pool };
     this.shares = new BackendShares(options.shares);
@@ -71,7 +71,7 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
     this.#pools.clear();
   }
 
-  /** Closes the connection of the first origin that has a free one. */
+  /** Closes a free connection of the first origin that has one. */
   tryMakeRoom(): boolean {
     for (const pool of this.#pools.values()) if (pool.tryCloseFree()) return true;
     return false;
@@ -81,9 +81,9 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
     if (this.#isClosed || !/^https?:\/\/[^/]+$/.test(origin) || !URL.canParse(origin)) return 'connect-failed';
     const obstacle = this.#dependencies.names.guard.obstacleOfHost(new URL(origin).hostname);
     if (obstacle !== undefined) return obstacle;
-    const use = this.shares.use(subject);
+    const use = this.shares.useOf(subject);
     const { poolsMax, poolsPerSubjectMax } = this.shares.bounds;
-    // Another pool is refused only if every pool that counts has a call in progress.
+    // A new pool is refused only if each pool that counts against the bound has a call in progress.
     if (use.poolCount >= poolsPerSubjectMax && !this.#closeIdleOf(use)) return 'connections-share-used';
     if (this.#pools.size >= poolsMax && !this.#closeIdleOf(use) && !this.#closeOneIdle()) return 'connections-used';
     const target = new ConnectionTarget(origin, this.#dependencies);
@@ -102,7 +102,7 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
     this.shares.sweep();
   }
 
-  /** Closes the oldest pool that was made for the subject, of those without a call. */
+  /** Of the pools that were opened for the subject, closes the oldest without a call. */
   #closeIdleOf(use: SubjectUse): boolean {
     for (let pool = use.pools.next; pool instanceof OriginPool; pool = pool.next) {
       if (pool.isIdle) return this.#closePool(pool);
@@ -122,8 +122,8 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
   }
 
   #forget(pool: OriginPool): void {
-    this.#pools.delete(pool.name);
+    this.#pools.delete(pool.origin);
     pool.unlink();
-    pool.madeFor.poolCount -= 1;
+    pool.openedFor.poolCount -= 1;
   }
 }

@@ -8,19 +8,19 @@ import { movedTarget, type UpstreamFault } from './upstream-fault.js';
 
 export class OneWayRequests {
   readonly #http: HttpUpstream;
-  readonly #otherHttp: HttpUpstream | undefined;
+  readonly #fallbackHttp: HttpUpstream | undefined;
   readonly #deadlines: DeadlineWheel;
   #underWayCount = 0;
   #onSettled: (() => void) | undefined;
 
-  /** @param otherHttp the client for requests that `http` failed to send. */
-  constructor(http: HttpUpstream, deadlines: DeadlineWheel, otherHttp?: HttpUpstream) {
+  /** @param fallbackHttp the client to try if `http` could not send a request. */
+  constructor(http: HttpUpstream, deadlines: DeadlineWheel, fallbackHttp?: HttpUpstream) {
     this.#http = http;
-    this.#otherHttp = otherHttp;
+    this.#fallbackHttp = fallbackHttp;
     this.#deadlines = deadlines;
   }
 
-  /** Sends one. @param onDone called once. @param onHeaders gets the session id and `set-cookie` lines of the response; `''` for none. */
+  /** Sends a request. @param onDone called once. @param onHeaders gets the response's session id and `set-cookie` lines; `''` for none. */
   send(
     subject: string,
     target: UpstreamTarget,
@@ -45,8 +45,8 @@ export class OneWayRequests {
     const { body, leftOut, putIn } = message ?? {};
     const request = plainRequest(subject, target, method, headers, body, leftOut, putIn);
     const onEnd = (): void => finish(true);
-    let isFollowed = false;
-    // A success response as a stream may never end, so it is aborted.
+    let hasFollowedRedirect = false;
+    // A successful response that is a stream may never end, so it is aborted.
     const onHead = (
       status: number,
       contentType: string,
@@ -54,10 +54,10 @@ export class OneWayRequests {
       _bytes: number,
       statusHeader: string,
     ): void => {
-      // The last argument says that there are credentials: the headers may hold some.
-      const moved = isFollowed ? undefined : movedTarget(status, statusHeader, target, true);
+      // `true`: the headers may contain credentials.
+      const moved = hasFollowedRedirect ? undefined : movedTarget(status, statusHeader, target, true);
       if (moved !== undefined) {
-        isFollowed = true;
+        hasFollowedRedirect = true;
         call.abort();
         call = this.#http.dispatch({ ...request, target: moved }, handler);
         return;
@@ -73,7 +73,7 @@ export class OneWayRequests {
       onData: ignore,
       onEnd,
       onFault: (fault) => {
-        const http = this.#forSecondTry(method, fault);
+        const http = this.#clientForSecondTry(method, fault);
         if (http === undefined) finish(false);
         else call = http.dispatch(request, { ...handler, onFault: () => finish(false) });
       },
@@ -82,7 +82,7 @@ export class OneWayRequests {
   }
 
   /** Resolves when no request is in flight, or after `withinMs`. Used when the process ends. */
-  settled(withinMs: number): Promise<void> {
+  whenSettled(withinMs: number): Promise<void> {
     return new Promise((resolve) => {
       if (this.#underWayCount === 0) {
         resolve();
@@ -97,8 +97,8 @@ export class OneWayRequests {
   }
 
   /** The client for a second try, if one is safe: the request was not sent, or is a DELETE, which is idempotent (RFC 9110, 9.2.2). */
-  #forSecondTry(method: 'POST' | 'DELETE', { kind, isUnsent }: UpstreamFault): HttpUpstream | undefined {
-    if (isUnsent && this.#otherHttp !== undefined) return this.#otherHttp;
+  #clientForSecondTry(method: 'POST' | 'DELETE', { kind, isUnsent }: UpstreamFault): HttpUpstream | undefined {
+    if (isUnsent && this.#fallbackHttp !== undefined) return this.#fallbackHttp;
     return method === 'DELETE' && kind === 'connection-lost' ? this.#http : undefined;
   }
 }

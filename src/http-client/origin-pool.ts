@@ -1,10 +1,10 @@
-// The connections to one backend origin, and the calls that wait for one. Each subject has a share of the connections, and waiting subjects
-// take turns. A backend that closes connections after a response without announcing it gets a new one for each call, so that no call is
-// lost. Hot path: taking a free connection is one pop.
+// The connections to one backend origin, and the calls that wait for one. Each subject has a share of the connections; subjects that wait
+// are served round robin. If a backend closes connections after a response without announcing it, each call gets a new connection, so that
+// no call is lost. Hot path: taking a free connection is one pop.
 //
 //   call ──share left, connection free or can be opened──> on a connection ──over──> released: the next of the queue
 //     └──> waits: round robin, or, when its share is used up, until one of its subject's own calls is over
-// A call whose subject may not take the last connections of the process is passed over, and waits if this pool has busy ones.
+// A call whose subject may not take the last connections of the process is passed over, and waits if this pool has busy connections.
 import { FairQueueEntry, FairQueue, ListNode } from '../fair/index.js';
 import type { UpstreamFaultKind } from './upstream-fault.js';
 import { PoolUse, type BackendShares, type SubjectUse } from './backend-shares.js';
@@ -33,12 +33,12 @@ export interface PoolOwner {
 }
 
 export class OriginPool extends ListNode implements ConnectionOwner {
-  readonly madeFor: SubjectUse;
+  readonly openedFor: SubjectUse;
   readonly #owner: PoolOwner;
   readonly #target: ConnectionTarget;
   readonly #batch: WriteBatch;
   readonly #bounds: PoolBounds;
-  readonly #all = new Set<Http1Connection>();
+  readonly #connections = new Set<Http1Connection>();
   /** The free connections. The last one is used next, so that the others can age and close. */
   #free: Http1Connection[] = [];
   #connectingCount = 0;
@@ -46,14 +46,14 @@ export class OriginPool extends ListNode implements ConnectionOwner {
   /** Connections in a row that were closed after their first response. */
   #closedInRowCount = 0;
   /** A free connection of a backend that is assumed not to keep connections, in case it does. */
-  #watched: Http1Connection | undefined;
+  #watchedConnection: Http1Connection | undefined;
   readonly #waiting: FairQueue<Http1Call>;
   readonly #uses = new Map<string, PoolUse>();
   #isClosed = false;
 
-  constructor(target: ConnectionTarget, madeFor: SubjectUse, owner: PoolOwner, batch: WriteBatch, bounds: PoolBounds) {
+  constructor(target: ConnectionTarget, use: SubjectUse, owner: PoolOwner, batch: WriteBatch, bounds: PoolBounds) {
     super();
-    this.madeFor = madeFor;
+    this.openedFor = use;
     this.#target = target;
     this.#owner = owner;
     this.#bounds = bounds;
@@ -61,27 +61,27 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     this.#waiting = new FairQueue(bounds.waitingMax, bounds.waitingPerSubjectMax);
   }
 
-  get name(): string {
-    return this.#target.name;
+  get origin(): string {
+    return this.#target.origin;
   }
 
   get isEmpty(): boolean {
-    return this.#all.size === 0;
+    return this.#connections.size === 0;
   }
 
   get isIdle(): boolean {
-    const unusedCount = this.#free.length + (this.#watched === undefined ? 0 : 1);
-    return this.#all.size === unusedCount && this.#waiting.count === 0;
+    const unusedCount = this.#free.length + (this.#watchedConnection === undefined ? 0 : 1);
+    return this.#connections.size === unusedCount && this.#waiting.count === 0;
   }
 
   send(call: Http1Call): void {
     const use = this.#useOf(call.subject);
-    if (use.connections >= this.#bounds.connectionsPerSubjectMax) {
+    if (use.connectionCount >= this.#bounds.connectionsPerSubjectMax) {
       this.#wait(call, use);
       return;
     }
     const { shares } = this.#owner;
-    if (use.ofSubject.connections >= shares.bounds.connectionsPerSubjectMax) {
+    if (use.ofSubject.connectionCount >= shares.bounds.connectionsPerSubjectMax) {
       call.failLater('connections-share-used');
       return;
     }
@@ -89,21 +89,21 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     if (shares.allowsOneMore(use.ofSubject))
       connection = this.#takeFree() ?? (this.#tryMakeRoom() ? this.#open(call.subject) : undefined);
     if (connection !== undefined) this.#assign(call, use, connection);
-    else if (this.#all.size > this.#free.length) this.#wait(call, use);
+    else if (this.#connections.size > this.#free.length) this.#wait(call, use);
     // If no connection is busy, there is nothing to wait for.
     else call.failLater('connections-used');
   }
 
-  /** Closes old connections, and serves waiting calls: nothing tells a pool when another one has given a connection back. */
+  /** Closes old connections, and serves waiting calls: nothing tells a pool that another pool has given a connection back. */
   sweep(): void {
     if (this.#target.isHostName && !this.isEmpty) this.#refreshAddresses();
     for (const connection of this.#free) connection.sweep();
-    this.#watched?.sweep();
-    if (this.#watched?.hasStayedOpen === true) this.#trust(this.#watched);
+    this.#watchedConnection?.sweep();
+    if (this.#watchedConnection?.hasStayedOpen === true) this.#trust(this.#watchedConnection);
     this.#serveWaiting();
     // This comes last, because `shares` forgets unused subjects next.
     for (const [subject, use] of this.#uses) {
-      if (use.connections === 0 && !use.isPaused) this.#uses.delete(subject);
+      if (use.connectionCount === 0 && !use.isPaused) this.#uses.delete(subject);
     }
   }
 
@@ -118,7 +118,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#failWaiting('connection-lost');
-    await Promise.all(Array.from(this.#all, (connection) => connection.destroy()));
+    await Promise.all(Array.from(this.#connections, (connection) => connection.destroy()));
   }
 
   onConnected(): void {
@@ -127,13 +127,13 @@ export class OriginPool extends ListNode implements ConnectionOwner {
   }
 
   onCallOver(call: Http1Call): void {
-    const { use } = call;
-    if (use === undefined) return;
-    call.use = undefined;
-    use.connections -= 1;
-    this.#owner.shares.end(use.ofSubject);
-    if (!use.isPaused) return;
-    use.isPaused = false;
+    const { poolUse } = call;
+    if (poolUse === undefined) return;
+    call.poolUse = undefined;
+    poolUse.connectionCount -= 1;
+    this.#owner.shares.noteFree(poolUse.ofSubject);
+    if (!poolUse.isPaused) return;
+    poolUse.isPaused = false;
     this.#waiting.resume(call.subject);
   }
 
@@ -141,8 +141,8 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     if (connection.answersCount > 1) this.#closedInRowCount = 0;
     if (this.#closedInRowCount < UPSTREAM_CLOSED_IN_ROW_MAX) {
       this.#free.push(connection);
-    } else if (this.#watched === undefined) {
-      this.#watched = connection;
+    } else if (this.#watchedConnection === undefined) {
+      this.#watchedConnection = connection;
     } else {
       this.#discard(connection);
     }
@@ -156,34 +156,34 @@ export class OriginPool extends ListNode implements ConnectionOwner {
   onLost(connection: Http1Connection, unsent: Http1Call | undefined, refusal: UpstreamFaultKind | undefined): void {
     const index = this.#free.indexOf(connection);
     if (index !== -1) this.#free.splice(index, 1);
-    if (this.#watched === connection) this.#watched = undefined;
+    if (this.#watchedConnection === connection) this.#watchedConnection = undefined;
     if (connection.isClosedAfterAnswer) this.#closedInRowCount += 1;
     this.#forget(connection);
     if (refusal !== undefined) {
       this.#connectingCount -= 1;
       // Waiting calls would have the same fault, and have nothing to wait for.
       const concernsWaiting = refusal !== 'connections-share-used' && refusal !== 'connections-used';
-      if (concernsWaiting && this.#connectingCount === this.#all.size) this.#failWaiting(refusal);
+      if (concernsWaiting && this.#connectingCount === this.#connections.size) this.#failWaiting(refusal);
     }
     if (unsent !== undefined) this.#sendAgain(unsent);
     this.#serveWaiting();
-    if (this.#all.size === 0) this.#failWaiting('connections-used');
+    if (this.#connections.size === 0) this.#failWaiting('connections-used');
   }
 
   /** Marks connections to addresses that the host no longer has: they are not reused. */
   #refreshAddresses(): void {
     const { dependencies, host } = this.#target;
-    const addresses = dependencies.names.refreshed(host, this.madeFor.subject);
+    const addresses = dependencies.names.refresh(host, this.openedFor.subject);
     if (addresses === undefined || addresses === this.#addresses) return;
     this.#addresses = addresses;
-    for (const connection of this.#all) {
+    for (const connection of this.#connections) {
       connection.isOutdated = connection.address !== undefined && !addresses.includes(connection.address);
     }
   }
 
   #trust(connection: Http1Connection): void {
     this.#closedInRowCount = 0;
-    this.#watched = undefined;
+    this.#watchedConnection = undefined;
     this.#free.push(connection);
     this.#serveWaiting();
   }
@@ -191,16 +191,16 @@ export class OriginPool extends ListNode implements ConnectionOwner {
   #useOf(subject: string): PoolUse {
     let use = this.#uses.get(subject);
     if (use === undefined) {
-      use = new PoolUse(this.#owner.shares.use(subject));
+      use = new PoolUse(this.#owner.shares.useOf(subject));
       this.#uses.set(subject, use);
     }
     return use;
   }
 
   #assign(call: Http1Call, use: PoolUse, connection: Http1Connection): void {
-    call.use = use;
-    use.connections += 1;
-    this.#owner.shares.begin(use.ofSubject);
+    call.poolUse = use;
+    use.connectionCount += 1;
+    this.#owner.shares.noteBusy(use.ofSubject);
     connection.send(call);
   }
 
@@ -220,7 +220,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     return undefined;
   }
 
-  /** @param spare a connection being opened whose call was aborted. */
+  /** Sends waiting calls on free, new and spare connections. @param spare a connection being opened whose call was aborted. */
   #serveWaiting(spare?: Http1Connection): void {
     if (!this.#waiting.isReady || this.#isClosed) return;
     const { shares } = this.#owner;
@@ -239,7 +239,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
       this.#waiting.take();
       call.queueEntry = undefined;
       this.#assign(call, use, connection ?? this.#open(call.subject));
-      if (use.connections >= this.#bounds.connectionsPerSubjectMax) this.#pauseWaiting(call.subject, use);
+      if (use.connectionCount >= this.#bounds.connectionsPerSubjectMax) this.#pauseWaiting(call.subject, use);
       connection = undefined;
     }
   }
@@ -251,7 +251,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
       return;
     }
     call.queueEntry = queueEntry;
-    if (use.connections >= this.#bounds.connectionsPerSubjectMax) this.#pauseWaiting(call.subject, use);
+    if (use.connectionCount >= this.#bounds.connectionsPerSubjectMax) this.#pauseWaiting(call.subject, use);
   }
 
   #pauseWaiting(subject: string, use: PoolUse): void {
@@ -267,26 +267,27 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     }
   }
 
+  /** Whether a connection may be opened; closes a free one if that is necessary. */
   #tryMakeRoom(): boolean {
     if (this.#connectingCount >= this.#bounds.connectingMax) return false;
-    if (this.#all.size >= this.#bounds.connectionsMax && !this.#tryCloseWatched()) return false;
+    if (this.#connections.size >= this.#bounds.connectionsMax && !this.#tryCloseWatched()) return false;
     return !this.#owner.shares.isFull || this.#owner.tryMakeRoom();
   }
 
   /** Closes the watched connection, if there is one: it has no call. */
   #tryCloseWatched(): boolean {
-    const connection = this.#watched;
+    const connection = this.#watchedConnection;
     if (connection === undefined) return false;
-    this.#watched = undefined;
+    this.#watchedConnection = undefined;
     this.#discard(connection);
     return true;
   }
 
   #open(subject: string): Http1Connection {
     const connection = new Http1Connection(this.#target, subject, this.#batch, this);
-    this.#all.add(connection);
+    this.#connections.add(connection);
     this.#connectingCount += 1;
-    this.#owner.shares.connections += 1;
+    this.#owner.shares.connectionCount += 1;
     return connection;
   }
 
@@ -296,6 +297,6 @@ export class OriginPool extends ListNode implements ConnectionOwner {
   }
 
   #forget(connection: Http1Connection): void {
-    if (this.#all.delete(connection)) this.#owner.shares.connections -= 1;
+    if (this.#connections.delete(connection)) this.#owner.shares.connectionCount -= 1;
   }
 }

@@ -1,8 +1,8 @@
 // Decides which connection may be read from. What a backend sends is processed in the turn of the event loop in which it is read, so a turn
 // has a limit for all connections together, in bytes and in time. At the limit, connections with more data rest: they are not read from
-// until they are released in a later turn. Subjects are served round robin, so one that streams on two hundred connections waits only behind itself.
-// Small reads have their own time, since even a small answer can cause much work, and do not wait for larger ones. Hot path: an answer that
-// comes in one piece costs one subtraction.
+// until they are released in a later turn. Subjects are served round robin, so a subject that streams on two hundred connections delays
+// only itself. Small reads do not wait behind larger ones; their time in a turn has a limit of its own, since even a small answer can cause
+// much work. Hot path: an answer that comes in one piece costs one subtraction.
 //
 //   reading ── its slice, or the turn, is used up ──> waiting ── its subject is next ──> released ── ... used up ──> waiting
 //   released, and not read from before the turn is used up ──> next: released before those that wait
@@ -12,32 +12,32 @@ import { FairQueueEntry, FairQueue, type QueueBounds, ListNode, TurnScheduler, c
 import { limits, KIB, MIB } from '../shared/index.js';
 import { connectionBounds } from './connection-bounds.js';
 
-/** Bytes of one answer before other connections are read. Small events cost 2 to 4 ms for 64 KiB. */
-export const UPSTREAM_TURN_BYTES_MAX = 256 * KIB;
+/** A slice: bytes that are read of one answer before other connections are read. 64 KiB of small events take 2 to 4 ms. */
+export const UPSTREAM_SLICE_BYTES_MAX = 256 * KIB;
 /** Bytes of all answers in one turn of the event loop. */
 export const UPSTREAM_TURN_BYTES_TOTAL_MAX = MIB;
-/** Bytes that were read when a turn was used up, and wait. Beyond that, reads are processed at once. */
+/** Bytes kept in memory because they were read when the turn was used up. Beyond that, reads are processed at once. */
 export const UPSTREAM_KEPT_BYTES_MAX = 16 * MIB;
 /** Connections per worker for backends' own streams; at most half of those for calls. */
 export const BACKEND_STREAMS_MAX = 8_192;
-/** Connections per worker for replies, on which calls depend. Beyond that, replies use those for calls. */
+/** Connections per worker for replies, for which calls wait. Beyond that, replies use the connections for calls. */
 export const REPLY_CONNECTIONS_MAX = 512;
 
 /** Connections released per turn: with a slice each, they leave most of the turn to answers that fit in a slice. */
 const RELEASED_MAX = 4;
 
-/** A connection waits at most once, and their number is bounded: so the queues need no bounds. */
+/** The queues need no bounds: each connection waits at most once, and the number of connections is bounded. */
 const BOUNDS: QueueBounds = [Infinity, Infinity];
 
-/** A connection whose answer takes several turns. Linked while it is released or among the next. */
+/** A connection whose answer takes several turns. Linked while it is in the scheduler's list `#next` or `#released`. */
 export class ReadQueueEntry extends ListNode {
   readonly subject: string;
-  readonly reader: Pick<ReadPace, 'stopReading' | 'readOn'>;
+  readonly reader: Pick<ReadPace, 'stopReading' | 'resumeReading'>;
   /** Whether the connection rests: it is not read from until it is released. */
   isResting = false;
   /** The connection's place in a queue, while it waits. */
   waiting: { leave(): void } | undefined = undefined;
-  /** The turn in which the connection was last released; -1 once something was read. */
+  /** The turn in which the connection was last released; -1 once something was read since. */
   releasedInTurn = -1;
 
   constructor(subject: string, reader: ReadQueueEntry['reader']) {
@@ -50,25 +50,26 @@ export class ReadQueueEntry extends ListNode {
 export class ReadScheduler {
   readonly #nowMs: () => number;
   readonly #waiting = new FairQueue<ReadQueueEntry>(...BOUNDS);
-  readonly #small: TurnScheduler;
-  /** The connections to release first in the next turn, and those that were released in this one. */
+  readonly #smallReads: TurnScheduler;
+  /** The connections to release first in the next turn. */
   readonly #next = new ListNode();
+  /** The connections that were released, and do not rest yet. */
   readonly #released = new ListNode();
-  /** Bytes that are left of the turn, and when it began. */
+  /** How many bytes are left of the turn, and since when its time counts. */
   #bytesLeft = 0;
   #startMs = 0;
   /** Bytes that connections keep until they are released. `ReadPace` changes this number. */
   keptBytes = 0;
   #turn = 0;
   /** Whether an unfinished answer has used part of this turn. */
-  #isBegun = false;
+  #isTurnBegun = false;
   #isUsedUp = false;
-  /** Whether time counts: not from the read of the released connections to the next read, because other work lies in between. */
+  /** Whether the turn's time counts now: not between the release of connections and the next read, because other work lies in between. */
   #isTimed = false;
   #isTurnDue = false;
   readonly #onTurn = (): void => {
     this.#isTurnDue = false;
-    this.#isBegun = false;
+    this.#isTurnBegun = false;
     this.#turn += 1;
     this.#releaseSome();
   };
@@ -76,45 +77,45 @@ export class ReadScheduler {
   constructor(nowMs: () => number = () => performance.now()) {
     this.#nowMs = nowMs;
     const { upstreamSmallReadsUntimedMax: untimedMax } = connectionBounds;
-    this.#small = new TurnScheduler({ untimedMax, turnMs: limits.turnMs, waiting: BOUNDS }, nowMs);
+    this.#smallReads = new TurnScheduler({ untimedMax, turnMs: limits.turnMs, waiting: BOUNDS }, nowMs);
   }
 
-  noteLast(bytes: number): void {
+  noteLastPiece(bytes: number): void {
     this.#bytesLeft -= bytes;
   }
 
   /** Counts a piece of an unfinished answer. @returns whether the turn is used up, so that the connection has to rest. */
   notePiece(bytes: number, entry: ReadQueueEntry | undefined): boolean {
     if (entry !== undefined) entry.releasedInTurn = -1;
-    if (this.#isBegun) {
+    if (this.#isTurnBegun) {
       this.#bytesLeft -= bytes;
-      return this.#isOver();
+      return this.#checkUsedUp();
     }
     // The first piece is usually the only one, and not worth another look at the clock.
-    this.#begin();
+    this.#beginTurn();
     this.#bytesLeft -= bytes;
     return false;
   }
 
-  /** Whether bytes just read must wait for the connection's turn: many answers may begin at once. */
+  /** Whether bytes just read must be kept until the connection is released: the turn is used up, and there is room to keep them. */
   mustKeep(bytes: number, subject: string): boolean {
     if (bytes <= connectionBounds.upstreamSmallReadBytesMax)
-      return !this.#small.tryPass(subject) && this.#hasRoom(bytes);
-    if (!this.#isBegun) this.#begin();
-    return this.#isOver() && this.#hasRoom(bytes);
+      return !this.#smallReads.tryPass(subject) && this.#hasRoom(bytes);
+    if (!this.#isTurnBegun) this.#beginTurn();
+    return this.#checkUsedUp() && this.#hasRoom(bytes);
   }
 
-  /** Lets a connection rest. @param isSmall whether the bytes kept of it, if any, are small. */
+  /** Lets a connection rest, and queues it. @param isSmall whether it waits among the small reads. */
   rest(entry: ReadQueueEntry, isSmall = false): void {
     if (entry.isResting) return;
     const waiting = isSmall
-      ? this.#small.wait(entry.subject, () => this.#release(entry, connectionBounds.upstreamReadBytes))
+      ? this.#smallReads.wait(entry.subject, () => this.#release(entry, connectionBounds.upstreamReadBytes))
       : this.#waiting.add(entry.subject, entry);
     if (!(waiting instanceof FairQueueEntry)) return;
     entry.unlink();
     entry.waiting = waiting;
     entry.isResting = true;
-    if (!isSmall) this.#planTurn();
+    if (!isSmall) this.#scheduleTurn();
   }
 
   leave(entry: ReadQueueEntry): void {
@@ -128,29 +129,29 @@ export class ReadScheduler {
     return this.keptBytes + bytes <= UPSTREAM_KEPT_BYTES_MAX;
   }
 
-  #isOver(): boolean {
+  #checkUsedUp(): boolean {
     if (this.#isUsedUp) return true;
-    if (!this.#isTimed) this.#time();
+    if (!this.#isTimed) this.#startClock();
     if (this.#bytesLeft > 0 && this.#nowMs() - this.#startMs < limits.turnMs) return false;
     this.#isUsedUp = true;
     this.#stopAll();
     return true;
   }
 
-  #begin(): void {
-    this.#isBegun = true;
+  #beginTurn(): void {
+    this.#isTurnBegun = true;
     this.#isUsedUp = false;
     this.#bytesLeft = UPSTREAM_TURN_BYTES_TOTAL_MAX;
-    this.#time();
-    this.#planTurn();
+    this.#startClock();
+    this.#scheduleTurn();
   }
 
-  #time(): void {
+  #startClock(): void {
     this.#isTimed = true;
     this.#startMs = this.#nowMs();
   }
 
-  #planTurn(): void {
+  #scheduleTurn(): void {
     if (this.#isTurnDue) return;
     this.#isTurnDue = true;
     setImmediate(this.#onTurn);
@@ -163,7 +164,7 @@ export class ReadScheduler {
       if (entry.releasedInTurn === this.#turn) {
         entry.isResting = true;
         this.#next.append(entry);
-        this.#planTurn();
+        this.#scheduleTurn();
       } else {
         this.rest(entry);
       }
@@ -174,12 +175,12 @@ export class ReadScheduler {
   #releaseSome(): void {
     if (!this.#waiting.isReady && !this.#next.isLinked) return;
     const isAlone = this.#waiting.count <= RELEASED_MAX && !this.#next.isLinked;
-    const sliceBytes = isAlone ? UPSTREAM_TURN_BYTES_MAX : connectionBounds.upstreamReadBytes;
-    // The bytes kept for the released connections are processed in this turn. Plans the next turn, too.
-    this.#begin();
-    // A connection whose answer ends within its kept bytes costs little.
-    for (let count = 0; count < RELEASED_MAX && !this.#isOver();) {
-      const entry = this.#choose(count < RELEASED_MAX - 1 || !this.#waiting.isReady);
+    const sliceBytes = isAlone ? UPSTREAM_SLICE_BYTES_MAX : connectionBounds.upstreamReadBytes;
+    // The turn begins here, because the kept bytes of the released connections are processed in it. This plans the next turn, too.
+    this.#beginTurn();
+    // A connection whose answer ends within its kept bytes costs little, and is not counted.
+    for (let count = 0; count < RELEASED_MAX && !this.#checkUsedUp();) {
+      const entry = this.#takeNext(count < RELEASED_MAX - 1 || !this.#waiting.isReady);
       if (entry === undefined) break;
       this.#release(entry, sliceBytes);
       if (entry.isLinked || entry.isResting) count += 1;
@@ -193,11 +194,11 @@ export class ReadScheduler {
     entry.isResting = false;
     entry.releasedInTurn = this.#turn;
     this.#released.append(entry);
-    entry.reader.readOn(sliceBytes);
+    entry.reader.resumeReading(sliceBytes);
   }
 
-  /** @param isNextFirst false for the last of a turn: connections without data return to `#next`, and would starve the others. */
-  #choose(isNextFirst: boolean): ReadQueueEntry | undefined {
+  /** @param isNextFirst false for the last of a turn: connections without data return to `#next`, and would starve those in `#waiting`. */
+  #takeNext(isNextFirst: boolean): ReadQueueEntry | undefined {
     const first = this.#next.next;
     return isNextFirst && first instanceof ReadQueueEntry ? first : this.#waiting.take();
   }
@@ -207,14 +208,14 @@ export interface PacedConnection {
   readonly isPaused: boolean;
   onBytes(bytes: Buffer): void;
   stopReading(): void;
-  readOn(): void;
+  resumeReading(): void;
 }
 
-/** Reads one connection in slices. Bytes that are too many for a turn are kept until the next. Hot path: a few checks. */
+/** Reads one connection in slices. Bytes that are too many for a turn are kept until the connection is released. Hot path: a few checks. */
 export class ReadPace {
   readonly #scheduler: ReadScheduler;
   readonly #connection: PacedConnection;
-  #sliceBytesLeft: number = UPSTREAM_TURN_BYTES_MAX;
+  #sliceBytesLeft: number = UPSTREAM_SLICE_BYTES_MAX;
   /** The connection's entry, if the answer takes more than one turn. */
   #entry: ReadQueueEntry | undefined;
   #kept: Buffer | undefined;
@@ -236,7 +237,7 @@ export class ReadPace {
     if (isTurnOver || this.#sliceBytesLeft <= 0) this.#rest(subject);
   }
 
-  /** Keeps bytes for the connection's turn. @returns whether they were kept. TLS may deliver more, which are kept, too. */
+  /** Keeps bytes that must wait. @returns whether they were kept. Once some are kept, all that TLS still delivers are kept, too. */
   tryKeep(bytes: Buffer, subject: string): boolean {
     if (this.#kept === undefined && !this.#scheduler.mustKeep(bytes.length, subject)) return false;
     if (!this.#rest(subject, isSmall(bytes))) return false;
@@ -247,13 +248,12 @@ export class ReadPace {
 
   resume(): void {
     if (this.#entry?.isResting === true) return;
-    // The connection rests only from here on, asynchronously: the caller is not ready for more data yet.
+    // The kept bytes are not processed here, because the caller is not ready for data yet: the connection rests until it is released.
     if (this.#kept !== undefined && this.#entry !== undefined) this.#scheduler.rest(this.#entry, isSmall(this.#kept));
-    else this.#readOn();
+    else this.#resumeNow();
   }
 
-  /** Processes the kept bytes, because there will be no later time for them. */
-  takeKept(): void {
+  processKept(): void {
     const kept = this.#kept;
     if (kept === undefined) return;
     this.#kept = undefined;
@@ -262,9 +262,9 @@ export class ReadPace {
   }
 
   /** Ends an answer. @param lastBytes bytes of its last piece. @returns whether reading is still stopped. */
-  leave(lastBytes = 0): boolean {
-    this.#scheduler.noteLast(lastBytes);
-    this.#sliceBytesLeft = UPSTREAM_TURN_BYTES_MAX;
+  endAnswer(lastBytes = 0): boolean {
+    this.#scheduler.noteLastPiece(lastBytes);
+    this.#sliceBytesLeft = UPSTREAM_SLICE_BYTES_MAX;
     const entry = this.#entry;
     if (entry === undefined) return false;
     this.#entry = undefined;
@@ -279,23 +279,23 @@ export class ReadPace {
     this.#connection.stopReading();
   }
 
-  readOn(sliceBytes: number): void {
+  resumeReading(sliceBytes: number): void {
     this.#sliceBytesLeft = sliceBytes;
     if (this.#connection.isPaused) return;
-    this.takeKept();
-    // The kept bytes may have paused the connection, used up its turn, or ended the answer.
+    this.processKept();
+    // Processing the kept bytes may have paused the connection, used up the turn, or ended the answer.
     if (this.isResting) this.stopReading();
-    else if (this.#isStopped && !this.#connection.isPaused) this.#readOn();
+    else if (this.#isStopped && !this.#connection.isPaused) this.#resumeNow();
   }
 
-  #readOn(): void {
+  #resumeNow(): void {
     this.#isStopped = false;
-    this.#connection.readOn();
+    this.#connection.resumeReading();
   }
 
   /** Lets the connection rest. @returns whether it rests now. */
   #rest(subject: string, isForSmall = false): boolean {
-    this.#sliceBytesLeft = UPSTREAM_TURN_BYTES_MAX;
+    this.#sliceBytesLeft = UPSTREAM_SLICE_BYTES_MAX;
     const entry = (this.#entry ??= new ReadQueueEntry(subject, this));
     this.#scheduler.rest(entry, isForSmall);
     if (entry.isResting) this.#isStopped = true;

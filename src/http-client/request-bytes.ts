@@ -1,5 +1,5 @@
-// Serializes requests. Those of one session share an array of headers, by which the head, except the length, is cached: first as text, as
-// many sessions send one request and then nothing for long, and from the second request on as bytes, which are faster to copy. Hot path.
+// Serializes requests. All requests of a session have the same array of headers, by which the head without the length is cached: at first
+// as text, since many sessions send one request and then nothing for long; from the second request on as bytes: faster to copy. Hot path.
 import { isHttpToken, KIB, PROGRAM_VERSION } from '../shared/index.js';
 import type { ModernHead, TraceHeaders, UpstreamRequest } from './http-upstream.js';
 
@@ -15,10 +15,10 @@ interface RememberedHead {
   head: string | Buffer;
 }
 
-const remembered = new WeakMap<readonly string[], RememberedHead>();
+const rememberedHeads = new WeakMap<readonly string[], RememberedHead>();
 
 export interface RequestBytes {
-  /** The head and a small body, or the part of a large body before the left-out span if it is short. */
+  /** The head, and all of a small body, or the beginning of a large one up to the left-out span, with what is put in, if that is short. */
   readonly first: Buffer;
   readonly rest: readonly Buffer[] | undefined;
 }
@@ -33,7 +33,7 @@ export function requestBytes(request: UpstreamRequest): RequestBytes | undefined
   const { start, end } = leftOut ?? EMPTY_SPAN;
   const bodyBytes = body.length - (end - start) + putIn.length;
   const isLarge = bodyBytes > UPSTREAM_COPIED_BODY_BYTES_MAX;
-  // The part before the replaced span, which is short in most messages.
+  // What comes before the end of the replaced span: it is short in most messages.
   const beginningBytes = start + putIn.length;
   const isBeginningLarge = beginningBytes > UPSTREAM_COPIED_BODY_BYTES_MAX;
   const copiedBytes = !isLarge ? bodyBytes : isBeginningLarge ? 0 : beginningBytes;
@@ -64,10 +64,10 @@ function traceLinesOf({ traceparent, tracestate }: TraceHeaders): string {
 
 function modernLinesOf({ method, name, params }: ModernHead): string | undefined {
   let lines = `\r\nmcp-method: ${method}`;
-  if (!VALUE.test(method) || !VALUE.test(name)) return undefined;
+  if (!HEADER_VALUE.test(method) || !HEADER_VALUE.test(name)) return undefined;
   if (name !== '') lines += `\r\nmcp-name: ${name}`;
   for (let i = 0; i + 1 < params.length; i += 2) {
-    if (!isHttpToken(params[i]!) || !VALUE.test(params[i + 1]!)) return undefined;
+    if (!isHttpToken(params[i]!) || !HEADER_VALUE.test(params[i + 1]!)) return undefined;
     lines += `\r\n${params[i]}: ${params[i + 1]}`;
   }
   return lines;
@@ -76,7 +76,7 @@ function modernLinesOf({ method, name, params }: ModernHead): string | undefined
 const EMPTY_SPAN = { start: 0, end: 0 };
 
 function headOf({ target, method, headers, body }: UpstreamRequest): Buffer | string | undefined {
-  const known = remembered.get(headers);
+  const known = rememberedHeads.get(headers);
   const hasBody = body !== undefined;
   if (
     known?.method === method &&
@@ -84,7 +84,7 @@ function headOf({ target, method, headers, body }: UpstreamRequest): Buffer | st
     known.origin === target.origin &&
     known.hasBody === hasBody
   ) {
-    if (typeof known.head === 'string') known.head = bytesOf(known.head);
+    if (typeof known.head === 'string') known.head = latin1Bytes(known.head);
     return known.head;
   }
   const host = target.origin.slice(target.origin.indexOf('//') + 2);
@@ -95,16 +95,16 @@ function headOf({ target, method, headers, body }: UpstreamRequest): Buffer | st
     const value = headers[i + 1] ?? '';
     if (name.toLowerCase() === 'user-agent') agentLine = '';
     // A value with a line break could inject a second request.
-    if (!isHttpToken(name) || !VALUE.test(value)) return undefined;
+    if (!isHttpToken(name) || !HEADER_VALUE.test(value)) return undefined;
     text += `${name}: ${value}\r\n`;
   }
   text += agentLine + (hasBody ? 'content-length: ' : '\r\n');
-  remembered.set(headers, { method, path: target.path, origin: target.origin, hasBody, head: text });
+  rememberedHeads.set(headers, { method, path: target.path, origin: target.origin, hasBody, head: text });
   return text;
 }
 
-/** The text in bytes, in memory of its own: one small slice of `Buffer`'s pool would keep a whole block alive. */
-function bytesOf(text: string): Buffer {
+/** The text in bytes, in memory of its own: a small slice of `Buffer`'s pool would keep a whole block alive. */
+function latin1Bytes(text: string): Buffer {
   const bytes = Buffer.allocUnsafeSlow(text.length);
   bytes.write(text, 'latin1');
   return bytes;
@@ -113,4 +113,4 @@ function bytesOf(text: string): Buffer {
 /** The `user-agent`, without which many firewalls refuse requests. A caller's own takes its place. */
 const AGENT_LINE = `user-agent: switchyard/${PROGRAM_VERSION}\r\n`;
 
-const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;

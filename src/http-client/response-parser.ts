@@ -1,6 +1,6 @@
 // Parses HTTP/1.1 responses strictly, in pieces of any size (RFC 9112). What two parsers could interpret differently is refused: a wrong
-// guess where a response ends would give a client another's. Hot path: the head is parsed in place, and the few headers that matter are
-// told apart by length before anything is decoded.
+// guess about where a response ends would give a client the response to another. Hot path: the head is parsed in place, and the few headers
+// that matter are told apart by length before anything is decoded.
 //
 //   done ── begin ──> head ── a length ──> length ── all of it ──> done
 //   head ── chunked ──> chunk-size ── a chunk ──> chunk-data ── all of it ──> chunk-end ── its line ──> chunk-size
@@ -27,7 +27,7 @@ export function encodingInWords(value: string): string {
 /** `content-type` values whose media type is cached, per worker. Beyond that, all are forgotten. */
 const MEDIA_TYPES_MAX = 256;
 
-/** Looked up for each piece: a handler may want no more after the last one. */
+/** What gets the response. Its call is looked up for each piece, because a handler may abort the call after any piece. */
 export interface ResponseReceiver {
   readonly call: { readonly handler: Pick<UpstreamHandler, 'onHead' | 'onData'> | undefined } | undefined;
 }
@@ -45,13 +45,13 @@ const COLON = 0x3a;
 
 export class ResponseParser {
   readonly #receiver: ResponseReceiver;
-  /** The state, which is `done` before the first `begin`, too. Changed only here, like `canReuse`, `idleMsMax` and `encoding`. */
+  /** The state, which is `done` before the first `begin`, too. Changed only here, like `canReuseConnection`, `idleMsMax` and `encoding`. */
   state: State = 'done';
   #partial: Buffer | undefined;
   #remainingBytes = 0;
   #trailerBytes = 0;
-  canReuse = true;
-  /** The value of `keep-alive` from which `idleMsMax` follows: usually the same in all responses. */
+  canReuseConnection = true;
+  /** The last value of `keep-alive`, from which `idleMsMax` was computed. Usually all responses have the same. */
   #keepAliveValue = '';
   /** How long a free connection is kept: less than the backend announces. */
   idleMsMax: number = connectionBounds.upstreamConnectionIdleMs;
@@ -71,7 +71,7 @@ export class ResponseParser {
 
   begin(): void {
     this.state = 'head';
-    this.canReuse = true;
+    this.canReuseConnection = true;
     this.#partial = undefined;
   }
 
@@ -107,7 +107,7 @@ export class ResponseParser {
     return at;
   }
 
-  /** Ends the response with its connection. @returns whether it is complete then. */
+  /** Called when the connection has ended. @returns whether that completes the response: only one without a length and without chunks. */
   end(): boolean {
     if (this.state !== 'until-close') return false;
     this.state = 'done';
@@ -119,17 +119,17 @@ export class ResponseParser {
     const partial = this.#partial;
     if (partial === undefined) {
       const end = chunk.indexOf(HEAD_END, at);
-      if (end !== -1) return this.#readHead(chunk, at, end + 2) ? end + 4 : INVALID;
+      if (end !== -1) return this.#parseHead(chunk, at, end + 2) ? end + 4 : INVALID;
       return this.#keepHead(Buffer.from(chunk.subarray(at)), 0) ? chunk.length : INVALID;
     }
     const joined = Buffer.concat([partial, chunk.subarray(at)]);
     const end = joined.indexOf(HEAD_END, Math.max(0, partial.length - 3));
     if (end === -1) return this.#keepHead(joined, partial.length) ? chunk.length : INVALID;
     this.#partial = undefined;
-    return this.#readHead(joined, 0, end + 2) ? at + end + 4 - partial.length : INVALID;
+    return this.#parseHead(joined, 0, end + 2) ? at + end + 4 - partial.length : INVALID;
   }
 
-  /** Keeps the beginning of a head. @param seenBytes were already checked. @returns false if the bytes cannot become a head. */
+  /** Keeps the beginning of a head. @param seenBytes how many were checked before. @returns false if the bytes cannot become a head. */
   #keepHead(bytes: Buffer, seenBytes: number): boolean {
     this.#partial = bytes;
     const known = Math.min(bytes.length, PROTOCOL.length);
@@ -141,19 +141,19 @@ export class ResponseParser {
   }
 
   /** @param end the index after the end of the last header line. */
-  #readHead(bytes: Buffer, start: number, end: number): boolean {
+  #parseHead(bytes: Buffer, start: number, end: number): boolean {
     if (end - start > limits.upstreamHeaderBytesMax) return false;
     const lineEnd = bytes.indexOf(CR, start);
-    if (!this.#readStatusLine(bytes, start, lineEnd)) return false;
+    if (!this.#parseStatusLine(bytes, start, lineEnd)) return false;
     for (let at = lineEnd + 2; at < end;) {
-      const next = this.#readHeader(bytes, at);
+      const next = this.#parseHeader(bytes, at);
       if (next === INVALID) return false;
       at = next;
     }
     return this.#onHead();
   }
 
-  #readStatusLine(bytes: Buffer, start: number, end: number): boolean {
+  #parseStatusLine(bytes: Buffer, start: number, end: number): boolean {
     const line = bytes.toString('latin1', start, end);
     if (bytes[end + 1] !== LF || !STATUS_LINE.test(line)) return false;
     this.#status = Number(line.slice(9, 12));
@@ -162,12 +162,12 @@ export class ResponseParser {
     this.#statusHeader = '';
     this.#lengthBytes = -1;
     this.#isChunked = false;
-    this.canReuse = line.startsWith('HTTP/1.1');
+    this.canReuseConnection = line.startsWith('HTTP/1.1');
     return true;
   }
 
-  /** Reads a header. @returns where the next line begins, or `INVALID`. */
-  #readHeader(bytes: Buffer, start: number): number {
+  /** Parses a header. @returns where the next line begins, or `INVALID`. */
+  #parseHeader(bytes: Buffer, start: number): number {
     let colon = start;
     while (byteKinds[bytes[colon]!] === TOKEN) colon += 1;
     // The name is empty, white space precedes the colon, or the line is folded.
@@ -185,23 +185,23 @@ export class ResponseParser {
   #takeHeader(bytes: Buffer, nameStart: number, nameEnd: number, start: number, end: number): boolean {
     switch (nameEnd - nameStart) {
       case 8:
-        if (this.#status >= 300 && this.#status < 400 && isName(bytes, nameStart, 'location'))
+        if (this.#status >= 300 && this.#status < 400 && hasName(bytes, nameStart, 'location'))
           this.#statusHeader = bytes.toString('latin1', start, end);
         break;
       case 10:
         this.#takeTenCharHeader(bytes, nameStart, start, end);
         break;
       case 11:
-        if (isTemporaryRefusal(this.#status) && isName(bytes, nameStart, 'retry-after'))
+        if (isTemporaryRefusal(this.#status) && hasName(bytes, nameStart, 'retry-after'))
           this.#statusHeader = bytes.toString('latin1', start, end);
         break;
       case 12:
-        if (isName(bytes, nameStart, 'content-type'))
+        if (hasName(bytes, nameStart, 'content-type'))
           this.#contentType = mediaType(bytes.toString('latin1', start, end));
         break;
       case 14:
-        if (isName(bytes, nameStart, 'content-length')) return this.#onLength(bytes.toString('latin1', start, end));
-        if (isName(bytes, nameStart, 'mcp-session-id')) {
+        if (hasName(bytes, nameStart, 'content-length')) return this.#onLength(bytes.toString('latin1', start, end));
+        if (hasName(bytes, nameStart, 'mcp-session-id')) {
           if (end - start > connectionBounds.upstreamSessionIdBytesMax) return false;
           this.#sessionId = bytes.toString('latin1', start, end);
         }
@@ -209,7 +209,7 @@ export class ResponseParser {
       case 16:
         return this.#takeSixteenCharHeader(bytes, nameStart, start, end);
       case 17:
-        if (isName(bytes, nameStart, 'transfer-encoding')) return this.#onCoding(bytes.toString('latin1', start, end));
+        if (hasName(bytes, nameStart, 'transfer-encoding')) return this.#onCoding(bytes.toString('latin1', start, end));
         break;
       default:
     }
@@ -217,22 +217,22 @@ export class ResponseParser {
   }
 
   #takeTenCharHeader(bytes: Buffer, nameStart: number, start: number, end: number): void {
-    if (isName(bytes, nameStart, 'connection')) this.#onConnection(bytes.toString('latin1', start, end));
-    else if (isName(bytes, nameStart, 'keep-alive')) this.#onKeepAlive(bytes.toString('latin1', start, end));
-    else if (this.#status >= 200 && this.#status < 300 && isName(bytes, nameStart, 'set-cookie'))
+    if (hasName(bytes, nameStart, 'connection')) this.#onConnection(bytes.toString('latin1', start, end));
+    else if (hasName(bytes, nameStart, 'keep-alive')) this.#onKeepAlive(bytes.toString('latin1', start, end));
+    else if (this.#status >= 200 && this.#status < 300 && hasName(bytes, nameStart, 'set-cookie'))
       this.#statusHeader += (this.#statusHeader && '\n') + bytes.toString('latin1', start, end);
   }
 
   #takeSixteenCharHeader(bytes: Buffer, nameStart: number, start: number, end: number): boolean {
-    if (isName(bytes, nameStart, 'content-encoding'))
+    if (hasName(bytes, nameStart, 'content-encoding'))
       this.encoding = encodingInWords(bytes.toString('latin1', start, end));
-    else if (this.#status === 401 && isName(bytes, nameStart, 'www-authenticate'))
+    else if (this.#status === 401 && hasName(bytes, nameStart, 'www-authenticate'))
       this.#statusHeader += (this.#statusHeader && ', ') + bytes.toString('latin1', start, end);
     return this.encoding === '';
   }
 
   #onConnection(value: string): void {
-    if (value !== 'keep-alive' && /(^|,)\s*close\s*(,|$)/i.test(value)) this.canReuse = false;
+    if (value !== 'keep-alive' && /(^|,)\s*close\s*(,|$)/i.test(value)) this.canReuseConnection = false;
   }
 
   #onKeepAlive(value: string): void {
@@ -274,7 +274,7 @@ export class ResponseParser {
       this.#remainingBytes = this.#lengthBytes;
     } else {
       this.state = 'until-close';
-      this.canReuse = false;
+      this.canReuseConnection = false;
     }
     const bodyBytes = hasBody ? this.#lengthBytes : 0;
     this.#receiver.call?.handler?.onHead(status, this.#contentType, this.#sessionId, bodyBytes, this.#statusHeader);
@@ -328,7 +328,7 @@ export class ResponseParser {
 }
 
 const QUOTED = '"(?:[\\t \\x21\\x23-\\x5b\\x5d-\\x7e\\x80-\\xff]|\\\\[\\t -~\\x80-\\xff])*"';
-/** A chunk's size line (RFC 9112, 7.1.1). Extensions are ignored, but a malformed one could mean something else to another parser. */
+/** A chunk's size line (RFC 9112, 7.1.1). Extensions are ignored, but malformed ones are refused: parsers differ about them. */
 const CHUNK_SIZE = new RegExp(
   `^([0-9a-fA-F]{1,8})(?:[ \\t]*;[ \\t]*${HTTP_TOKEN}(?:[ \\t]*=[ \\t]*(?:${HTTP_TOKEN}|${QUOTED}))?)*$`,
 );
@@ -340,7 +340,7 @@ const STATUS_LINE = /^HTTP\/1\.[01] [1-9]\d\d(?: [\t\x20-\x7e\x80-\xff]*)?$/;
 const PROTOCOL = Buffer.from('HTTP/1.');
 const HEAD_END = Buffer.from('\r\n\r\n');
 
-/** Bytes of a header name (RFC 9110, 5.6.2), and white space around its value. */
+/** Kinds of bytes: those of a header's name (RFC 9110, 5.6.2), and the white space around its value. */
 const TOKEN = 1;
 const BLANK = 2;
 const byteKinds = new Uint8Array(256);
@@ -358,7 +358,7 @@ function isFieldText(bytes: Buffer, start: number, end: number): boolean {
   return true;
 }
 
-function isName(bytes: Buffer, start: number, lowerCaseName: string): boolean {
+function hasName(bytes: Buffer, start: number, lowerCaseName: string): boolean {
   for (let index = 0; index < lowerCaseName.length; index += 1) {
     const expected = lowerCaseName.charCodeAt(index);
     const byte = bytes[start + index]!;
@@ -372,16 +372,16 @@ function isName(bytes: Buffer, start: number, lowerCaseName: string): boolean {
 const mediaTypes = new Map<string, string>();
 
 function mediaType(value: string): string {
-  if (value.length > REMEMBERED_HEADER_CHARS_MAX) return readMediaType(value);
+  if (value.length > REMEMBERED_HEADER_CHARS_MAX) return parseMediaType(value);
   const known = mediaTypes.get(value);
   if (known !== undefined) return known;
-  const type = readMediaType(value);
+  const type = parseMediaType(value);
   if (mediaTypes.size >= MEDIA_TYPES_MAX) mediaTypes.clear();
   mediaTypes.set(value, type);
   return type;
 }
 
-function readMediaType(value: string): string {
+function parseMediaType(value: string): string {
   const end = value.indexOf(';');
   const type = (end === -1 ? value : value.slice(0, end)).trim().toLowerCase();
   // Some proxies repeat the value: "application/json, application/json".

@@ -71,7 +71,7 @@ export interface UpstreamFault {
   readonly kind: UpstreamFaultKind;
   /** Whether it is safe to send the request again: the backend cannot have received all of it. */
   readonly isUnsent: boolean;
-  /** For some kinds of faults: the HTTP status, where a redirect leads, the backend's versions, or the list's method. */
+  /** For some kinds, more for callers: such as the HTTP status, where a redirect leads, the backend's versions, or the list's method. */
   readonly detail?: string;
   /** The text and delay of a response 429 or 503, which the caller gets, and the log does not. */
   readonly refusal?: BackendRefusal;
@@ -100,7 +100,7 @@ export function redirectFault(status: number, location: string, from: UpstreamTa
   const [to, asked] = [new URL(location, base), new URL(base)];
   const shown = to.pathname.slice(0, REDIRECT_PATH_CHARS_MAX);
   const path = shown.length < to.pathname.length ? `path ${shown}…` : `path ${shown}`;
-  // Callers are not told the path, which may contain a secret, but whether a trailing slash is all the difference: the usual mistake.
+  // Callers are not told the path, which may contain a secret. They are told about a trailing slash, the usual mistake.
   const [detail, logDetail] =
     to.origin === asked.origin
       ? [SAME_ORIGIN_TEXTS[slashDifference(asked.pathname, to.pathname)], `the ${path}`]
@@ -140,12 +140,12 @@ const REACH_FAULTS: ReadonlySet<UpstreamFaultKind> = new Set([
   'tls-failed',
 ]);
 
-/** Whether the origin could not be reached, whichever caller's request it was. */
+/** Whether the origin could not be reached, so that other callers' requests would fail, too. */
 export function isReachFault({ kind }: UpstreamFault): boolean {
   return REACH_FAULTS.has(kind);
 }
 
-/** Whether the subject, not the origin, is at fault. */
+/** Whether the subject's share is used up: the origin is not at fault. */
 export function isShareFault({ kind }: UpstreamFault): boolean {
   return kind === 'connections-share-used' || kind === 'backend-share-used';
 }
@@ -165,7 +165,7 @@ export interface UnavailableBackend {
   readonly reason: string;
 }
 
-/** The backend, with the URL where its user can fix the fault, if there is one. */
+/** The backend and its fault in words, with the URL where its user can fix the fault, if there is one. */
 export function missingBackend(backend: string, fault: UpstreamFault): UnavailableBackend {
   const url = fault.connect?.();
   const reason = faultReason(fault);
@@ -182,14 +182,13 @@ export function unavailableMeta(unavailable: readonly UnavailableBackend[]): { _
 /** Characters of a redirect's path in the log and in a server's record. */
 const REDIRECT_PATH_CHARS_MAX = 256;
 
-/** A redirect may lengthen the configured path by so many characters; each session keeps the new path. */
+/** By how many characters a redirect may lengthen the configured path, since each session keeps the new path. */
 const MOVED_CHARS_MAX = 1_024;
 
 /**
- * Where to send a request again after 307 or 308: to another path of the same origin. Credentials may be meant for one path only: then the
- * new path may differ from it by no more than a trailing slash.
- * @param from where it was sent.
- * @param configured where it is sent without redirects.
+ * Where to send a request again after 307 or 308: another path of the same origin; `undefined` for any other redirect. With credentials,
+ * which may be meant for one path only, the new path may differ only by a trailing slash.
+ * @param from where the request was sent. @param configured its target without redirects.
  */
 export function movedTarget(
   status: number,
@@ -208,7 +207,7 @@ export function movedTarget(
   return { origin: from.origin, path };
 }
 
-/** How a path differs from another, if only by a trailing slash. */
+/** How one path differs from another: by a trailing slash only, or otherwise. */
 type SlashDifference = 'added' | 'removed' | 'other';
 
 const SAME_ORIGIN_TEXTS: Readonly<Record<SlashDifference, string>> = {

@@ -4,13 +4,13 @@ import { plainRequest, type HttpUpstream, type UpstreamRequest } from './http-up
 import { isTemporaryRefusal } from './response-parser.js';
 import { faultReason, upstreamFault, type UpstreamFault, type UpstreamFaultKind } from './upstream-fault.js';
 
-interface FetchBounds {
+interface FetchContext {
   readonly http: HttpUpstream;
   readonly subject: string;
   /** A signal that ends the request, and the reading of its response. */
   readonly signal: AbortSignal;
-  /** Called for each piece of a response. @returns false if this is too much. */
-  readonly takes: (piece: Buffer) => boolean;
+  /** Called for each piece of a response. @returns false to fail the request because its response is too large. */
+  readonly acceptsPiece: (piece: Buffer) => boolean;
   readonly errorOf: (fault: UpstreamFault) => Error;
 }
 
@@ -23,9 +23,9 @@ export interface FetchedRequest {
 /** Statuses of responses without a body (Fetch, 2.2.3). */
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
 
-/** Sends a request. The response has only the headers that `onHead` has. Redirects are not followed. */
+/** Sends a request. The response has only the headers that `UpstreamHandler.onHead` gets. Redirects are not followed. */
 export async function upstreamFetch(
-  { http, subject, signal, takes, errorOf }: FetchBounds,
+  { http, subject, signal, acceptsPiece, errorOf }: FetchContext,
   { origin, pathname, search }: URL,
   { method = 'GET', headers = {}, body }: FetchedRequest,
 ): Promise<Response> {
@@ -66,7 +66,7 @@ export async function upstreamFetch(
         }
       },
       onData: (piece) => {
-        if (!takes(piece)) return abortWith('answer-too-large');
+        if (!acceptsPiece(piece)) return abortWith('answer-too-large');
         controller?.enqueue(new Uint8Array(piece));
         if ((controller?.desiredSize ?? 0) <= 0) call.pause();
       },
@@ -85,11 +85,11 @@ export function fetchOver(
 ): (url: string, signal: AbortSignal, headers: Readonly<Record<string, string>>) => Promise<Response> {
   const errorOf = (fault: UpstreamFault): Error => new Error(faultReason(fault));
   return async (url, signal, headers) =>
-    upstreamFetch({ http, subject: '', signal, takes: () => true, errorOf }, new URL(url), { headers });
+    upstreamFetch({ http, subject: '', signal, acceptsPiece: () => true, errorOf }, new URL(url), { headers });
 }
 
 function headersOf(status: number, contentType: string, sessionId: string, statusHeader: string): Headers {
-  const hintName =
+  const statusHeaderName =
     status < 300
       ? 'set-cookie'
       : status < 400
@@ -98,7 +98,7 @@ function headersOf(status: number, contentType: string, sessionId: string, statu
           ? 'retry-after'
           : 'www-authenticate';
   const headers = new Headers({ 'content-type': contentType, 'mcp-session-id': sessionId });
-  for (const line of statusHeader.split('\n')) headers.append(hintName, line);
+  for (const line of statusHeader.split('\n')) headers.append(statusHeaderName, line);
   for (const [name, value] of [...headers]) if (value === '') headers.delete(name);
   return headers;
 }

@@ -104,7 +104,7 @@ export class ListPages implements RequestHandler {
     const cache = this.#cache;
     if (cache !== undefined && this.#cacheRead === undefined) {
       const { subject, backend } = this.#upstream;
-      const identity = { subject, backend, kind: this.#kind.name, shown: this.#upstream.shown(this.#metadata) };
+      const identity = { subject, backend, kind: this.#kind.name, shown: this.#upstream.callerHash(this.#metadata) };
       const pages = cache.find(identity);
       if (pages !== undefined) return this.#finish(pages, undefined);
       this.#cacheRead = cache.beginRead(identity);
@@ -157,7 +157,7 @@ export class ListPages implements RequestHandler {
     if (this.#isOver) return;
     this.#answerReader?.drop();
     this.#answerReader = undefined;
-    const isLost = this.#upstream.tryMarkLost(fault, this.#sentIn);
+    const isLost = this.#upstream.tryRecover(fault, this.#sentIn);
     const isRetried = !this.#isSecondTry && (isLost || this.#upstream.tryRenewCredentials(fault, this.#metadata));
     if (!isRetried) {
       this.#fail(fault);

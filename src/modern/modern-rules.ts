@@ -183,7 +183,7 @@ export class ModernRules implements EraRules {
     // A retry comes here for a modern backend, which has its own states, or, made from the start, for a legacy one.
     if (isRetry && this.#isMadeAnew === isModern) return rpcErrors.callOver;
     const { body, mirror, isWrapped } = this.#exchange.request;
-    const mirrored = isWrapped === true ? undefined : upstream.mirroredBy(this.#message.method, bareName);
+    const mirrored = isWrapped === true ? undefined : upstream.mirroredParamsOf(this.#message.method, bareName);
     if (mirrored === undefined) return undefined;
     const values = read?.params === mirrored ? read.callersValues : mirroredValuesIn({ body }, mirrored);
     const fault = values && mirrorDisagreement(mirrored, values, mirror.params);
@@ -209,7 +209,7 @@ export class ModernRules implements EraRules {
       const { method } = this.#message;
       const { params } = this.#exchange.request.mirror;
       // The headers as they came, except for arguments that the config fixes.
-      const sent = paramHeaders(upstream.mirroredBy(method, bareName), message, read, params) ?? params;
+      const sent = paramHeaders(upstream.mirroredParamsOf(method, bareName), message, read, params) ?? params;
       return withModernHead(message, modernHead(method, bareName, sent));
     }
     // Each try has a new id: no id is used twice in an upstream session (S32).

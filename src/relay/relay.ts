@@ -229,7 +229,7 @@ export class Relay {
     if (count.untold > 0) this.#logger.warn(count, 'not every backend could be notified of the end of its sessions');
     endpoints.stop();
     const leftMs = endMs - deadlines.nowMs();
-    await Promise.all([oneWayRequests.settled(leftMs), replies.settled(leftMs), this.#merger.close()]);
+    await Promise.all([oneWayRequests.whenSettled(leftMs), replies.whenSettled(leftMs), this.#merger.close()]);
     return count;
   }
 

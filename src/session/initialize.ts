@@ -211,7 +211,7 @@ function hasMethod({ name, isExtension }: ExtraCapability, method: string, era: 
 }
 
 function extrasOf(upstreams: Upstreams, { name }: CompiledBackend): readonly ExtraCapability[] {
-  return upstreams.findUsed(name)?.named ?? [];
+  return upstreams.findUsed(name)?.namedCapabilities ?? [];
 }
 
 function experimentalJson(upstreams: Upstreams, { backends }: CompiledVirtualHost): string {

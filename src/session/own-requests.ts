@@ -41,7 +41,7 @@ export function sendOwnRequest(
     onMessage: (bytes, received) => upstream.answer(bytes, received, metadata),
     onFault: (fault) => {
       // The request is not sent again: a reopened upstream session gets it anyway.
-      upstream.tryMarkLost(fault, sentIn);
+      upstream.tryRecover(fault, sentIn);
       done();
     },
   };

@@ -138,7 +138,7 @@ export class Sessions {
     if (refusal !== undefined) return refusal;
     const id = adopted?.id ?? this.#options.mintId();
     const { subject } = account;
-    const shared = this.#introductions.of(introduction);
+    const shared = this.#introductions.sharedCopyOf(introduction);
     const identity = { id, subject, virtualHostId: virtualHost.id, protocolVersion, era, introduction: shared };
     const session = new Session(this.#context, identity, account, this.#options.sessionContext);
     if (adopted !== undefined) session.restore(adopted.record, virtualHost);

@@ -73,7 +73,7 @@ class BackendListener implements BackendStreamPlan, ModernListeningPlan {
     this.#openedAtMs = this.deadlines.nowMs();
     this.#record = this.#upstream.record;
     this.stream = this.#isModern ? new ModernListening(this) : new BackendStream(this);
-    for (const text of this.#upstream.takeEarly()) {
+    for (const text of this.#upstream.takeEarlyNotifications()) {
       const bytes = Buffer.from(text);
       const message = readBackendMessage(bytes);
       if (message !== undefined) this.onMessage(bytes, message);
@@ -84,15 +84,15 @@ class BackendListener implements BackendStreamPlan, ModernListeningPlan {
     this.#stopReopening();
     this.stream?.close();
     this.stream = undefined;
-    this.onAnswered();
+    this.onOutcome();
   }
 
   /** Closes the stream once no call waits for an answer on it; until then, a stream of this process's successor may replace it. */
   leave(): void {
-    const { elsewhere } = this.#upstream;
-    if (!(this.stream instanceof BackendStream) || elsewhere?.isAwaited !== true) return this.close();
+    const { strayAnswers } = this.#upstream;
+    if (!(this.stream instanceof BackendStream) || strayAnswers?.isAwaited !== true) return this.close();
     this.stream.isLast = true;
-    elsewhere.onUnawaited = () => this.close();
+    strayAnswers.onNoneAwaited = () => this.close();
   }
 
   reopen(): void {
@@ -145,17 +145,17 @@ class BackendListener implements BackendStreamPlan, ModernListeningPlan {
     this.#upstream.delayRequests();
   }
 
-  onAnswered(isStream = false): void {
+  onOutcome(isStream = false): void {
     this.#upstream.releaseRequests();
-    this.#upstream.hearAnswers(isStream ? this.memory : undefined);
+    this.#upstream.setStrayAnswerMemory(isStream ? this.memory : undefined);
   }
 
   onAnswer(bytes: Buffer, message: BackendMessage): void {
-    if (this.#upstream.elsewhere?.take(bytes, message) === false) this.#owner.passBack(this.#upstream, bytes);
+    if (this.#upstream.strayAnswers?.take(bytes, message) === false) this.#owner.passBack(this.#upstream, bytes);
   }
 
   onCut(): void {
-    this.#upstream.elsewhere?.onCut();
+    this.#upstream.strayAnswers?.onCut();
   }
 
   onLost(): void {
@@ -270,7 +270,7 @@ export class UnsolicitedMessages {
 
   /** Whether a lease listens to the backend: not if it is without sessions, since it then asks only in responses to calls. */
   #isHeardInLease(upstream: UpstreamSession): boolean {
-    return upstream.hasToBeTold && (this.#session.acceptsRequests || this.#session.listeningStreams !== undefined);
+    return upstream.needsDelete && (this.#session.acceptsRequests || this.#session.listeningStreams !== undefined);
   }
 
   #listenerOf(upstream: UpstreamSession, metadata: RequestMetadata): BackendListener {
@@ -364,7 +364,7 @@ export class UnsolicitedMessages {
     this.#lingerDeadline?.cancel();
     if (this.#isOver) return;
     this.#lingerDeadline = this.deadlines.after(forMs, () => {
-      const isAwaited = [...(this.#listeners?.keys() ?? [])].some(({ elsewhere }) => elsewhere?.isAwaited);
+      const isAwaited = [...(this.#listeners?.keys() ?? [])].some(({ strayAnswers }) => strayAnswers?.isAwaited);
       if (isAwaited) this.#linger(forMs);
       else if (!this.stream.isOpen) this.#closeAll();
     });

@@ -44,7 +44,7 @@ export class UpstreamTerminations {
   /** @param upstreams the sessions to end, oldest first. */
   constructor(upstreams: Iterable<UpstreamSession>) {
     for (const upstream of upstreams) {
-      if (upstream.hasToBeTold) this.#left.add(upstream.backend.target.origin, upstream);
+      if (upstream.needsDelete) this.#left.add(upstream.backend.target.origin, upstream);
       else upstream.close(NO_METADATA);
     }
     this.#totalCount = this.#left.count;

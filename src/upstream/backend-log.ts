@@ -4,7 +4,7 @@ import type { CompiledBackend, CompiledVirtualHost } from '../user-config/index.
 import { loggedReason, type UpstreamFault, type UpstreamFaultKind, faultReason } from '../http-client/index.js';
 
 /** Origins whose last failure is kept. Beyond that, the oldest is forgotten. */
-export const LAST_FAULTS_KEPT = 1_024;
+export const LAST_FAULTS_MAX = 1_024;
 
 export interface LastFault {
   /** The backend's name in the config of the caller whose request failed. */
@@ -15,8 +15,8 @@ export interface LastFault {
   readonly at: string;
 }
 
-/** Origins of which it is logged that they are never connected to, such as `http:` with `tls-only`. Others are not logged. */
-export const BACKEND_OBSTACLES_LOGGED = 1_024;
+/** Origins that are logged as never connected to, such as `http:` with `tls-only`. Beyond that, no more are logged. */
+export const BACKEND_OBSTACLES_MAX = 1_024;
 
 /** Called for each failed request, and each failed opening, for metrics. */
 export type BackendFaultHandler = (backend: string, kind: UpstreamFaultKind, during: LastFault['during']) => void;
@@ -46,10 +46,10 @@ export class BackendLog {
     return this.#lastFaults.get(origin);
   }
 
-  #noteLast(backend: CompiledBackend, fault: UpstreamFault, during: LastFault['during']): void {
+  #noteLastFault(backend: CompiledBackend, fault: UpstreamFault, during: LastFault['during']): void {
     const { origin } = backend.target;
     this.#lastFaults.delete(origin);
-    dropOldest(this.#lastFaults, LAST_FAULTS_KEPT);
+    dropOldest(this.#lastFaults, LAST_FAULTS_MAX);
     const at = new Date().toISOString();
     this.#lastFaults.set(origin, { backend: backend.name, kind: fault.kind, reason: faultReason(fault), during, at });
   }
@@ -61,7 +61,7 @@ export class BackendLog {
   /** Logs that a request has failed: one line per backend and interval, with the number of those not logged. */
   onFailure(backend: CompiledBackend, fault: UpstreamFault): void {
     this.#onFault?.(backend.name, fault.kind, 'request');
-    this.#noteLast(backend, fault, 'request');
+    this.#noteLastFault(backend, fault, 'request');
     const nowMs = this.#nowMs();
     const last = this.#failures.get(backend);
     if (last !== undefined && nowMs - last.loggedAtMs < FAILURE_LOG_INTERVAL_MS) {
@@ -91,10 +91,10 @@ export class BackendLog {
     this.#logger.warn({ virtualHost: virtualHost.id, extensions }, meaning);
   }
 
-  /** Logs, once per origin, that it is never connected to: it cannot become reachable while this process runs. */
-  #onObstacle(backend: CompiledBackend, reason: string): void {
+  /** Logs, once per origin, that the gateway never connects to it: that cannot change while this process runs. */
+  #logObstacle(backend: CompiledBackend, reason: string): void {
     const text = `${reason} ${backend.target.origin}`;
-    if (this.#loggedObstacles.has(text) || this.#loggedObstacles.size >= BACKEND_OBSTACLES_LOGGED) return;
+    if (this.#loggedObstacles.has(text) || this.#loggedObstacles.size >= BACKEND_OBSTACLES_MAX) return;
     this.#loggedObstacles.add(text);
     this.#logger.warn({ ...logFieldsOf(backend), reason }, 'backend unavailable');
   }
@@ -105,9 +105,9 @@ export class BackendLog {
   }
 
   onUnavailable(backend: CompiledBackend, fault: UpstreamFault): void {
-    this.#noteLast(backend, fault, 'opening');
+    this.#noteLastFault(backend, fault, 'opening');
     const reason = loggedReason(fault);
-    if (backend.obstacle !== undefined) return this.#onObstacle(backend, reason);
+    if (backend.obstacle !== undefined) return this.#logObstacle(backend, reason);
     if (this.#loggedReasons.get(backend) === reason) return;
     this.#loggedReasons.set(backend, reason);
     this.#logger.warn({ ...logFieldsOf(backend), reason }, 'backend unavailable');

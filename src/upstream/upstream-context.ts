@@ -8,20 +8,20 @@ import type { BackendLog } from './backend-log.js';
 import type { BackendEndpoints } from './reach/backend-endpoints.js';
 import type { Credentials } from '../credentials/index.js';
 
-/** More than callers count to, and less than the seconds since 1970, which some take as ids. */
+/** Ids from here on are more than callers count to, and less than the seconds since 1970, which some callers take as ids. */
 const FIRST_ID = 2 ** 30;
-const IDS = 2 ** 29;
+const ID_COUNT = 2 ** 29;
 
 /**
- * Ids of the gateway's own requests, hardly ever used twice in a session (S32): hence a random start for each process. They are integers of
- * 31 bits, as in official clients, because there are servers that read no other ids.
+ * Makes ids for the gateway's own requests. Each process starts at random, so that no id is likely to be used twice in a session (S32). Ids
+ * are integers of 31 bits, as in official clients, because some servers read no others.
  */
 export class OwnRequestIds {
-  #count = randomInt(IDS);
+  #offset = randomInt(ID_COUNT);
 
   next(): Buffer {
-    this.#count = (this.#count + 1) % IDS;
-    return Buffer.from(String(FIRST_ID + this.#count));
+    this.#offset = (this.#offset + 1) % ID_COUNT;
+    return Buffer.from(String(FIRST_ID + this.#offset));
   }
 }
 

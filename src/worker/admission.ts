@@ -1,6 +1,6 @@
 // Admission: token → subject → user config → virtual host (specification 2.1). Hot path: three look-ups and no promise once everything is
 // cached.
-import type { TokenFault, TokenVerifier, Verified } from '../auth/index.js';
+import type { TokenFault, TokenVerifier, TokenOutcome } from '../auth/index.js';
 import type { Caller } from '../exchange/index.js';
 import { type Logger, subjectHash, RepeatedLog, refusals, tokenRefusals, type Refusal } from '../shared/index.js';
 import type { UserConfigRead, UserConfigs } from '../user-config/index.js';
@@ -46,7 +46,7 @@ export class Admission {
     return this.#onConfig(read, subject, virtualHostId);
   }
 
-  #onVerified(verified: Verified, virtualHostId: string | undefined): AdmissionOutcome | Promise<AdmissionOutcome> {
+  #onVerified(verified: TokenOutcome, virtualHostId: string | undefined): AdmissionOutcome | Promise<AdmissionOutcome> {
     return verified.kind === 'refused' ? refusedToken(verified) : this.admitSubject(verified.subject, virtualHostId);
   }
 
@@ -71,10 +71,10 @@ export class Admission {
   }
 }
 
-function refusalOf(verified: Verified): RefusedToken | undefined {
+function refusalOf(verified: TokenOutcome): RefusedToken | undefined {
   return verified.kind === 'refused' ? refusedToken(verified) : undefined;
 }
 
-function refusedToken({ reason, cause }: Extract<Verified, { kind: 'refused' }>): RefusedToken {
+function refusedToken({ reason, cause }: Extract<TokenOutcome, { kind: 'refused' }>): RefusedToken {
   return { refusal: tokenRefusals[reason], cause };
 }

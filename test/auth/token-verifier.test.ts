@@ -324,13 +324,13 @@ class WithdrawnKeys extends TokenKeys {
     this.#source = { keys: new KeySet(keysOfJwks(JSON.stringify({ keys: [jwk] }), 'issuer')) };
   }
 
-  override of(): KeySource {
+  override keysOfIssuer(): KeySource {
     return this.#source;
   }
 
   withdraw(): void {
     this.#source.keys = KeySet.none;
-    this.onLoss();
+    this.onKeyLost();
   }
 }
 
@@ -380,15 +380,15 @@ t.test('an expiry between two seconds ends at the same moment, remembered or not
 
 t.test('a header that is too long to remember is verified each time', async (t) => {
   const verifier = new TokenVerifier(p256Options);
-  const header = await bearer({ claims: { filler: 'x'.repeat(tokenBounds.keyCharsMax) } });
-  t.ok(header.length > tokenBounds.keyCharsMax);
+  const header = await bearer({ claims: { filler: 'x'.repeat(tokenBounds.headerCharsMax) } });
+  t.ok(header.length > tokenBounds.headerCharsMax);
   const verified = await verifier.verify(header);
   t.match(verified, { subject: 'alice' });
   t.ok(verifier.verify(header) instanceof Promise);
 });
 
 t.test('when too many verifications are in flight, each is done by itself', async (t) => {
-  const verifier = new TokenVerifier(p256Options, Date.now, { ...tokenBounds, sharedMax: 1 });
+  const verifier = new TokenVerifier(p256Options, Date.now, { ...tokenBounds, joinableMax: 1 });
   const [shared, alone] = [await bearer(), await bearer({ sub: 'bob' })];
   const first = verifier.verify(shared);
   t.equal(verifier.verify(shared), first);

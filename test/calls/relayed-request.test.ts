@@ -9,7 +9,7 @@ import { REQUEST_ID, type ScriptedCall } from '../upstream/scripted-upstream.js'
 import { virtualHostOf } from '../relay/virtual-host.js';
 import { DETACHED_READ_BYTES } from '../../src/calls/detached-call.js';
 import { DETACHED_CALL_MS_MAX } from '../../src/calls/answered-request.js';
-import { BACKEND_REQUESTS_UNDER_WAY_MAX } from '../../src/upstream/session/upstream-session.js';
+import { BACKEND_ANSWERS_UNDER_WAY_MAX } from '../../src/upstream/session/upstream-session.js';
 import { CANCELLED_ANSWER_MS_MAX } from '../../src/calls/relayed-request.js';
 
 const CANCELLED = '{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"Request cancelled"}}';
@@ -141,11 +141,11 @@ t.test('a backend that asks without end has only a few answers under way at once
   const call = scene.http.last.head(200, 'text/event-stream');
   const sentCount = scene.http.calls.length;
   const ping = 'data: {"jsonrpc":"2.0","id":1,"method":"ping"}\n\n';
-  for (let count = 0; count < BACKEND_REQUESTS_UNDER_WAY_MAX + 5; count += 1) call.data(ping);
-  t.equal(scene.http.calls.length - sentCount, BACKEND_REQUESTS_UNDER_WAY_MAX);
+  for (let count = 0; count < BACKEND_ANSWERS_UNDER_WAY_MAX + 5; count += 1) call.data(ping);
+  t.equal(scene.http.calls.length - sentCount, BACKEND_ANSWERS_UNDER_WAY_MAX);
   scene.http.last.empty();
   call.data(ping);
-  t.equal(scene.http.calls.length - sentCount, BACKEND_REQUESTS_UNDER_WAY_MAX + 1, 'one more, once one is taken');
+  t.equal(scene.http.calls.length - sentCount, BACKEND_ANSWERS_UNDER_WAY_MAX + 1, 'one more, once one is taken');
 });
 
 t.test('oversized params of initialize are refused with a message, and no backend is asked', async (t) => {

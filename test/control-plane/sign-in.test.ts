@@ -5,7 +5,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
-import type { Verified } from '../../src/auth/token-verifier.js';
+import type { TokenOutcome } from '../../src/auth/token-verifier.js';
 import {
   PendingSignIns,
   type PendingSignIn,
@@ -139,7 +139,7 @@ async function startIssuer(t: Test): Promise<FakeIssuer> {
 
 t.test('the issuer’s response is checked against the request', async (t) => {
   const issuer = await startIssuer(t);
-  const verified: Verified = { kind: 'subject', subject: 'alice' };
+  const verified: TokenOutcome = { kind: 'subject', subject: 'alice' };
   const signInWith = (clientSecret: string | undefined): SignInFlow =>
     new SignInFlow(
       { issuer: issuer.url, clientId: 'c', clientSecret, scope: 'openid', resource: 'r:r', consoleUrl: issuer.url },

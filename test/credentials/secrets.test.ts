@@ -110,9 +110,9 @@ t.test('a secret of the store is sent to the origins that it names alone, and to
   const read = { kind: 'found', secret: { value: 'kept', origins: [ORIGIN] } } as unknown as StoredSecretRead;
   const secrets = new Secrets(undefined, () => 1, { read: () => read });
   const reference = { secret: 'of-the-store' } as unknown as SecretReference;
-  t.equal(secrets.textOf(reference, ORIGIN), 'kept');
-  t.match(secrets.textOf(reference, 'https://elsewhere.example'), { kind: 'secret-withheld' });
-  t.match(secrets.textOf(reference, ORIGIN, 'https://elsewhere.example'), { kind: 'secret-withheld' });
+  t.equal(secrets.secretOf(reference, ORIGIN), 'kept');
+  t.match(secrets.secretOf(reference, 'https://elsewhere.example'), { kind: 'secret-withheld' });
+  t.match(secrets.secretOf(reference, ORIGIN, 'https://elsewhere.example'), { kind: 'secret-withheld' });
 });
 
 t.test('without its secret a backend is shown none, and only what the caller has for it', async (t) => {

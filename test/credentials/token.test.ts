@@ -10,7 +10,7 @@ import {
   TOKENS_BYTES_MAX,
   TOKENS_BYTES_PER_SUBJECT_MAX,
 } from '../../src/credentials/oauth-source.js';
-import { Token, type CredentialRead, TOKEN_RENEWAL_GAP_MS } from '../../src/credentials/token.js';
+import { Token, type HeadersOrFault, TOKEN_RENEWAL_GAP_MS } from '../../src/credentials/token.js';
 import type { IssuedToken } from '../../src/credentials/token-endpoint.js';
 import { upstreamFault, type UpstreamFault } from '../../src/http-client/upstream-fault.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
@@ -37,7 +37,7 @@ class Scene {
     );
   }
 
-  read(): CredentialRead | Promise<CredentialRead> {
+  read(): HeadersOrFault | Promise<HeadersOrFault> {
     return this.token.read('alice');
   }
 
@@ -60,7 +60,7 @@ t.test('all callers who wait share one request, and later callers do not wait', 
   const waiting = [scene.read(), scene.read(), scene.token.read('bob')];
   t.equal(scene.fetches.length, 1);
   await scene.issue('one');
-  const reads: CredentialRead[] = [];
+  const reads: HeadersOrFault[] = [];
   for (const read of waiting) reads.push(await read);
   t.same(reads[2], ['authorization', 'Bearer one']);
   t.equal(scene.read(), reads[0], 'the same array, without a promise');

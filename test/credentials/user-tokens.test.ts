@@ -11,7 +11,7 @@ import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { limits } from '../../src/shared/limits.js';
 import type { Store, StoreRead } from '../../src/store/store.js';
 import { ConnectLinks } from '../../src/credentials/connect-links.js';
-import { type CredentialRead, TOKEN_RENEWAL_GAP_MS } from '../../src/credentials/token.js';
+import { type HeadersOrFault, TOKEN_RENEWAL_GAP_MS } from '../../src/credentials/token.js';
 import {
   UserTokens,
   type UserTokensDependencies,
@@ -136,7 +136,7 @@ class Scene {
 
   wanted(subject = 'alice', target = TARGET, auth = AUTH): WantedGrant {
     const key = userGrantKey(auth, target, subject);
-    return { key, subject, origin: target.origin, auth, consent: CONSENT };
+    return { key, subject, origin: target.origin, auth, consentFault: CONSENT };
   }
 
   async grant(changes: Partial<UserGrant> = {}): Promise<void> {
@@ -157,7 +157,7 @@ class Scene {
     return read instanceof Promise || read.kind !== 'found' ? undefined : read.grant;
   }
 
-  read(index = 0): CredentialRead | Promise<CredentialRead> {
+  read(index = 0): HeadersOrFault | Promise<HeadersOrFault> {
     return this.processes[index]?.read(this.wanted()) ?? [];
   }
 

@@ -87,7 +87,7 @@ t.test('a backend whose name server is silent blocks no other backend', async (t
 t.test('a look-up ends when the time for connecting is over', async (t) => {
   const scene = await start(t, { 'silent.test': 'silent' }, 200);
   t.equal(await scene.outcomeOf(scene.originAt('silent.test')), 'name-not-resolved');
-  t.equal(scene.names.known('silent.test'), undefined, 'though the name server is still waited for');
+  t.equal(scene.names.knownOutcome('silent.test'), undefined, 'though the name server is still waited for');
 });
 
 t.test('a look-up that timed out in the queue says nothing about the host', async (t) => {
@@ -186,7 +186,7 @@ t.test('while the name server is silent, kept connections and known addresses se
   scene.nameServer.isSilent = true;
   scene.nameServer.records['known.test'] = 'silent';
   scene.pass(NAME_KEPT_MS_MIN);
-  await until(() => scene.names.known('known.test') === undefined, 'the end of what the records say');
+  await until(() => scene.names.knownOutcome('known.test') === undefined, 'the end of what the records say');
   scene.backend.closeConnections();
   t.equal(await scene.outcomeOf(origin), 200);
 });

@@ -23,7 +23,7 @@ import { startRawBackend, type RawBackend, type RawBackendOptions, type RawHandl
 import { Random } from '../support/random.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { until } from '../support/until.js';
-import { UPSTREAM_TURN_BYTES_MAX } from '../../src/http-client/read-scheduler.js';
+import { UPSTREAM_SLICE_BYTES_MAX } from '../../src/http-client/read-scheduler.js';
 import { UPSTREAM_COPIED_BODY_BYTES_MAX } from '../../src/http-client/request-bytes.js';
 import { connectionBounds } from '../../src/http-client/connection-bounds.js';
 
@@ -596,7 +596,7 @@ t.test('an endless answer leaves each turn to others', async (t) => {
     }
     await listener.over();
     t.equal(listener.bytes, bodyBytes);
-    t.ok(readAfterMost < UPSTREAM_TURN_BYTES_MAX, `${what}: a read after ${readAfterMost} bytes of one turn`);
+    t.ok(readAfterMost < UPSTREAM_SLICE_BYTES_MAX, `${what}: a read after ${readAfterMost} bytes of one turn`);
   }
 });
 
@@ -689,7 +689,7 @@ t.test('a connection that was idle for too long is closed, and a new one takes i
   mock.timers.tick(connectionBounds.upstreamConnectionIdleMs + connectionBounds.upstreamSweepMs);
   await until(() => backend.openConnections === 0, 'the end of the unused connection');
   mock.timers.tick(connectionBounds.upstreamSweepMs);
-  t.equal(upstream.shares.subjects, 0, 'nothing is kept of an origin that nobody uses');
+  t.equal(upstream.shares.subjectCount, 0, 'nothing is kept of an origin that nobody uses');
   t.equal((await send(upstream, backend.origin).over()).status, 200);
   t.equal(backend.connections, 2);
 });
@@ -759,7 +759,7 @@ t.test('with all connections of the process in use, an idle one to another backe
   const calls = [send(upstream, busy.origin), send(upstream, busy.origin, { subject: 'bob' })];
   await busy.request(1);
   await until(() => idle.openConnections === 0, 'the end of the idle connection');
-  t.equal(upstream.shares.connections, 2);
+  t.equal(upstream.shares.connectionCount, 2);
   const refused = send(upstream, idle.origin, { subject: 'carol' });
   t.same((await refused.over()).fault, { kind: 'connections-used', isUnsent: true });
   for (const request of busy.requests) request.empty(202);

@@ -156,7 +156,7 @@ t.test('a message that was never sent takes another way, where there is one', as
 t.test('whoever waits for the messages under way goes on as soon as the last is over', async (t) => {
   const scene = new Scene(t).send('POST').send('DELETE');
   let isSettled = false;
-  const settled = scene.notices.settled(60_000).then(() => (isSettled = true));
+  const settled = scene.notices.whenSettled(60_000).then(() => (isSettled = true));
   const [first, last] = scene.context.http.calls;
   first?.empty();
   await new Promise(setImmediate);

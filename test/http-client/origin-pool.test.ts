@@ -44,7 +44,7 @@ async function startPool(t: Test, shares: BackendShares, bounds: SceneBounds): P
       tlsSessions: new TlsSessions(),
       readScheduler: new ReadScheduler(),
     }),
-    shares.use('alice'),
+    shares.useOf('alice'),
     { shares, tryMakeRoom: () => false },
     new WriteBatch(),
     {
@@ -187,7 +187,7 @@ t.test('one subject never has more than its share of the connections', async (t)
     await until(() => outcomes.has(`v${round}`), 'the answer');
   }
   t.equal(backend.connections, 3, 'a free connection was not given to who has his share');
-  t.same([shares.use('a').connections, shares.use('v').connections], [2, 0]);
+  t.same([shares.useOf('a').connectionCount, shares.useOf('v').connectionCount], [2, 0]);
   backend.requests[0]!.empty(202);
   t.equal((await backend.request(5)).path, '/a2', 'but to his next, when one of his own is over');
   backend.requests[1]!.reset();
@@ -210,10 +210,10 @@ t.test('a share that was used up is free again when its calls are given up', asy
   (await backend.request(1)).empty(202);
   await until(() => outcomes.size === 2, 'both answers');
   t.same(pathsOf(backend), ['a2', 'a3']);
-  t.equal(shares.use('a').connections, 0);
+  t.equal(shares.useOf('a').connectionCount, 0);
   pool.sweep();
   shares.sweep();
-  t.equal(shares.subjects, 0, 'who has nothing is forgotten');
+  t.equal(shares.subjectCount, 0, 'who has nothing is forgotten');
 });
 
 t.test('a subject with too many waiting calls is told so, and others still wait', async (t) => {
@@ -248,10 +248,10 @@ t.test('connections that are lost do not let more be opened at once', async (t) 
   for (let lost = 0; lost < 2; lost += 1) {
     send(pool, `lost ${lost}`, outcomes);
     (await backend.request(lost)).reset();
-    await until(() => shares.connections === 0, 'its loss');
+    await until(() => shares.connectionCount === 0, 'its loss');
   }
   for (const name of ['a', 'b', 'c']) send(pool, name, outcomes);
-  t.equal(shares.connections, 1);
+  t.equal(shares.connectionCount, 1);
 });
 
 t.test('calls that wait for an unreachable backend get the fault together with those that tried', async (t) => {
@@ -271,19 +271,19 @@ t.test(
       shares: { connectionsMax: 2, connectionsPerSubjectMax: 2 },
     });
     const outcomes: Outcomes = new Map();
-    shares.connections += 1;
+    shares.connectionCount += 1;
     sendAs(pool, outcomes, 'a0', 'b0');
     (await backend.request(0)).empty(202);
     (await backend.request(1)).empty(202);
     await until(() => outcomes.size === 2, 'both answers');
-    t.same([backend.connections, shares.connections], [1, 2]);
+    t.same([backend.connections, shares.connectionCount], [1, 2]);
     backend.closeConnections();
     await until(() => pool.isEmpty, 'the loss');
-    shares.connections += 1;
+    shares.connectionCount += 1;
     sendAs(pool, outcomes, 'c0');
     await until(() => outcomes.has('c0'), 'the refusal');
     t.same(outcomes.get('c0'), { kind: 'connections-used', isUnsent: true });
-    shares.connections -= 1;
+    shares.connectionCount -= 1;
     sendAs(pool, outcomes, 'd0', 'd1', 'd2');
     await until(() => backend.requests.length === 3, 'the request');
     t.equal(shares.isFull, true);
@@ -336,7 +336,7 @@ t.test('the last connections of the process are not given to calls of those with
   (await backend.request(56)).empty(202);
   await until(() => outcomes.has('f0'), 'the answer');
   t.same(pathsOf(backend).slice(56), ['f0']);
-  t.same([shares.use('d').connections, outcomes.size], [8, 3], 'the others wait');
+  t.same([shares.useOf('d').connectionCount, outcomes.size], [8, 3], 'the others wait');
   lastOfWaiting[0]!.abort();
   for (const [index, name] of ['d8', 'd9'].entries()) {
     backend.requests[index]!.empty(202);
@@ -358,9 +358,9 @@ t.test('a subject has no more than its share of the process with calls that wait
   t.equal((await backend.request(2)).path, '/w0', 'the next is served');
   backend.requests[1]!.empty(202);
   await until(() => outcomes.size === 2, 'both answers');
-  t.equal(shares.use('a').connections, 16);
+  t.equal(shares.useOf('a').connectionCount, 16);
   other.backend.requests[0]!.empty(202);
-  await until(() => shares.use('a').connections === 15, 'the end of one of its calls');
+  await until(() => shares.useOf('a').connectionCount === 15, 'the end of one of its calls');
   pool.sweep();
   t.equal((await backend.request(3)).path, '/a0');
 });

@@ -9,7 +9,7 @@ import {
   ReadQueueEntry,
   ReadScheduler,
   UPSTREAM_KEPT_BYTES_MAX,
-  UPSTREAM_TURN_BYTES_MAX,
+  UPSTREAM_SLICE_BYTES_MAX,
   UPSTREAM_TURN_BYTES_TOTAL_MAX,
 } from '../../src/http-client/read-scheduler.js';
 import { limits } from '../../src/shared/limits.js';
@@ -86,7 +86,7 @@ class Scene {
   /** Starts endless responses, and waits until more than one turn's bytes of each were read. */
   async stream(subject: string, count: number, onBytes?: (bytes: number) => void): Promise<readonly Listener[]> {
     const listeners = Array.from({ length: count }, () => this.send(subject, null, onBytes));
-    await until(() => listeners.every(({ bytes }) => bytes > UPSTREAM_TURN_BYTES_MAX), `streams of ${subject}`);
+    await until(() => listeners.every(({ bytes }) => bytes > UPSTREAM_SLICE_BYTES_MAX), `streams of ${subject}`);
     return listeners;
   }
 }
@@ -131,7 +131,7 @@ t.test("one subject's answers do not wait behind the fifty of another", async (t
     const small = scene.send('alice', 100);
     await until(() => small.isOver, 'a small answer');
     t.equal(small.bytes, 100);
-    t.ok(foreignBytes - before < 50 * UPSTREAM_TURN_BYTES_MAX, 'it waits for nobody');
+    t.ok(foreignBytes - before < 50 * UPSTREAM_SLICE_BYTES_MAX, 'it waits for nobody');
   }
 });
 
@@ -259,7 +259,7 @@ class Reader {
     this.isReading = false;
   }
 
-  readOn(bytes: number): void {
+  resumeReading(bytes: number): void {
     this.isReading = true;
     this.letGoCount += 1;
     this.letGoNumber = nextNumber++;
@@ -410,7 +410,7 @@ t.test('a finished connection passes its turn on, and few get more than a slice 
   t.equal(readers[1]!.sliceBytes, connectionBounds.upstreamReadBytes);
   await new Promise(setImmediate);
   t.equal(readers[6]!.letGoCount, 1);
-  t.equal(readers[6]!.sliceBytes, UPSTREAM_TURN_BYTES_MAX, 'when nobody else waits');
+  t.equal(readers[6]!.sliceBytes, UPSTREAM_SLICE_BYTES_MAX, 'when nobody else waits');
 });
 
 t.test("a small read that is kept does not wait behind large ones, not even its own subject's", async (t) => {
@@ -426,7 +426,7 @@ t.test("a small read that is kept does not wait behind large ones, not even its 
     isPaused: false,
     onBytes: (bytes) => void (taken += bytes.toString()),
     stopReading: () => undefined,
-    readOn: () => undefined,
+    resumeReading: () => undefined,
   });
   while (!pace.tryKeep(Buffer.from('small'), 'alice')) nowMs += limits.turnMs / 10;
   await new Promise(setImmediate);
@@ -435,7 +435,7 @@ t.test("a small read that is kept does not wait behind large ones, not even its 
     large.some(({ letGoCount }) => letGoCount === 0),
     'while large ones wait',
   );
-  pace.leave();
+  pace.endAnswer();
   for (const { place } of large) turns.leave(place);
 });
 
@@ -447,7 +447,7 @@ t.test('what is kept of a paused connection is dealt with when it resumes, thoug
     isPaused: false,
     onBytes: (bytes: Buffer) => void (taken += bytes.toString()),
     stopReading: () => undefined,
-    readOn: () => undefined,
+    resumeReading: () => undefined,
   };
   const pace = new ReadPace(turns, connection);
   while (!pace.tryKeep(Buffer.from('kept'), 'alice')) nowMs += limits.turnMs / 10;
@@ -457,7 +457,7 @@ t.test('what is kept of a paused connection is dealt with when it resumes, thoug
   connection.isPaused = false;
   pace.resume();
   await until(() => taken === 'kept', 'what was kept');
-  pace.leave();
+  pace.endAnswer();
 });
 
 t.test('connections whose kept piece ends the answer are as many in a turn as there is time for', async (t) => {
@@ -467,7 +467,7 @@ t.test('connections whose kept piece ends the answer are as many in a turn as th
     const reader = new Reader(`subject ${index % 2}`);
     reader.onLetGo = () => {
       nowMs += limits.turnMs / 20;
-      turns.noteLast(5_000);
+      turns.noteLastPiece(5_000);
       turns.leave(reader.place);
     };
     turns.rest(reader.place);
@@ -503,7 +503,7 @@ t.test('a connection that resumes while its kept piece is handled, and has used 
         });
       },
       stopReading: () => void (connection.isReading = false),
-      readOn: () => void (connection.isReading = true),
+      resumeReading: () => void (connection.isReading = true),
     };
     const pace = new ReadPace(turns, connection);
     connection.pace = pace;
@@ -518,7 +518,7 @@ t.test('a connection that resumes while its kept piece is handled, and has used 
   await until(() => dealtWith === connections.length, 'all that was kept to be dealt with');
   t.ok(resting.length > 0, 'some rest');
   t.notOk(resting.includes(true), 'and are not read from');
-  for (const { pace } of connections) pace.leave();
+  for (const { pace } of connections) pace.endAnswer();
 });
 
 t.test('what TLS still delivers while a connection rests is kept, and dealt with in its turn, in order', async (t) => {
@@ -526,14 +526,14 @@ t.test('what TLS still delivers while a connection rests is kept, and dealt with
   const turns = new ReadScheduler(() => nowMs);
   let taken = '';
   const connection = { isPaused: false, onBytes: (bytes: Buffer) => void (taken += bytes.toString()) };
-  const pace = new ReadPace(turns, { ...connection, stopReading: () => undefined, readOn: () => undefined });
+  const pace = new ReadPace(turns, { ...connection, stopReading: () => undefined, resumeReading: () => undefined });
   pace.onPiece(1, 'alice');
   nowMs = limits.turnMs + 1;
   const [first, second] = ['1', '2'].map((digit) => digit.repeat(connectionBounds.upstreamReadBytes));
   for (const bytes of [first, second]) t.ok(pace.tryKeep(Buffer.from(bytes!), 'alice'));
   await until(() => taken !== '', 'its turn');
   t.ok(taken === `${first}${second}`);
-  pace.leave();
+  pace.endAnswer();
 });
 
 t.test(
@@ -542,7 +542,7 @@ t.test(
     const scheduler = new ReadScheduler(() => 0);
     t.equal(scheduler.notePiece(UPSTREAM_TURN_BYTES_TOTAL_MAX - 1, undefined), false);
     t.equal(scheduler.mustKeep(MIB, 'alice'), false, 'there is one byte left');
-    scheduler.noteLast(1);
+    scheduler.noteLastPiece(1);
     t.equal(scheduler.mustKeep(MIB, 'alice'), true);
     t.equal(scheduler.notePiece(1, undefined), true);
     await new Promise(setImmediate);

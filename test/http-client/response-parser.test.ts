@@ -54,7 +54,7 @@ function parse(pieces: readonly Buffer[]): Heard {
   }
   if (parser.state !== 'done' && !parser.end()) return { kind: 'incomplete' };
   const text = Buffer.concat(body).toString('latin1');
-  return { kind: 'complete', ...head, body: text, canReuse: parser.canReuse, left };
+  return { kind: 'complete', ...head, body: text, canReuse: parser.canReuseConnection, left };
 }
 
 function parseText(text: string): Heard {

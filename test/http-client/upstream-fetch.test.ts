@@ -28,7 +28,7 @@ async function stage(t: Test, handler: RawHandler): Promise<Stage> {
     http,
     subject: 'alice',
     signal: ending.signal,
-    takes: ({ length }: Buffer): boolean => (bytes += length) <= BODY_BYTES_MAX,
+    acceptsPiece: ({ length }: Buffer): boolean => (bytes += length) <= BODY_BYTES_MAX,
     errorOf: (fault: UpstreamFault): Error => new Error(fault.kind, { cause: faultReason(fault) }),
   };
   const fetch = async (request: FetchedRequest = {}): Promise<Response> =>

@@ -338,23 +338,31 @@ t.test('what is kept, read and logged of such tools is bounded', async (t) => {
   const small = (name: string): ToolMirrors => [name, [{ header: 'mcp-param-a', path: ['a'] }]];
   mirrors.learn([small('one'), half('two'), half('three')]);
   t.same(
-    ['one', 'two', 'three'].map((name) => mirrors.of(name) !== undefined),
+    ['one', 'two', 'three'].map((name) => mirrors.paramsOf(name) !== undefined),
     [true, true, false],
   );
   mirrors.learn([small('four'), ['four', []]]);
-  t.same([mirrors.of('one'), mirrors.of('four')?.length, kept.length], [undefined, 1, 1], 'in place of those before');
+  t.same(
+    [mirrors.paramsOf('one'), mirrors.paramsOf('four')?.length, kept.length],
+    [undefined, 1, 1],
+    'in place of those before',
+  );
   mirrors.drop();
-  t.same([mirrors.of('four'), kept], [undefined, []]);
+  t.same([mirrors.paramsOf('four'), kept], [undefined, []]);
   kept.push(1, 1);
   mirrors.learn([small('five')]);
-  t.equal(mirrors.of('five'), undefined, 'the session has no memory left');
+  t.equal(mirrors.paramsOf('five'), undefined, 'the session has no memory left');
 
   mirrors.drop();
   kept.length = 0;
   mirrors.learn([half('six'), half('seven')]);
   mirrors.noteMissed('seven');
   mirrors.learn([half('six'), half('seven')]);
-  t.same([mirrors.of('six'), mirrors.of('seven')?.length], [undefined, 1], 'what was missed last comes first');
+  t.same(
+    [mirrors.paramsOf('six'), mirrors.paramsOf('seven')?.length],
+    [undefined, 1],
+    'what was missed last comes first',
+  );
 
   const inputSchema = { 'x-mcp-header': 'A' };
   const tools = Array.from({ length: INVALID_MIRRORS_LOGGED_MAX + 1 }, (_, at) => ({

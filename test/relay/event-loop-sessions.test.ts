@@ -26,7 +26,7 @@ import {
   ThrownAway,
 } from './turn-scene.js';
 import { virtualHostOf } from './virtual-host.js';
-import { UPSTREAM_TURN_BYTES_MAX } from '../../src/http-client/read-scheduler.js';
+import { UPSTREAM_SLICE_BYTES_MAX } from '../../src/http-client/read-scheduler.js';
 import { URI_NODES_MAX } from '../../src/mcp/value-finder.js';
 
 /** A batch of this many calls, as large as a batch may be. */
@@ -175,7 +175,7 @@ t.test('what was kept of a stream, and is sent again', async (t) => {
       const keepingMs = await dearestTurnMs(
         () => {
           const turn = (): void => {
-            for (let bytes = 0; bytes < UPSTREAM_TURN_BYTES_MAX; bytes += data.length) {
+            for (let bytes = 0; bytes < UPSTREAM_SLICE_BYTES_MAX; bytes += data.length) {
               streamed.stream.emit(data);
               said += data.length;
             }

@@ -8,7 +8,7 @@ import { slownessNow } from '../support/turn-cost.js';
 import { REQUEST_ID, type ScriptedCall } from '../upstream/scripted-upstream.js';
 import { RelayScene, SESSION_ID } from './relay-scene.js';
 import { virtualHostOf } from './virtual-host.js';
-import { UPSTREAM_TURN_BYTES_MAX } from '../../src/http-client/read-scheduler.js';
+import { UPSTREAM_SLICE_BYTES_MAX } from '../../src/http-client/read-scheduler.js';
 import { connectionBounds } from '../../src/http-client/connection-bounds.js';
 
 export const MIB = 1024 * 1024;
@@ -96,7 +96,7 @@ export function check(t: Test, dearestMs: number): void {
 export function feed(call: ScriptedCall, bytes: Buffer, isWhole = true): void {
   let at = 0;
   const next = (): void => {
-    const turnEnd = Math.min(bytes.length, at + UPSTREAM_TURN_BYTES_MAX);
+    const turnEnd = Math.min(bytes.length, at + UPSTREAM_SLICE_BYTES_MAX);
     while (!call.isPaused && at < turnEnd && !call.isAborted) {
       call.chunk(Buffer.from(bytes.subarray(at, (at += connectionBounds.upstreamReadBytes))));
     }

@@ -97,7 +97,7 @@ const orders: readonly (readonly [small: string | number, large: string | number
     'telling backends ends before the process has to',
   ],
   ['workerRestartDelayMsMax', 'workerSettledMs', 'a worker that keeps dying is not taken for a settled one'],
-  [tokenBounds.keyCharsMax, 'requestHeaderBytesMax', 'a header that cannot arrive needs no place in the cache'],
+  [tokenBounds.headerCharsMax, 'requestHeaderBytesMax', 'a header that cannot arrive needs no place in the cache'],
   ['userConfigBytesMax', 'cacheBytesMax', 'the largest config can be kept'],
   ['quotedCharsMax', 'userConfigBytesMax', 'a path is part of a config'],
   ['compositionBytesMax', 'userConfigBytesMax', 'a composition fits into a user config'],

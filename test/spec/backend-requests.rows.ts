@@ -9,7 +9,7 @@ import { JsonText, memberText } from '../support/json-text.js';
 import type { McpBackend, ReceivedCall } from '../support/mcp-backend.js';
 import { BOTH_FORMS, rpc, type McpSession } from '../support/mcp-caller.js';
 import { until } from '../support/until.js';
-import { BACKEND_REQUESTS_UNDER_WAY_MAX } from '../../src/upstream/session/upstream-session.js';
+import { BACKEND_ANSWERS_UNDER_WAY_MAX } from '../../src/upstream/session/upstream-session.js';
 
 const CAPABILITIES = '{"sampling":{"tools":{}},"roots":{"listChanged":true},"elicitation":{"form":{},"url":{}}}';
 
@@ -255,7 +255,7 @@ await forEachDeployment(t, { spread: 'all' }, async (t, deployment) => {
       onCall: async (call) => {
         const stream = call.takeOver().eventStream();
         await stream.bytes(events.join(''));
-        await until(() => responsesTo(backend).length >= BACKEND_REQUESTS_UNDER_WAY_MAX, 'refusals');
+        await until(() => responsesTo(backend).length >= BACKEND_ANSWERS_UNDER_WAY_MAX, 'refusals');
         await stream.event('{"jsonrpc":"2.0","id":7,"result":{}}');
         stream.end();
       },

@@ -1,6 +1,6 @@
 // What the log says about backends: enough to act on, and at most one line per change or interval.
 import t from 'tap';
-import { BackendLog, BACKEND_OBSTACLES_LOGGED, LAST_FAULTS_KEPT } from '../../src/upstream/backend-log.js';
+import { BackendLog, BACKEND_OBSTACLES_MAX, LAST_FAULTS_MAX } from '../../src/upstream/backend-log.js';
 import { faultReason, redirectFault, upstreamFault } from '../../src/http-client/upstream-fault.js';
 import { logInto } from '../support/log-lines.js';
 import type { CompiledBackend } from '../../src/user-config/compiled-config.js';
@@ -106,9 +106,9 @@ t.test('an origin that is never connected to is logged once, whichever config na
   ]);
   t.equal(lines.length, 1);
   t.notMatch(lines.join(), /s3cret|one/);
-  for (let port = 1; port <= BACKEND_OBSTACLES_LOGGED; port += 1)
+  for (let port = 1; port <= BACKEND_OBSTACLES_MAX; port += 1)
     log.onUnavailable(backendAt(`http://b.example:${port}/`), fault);
-  t.equal(lines.length, BACKEND_OBSTACLES_LOGGED, 'not without bound');
+  t.equal(lines.length, BACKEND_OBSTACLES_MAX, 'not without bound');
 });
 
 t.test('tools that a list leaves out are logged once, and again when they are others', async (t) => {
@@ -143,7 +143,7 @@ t.test('of each origin the last failure is known, and of very many origins those
   const originOf = (number: number): string => `https://b${number}.example`;
   const fail = (number: number): void =>
     faults.onFailure({ ...backend, target: { origin: originOf(number), path: '/' } }, upstreamFault('answer-timeout'));
-  for (let number = 0; number < LAST_FAULTS_KEPT; number += 1) fail(number);
+  for (let number = 0; number < LAST_FAULTS_MAX; number += 1) fail(number);
   fail(0);
   t.match(faults.lastFaultOf(originOf(0)), {
     backend: 'a',
@@ -152,9 +152,9 @@ t.test('of each origin the last failure is known, and of very many origins those
     reason: 'no response in time',
   });
   t.ok(faults.lastFaultOf(originOf(1)), 'what failed again takes no other room');
-  fail(LAST_FAULTS_KEPT);
+  fail(LAST_FAULTS_MAX);
   t.same(
-    [0, 1, 2, LAST_FAULTS_KEPT].map((number) => faults.lastFaultOf(originOf(number)) !== undefined),
+    [0, 1, 2, LAST_FAULTS_MAX].map((number) => faults.lastFaultOf(originOf(number)) !== undefined),
     [true, false, true, true],
   );
 });

@@ -83,7 +83,7 @@ function serveResponse(session: Session, exchange: Exchange, message: ClientMess
   // A response that a successor passes back is a backend's answer to a request here; its `last-event-id` names the backend.
   const { body, lastEventId } = exchange.request;
   const answering = session.isRetired && lastEventId !== '' ? session.upstreams.findOpen(lastEventId) : undefined;
-  if (answering !== undefined) return void answering.elsewhere?.take(body, message);
+  if (answering !== undefined) return void answering.strayAnswers?.take(body, message);
   const outcome = session.backendRequests.onAnswer(exchange.request, message);
   if (outcome !== 'asked-elsewhere') return outcome;
   const key = idKey(body, message.idStart, message.idEnd);

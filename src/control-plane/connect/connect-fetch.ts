@@ -34,9 +34,9 @@ export class ConnectFetch {
     const target = new URL(url);
     this.checkUrl(target);
     let bytes = 0;
-    const takes = ({ length }: Buffer): boolean => (bytes += length) <= limits.authorizationAnswerBytesMax;
+    const acceptsPiece = ({ length }: Buffer): boolean => (bytes += length) <= limits.authorizationAnswerBytesMax;
     const { http } = this.#dependencies;
-    const bounds = { subject: this.#subject, signal: this.#signal, takes, errorOf: faultOf };
+    const bounds = { subject: this.#subject, signal: this.#signal, acceptsPiece, errorOf: faultOf };
     return upstreamFetch({ http, ...bounds }, target, request);
   };
 

@@ -8,7 +8,7 @@ import {
   type SecretKeys,
   openValue,
   sealValue,
-  grantsOf,
+  grantKeyPrefixOf,
   type GrantClient,
   type UserGrant,
   type UserGrants,
@@ -264,7 +264,7 @@ export class ConsentFlow {
   async #grantsOf(subject: string) {
     const { records, grants } = this.#options;
     // Concurrent consents may exceed the maximum for a moment.
-    const keys = await records.listKeys(grantsOf(subject), '', 2 * grantsMax(subject));
+    const keys = await records.listKeys(grantKeyPrefixOf(subject), '', 2 * grantsMax(subject));
     const values = await records.readMany(keys);
     return keys.flatMap((key, index) => {
       const bytes = values[index];

@@ -2,7 +2,7 @@
 // (429), token (401), role (403), overload (503). An unknown path or method is refused after the token, so that nobody without
 // a valid one learns about paths. Requests are counted by the token's subject; without a valid token, by address.
 import type { FastifyRequest } from 'fastify';
-import type { TokenVerifier, Verified } from '../../auth/index.js';
+import type { TokenVerifier, TokenOutcome } from '../../auth/index.js';
 import type { Overload } from '../../fair/index.js';
 import { refusedHost, type HostPolicy, tokenRefusals, type Refusal } from '../../shared/index.js';
 import { METADATA_PATH, metadataCorsHeaders, type ProtectedResource, type RequestOrigin } from '../../edge/index.js';
@@ -55,7 +55,7 @@ export class ControlPlaneAdmission {
   /** Checks rate and token. Throws if the request is refused. Else sets its `subject` and `caller`, unless the route is open. */
   async checkCaller(request: FastifyRequest): Promise<void> {
     const { isOpen, isUncounted } = request.routeOptions.config;
-    const verified: Verified | undefined =
+    const verified: TokenOutcome | undefined =
       isOpen === true ? undefined : await this.#parts.tokenVerifier.verify(request.headers.authorization ?? '');
     const subject = verified?.kind === 'subject' ? verified.subject : undefined;
     const rateKey = subject === undefined ? `a ${request.ip}` : `s ${subject}`;

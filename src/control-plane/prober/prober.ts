@@ -179,7 +179,7 @@ export class Prober {
       deadline.cancel();
       this.#aborts.delete(endEarly);
       session?.close(NO_METADATA);
-      await dependencies.oneWayRequests.settled(limits.oneWayRequestMsMax);
+      await dependencies.oneWayRequests.whenSettled(limits.oneWayRequestMsMax);
       dependencies.endpoints.stop();
       await http.close();
     }

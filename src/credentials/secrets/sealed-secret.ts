@@ -1,9 +1,9 @@
-// A secret as stored, sealed with one of the operator's keys. Name and allowed origins are sealed with it, so that whoever can
-// write to the store can neither rename it nor have it sent elsewhere. Cold path.
+// A secret as stored, sealed with one of the operator's keys, together with its name and its allowed origins: so nobody who can write to
+// the store can rename a secret or have it sent elsewhere. Cold path.
 import { joinedParts, jsonIn, seal, sealParts, unseal } from '../../shared/index.js';
 import type { SecretKey, SecretKeys } from './secret-keys.js';
 
-/** Origins that a secret may be sent to, as in `https://api.example.com`. */
+/** Origins that a secret may be sent to, such as `https://api.example.com`. */
 export type SecretOrigins = readonly string[] | 'any';
 
 export interface Secret {

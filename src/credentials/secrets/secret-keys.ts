@@ -20,7 +20,7 @@ export function openText(keys: SecretKeys, use: string, bytes: Buffer): OpenedTe
   if (bytes.length < KEY_ID_BYTES + SEAL_BYTES) return { kind: 'failed', reason: 'it is nothing that was sealed' };
   const keyId = bytes.toString('latin1', 0, KEY_ID_BYTES);
   const key = keys.find(keyId);
-  // The fault does not repeat the key's id: if the bytes were never sealed, it may be anything.
+  // The reason does not repeat the key's id, which may be any text if the bytes were never sealed.
   if (key === undefined)
     return {
       kind: 'failed',

@@ -92,8 +92,8 @@ function recordKey(name: string): RecordKey {
 const RESEAL_TRIES_MAX = 3;
 
 /**
- * Reseals users' grants and the gateway's own clients, so that their old key can be removed. Consents in progress are left out, because
- * they expire soon. @returns numbers of records; `failed` counts those that no key opens or that kept changing.
+ * Reseals users' grants, and the clients that the gateway has registered, so that the old key can be removed. Consents in progress are left
+ * out: they expire soon. @returns numbers of records; `failed` counts those that no key opens or that kept changing.
  */
 export async function resealGrants(records: RecordStore, keys: SecretKeys, key: SecretKey) {
   const counts = { resealed: 0, failed: 0 };

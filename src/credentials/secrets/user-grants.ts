@@ -8,7 +8,6 @@ import { type SecretKey, type SecretKeys, openText, sealText } from './secret-ke
 /** Grants that a process caches. Beyond that, the others are read and unsealed again. */
 export const GRANTS_KNOWN_MAX = 8_192;
 
-/** Bytes of the grants that a process caches. */
 const GRANTS_KNOWN_BYTES_MAX = 32 * MIB;
 
 export const GRANT_PREFIX = 'grants/';
@@ -22,7 +21,7 @@ export interface GrantClient {
   readonly id: string;
   /** The client's secret, if the gateway has registered the client itself. */
   readonly secret?: string | undefined;
-  /** Where the secret of another client is; needed for a revocation. */
+  /** Where the secret is, if the gateway has not registered the client; needed to revoke tokens. */
   readonly reference?: { readonly file: string } | { readonly secret: string } | undefined;
   readonly authentication: ClientAuthentication;
 }
@@ -70,14 +69,14 @@ export interface GrantIdentity {
   readonly origin: string;
   readonly path: string;
   /** The members of the backend's `auth` on which the grant depends. */
-  readonly asked: readonly (string | false | undefined)[];
+  readonly authMembers: readonly (string | false | undefined)[];
 }
 
-export function grantKeyOf({ subject, origin, path, asked }: GrantIdentity): string {
-  return `${grantsOf(subject)}${keyHashOf(['backend', origin, path, ...asked.map((member) => member ?? null)])}`;
+export function grantKeyOf({ subject, origin, path, authMembers }: GrantIdentity): string {
+  return `${grantKeyPrefixOf(subject)}${keyHashOf(['backend', origin, path, ...authMembers.map((member) => member ?? null)])}`;
 }
 
-export function grantsOf(subject: string): string {
+export function grantKeyPrefixOf(subject: string): string {
   return `${GRANT_PREFIX}${keyHashOf(['subject', subject])}/`;
 }
 
@@ -92,7 +91,7 @@ export class UserGrants {
   readonly #store: Pick<Store, 'readRecord' | 'swapRecord'>;
   readonly #keys: SecretKeys;
   readonly #key: SecretKey;
-  readonly #opened = new RecentMap<GrantRead & { readonly bytes: Buffer }>(
+  readonly #openedGrants = new RecentMap<GrantRead & { readonly bytes: Buffer }>(
     GRANTS_KNOWN_MAX,
     GRANTS_KNOWN_BYTES_MAX,
     // The opened text may need two bytes per character.
@@ -116,22 +115,22 @@ export class UserGrants {
     return read instanceof Promise ? read.then((late) => this.#open(key, late)) : this.#open(key, read);
   }
 
-  /** Replaces a grant, unless the record has changed: then it returns `undefined`. @returns what is stored. Rejects if the store fails. */
-  async replace(key: string, seen: Buffer | undefined, grant: UserGrant): Promise<FoundGrant | undefined> {
+  /** Replaces a grant. @returns what is stored; `undefined` if its record is not `expected` any more. Rejects if the store fails. */
+  async replace(key: string, expected: Buffer | undefined, grant: UserGrant): Promise<FoundGrant | undefined> {
     const bytes = sealText(this.#key, key, JSON.stringify(grant));
-    if (!(await this.#store.swapRecord(key, seen, bytes))) return undefined;
+    if (!(await this.#store.swapRecord(key, expected, bytes))) return undefined;
     const found: FoundGrant = { kind: 'found', grant, bytes };
-    this.#opened.set(key, found);
+    this.#openedGrants.set(key, found);
     return found;
   }
 
-  /** Removes a grant. @returns false, and does nothing, if the record has changed. */
-  async remove(key: string, seen: Buffer): Promise<boolean> {
-    return this.#store.swapRecord(key, seen, undefined);
+  /** Removes a grant whose record is still `expected`. @returns false if the record has changed. */
+  async remove(key: string, expected: Buffer): Promise<boolean> {
+    return this.#store.swapRecord(key, expected, undefined);
   }
 
   open(key: string, bytes: Buffer): GrantRead & { readonly bytes: Buffer } {
-    const known = this.#opened.get(key);
+    const known = this.#openedGrants.get(key);
     if (known !== undefined && (known.bytes === bytes || known.bytes.equals(bytes))) return known;
     const opened = openText(this.#keys, key, bytes);
     // The opened grant is not validated, because only the gateway can have sealed it.
@@ -139,7 +138,7 @@ export class UserGrants {
       opened.kind === 'failed'
         ? { ...opened, bytes }
         : { kind: 'found', grant: JSON.parse(opened.text) as UserGrant, bytes };
-    this.#opened.set(key, read);
+    this.#openedGrants.set(key, read);
     return read;
   }
 

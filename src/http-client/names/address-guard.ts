@@ -4,27 +4,27 @@
 import { BlockList, isIP } from 'node:net';
 
 /** A `BlockList` also matches IPv4 addresses mapped into IPv6, `::ffff:0:0/96`. */
-const refused = new BlockList();
+const refusedAddresses = new BlockList();
 // Unspecified addresses lead to this machine.
-refused.addSubnet('0.0.0.0', 8, 'ipv4');
-refused.addAddress('::', 'ipv6');
+refusedAddresses.addSubnet('0.0.0.0', 8, 'ipv4');
+refusedAddresses.addAddress('::', 'ipv6');
 // Link-local, which includes the metadata service of nearly every cloud.
-refused.addSubnet('169.254.0.0', 16, 'ipv4');
-refused.addSubnet('fe80::', 10, 'ipv6');
+refusedAddresses.addSubnet('169.254.0.0', 16, 'ipv4');
+refusedAddresses.addSubnet('fe80::', 10, 'ipv6');
 // IPv4 link-local in other IPv6 notations: compatible, translated (RFC 6052, RFC 8215), 6to4.
-refused.addSubnet('::a9fe:0', 112, 'ipv6');
-refused.addSubnet('64:ff9b::a9fe:0', 112, 'ipv6');
-refused.addSubnet('64:ff9b:1::a9fe:0', 112, 'ipv6');
-refused.addSubnet('2002:a9fe::', 32, 'ipv6');
-refused.addSubnet('fd00:ec2::', 32, 'ipv6');
+refusedAddresses.addSubnet('::a9fe:0', 112, 'ipv6');
+refusedAddresses.addSubnet('64:ff9b::a9fe:0', 112, 'ipv6');
+refusedAddresses.addSubnet('64:ff9b:1::a9fe:0', 112, 'ipv6');
+refusedAddresses.addSubnet('2002:a9fe::', 32, 'ipv6');
+refusedAddresses.addSubnet('fd00:ec2::', 32, 'ipv6');
 // Metadata services: IPv6 of Google, Oracle and Scaleway, IPv4 of Oracle Cloud Classic.
-refused.addAddress('fd20:ce::254', 'ipv6');
-refused.addAddress('fd00:c1::a9fe:a9fe', 'ipv6');
-refused.addAddress('fd00:42::42', 'ipv6');
-refused.addAddress('192.0.0.192', 'ipv4');
+refusedAddresses.addAddress('fd20:ce::254', 'ipv6');
+refusedAddresses.addAddress('fd00:c1::a9fe:a9fe', 'ipv6');
+refusedAddresses.addAddress('fd00:42::42', 'ipv6');
+refusedAddresses.addAddress('192.0.0.192', 'ipv4');
 // Alibaba's metadata service, and the address from which Azure manages its virtual machines.
-refused.addAddress('100.100.100.200', 'ipv4');
-refused.addAddress('168.63.129.16', 'ipv4');
+refusedAddresses.addAddress('100.100.100.200', 'ipv4');
+refusedAddresses.addAddress('168.63.129.16', 'ipv4');
 
 /** Why an address is refused. `address-refused`: for every caller. `address-not-allowed`: it is outside the allowed networks. */
 type AddressObstacle = 'address-refused' | 'address-not-allowed';
@@ -33,7 +33,7 @@ type AddressObstacle = 'address-refused' | 'address-not-allowed';
 export class AddressGuard {
   readonly #allowed: BlockList | undefined;
 
-  /** @param networks in CIDR notation; all when absent. Throws for anything else. */
+  /** @param networks those allowed, in CIDR notation; all when absent. Throws for any other notation. */
   constructor(networks?: readonly string[]) {
     if (networks === undefined) return;
     this.#allowed = new BlockList();
@@ -50,7 +50,7 @@ export class AddressGuard {
     const version = isIP(bare);
     if (version === 0) return undefined;
     const family = version === 6 ? 'ipv6' : 'ipv4';
-    if (refused.check(bare, family)) return 'address-refused';
+    if (refusedAddresses.check(bare, family)) return 'address-refused';
     return this.#allowed?.check(bare, family) === false ? 'address-not-allowed' : undefined;
   }
 

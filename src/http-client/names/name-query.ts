@@ -1,24 +1,23 @@
-// Asks name servers for the IPv4 and IPv6 addresses of a name in parallel, and completes short names. c-ares sends the queries, which
-// blocks no thread. Cold path.
+// Asks name servers for the IPv6 and IPv4 addresses of a name in parallel. c-ares sends the queries, which blocks no thread. Cold path.
 import type { RecordWithTtl, Resolver } from 'node:dns';
 import { createHash, randomBytes } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 
 export const ADDRESSES_PER_NAME_MAX = 32;
 
-const ownSeed = randomBytes(16);
+const processSeed = randomBytes(16);
 
 /**
  * The order in which to try addresses: IPv6 and IPv4 alternating, IPv6 first (RFC 8305, 4).
  * @param seed decides the order within a family: the same for a process, so that sessions stay with one address, but different between
  *   processes, so that these spread.
  */
-export function orderAddresses(addresses: readonly string[], seed: Buffer = ownSeed): readonly string[] {
+export function orderAddresses(addresses: readonly string[], seed: Buffer = processSeed): readonly string[] {
   const rank = new Map(addresses.map((address) => [address, rankOf(address, seed)]));
   const ranked = [...rank.keys()].sort((one, other) => (rank.get(one) ?? 0) - (rank.get(other) ?? 0));
-  const six = ranked.filter((address) => isIPv6(address));
-  const four = ranked.filter((address) => !isIPv6(address));
-  return Array.from({ length: Math.max(six.length, four.length) }, (_, index) => [six[index], four[index]])
+  const ipv6 = ranked.filter((address) => isIPv6(address));
+  const ipv4 = ranked.filter((address) => !isIPv6(address));
+  return Array.from({ length: Math.max(ipv6.length, ipv4.length) }, (_, index) => [ipv6[index], ipv4[index]])
     .flat()
     .filter((address) => address !== undefined);
 }
@@ -28,7 +27,7 @@ function rankOf(address: string, seed: Buffer): number {
 }
 
 /** Time to wait for the addresses of the other family: some name servers never answer for one. */
-export const SECOND_ADDRESS_KIND_MS = 50;
+export const OTHER_FAMILY_WAIT_MS = 50;
 
 export type NameAnswer =
   | { readonly kind: 'found'; readonly addresses: readonly string[]; readonly ttlMs: number }
@@ -52,23 +51,23 @@ export function queryName(
     onAnswer(NOT_FOUND);
     return;
   }
-  queryBoth(resolver, name, (answer) => {
+  queryBothFamilies(resolver, name, (answer) => {
     if (answer.kind === 'found' || others.length === 0) onAnswer(answer);
-    // A search domain that does not respond must not hide the name, but then "not found" is uncertain.
+    // If no other candidate is found either, this answer counts: if it was a failure, "not found" would be uncertain.
     else queryName(resolver, others, (other) => onAnswer(other.kind === 'not-found' ? answer : other));
   });
 }
 
-function queryBoth(resolver: Resolver, name: string, onAnswer: (answer: NameAnswer) => void): void {
+function queryBothFamilies(resolver: Resolver, name: string, onAnswer: (answer: NameAnswer) => void): void {
   const answers: [six?: NameAnswer, four?: NameAnswer] = [];
   let lateTimer: NodeJS.Timeout | undefined;
   const onFamily = (index: 0 | 1, answer: NameAnswer): void => {
     answers[index] = answer;
-    const [six, four] = answers;
+    const [ipv6, ipv4] = answers;
     clearTimeout(lateTimer);
-    if (six !== undefined && four !== undefined) onAnswer(joined(six, four));
+    if (ipv6 !== undefined && ipv4 !== undefined) onAnswer(joinedAnswer(ipv6, ipv4));
     // The other family must not delay this one for long (RFC 8305, 3).
-    else if (answer.kind === 'found') lateTimer = setTimeout(() => onAnswer(answer), SECOND_ADDRESS_KIND_MS);
+    else if (answer.kind === 'found') lateTimer = setTimeout(() => onAnswer(answer), OTHER_FAMILY_WAIT_MS);
   };
   resolver.resolve6(name, { ttl: true }, (error, records) => onFamily(0, answerOf(error, records)));
   resolver.resolve4(name, { ttl: true }, (error, records) => onFamily(1, answerOf(error, records)));
@@ -84,11 +83,11 @@ function answerOf(error: NodeJS.ErrnoException | null, records: readonly RecordW
   };
 }
 
-function joined(six: NameAnswer, four: NameAnswer): NameAnswer {
-  if (six.kind === 'found' && four.kind === 'found') {
-    return { kind: 'found', addresses: [...six.addresses, ...four.addresses], ttlMs: Math.min(six.ttlMs, four.ttlMs) };
+function joinedAnswer(v6: NameAnswer, v4: NameAnswer): NameAnswer {
+  if (v6.kind === 'found' && v4.kind === 'found') {
+    return { kind: 'found', addresses: [...v6.addresses, ...v4.addresses], ttlMs: Math.min(v6.ttlMs, v4.ttlMs) };
   }
-  if (six.kind === 'found') return six;
-  if (four.kind === 'found') return four;
-  return six.kind === 'failed' ? six : four;
+  if (v6.kind === 'found') return v6;
+  if (v4.kind === 'found') return v4;
+  return v6.kind === 'failed' ? v6 : v4;
 }

@@ -66,7 +66,7 @@ export class NameWait extends ListNode {
   }
 }
 
-class Entry {
+class NameEntry {
   readonly name: string;
   outcome: NameOutcome | undefined = undefined;
   freshUntilMs = 0;
@@ -74,8 +74,8 @@ class Entry {
   staleUntilMs = 0;
   readonly waits = new ListNode();
   readonly queuedFor = new Set<string>();
-  isAsking = false;
-  /** Whether a look-up has failed or takes long: until there is an answer, the old addresses are used at once. */
+  isQuerying = false;
+  /** Whether a look-up has failed or takes long: until there is an answer, the expired addresses are used at once. */
   isSilent = false;
 
   constructor(name: string) {
@@ -90,9 +90,9 @@ export class Names {
   readonly #resolverSettings;
   readonly #nowMs: () => number;
   readonly #nameServers: readonly string[] | undefined;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, NameEntry>();
   readonly #lookUpQuota: Quota;
-  readonly #queue = new FairQueue<{ readonly entry: Entry; readonly subject: string }>();
+  readonly #queue = new FairQueue<{ readonly entry: NameEntry; readonly subject: string }>();
   #resolver: { readonly queries: Resolver; readonly servers: string } | undefined;
 
   constructor(options: NamesOptions = {}) {
@@ -107,20 +107,20 @@ export class Names {
     this.#lookUpQuota = new Quota(lookUpsMax, lookUpsPerSubjectMax);
   }
 
-  /** The outcome if no query is needed; `undefined` if the name has to be looked up. */
-  known(name: string): NameOutcome | undefined {
-    const own = this.#ownAddresses(name);
-    if (own !== undefined) return own;
+  /** The outcome, if no query is needed for it; `undefined` if the name has to be looked up. */
+  knownOutcome(name: string): NameOutcome | undefined {
+    const local = this.#localAddresses(name);
+    if (local !== undefined) return local;
     const entry = this.#entries.get(name);
     if (entry?.outcome === undefined) return undefined;
     if (this.#nowMs() < entry.freshUntilMs) return entry.outcome;
-    return entry.isSilent ? this.#oldAddresses(entry) : undefined;
+    return entry.isSilent ? this.#staleAddresses(entry) : undefined;
   }
 
-  /** Looks a name up. @param onDone called once, never synchronously, unless the result is unlinked. */
+  /** Looks a name up. @param onDone called once, never synchronously; not at all if the returned wait is unlinked before. */
   lookUp(name: string, subject: string, onDone: (outcome: NameOutcome) => void): NameWait {
     const wait = new NameWait(onDone);
-    const known = this.known(name);
+    const known = this.knownOutcome(name);
     if (known !== undefined) {
       new ListNode().append(wait);
       process.nextTick(() => this.#settle(wait, known));
@@ -128,34 +128,34 @@ export class Names {
     }
     const entry = this.#entryOf(name);
     entry.waits.append(wait);
-    if (!entry.isAsking) {
-      const refusal = this.#ask(entry, subject);
-      if (refusal !== undefined) process.nextTick(() => this.#settle(wait, this.#oldAddresses(entry) ?? refusal));
+    if (!entry.isQuerying) {
+      const refusal = this.#startOrQueue(entry, subject);
+      if (refusal !== undefined) process.nextTick(() => this.#settle(wait, this.#staleAddresses(entry) ?? refusal));
     }
     return wait;
   }
 
-  /** The addresses of a name that has open connections, if known; starts a look-up if they are out of date. */
-  refreshed(name: string, subject: string): readonly string[] | undefined {
-    const own = this.#ownAddresses(name);
-    if (own !== undefined) return own;
+  /** Starts a look-up of a name if its addresses are out of date. @returns the addresses as known now, if any. */
+  refresh(name: string, subject: string): readonly string[] | undefined {
+    const local = this.#localAddresses(name);
+    if (local !== undefined) return local;
     const entry = this.#entries.get(name);
     if (entry === undefined) return undefined;
-    if (!entry.isAsking && this.#nowMs() >= entry.freshUntilMs) this.#ask(entry, subject);
+    if (!entry.isQuerying && this.#nowMs() >= entry.freshUntilMs) this.#startOrQueue(entry, subject);
     return typeof entry.outcome === 'object' ? entry.outcome : undefined;
   }
 
-  /** Whether a query for the name was sent: false while its look-up is queued. */
-  isAsking(name: string): boolean {
-    return this.#entries.get(name)?.isAsking === true;
+  /** Whether a query for the name is in progress: not while its look-up is queued. */
+  isQuerying(name: string): boolean {
+    return this.#entries.get(name)?.isQuerying === true;
   }
 
-  /** Watches a file. One that is missing, unreadable or too large counts as empty. */
+  /** Watches a file. A file that is missing, unreadable or too large counts as empty. */
   #watch<Content>(path: string, parse: (text: string) => Content): WatchedFile<Content> {
     return new WatchedFile(path, NAME_FILE_BYTES_MAX, ({ text = '' }) => parse(text), this.#nowMs);
   }
 
-  /** Ends all look-ups. Waiters of those in progress get `not-answered`; those of queued look-ups get nothing. */
+  /** Ends all look-ups. Those in progress fail; who waits for a queued one is never called. */
   close(): void {
     this.#resolver?.queries.cancel();
     this.#resolver = undefined;
@@ -164,31 +164,31 @@ export class Names {
   }
 
   /** Addresses that need no name server: from the hosts file, and of `localhost` (RFC 6761). */
-  #ownAddresses(name: string): readonly string[] | undefined {
+  #localAddresses(name: string): readonly string[] | undefined {
     const bare = name.endsWith('.') ? name.slice(0, -1) : name;
     const listed = this.#hostsFile.content.get(bare);
     if (listed !== undefined) return listed;
     return bare === 'localhost' || bare.endsWith('.localhost') ? ['::1', '127.0.0.1'] : undefined;
   }
 
-  #entryOf(name: string): Entry {
-    const entry = this.#entries.get(name) ?? new Entry(name);
+  #entryOf(name: string): NameEntry {
+    const entry = this.#entries.get(name) ?? new NameEntry(name);
     this.#entries.delete(name);
     this.#entries.set(name, entry);
-    if (this.#entries.size > HOST_NAMES_KEPT_MAX) this.#dropOne();
+    if (this.#entries.size > HOST_NAMES_KEPT_MAX) this.#dropLeastRecent();
     return entry;
   }
 
-  #dropOne(): void {
+  #dropLeastRecent(): void {
     for (const [name, entry] of this.#entries) {
-      if (entry.isAsking || entry.queuedFor.size > 0) continue;
+      if (entry.isQuerying || entry.queuedFor.size > 0) continue;
       this.#entries.delete(name);
       return;
     }
   }
 
   /** Starts the look-up, or queues it. @returns the fault if neither is possible. */
-  #ask(entry: Entry, subject: string): NameFault | undefined {
+  #startOrQueue(entry: NameEntry, subject: string): NameFault | undefined {
     if (entry.queuedFor.has(subject)) return undefined;
     if (this.#lookUpQuota.tryTake(subject)) {
       this.#start(entry, subject);
@@ -198,16 +198,16 @@ export class Names {
     if (!(queueEntry instanceof FairQueueEntry)) return queueEntry === 'subjectMax' ? 'share-used' : 'busy';
     entry.queuedFor.add(subject);
     if (this.#lookUpQuota.isUsedUpBy(subject)) this.#queue.pause(subject);
-    // If there are old addresses, callers do not wait long in the queue, either.
-    if (this.#oldAddresses(entry) === undefined) return undefined;
+    // If there are expired addresses, callers do not wait long in the queue, either.
+    if (this.#staleAddresses(entry) === undefined) return undefined;
     const serveIfQueued = (): unknown => entry.queuedFor.has(subject) && this.#serveStale(entry);
     setTimeout(serveIfQueued, NAME_STALE_AFTER_MS).unref();
     return undefined;
   }
 
-  /** Starts a look-up. @param subject in whose quota it is counted already. */
-  #start(entry: Entry, subject: string): void {
-    entry.isAsking = true;
+  /** Starts a look-up. @param subject the one in whose quota it is counted already. */
+  #start(entry: NameEntry, subject: string): void {
+    entry.isQuerying = true;
     // Nobody waits long for name servers while there are usable addresses.
     const staleTimer = setTimeout(() => this.#serveStale(entry), NAME_STALE_AFTER_MS);
     const endTimer = setTimeout(() => finish({ kind: 'failed' }), NAME_LOOK_UP_MS_MAX);
@@ -217,35 +217,35 @@ export class Names {
         isOver = true;
         clearTimeout(staleTimer);
         clearTimeout(endTimer);
-        entry.isAsking = false;
-        this.#take(entry, answer);
-        this.#release(subject);
-      } else if (answer.kind === 'found' && !entry.isAsking) {
+        entry.isQuerying = false;
+        this.#onAnswer(entry, answer);
+        this.#onLookUpOver(subject);
+      } else if (answer.kind === 'found' && !entry.isQuerying) {
         // The addresses of both families, after those of one were taken; or an answer after the time limit.
-        this.#take(entry, answer);
+        this.#onAnswer(entry, answer);
       }
     };
     queryName(this.#currentResolver(), candidatesOf(entry.name, this.#resolverSettings.content), finish);
   }
 
-  #release(subject: string): void {
+  #onLookUpOver(subject: string): void {
     this.#lookUpQuota.give(subject);
     this.#queue.resume(subject);
     while (this.#lookUpQuota.hasRoom) {
       const next = this.#queue.take();
       if (next === undefined) return;
       next.entry.queuedFor.delete(next.subject);
-      // Another subject may have looked the name up, or the waiters may have left or have old addresses.
+      // The look-up may be needless now: another subject has made it, or nobody waits for it any more.
       const isWanted = next.entry.waits.isLinked || next.entry.isSilent;
-      if (isWanted && !next.entry.isAsking && this.#lookUpQuota.tryTake(next.subject))
+      if (isWanted && !next.entry.isQuerying && this.#lookUpQuota.tryTake(next.subject))
         this.#start(next.entry, next.subject);
       if (this.#lookUpQuota.isUsedUpBy(next.subject)) this.#queue.pause(next.subject);
     }
   }
 
-  #take(entry: Entry, answer: NameAnswer): void {
+  #onAnswer(entry: NameEntry, answer: NameAnswer): void {
     const nowMs = this.#nowMs();
-    entry.isSilent = answer.kind === 'failed' && this.#oldAddresses(entry) !== undefined;
+    entry.isSilent = answer.kind === 'failed' && this.#staleAddresses(entry) !== undefined;
     if (answer.kind === 'found') {
       entry.outcome = orderAddresses(answer.addresses);
       const keptMs = Math.min(Math.max(answer.ttlMs, NAME_KEPT_MS_MIN), NAME_KEPT_MS_MAX);
@@ -258,18 +258,18 @@ export class Names {
     if (entry.outcome !== undefined) this.#settleAll(entry, entry.outcome);
   }
 
-  #oldAddresses({ outcome, staleUntilMs }: Entry): readonly string[] | undefined {
+  #staleAddresses({ outcome, staleUntilMs }: NameEntry): readonly string[] | undefined {
     return typeof outcome === 'object' && this.#nowMs() < staleUntilMs ? outcome : undefined;
   }
 
-  #serveStale(entry: Entry): void {
-    const addresses = this.#oldAddresses(entry);
+  #serveStale(entry: NameEntry): void {
+    const addresses = this.#staleAddresses(entry);
     if (addresses === undefined) return;
     entry.isSilent = true;
     this.#settleAll(entry, addresses);
   }
 
-  #settleAll(entry: Entry, outcome: NameOutcome): void {
+  #settleAll(entry: NameEntry, outcome: NameOutcome): void {
     const waits = new ListNode();
     waits.takeAll(entry.waits);
     for (let wait = waits.next; wait instanceof NameWait; wait = waits.next) this.#settle(wait, outcome);
@@ -293,7 +293,7 @@ export class Names {
   }
 }
 
-// Reads /etc/hosts and, of /etc/resolv.conf, what c-ares does not.
+// Parses /etc/hosts, and what is needed of /etc/resolv.conf.
 
 /** Addresses by the name in lower case, in the order in which to try them. */
 type HostsTable = ReadonlyMap<string, readonly string[]>;

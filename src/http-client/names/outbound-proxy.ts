@@ -33,13 +33,13 @@ export class OutboundProxy {
   }
 
   /** Whether a connection goes through the proxy. @param host a name in lower case, or an address without brackets. */
-  isFor(host: string, port: number): boolean {
+  appliesTo(host: string, port: number): boolean {
     if (/(^|\.)localhost\.?$/.test(host) || isIn(loopback, host)) return false;
-    return !this.#exceptions.some((exception) => matches(exception, host.replace(/\.$/, ''), port));
+    return !this.#exceptions.some((exception) => matchesException(exception, host.replace(/\.$/, ''), port));
   }
 
-  /** @param authority `host:port` of the origin. @param proxied is connected to the proxy. */
-  tunnel(authority: string, proxied: Socket, handler: TunnelHandler): Tunnel {
+  /** Opens a tunnel to an origin. @param authority its `host:port`. @param proxied a socket that is connected to the proxy. */
+  openTunnel(authority: string, proxied: Socket, handler: TunnelHandler): Tunnel {
     const authorizationLine = this.#authorization === '' ? '' : `proxy-authorization: ${this.#authorization}\r\n`;
     proxied.write(`CONNECT ${authority} HTTP/1.1\r\nhost: ${authority}\r\n${authorizationLine}\r\n`);
     return new Tunnel(proxied, handler);
@@ -97,12 +97,12 @@ export class Tunnel {
   }
 }
 
-function matches(exception: string, host: string, port: number): boolean {
+function matchesException(exception: string, host: string, port: number): boolean {
   const [, bare = exception, onlyPort] =
     isIP(exception) === 0 ? (/^\[?(.*?)\]?(?::(\d{1,5}))?$/.exec(exception) ?? []) : [exception, exception];
   if (onlyPort !== undefined && Number(onlyPort) !== port) return false;
   if (bare === '*' || bare === host) return true;
-  // An address is a network of one, in any notation.
+  // A single address, in any notation, counts as a network of one address.
   const [, address = bare, length = isIP(bare) === 6 ? 128 : 32] = /^(.+)\/(\d{1,3})$/.exec(bare) ?? [];
   if (isIP(address) !== 0 || address !== bare) return isIn(networkOf(address, Number(length)), host);
   const domain = bare.replace(/^\*?\.?/, '');

@@ -144,7 +144,7 @@ export class BackendRequests {
     const { idStart, idEnd } = message;
     const backendId = Buffer.from(bytes.subarray(idStart, idEnd));
     if (message.method === 'ping') {
-      upstream.answerInstead(backendId, undefined, metadata);
+      upstream.answerForClient(backendId, undefined, metadata);
       return;
     }
     const detail = readRequestDetail(bytes, message);
@@ -154,7 +154,7 @@ export class BackendRequests {
     const error = unoffered ?? stream.askingObstacle ?? this.#roomError(upstream, backendId.length, progressKey);
     if (unoffered !== undefined) stream.onUnoffered?.(message.method, detail.mode);
     if (error !== undefined || taskEdits === undefined) {
-      upstream.answerInstead(backendId, error ?? errorsToBackends.taskAmbiguous, metadata);
+      upstream.answerForClient(backendId, error ?? errorsToBackends.taskAmbiguous, metadata);
       return;
     }
     const request = this.#addOpen(stream, { upstream, backendId, progressKey, asksForTask }, metadata, undefined);
@@ -415,7 +415,7 @@ function tellCancelled({ stream, id }: AwaitedAnswer, reason: string): void {
 
 function tellAsker({ upstream, askedIn, backendId, metadata, onInput }: AwaitedAnswer, error: RpcError): void {
   if (onInput !== undefined) onInput(error);
-  else if (upstream.record === askedIn) upstream.answerInstead(backendId, error, metadata);
+  else if (upstream.record === askedIn) upstream.answerForClient(backendId, error, metadata);
 }
 
 /** The bytes of a request. The backend's id is kept four times: alone, in the gateway's id, and in the keys of both. */

@@ -150,7 +150,7 @@ export class OriginCircuit {
         onEnd: () => this.close(),
         onFault: (fault) => this.#onProbeFault(fault),
       });
-      // The probe must have connected by then. Later silence may be that of the path.
+      // A probe that has not failed by then has connected: its silence may be that of the path.
       this.#deadline = deadlines.after(connectTimeoutMs + PROBE_ANSWER_MS_MAX, () => this.close());
     }
   }
@@ -201,9 +201,9 @@ export const ERA_KNOWN_MS = 600_000;
  */
 export class BackendEndpoint {
   readonly circuit: OriginCircuit;
-  /** The headers in an array of this endpoint's own, by which heads of requests are cached (http-client/request-bytes.ts). */
+  /** `CONTENT_HEADERS` in an array of its own, because heads of requests are cached by their arrays (http-client/request-bytes.ts). */
   readonly contentHeaders = [...CONTENT_HEADERS];
-  /** Whether the backend kept a session for any client of the modern era; `undefined` if it was opened for none. */
+  /** Whether the backend kept a session for any modern client; `undefined` while no session was opened for one. */
   #keepsSessions: boolean | undefined;
   #answeredAtMs = -Infinity;
   /** The era that the backend was last found not to speak. Forgotten after a while, since backends are upgraded. */
@@ -228,7 +228,7 @@ export class BackendEndpoint {
     return this.#keepsSessions === false;
   }
 
-  /** Called when it was opened for a modern client. A backend that keeps sessions for some callers only counts as keeping them. */
+  /** Called when a session was opened for a modern client. A backend that keeps sessions for one caller counts as keeping them. */
   onModernOpen(isSessionKept: boolean): void {
     this.#keepsSessions = isSessionKept || this.#keepsSessions === true;
   }
@@ -250,7 +250,7 @@ export class BackendEndpoint {
     if (era === 'modern') this.#keepsSessions = undefined;
   }
 
-  onEraSpoken(era: Era): void {
+  onEraAccepted(era: Era): void {
     if (this.#refusedEra === era) this.forgetEras();
   }
 

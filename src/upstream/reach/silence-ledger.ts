@@ -31,15 +31,15 @@ export class SilenceLedger {
 
   /** Whether the subject may open a session. After `trial`, the outcome must be reported. */
   admit(subject: string, nowMs: number): OpeningAdmission {
-    this.#dropOld(nowMs);
-    const own = this.#silences.get(subject);
-    if (own === undefined) {
+    this.#dropExpired(nowMs);
+    const silence = this.#silences.get(subject);
+    if (silence === undefined) {
       if (this.#silences.size < WITNESSES_MIN) return 'free';
       this.#note(subject, { delayMs: 0, retryAtMs: nowMs, isTrying: true });
       return 'trial';
     }
-    if (own.isTrying || nowMs < own.retryAtMs) return 'refused';
-    own.isTrying = true;
+    if (silence.isTrying || nowMs < silence.retryAtMs) return 'refused';
+    silence.isTrying = true;
     return 'trial';
   }
 
@@ -51,10 +51,10 @@ export class SilenceLedger {
   }
 
   onTrialOver(subject: string): void {
-    const own = this.#silences.get(subject);
-    if (own === undefined) return;
-    own.isTrying = false;
-    if (own.delayMs === 0) this.#silences.delete(subject);
+    const silence = this.#silences.get(subject);
+    if (silence === undefined) return;
+    silence.isTrying = false;
+    if (silence.delayMs === 0) this.#silences.delete(subject);
   }
 
   #note(subject: string, silence: SubjectSilence): void {
@@ -62,7 +62,7 @@ export class SilenceLedger {
     this.#silences.set(subject, silence);
   }
 
-  #dropOld(nowMs: number): void {
+  #dropExpired(nowMs: number): void {
     for (const [subject, { retryAtMs }] of this.#silences) {
       if (nowMs - retryAtMs > ORIGIN_FORGOTTEN_MS) this.#silences.delete(subject);
     }

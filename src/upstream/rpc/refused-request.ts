@@ -41,7 +41,7 @@ export function statusFault(status: number, carriesSession: boolean): UpstreamFa
   return status === 404 && carriesSession ? upstreamFault('session-lost') : httpStatusFault(status);
 }
 
-/** Reads a refusal. A message with the request's id is the answer (R24), whatever the status. @param isAnswer whether it has that id. */
+/** Reads a refusal. A message with the request's id is the answer (R24), whatever the status. @param isAnswer whether it has this id. */
 export function readRefusal(
   plan: RequestPlan,
   handler: RequestHandler,
@@ -69,7 +69,7 @@ export function readRefusal(
 
 /** The backend's words for the caller. @param retryAfter seconds or an HTTP date; `''` if absent. */
 function readRefusalText(body: Buffer, error: BackendMessage | undefined, retryAfter: string): BackendRefusal {
-  const text = error === undefined ? plainTextIn(body) : errorTextIn(body, error).message;
+  const text = error === undefined ? plainTextIn(body) : backendErrorIn(body, error).message;
   const message = text.slice(0, BACKEND_REFUSAL_CHARS_MAX);
   const seconds = /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : (Date.parse(retryAfter) - Date.now()) / 1_000;
   return {
@@ -87,7 +87,7 @@ function plainTextIn(body: Buffer): string {
 /** What servers say that do not know the session. Each repetition in the pattern is bounded: up to 64 KiB of text are matched at once. */
 const NO_SESSION =
   /\b(?:no|unknown|invalid|expired|stale)(?: (?:or|valid|active|such|open|existing|known|mcp|expired|invalid)){0,8} session\b|\bsession\b(?: id)?(?: [\w"':-]{1,64})? (?:(?:is|was|has|has been|does|could) )?(?:not|no longer|unknown|invalid|expired|terminated|closed|ended|lost)\b|\bnot initialized\b/i;
-/** Whether an error is about a message, and not about its session. */
+/** Whether an error with this code is about a message, and not about its session. */
 function isAboutMessage(code: unknown): boolean {
   if (code === rpcCodes.parseError || code === rpcCodes.methodNotFound) return true;
   return code === rpcCodes.invalidParams || code === rpcCodes.internalError;
@@ -107,12 +107,12 @@ export function saysNoSession(
   return code === SESSION_NOT_FOUND && NO_SESSION.test(message);
 }
 
-/** Whether the session is refused: by 404 (C11), or by 400 or 401 with such a text in an error that is not the request's answer. */
+/** Whether the session is refused: by the SDKs' code, or in words with 400, 401 or 404. `statusFault` judges any other 404. */
 const isSessionRefused: IsRefused = (plan, status, body, error, isAnswer) => {
   if (error !== undefined && saysNoSession(plan, body, error)) return true;
   if (status !== 400 && status !== 404 && (status !== 401 || plan.isUnauthorizedFault === true)) return false;
   if (error === undefined) return NO_SESSION.test(body.toString());
-  const { code, message } = errorTextIn(body, error);
+  const { code, message } = backendErrorIn(body, error);
   const isCarriedOut = code !== rpcCodes.invalidRequest && isAnswer(error);
   return !isCarriedOut && !isAboutMessage(code) && NO_SESSION.test(message);
 };
@@ -123,7 +123,7 @@ const REFUSING_STATUSES: ReadonlySet<number> = new Set([400, 404, 405]);
 const isModernRefused: IsRefused = (_plan, status, body, error, isAnswer) => {
   if (!REFUSING_STATUSES.has(status)) return false;
   if (error === undefined) return status !== 400 || /session|protocol.version/i.test(body.toString());
-  const { code, versions } = errorTextIn(body, error);
+  const { code, versions } = backendErrorIn(body, error);
   if (code === rpcCodes.versionUnsupported) return !versions.includes(MODERN_PROTOCOL_VERSION);
   const isModernError = code === rpcCodes.headerMismatch || code === rpcCodes.capabilityMissing;
   // After an internal error, the request may have been carried out.
@@ -133,7 +133,7 @@ const isModernRefused: IsRefused = (_plan, status, body, error, isAnswer) => {
 /** Whether a backend refuses a legacy request as only servers of 2026-07-28 do: for its version, missing headers or envelope. */
 const isLegacyRefused: IsRefused = (_plan, status, body, error) => {
   if (status !== 400 || error === undefined) return false;
-  const { code, versions } = errorTextIn(body, error);
+  const { code, versions } = backendErrorIn(body, error);
   if (code === rpcCodes.versionUnsupported) return !versions.some((version) => PROTOCOL_VERSIONS.has(version));
   if (code === rpcCodes.headerMismatch) return true;
   return code === rpcCodes.invalidParams && ENVELOPE_KEYS.some((key) => body.includes(key));
@@ -143,6 +143,6 @@ const isEraRefused: Readonly<Record<Era, IsRefused>> = { legacy: isLegacyRefused
 
 const ENVELOPE_KEYS: readonly string[] = [PROTOCOL_VERSION_KEY, CLIENT_CAPABILITIES_KEY];
 
-function errorTextIn(body: Buffer, { bodyStart, bodyEnd }: BackendMessage): BackendError {
+function backendErrorIn(body: Buffer, { bodyStart, bodyEnd }: BackendMessage): BackendError {
   return readBackendError(body.subarray(bodyStart, bodyEnd));
 }

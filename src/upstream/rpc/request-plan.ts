@@ -15,7 +15,7 @@ import type {
 import type { BackendEndpoint } from '../reach/backend-endpoints.js';
 import { limits, type RpcError } from '../../shared/index.js';
 
-/** A span with a JSON-RPC id, as JSON. @param end after the last byte. */
+/** A JSON-RPC id, as JSON: the bytes from `start` to before `end`. */
 export interface IdSpan {
   readonly bytes: Buffer;
   readonly start: number;
@@ -36,7 +36,7 @@ export function jsonOf(bytes: Buffer, { endpoint }: Pick<RequestPlan, 'endpoint'
 }
 
 /** The message with U+FFFD for bytes that are not UTF-8; `undefined` if there are none, or too many bytes to be read at once. */
-export function readableText(bytes: Buffer, { endpoint }: Pick<RequestPlan, 'endpoint'>): Buffer | undefined {
+export function asValidUtf8(bytes: Buffer, { endpoint }: Pick<RequestPlan, 'endpoint'>): Buffer | undefined {
   if (bytes.length > limits.readAtOnceBytesMax || isUtf8(bytes)) return undefined;
   endpoint.onForgiven('not-utf-8');
   return Buffer.from(bytes.toString());
@@ -63,7 +63,7 @@ export interface RequestHandler {
   onRationRead?(spentMs: number): void;
   /** Reads an error with an HTTP error status that belongs to no request. Without this, only the status counts. */
   faultOfError?(error: Buffer): UpstreamFault | undefined;
-  /** Replaces `onAnswer` for large answers that are checked elsewhere. Several calls; a fault may come in between. */
+  /** Gets an answer that another thread parses, in parts, unless it is a small one on a stream. A fault may come in between. */
   onUnparsed?(pieces: readonly Buffer[], isLast: boolean): void;
 }
 
@@ -72,9 +72,9 @@ export interface Redirection {
   moved: UpstreamTarget | undefined;
 }
 
-/** What brings the answer to a request that was answered 202. */
+/** What brings the answer to a request that got 202. */
 export interface AnswerSource {
-  /** Brings the reader one event, perhaps at once, unless `forget` comes first; or `onLost`. */
+  /** Calls the reader's `onEvent` or `onLost` once, perhaps at once, unless `forget` is called before. */
   wait(id: IdSpan, reader: SharedStreamReader): void;
   forget(id: IdSpan, reader: SharedStreamReader): void;
 }
@@ -92,7 +92,7 @@ export interface SharedStreamReader extends UpstreamHandler {
   onLost(fault: UpstreamFault): void;
 }
 
-/** Takes the reader of an answer out of those that wait. A number may have come back as a string. @param key of the answer's id. */
+/** Takes the answer's reader out of those that wait. A number may have come back as a string. @param key that of the answer's id. */
 export function takeReader(waiting: Map<string, SharedStreamReader>, key: string): SharedStreamReader | undefined {
   const waitingKey = waiting.has(key) ? key : key.replace(/^"(?!")/, '');
   const reader = waiting.get(waitingKey);
@@ -100,7 +100,7 @@ export function takeReader(waiting: Map<string, SharedStreamReader>, key: string
   return reader;
 }
 
-/** Hands over an answer round robin by subject, because one chunk may contain hundreds; a large one at once, so that it is counted. */
+/** Hands an answer to its reader, round robin by subject, because a chunk may contain hundreds; a large one at once, to be counted. */
 export function handOver(subject: string, reader: SharedStreamReader, answer: Buffer): void {
   if (answer.length >= limits.countedFromBytes) reader.onEvent(answer);
   else wakeScheduler.run(subject, () => reader.onEvent(answer));
@@ -108,7 +108,7 @@ export function handOver(subject: string, reader: SharedStreamReader, answer: Bu
 
 interface SendingSession {
   /** What brings an answer that does not come in the response; `undefined` if nothing can. */
-  readonly elsewhere?: AnswerSource | undefined;
+  readonly strayAnswers?: AnswerSource | undefined;
   noteHead(sessionId: string, cookieLines: string, requestSessionId: string): void;
 }
 
@@ -120,13 +120,14 @@ export interface RequestPlan extends OutgoingMessage {
   readonly endpoint: BackendEndpoint;
   readonly headers: readonly string[];
   readonly id: IdSpan;
-  readonly deadlineMs: number;
-  /** Whether every byte restarts the deadline; if not, it limits the whole request. */
-  readonly isSilenceDeadline: boolean;
+  readonly timeoutMs: number;
+  /** Whether every byte restarts the timeout; if not, the timeout is for the whole request. */
+  readonly isSilenceTimeout: boolean;
   /** Whether the request has a session id of the backend: only then does 404 mean that the session is lost. */
   readonly carriesSession: boolean;
-  /** What gets the session id and `set-cookie` lines of the response, and the session id of the request; `''` for none. */
+  /** The session, which is told the session id and `set-cookie` lines of the response. */
   readonly session?: SendingSession | undefined;
+  /** The session id of the request; `''` for none. */
   readonly sessionId?: string;
   /** The backend's era, so that it is noticed when the backend no longer speaks it; `undefined` for requests that detect it. */
   readonly era?: Era | undefined;
@@ -141,7 +142,7 @@ export interface RequestPlan extends OutgoingMessage {
   /** The stream of a server with the 2024-11-05 transport. */
   readonly stream?: SharedStream | undefined;
   /** The client for GETs that resume an event stream which ended before the answer. Without it, the request fails. */
-  readonly streams?: HttpUpstream | undefined;
+  readonly resumingHttp?: HttpUpstream | undefined;
 }
 
 const BEFORE_ID = Buffer.from('{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":');
@@ -151,8 +152,8 @@ export function cancelledNotification(id: IdSpan, reason: string): Buffer {
   return Buffer.concat([BEFORE_ID, id.bytes.subarray(id.start, id.end), tail]);
 }
 
-/** A request of the gateway's own. @param id as JSON. @param members of its params, as JSON; `''` for none. */
-export function plainOwnRequest(id: Buffer, method: string, members: string): OutgoingMessage {
+/** A request of the gateway's own to a legacy backend. @param id as JSON. @param members of its params, as JSON; `''` for none. */
+export function legacyRequest(id: Buffer, method: string, members: string): OutgoingMessage {
   const params = members === '' ? '' : `,"params":{${members}}`;
   return { body: Buffer.from(`{"jsonrpc":"2.0","id":${id.toString()},"method":"${method}"${params}}`) };
 }

@@ -1,5 +1,5 @@
 // Resumes an answer whose event stream ended early: a GET asks for what follows the last event (C14), repeatedly if necessary, within the
-// request's deadline. To the request it replaces the call that broke. Cold path.
+// request's deadline. For the `RpcRequest`, a resumption takes the place of the call that broke. Cold path.
 //
 //   waiting ── delay ──> asking ── 200 ──> streaming ── end, fault: `tryBegin` ──> waiting
 //   asking ── 5xx, 429, fault ──> waiting
@@ -38,7 +38,7 @@ export class Reconnection {
     this.#retryMs = retryMs ?? this.#retryMs;
   }
 
-  /** The delay: the backend's `retry`, if any; after a failed attempt at least the growing delay. @param hasEnded false after that. */
+  /** The delay: the backend's `retry`, if any; after a failed attempt, at least the growing delay. @param hasEnded false after one. */
   nextDelayMs(hasEnded: boolean): number {
     const delayMs = this.#backoff.next();
     if (this.#retryMs === undefined) return delayMs;

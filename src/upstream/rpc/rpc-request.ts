@@ -5,12 +5,12 @@
 //   waiting ── head ──> event-stream ── answer ──> answered
 //   waiting ── answer on a stream that requests share ──> answered
 //   waiting ── 202, while the backend's own stream is open ──> event-stream
-//   event-stream ── end, or fault, behind an event with an id ──> resuming ── 200 ──> event-stream
+//   event-stream ── end, or fault, after an event with an id ──> resuming ── 200 ──> event-stream
 //   waiting ── 4xx, 5xx ──> refused
 //   waiting, json, scanning, event-stream, resuming, refused, answered ── end, limit, fault, deadline, abort ──> done
 //
 // Unless the request is aborted, exactly one of `onAnswer` and `onFault` is called, once. While a large event is being scanned or the
-// handler has paused the request, nothing is read from the stream, and events already read wait in `#events`.
+// handler has paused the request, nothing is read from the stream, and events already read wait in `#waitingEvents`.
 import {
   connectionBounds,
   type HttpUpstream,
@@ -41,7 +41,7 @@ import type { UpstreamTarget } from '../../user-config/index.js';
 import {
   type AnswerSource,
   jsonOf,
-  readableText,
+  asValidUtf8,
   type RequestHandler,
   type RequestPlan,
   type SharedStreamReader,
@@ -65,7 +65,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   readonly #deadlines: DeadlineWheel;
   readonly #deadline: Deadline;
   #call: UpstreamCall;
-  #elsewhere: Pick<AnswerSource, 'forget'> | undefined;
+  #answerSource: Pick<AnswerSource, 'forget'> | undefined;
   /** The resumption, once the stream is resumed; then it is the same object as `#call`. */
   #resumption: Resumption | undefined;
   #state: State = 'waiting';
@@ -82,17 +82,17 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   #chunk: Buffer | undefined;
   #scan: Scan | undefined;
   /** Events that arrived while `#scan` was set or the request was paused, and how the stream ended after them. */
-  #events: Buffer[] | undefined;
+  #waitingEvents: Buffer[] | undefined;
   #ending: UpstreamFault | 'end' | undefined;
   /** Memory counted for a large answer or event until the handler takes it over. */
   #reservation: MessageReservation | undefined;
   /** Whether the handler has paused the request. Changed only here. */
   isPaused = false;
   #isSilenceExcused = false;
-  /** How much may still be read before the handler is asked, and the time spent reading; `undefined` for no limit. */
+  /** How much may be read before the request pauses, and the time spent reading; `undefined` for no limit. */
   #ration: { bytesLeft: number; spentMs: number } | undefined;
   /** The client with which a redirect is followed; `undefined` once that was done. */
-  #http: HttpUpstream | undefined;
+  #redirectHttp: HttpUpstream | undefined;
   #sentTo: UpstreamTarget;
 
   /** The handler is never called synchronously. */
@@ -100,22 +100,22 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     this.#deadlines = deadlines;
     this.#plan = plan;
     this.#handler = handler;
-    this.#elsewhere = plan.stream;
+    this.#answerSource = plan.stream;
     this.#answerBytesMax = plan.answerBytesMax ?? limits.upstreamMessageBytesMax;
-    this.#deadline = deadlines.after(plan.deadlineMs, () => {
+    this.#deadline = deadlines.after(plan.timeoutMs, () => {
       if (this.#state === 'answered') this.abort();
       else this.#fail(upstreamFault('answer-timeout'));
     });
     if (handler.onUnparsed !== undefined)
       this.#unparsed = new UnparsedAnswer(plan, (...part) => handler.onUnparsed?.(...part));
-    this.#http = http;
+    this.#redirectHttp = http;
     this.#sentTo = plan.target;
     this.#call = this.#send(http);
   }
 
   /** Ends the request. The handler is not called, and the backend is not told: see `UpstreamSession.cancel`. */
   abort(): void {
-    if (this.#finish()) this.#call.abort();
+    if (this.#tryFinish()) this.#call.abort();
   }
 
   onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, statusHeader: string): void {
@@ -123,7 +123,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     // The answer comes on the shared stream, so the rest of this response does not matter.
     if (this.#plan.stream !== undefined && (status < 300 || this.#isBeingAnswered))
       return void this.#transition('waiting', 'event-stream');
-    this.#restartSilenceDeadline();
+    this.#restartSilenceTimeout();
     this.#plan.endpoint.onAnswer(this.#deadlines.recentMs);
     this.#bodyBytes = bodyBytes;
     this.status = status;
@@ -139,19 +139,19 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     } else if (status >= 400) {
       this.#transition('waiting', 'refused');
       this.#plan.stream?.forget(this.#plan.id, this);
-    } else if (!this.#tryFollow(status, statusHeader) && !this.#tryWaitElsewhere(status)) {
+    } else if (!this.#tryFollow(status, statusHeader) && !this.#tryWaitForStrayAnswer(status)) {
       this.#fail(
         status >= 300 ? redirectFault(status, statusHeader, this.#plan.target) : upstreamFault('answer-invalid'),
       );
     }
   }
 
-  #tryWaitElsewhere(status: number): boolean {
+  #tryWaitForStrayAnswer(status: number): boolean {
     const { id, session, endpoint } = this.#plan;
-    const elsewhere = session?.elsewhere;
+    const elsewhere = session?.strayAnswers;
     if (status !== 202 || elsewhere === undefined) return false;
     endpoint.onForgiven('stray-answer');
-    this.#elsewhere = elsewhere;
+    this.#answerSource = elsewhere;
     this.#transition('waiting', 'event-stream');
     elsewhere.wait(id, this);
     return true;
@@ -177,19 +177,19 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
           this.#whole = chunk;
           break;
         }
-        this.#restartSilenceDeadline();
+        this.#restartSilenceTimeout();
         if (this.#unparsed !== undefined) this.#addTo(this.#unparsed, chunk);
         else this.#collect(chunk, this.#answerBytesMax);
         break;
       case 'event-stream':
         // There is no parser if the answer comes elsewhere.
         if (this.#parser === undefined) break;
-        if (this.#resumption?.hasProgressed(this.#parser.lastEventId) !== false) this.#restartSilenceDeadline();
+        if (this.#resumption?.hasProgressed(this.#parser.lastEventId) !== false) this.#restartSilenceTimeout();
         this.#chunk = chunk;
         if (!this.#parser.push(chunk)) this.#onStreamEnd(upstreamFault('answer-too-large'));
         this.#chunk = undefined;
-        // A large event that is being scanned may have paused the previous call, but not this one.
-        if (this.#events?.length) this.#call.pause();
+        // If the stream was resumed while a large event was scanned, only the call before was paused: pauses this one, too.
+        if (this.#waitingEvents?.length) this.#call.pause();
         this.#countEvent();
         break;
       case 'refused':
@@ -206,7 +206,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     this.#handler.onRationRead?.(ration.spentMs);
   }
 
-  /** Whether the chunk is the whole answer. Large answers are copied all the same, because their memory is counted. */
+  /** Whether the handler may get the chunk without a copy: it is the whole answer, and not so large that its memory is counted. */
   #isBorrowable({ length }: Buffer): boolean {
     if (this.#handler.acceptsBorrowed !== true || length !== this.#bodyBytes) return false;
     return length < limits.countedFromBytes && length <= this.#answerBytesMax;
@@ -216,16 +216,16 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     if (!this.#acceptsEvents) return;
     if (data.length > this.#answerBytesMax) return this.#fail(upstreamFault('answer-too-large'));
     this.#countWhole(data.length);
-    this.#restartSilenceDeadline();
+    this.#restartSilenceTimeout();
     this.#plan.endpoint.onAnswer(this.#deadlines.recentMs);
     this.#onEvent(data);
     this.#countEvent();
-    this.#tryEnd();
+    this.#tryEndStream();
   }
 
   /** Whether a message has arrived that the handler does not have yet. */
   get #isBeingAnswered(): boolean {
-    return this.#scan !== undefined || (this.#events !== undefined && this.#events.length > 0);
+    return this.#scan !== undefined || (this.#waitingEvents !== undefined && this.#waitingEvents.length > 0);
   }
 
   /** On a shared stream, events may arrive before the head of the response to the POST. */
@@ -242,7 +242,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
         this.#onRefusal();
         break;
       case 'answered':
-        this.#finish();
+        this.#tryFinish();
         break;
       case 'event-stream':
         this.#onStreamEnd('end');
@@ -257,7 +257,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   onFault(fault: UpstreamFault): void {
     this.#plan.endpoint.circuit.onFault(fault);
     if (this.#plan.stream !== undefined && this.#isBeingAnswered) this.#transition('waiting', 'event-stream');
-    if (this.#state === 'answered') this.#finish();
+    if (this.#state === 'answered') this.#tryFinish();
     else if (this.#state === 'event-stream') this.#onStreamEnd(fault);
     else this.#fail(fault);
   }
@@ -267,18 +267,18 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     this.#fail(fault);
   }
 
-  /** Takes the end of the stream, which has its effect when no event is waiting any more. */
+  /** Notes how the stream ended; that takes effect once no event waits any more. */
   #onStreamEnd(ending: UpstreamFault | 'end'): void {
     if (this.#state !== 'event-stream') return;
     this.#ending ??= ending;
-    this.#tryEnd();
+    this.#tryEndStream();
   }
 
-  #tryEnd(): void {
+  #tryEndStream(): void {
     if (this.#ending === undefined || this.#isBeingAnswered) return;
-    if (this.#state === 'answered') this.#finish();
-    // Another stream continues whatever happens to the response of one POST.
-    else if (this.#elsewhere === undefined && this.#state === 'event-stream' && !this.#tryResume(this.#ending))
+    if (this.#state === 'answered') this.#tryFinish();
+    // If another stream brings the answer, the end of the response to the POST does not matter.
+    else if (this.#answerSource === undefined && this.#state === 'event-stream' && !this.#tryResume(this.#ending))
       this.#fail(this.#ending === 'end' ? upstreamFault('answer-incomplete') : this.#ending);
   }
 
@@ -290,11 +290,11 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
 
   /** Resumes the stream. The deadline goes on: a backend that resumes a stream may still not answer. */
   #tryResume(ending: UpstreamFault | 'end'): boolean {
-    const { streams } = this.#plan;
-    if (streams === undefined || (ending !== 'end' && ending.kind !== 'connection-lost')) return false;
+    const { resumingHttp } = this.#plan;
+    if (resumingHttp === undefined || (ending !== 'end' && ending.kind !== 'connection-lost')) return false;
     if (this.#parser === undefined || this.#unparsed?.tryRestart() === false) return false;
     const resumption =
-      this.#resumption ?? new Resumption(this.#plan, streams, this.#deadlines, this, this.#call.isSent);
+      this.#resumption ?? new Resumption(this.#plan, resumingHttp, this.#deadlines, this, this.#call.isSent);
     if (!resumption.tryBegin(this.#parser)) return false;
     this.#call = this.#resumption = resumption;
     this.#transition('event-stream', 'resuming');
@@ -304,12 +304,12 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     // A pause by the handler must be repeated on the new call. A pause for memory has ended with `release`.
     if (this.isPaused) resumption.pause();
     else resumption.resume();
-    if (wasWaitingForRoom) this.#restartSilenceDeadline();
+    if (wasWaitingForRoom) this.#restartSilenceTimeout();
     return true;
   }
 
   #onJson(): void {
-    if (this.#unparsed !== undefined) return this.#unparsed.end(() => this.#finish());
+    if (this.#unparsed !== undefined) return this.#unparsed.end(() => this.#tryFinish());
     const whole = this.#whole ?? this.#received?.bytes ?? NO_BYTES;
     const bytes = whole[0] === OPENING_BRACE ? whole : jsonOf(whole, this.#plan);
     if (bytes.length <= limits.readAtOnceBytesMax) return this.#onJsonMessage(bytes, readBackendAnswer(bytes));
@@ -325,14 +325,14 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   }
 
   #onJsonMessage(bytes: Buffer, message: BackendMessage | undefined): void {
-    const readable = message === undefined ? readableText(bytes, this.#plan) : undefined;
+    const readable = message === undefined ? asValidUtf8(bytes, this.#plan) : undefined;
     if (readable !== undefined) return this.#onJsonMessage(readable, readBackendAnswer(readable));
     if (message === undefined || !this.#isAnswer(bytes, message)) return this.#fail(upstreamFault('answer-invalid'));
     if (message.isError && saysNoSession(this.#plan, bytes, message)) return this.#fail(upstreamFault('session-lost'));
     // The bytes stay counted until the handler has counted the answer itself.
     const reservation = this.#reservation;
     this.#reservation = undefined;
-    this.#finish();
+    this.#tryFinish();
     this.#handler.onAnswer(bytes, message, this.#whole !== undefined);
     reservation?.release();
   }
@@ -348,8 +348,8 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   #onEvent(data: Buffer): void {
     if (!this.#acceptsEvents) return;
     this.#resumption?.noteEvent();
-    if (this.#resumption !== undefined && this.#scan === undefined) this.#restartSilenceDeadline();
-    if (this.#scan !== undefined || this.isPaused) (this.#events ??= []).push(this.#owned(data));
+    if (this.#resumption !== undefined && this.#scan === undefined) this.#restartSilenceTimeout();
+    if (this.#scan !== undefined || this.isPaused) (this.#waitingEvents ??= []).push(this.#owned(data));
     else if (data.length <= limits.readAtOnceBytesMax) this.#onEventMessage(data, readBackendMessage(data));
     else this.#scanLarge(this.#owned(data));
   }
@@ -361,13 +361,13 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
       this.#scan = undefined;
       this.#onEventMessage(data, message);
       this.#countEvent();
-      this.#goOn();
+      this.#passOnEvents();
     };
     this.#scan = readLargeBackendMessage(this.#plan.subject, data, onRead, this.#plan.hasTasks, true);
   }
 
   #onEventMessage(data: Buffer, message: BackendMessage | undefined): void {
-    const readable = message === undefined ? readableText(data, this.#plan) : undefined;
+    const readable = message === undefined ? asValidUtf8(data, this.#plan) : undefined;
     if (readable !== undefined) return this.#onEventMessage(readable, readBackendMessage(readable));
     if (message === undefined) return this.#plan.endpoint.onForgiven('heartbeat');
     if (message.kind === 'response' && !this.#isAnswer(data, message)) {
@@ -382,7 +382,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   #deliverAnswer(bytes: Buffer, message: BackendMessage): void {
     if (message.isError && saysNoSession(this.#plan, bytes, message)) return this.#fail(upstreamFault('session-lost'));
     if (this.#unparsed === undefined || bytes.length <= limits.readAtOnceBytesMax) {
-      this.#onStreamAnswer();
+      this.#onAnsweredOnStream();
       this.#handler.onAnswer(bytes, message);
       return;
     }
@@ -390,9 +390,9 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     this.#scan = this.#unparsed;
     this.#unparsed.takeWhole(bytes, () => {
       this.#scan = undefined;
-      this.#onStreamAnswer();
+      this.#onAnsweredOnStream();
       this.#countEvent();
-      this.#goOn();
+      this.#passOnEvents();
     });
     this.#passOnParts();
   }
@@ -408,22 +408,22 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   }
 
   /** Passes on waiting events until the handler pauses the request, then continues reading. */
-  #goOn(): void {
+  #passOnEvents(): void {
     while (this.#scan === undefined && !this.isPaused && this.#acceptsEvents) {
-      const event = this.#events?.shift();
+      const event = this.#waitingEvents?.shift();
       if (event === undefined) break;
       this.#onEvent(event);
     }
-    if (this.#state === 'answered') this.#events = undefined;
-    this.#tryEnd();
+    if (this.#state === 'answered') this.#waitingEvents = undefined;
+    this.#tryEndStream();
     if (this.#state === 'done' || this.#scan !== undefined || this.isPaused) return;
     if (this.#reservation?.isWaiting === true) return;
-    if (this.#state !== 'answered') this.#restartSilenceDeadline();
+    if (this.#state !== 'answered') this.#restartSilenceTimeout();
     this.#call.resume();
   }
 
-  /** Called after an answer on a stream. The stream should end now (S10). It has some time to do so, which keeps the connection usable. */
-  #onStreamAnswer(): void {
+  /** Called when the answer has come on a stream, which should end now (S10). It gets some time, so that the connection can be reused. */
+  #onAnsweredOnStream(): void {
     if (!this.#transition('event-stream', 'answered')) this.#transition('waiting', 'answered');
     this.#deadline.restartAfter(ANSWERED_STREAM_MS_MAX);
   }
@@ -433,7 +433,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     const isAnswer = (message: BackendMessage): boolean => this.#isAnswer(bytes, message);
     const read = readRefusal(this.#plan, this.#handler, this.status, bytes, this.#statusHeader, isAnswer);
     if ('fault' in read) return this.#fail(read.fault);
-    this.#finish();
+    this.#tryFinish();
     this.#handler.onAnswer(bytes, read.answer);
   }
 
@@ -455,7 +455,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   #countEvent(): void {
     const bytes = this.#parser?.keptBytes ?? 0;
     if (bytes >= limits.countedFromBytes && this.#state === 'event-stream') this.#tryReserveMemory(bytes);
-    else if (this.#scan === undefined && !this.#events?.length) this.#reservation?.release();
+    else if (this.#scan === undefined && !this.#waitingEvents?.length) this.#reservation?.release();
   }
 
   #addTo(unparsed: UnparsedAnswer, piece: Buffer): void {
@@ -471,7 +471,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
         if (isOpen()) this.#addTo(unparsed, piece);
       },
       onEnd: () => {
-        if (isOpen()) unparsed.end(() => this.#onStreamAnswer());
+        if (isOpen()) unparsed.end(() => this.#onAnsweredOnStream());
       },
     };
   }
@@ -480,10 +480,10 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   #tryFollow(status: number, location: string): boolean {
     const { endpoint, target, redirection, stream, isUnauthorizedFault = false } = this.#plan;
     const moved = movedTarget(status, location, this.#sentTo, isUnauthorizedFault, stream?.messageTarget ?? target);
-    const http = this.#http;
+    const http = this.#redirectHttp;
     (stream ?? redirection).moved = http && moved;
     if (moved === undefined || http === undefined) return false;
-    this.#http = undefined;
+    this.#redirectHttp = undefined;
     endpoint.onForgiven('redirect');
     this.#call.abort();
     this.#call = this.#send(http);
@@ -513,11 +513,11 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     if (this.#state === 'done' || !this.isPaused) return;
     this.isPaused = false;
     this.#passOnParts();
-    this.#goOn();
+    this.#passOnEvents();
   }
 
   /** Sets a ration: after so many more bytes, the request pauses and calls `onRationRead`. @param bytes `undefined` for no limit. */
-  ration(bytes: number | undefined): void {
+  setRation(bytes: number | undefined): void {
     this.#ration = bytes === undefined ? undefined : { bytesLeft: bytes, spentMs: 0 };
   }
 
@@ -525,17 +525,17 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   excuseSilence(isExcused: boolean): void {
     this.#isSilenceExcused = isExcused;
     if (this.#state === 'done' || this.#state === 'answered' || this.isPaused || this.#scan !== undefined) return;
-    if (!isExcused) this.#restartSilenceDeadline();
-    else if (this.#plan.isSilenceDeadline) this.#deadline.cancel();
+    if (!isExcused) this.#restartSilenceTimeout();
+    else if (this.#plan.isSilenceTimeout) this.#deadline.cancel();
   }
 
   #pauseReading(): void {
-    if (this.#plan.isSilenceDeadline && this.#state !== 'answered') this.#deadline.cancel();
+    if (this.#plan.isSilenceTimeout && this.#state !== 'answered') this.#deadline.cancel();
     this.#call.pause();
   }
 
-  #restartSilenceDeadline(): void {
-    if (this.#plan.isSilenceDeadline && !this.#isSilenceExcused && !this.isPaused) this.#deadline.restart();
+  #restartSilenceTimeout(): void {
+    if (this.#plan.isSilenceTimeout && !this.#isSilenceExcused && !this.isPaused) this.#deadline.restart();
   }
 
   /** Counts a complete message, whether or not there is room. */
@@ -546,7 +546,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     this.#reservation.take(bytes);
   }
 
-  /** Stops reading until there is memory for this many bytes. If the length is unknown, asks for more. @returns whether they are counted. */
+  /** Reserves memory for the bytes of a message so far; without room, reading stops until there is some. @returns whether there is. */
   #tryReserveMemory(bytes: number): boolean {
     const { memory, subject } = this.#plan;
     if (memory === undefined) return false;
@@ -558,7 +558,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   }
 
   onRoom(): void {
-    this.#goOn();
+    this.#passOnEvents();
   }
 
   onNoRoom(bound: ShareBound): void {
@@ -566,21 +566,21 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   }
 
   #fail(fault: UpstreamFault): void {
-    if (!this.#finish()) return;
+    if (!this.#tryFinish()) return;
     this.#call.abort();
     this.#handler.onFault(fault);
   }
 
-  #finish(): boolean {
+  #tryFinish(): boolean {
     if (this.#state === 'done') return false;
     this.#transition(this.#state, 'done');
     this.#deadline.cancel();
     this.#scan?.cancel();
-    this.#events = undefined;
+    this.#waitingEvents = undefined;
     this.#received?.clear();
     this.#reservation?.release();
     this.#unparsed?.cancel();
-    this.#elsewhere?.forget(this.#plan.id, this);
+    this.#answerSource?.forget(this.#plan.id, this);
     return true;
   }
 

@@ -25,16 +25,16 @@ export class UnparsedAnswer {
     this.#pieceBytes += piece.length;
     if (this.#passedOnBytes + this.#pieceBytes > limits.upstreamMessageBytesMax) return false;
     addPiece((this.#pieces ??= []), piece);
-    if (this.#pieceBytes >= LIST_PART_BYTES) this.#onUnparsed(this.#take(), false);
+    if (this.#pieceBytes >= LIST_PART_BYTES) this.#onUnparsed(this.#takePieces(), false);
     return true;
   }
 
   /** Ends the answer. @param beforeLast called before the last pieces are passed on. */
   end(beforeLast: () => void): void {
     const isWhole = this.#passedOnBytes === 0;
-    const pieces = this.#take();
+    const pieces = this.#takePieces();
     beforeLast();
-    const isAsIs = !isWhole || pieces[0]?.[0] === BRACE;
+    const isAsIs = !isWhole || pieces[0]?.[0] === OPENING_BRACE;
     this.#onUnparsed(isAsIs ? pieces : [jsonOf(Buffer.concat(pieces), this.#plan)], true);
   }
 
@@ -44,7 +44,7 @@ export class UnparsedAnswer {
     this.#beforeLast = beforeLast;
   }
 
-  /** Passes on the next part of such an answer; copying 60 MiB at once would take 30 ms. @returns whether there was one. */
+  /** Passes on the next part of an answer from `takeWhole`: copying 60 MiB at once would take 30 ms. @returns whether there was one. */
   tryPassOnPart(): boolean {
     const whole = this.#whole;
     if (whole === undefined) return false;
@@ -67,7 +67,7 @@ export class UnparsedAnswer {
     return true;
   }
 
-  #take(): Buffer[] {
+  #takePieces(): Buffer[] {
     const pieces = this.#pieces ?? [];
     if (this.#passedOnBytes === 0 && pieces[0] !== undefined) pieces[0] = withoutByteOrderMark(pieces[0]);
     this.#passedOnBytes += this.#pieceBytes;
@@ -77,4 +77,4 @@ export class UnparsedAnswer {
   }
 }
 
-const BRACE = 0x7b;
+const OPENING_BRACE = 0x7b;

@@ -20,14 +20,14 @@ export interface BackendStreamPlan {
   ask(lastEventId: string, handler: UpstreamHandler): UpstreamCall;
   /** Follows a redirect. @returns whether to ask once more, where it leads. */
   tryFollow(status: number, location: string): boolean;
-  /** Called with the outcome. @param isStream false if the backend refuses the stream, cannot be reached now, or sends what is not read. */
-  onAnswered(isStream: boolean): void;
+  /** Called with the outcome. @param isStream false if the backend refuses the stream, cannot be reached, or sends too large an event. */
+  onOutcome(isStream: boolean): void;
   /** Called with a request or a notification. @param bytes valid until this returns. */
   onMessage(bytes: Buffer, message: BackendMessage): void;
   onRefused?(): void;
   /** Called with an answer, which belongs on the stream of its request (S14). @param bytes as for `onMessage`. */
   onAnswer?(bytes: Buffer, message: BackendMessage): void;
-  /** Called when the stream has ended within an event that cannot come again. */
+  /** Called when the stream was cut within an event that cannot come again. */
   onCut?(): void;
   /** Called for a status that may mean a lost session, or that there is no stream, or one already: only a POST can tell. */
   onSessionDoubtful(): void;
@@ -48,7 +48,7 @@ export class BackendStream implements UpstreamHandler {
   isOffered = false;
   /** Whether the stream is not asked for again once it ends. */
   isLast = false;
-  /** Whether a redirect was followed. Only one is: later requests know where it leads. */
+  /** Whether a redirect was followed. Only one is followed: later requests go to its target at once. */
   #isFollowed = false;
   #countedBytes = 0;
 
@@ -69,7 +69,7 @@ export class BackendStream implements UpstreamHandler {
     this.#call?.abort();
     this.#call = undefined;
     this.#parser = undefined;
-    this.#count(0);
+    this.#tryCount(0);
   }
 
   onHead(status: number, contentType: string, _sessionId: string, _bodyBytes: number, statusHeader: string): void {
@@ -81,7 +81,7 @@ export class BackendStream implements UpstreamHandler {
       return;
     }
     const isStream = status < 300 && contentType === 'text/event-stream';
-    this.#plan.onAnswered(isStream);
+    this.#plan.onOutcome(isStream);
     if (isStream) {
       this.isOffered = true;
       if (this.#transition('asking', 'streaming'))
@@ -101,14 +101,14 @@ export class BackendStream implements UpstreamHandler {
     if (this.#state !== 'streaming' || parser === undefined) return;
     const isSound = parser.push(chunk);
     if (this.isOver) return;
-    if (isSound && this.#count(parser.keptBytes)) return;
-    // The stream is cut. The next one continues behind an event that is too large, or sends one again that had no room.
-    if (!isSound) this.#plan.onAnswered(false);
+    if (isSound && this.#tryCount(parser.keptBytes)) return;
+    // The stream is asked for again later: then a too large event is skipped, and one for which there was no room comes again.
+    if (!isSound) this.#plan.onOutcome(false);
     this.#call?.abort();
     this.#wait();
   }
 
-  #count(bytes: number): boolean {
+  #tryCount(bytes: number): boolean {
     const more = bytes - this.#countedBytes;
     const { memory } = this.#plan;
     if (more > 0 && !memory.hasRoomFor(more)) return false;
@@ -123,16 +123,16 @@ export class BackendStream implements UpstreamHandler {
   }
 
   onFault(): void {
-    if (this.#state === 'asking') this.#plan.onAnswered(false);
+    if (this.#state === 'asking') this.#plan.onOutcome(false);
     this.#wait();
   }
 
   #onEvent(data: Buffer): void {
     if (this.#state !== 'streaming') return;
     const message = readBackendMessage(data);
-    // A stream with nothing but answers and acknowledgements counts as failing.
-    const isNoProgress = message?.kind === 'response' || message?.method === ACKNOWLEDGED;
-    if (!isNoProgress) this.#reconnection.noteProgress();
+    // A stream that brings nothing but answers and acknowledgements counts as failing.
+    const isWithoutProgress = message?.kind === 'response' || message?.method === ACKNOWLEDGED;
+    if (!isWithoutProgress) this.#reconnection.noteProgress();
     if (message === undefined) return;
     if (message.kind !== 'response') this.#plan.onMessage(data, message);
     else if (message.isError && this.#plan.onRefused !== undefined) this.#refuse();
@@ -147,7 +147,7 @@ export class BackendStream implements UpstreamHandler {
   #wait(): void {
     const hasEnded = this.#transition('streaming', 'waiting');
     if (!hasEnded && !this.#transition('asking', 'waiting')) return;
-    this.#count(0);
+    this.#tryCount(0);
     const isCut = this.#parser !== undefined && this.#parser.keptBytes > 0;
     if (this.#parser !== undefined) this.#reconnection.noteEnded(this.#parser);
     this.#parser = undefined;

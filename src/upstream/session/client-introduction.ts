@@ -9,7 +9,7 @@ export interface ClientIntroduction {
   readonly capabilities: Buffer;
 }
 
-/** The gateway's own introduction, for callers without `initialize`: nobody could answer a backend's request. */
+/** The gateway's own introduction, for callers without `initialize`. It offers nothing, because nobody could answer a backend's request. */
 export const OWN_INTRODUCTION: ClientIntroduction = {
   clientInfo: Buffer.from(JSON.stringify({ name: 'switchyard', version: PROGRAM_VERSION })),
   capabilities: Buffer.from('{}'),
@@ -19,7 +19,7 @@ export function introductionBytes({ clientInfo, capabilities }: ClientIntroducti
   return clientInfo.length + capabilities.length;
 }
 
-/** A hash: callers with the same one look the same to a backend. @param others what else tells callers apart. */
+/** A hash: callers with the same hash look the same to a backend. @param others what tells callers apart besides the introduction. */
 export function hashOfIntroduction(
   { clientInfo, capabilities }: ClientIntroduction,
   others: readonly unknown[],
@@ -44,7 +44,7 @@ export class Introductions {
     introductionBytes,
   );
 
-  of(original: ClientIntroduction): ClientIntroduction {
+  sharedCopyOf(original: ClientIntroduction): ClientIntroduction {
     if (original === OWN_INTRODUCTION) return original;
     if (introductionBytes(original) > INTRODUCTION_SHARED_BYTES_MAX) return copyOf(original);
     const { clientInfo, capabilities } = original;

@@ -1,5 +1,5 @@
-// Opens a session with `initialize` and `notifications/initialized` (C05, C06). It is usable once the backend has accepted both, within one
-// deadline. Cold path: two requests per session and backend.
+// Opens a session with `initialize` and `notifications/initialized` (C05, C06). The session is usable once the backend has accepted both,
+// within one deadline. Cold path: two requests per session and backend.
 import {
   readInitializeResult,
   type BackendMessage,
@@ -42,7 +42,7 @@ export interface HandshakeResult {
   /** The stream that carries the whole session, if the server has the 2024-11-05 transport. */
   readonly stream?: SseStream | undefined;
   /** Notifications that came before the answer to `initialize`. */
-  readonly early?: readonly string[];
+  readonly earlyNotifications?: readonly string[];
 }
 
 export interface HandshakeHandler {
@@ -52,9 +52,9 @@ export interface HandshakeHandler {
 }
 
 const NO_HEADERS: readonly string[] = [];
-/** Notifications that are kept of those before the answer to `initialize`, each of so many bytes at most. */
-const EARLY_NOTICES_MAX = 16;
-const EARLY_NOTICE_BYTES_MAX = 4 * KIB;
+/** How many notifications from before the answer to `initialize` are kept, and the most bytes of each. */
+const EARLY_NOTIFICATIONS_MAX = 16;
+const EARLY_NOTIFICATION_BYTES_MAX = 4 * KIB;
 const INITIALIZED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}');
 
 const BEFORE_CLIENT_INFO = Buffer.from(',"clientInfo":');
@@ -74,7 +74,7 @@ export interface HandshakePlan {
   readonly keepsCookies: boolean;
   /** Whether the server has the 2024-11-05 transport, whose stream names the URL for messages. */
   readonly isSse: boolean;
-  readonly dueMs: number;
+  readonly dueAtMs: number;
 }
 
 export abstract class Handshake {
@@ -93,11 +93,11 @@ export abstract class Handshake {
   abstract abort(): void;
 
   protected get remainingMs(): number {
-    return this.plan.dueMs - this.context.nowMs();
+    return this.plan.dueAtMs - this.context.nowMs();
   }
 
   /** Sends a request. @param id as JSON, the same as in the message. @param headers without the caller's. */
-  protected ask(
+  protected sendRequest(
     id: Buffer,
     { body, head }: OutgoingMessage,
     headers: readonly string[],
@@ -119,8 +119,8 @@ export abstract class Handshake {
         body,
         head,
         id: { bytes: id, start: 0, end: id.length },
-        deadlineMs: this.remainingMs,
-        isSilenceDeadline: false,
+        timeoutMs: this.remainingMs,
+        isSilenceTimeout: false,
         carriesSession: false,
         answerBytesMax: limits.initializeAnswerBytesMax,
         isUnauthorizedFault,
@@ -146,7 +146,7 @@ export class Initialization extends Handshake implements RequestHandler {
   #sessionId = '';
   #cookies = '';
   #isOver = false;
-  readonly #early: string[] = [];
+  readonly #earlyNotifications: string[] = [];
 
   constructor(context: UpstreamDependencies, plan: HandshakePlan, handler: HandshakeHandler) {
     super(context, plan, handler);
@@ -174,7 +174,7 @@ export class Initialization extends Handshake implements RequestHandler {
     this.#sessionId = '';
     const headers = withHeaders(endpoint.contentHeaders, this.#cookies === '' ? NO_HEADERS : ['cookie', this.#cookies]);
     const body = initializeBody(id, this.#version, introduction);
-    this.#request = this.ask(id, { body }, headers, this, this, this.#stream);
+    this.#request = this.sendRequest(id, { body }, headers, this, this, this.#stream);
   }
 
   noteHead(sessionId: string, cookieLines: string): void {
@@ -184,18 +184,18 @@ export class Initialization extends Handshake implements RequestHandler {
   }
 
   abort(): void {
-    if (!this.#end()) return;
+    if (!this.#tryEnd()) return;
     this.#endSession(this.#result?.record);
     this.#stream?.close();
   }
 
   #fail(fault: UpstreamFault, isOtherEra = false): void {
-    if (!this.#end()) return;
+    if (!this.#tryEnd()) return;
     this.#stream?.close();
     this.handler.onFault(fault, isOtherEra && !this.plan.isSse);
   }
 
-  #end(): boolean {
+  #tryEnd(): boolean {
     if (this.#isOver) return false;
     this.#isOver = true;
     this.#request?.abort();
@@ -209,10 +209,11 @@ export class Initialization extends Handshake implements RequestHandler {
     return this.#stream?.target ?? redirection.moved ?? target;
   }
 
-  /** Notifications wait for who listens. Requests are ignored, because the session is not open yet (C07). */
+  /** Keeps notifications for a later listener. Requests are ignored, because the session is not open yet (C07). */
   onMessage(bytes: Buffer, { kind }: BackendMessage): void {
-    const isKept = kind === 'notification' && bytes.length <= EARLY_NOTICE_BYTES_MAX;
-    if (isKept && this.#early.length < EARLY_NOTICES_MAX) this.#early.push(bytes.toString());
+    const isKept = kind === 'notification' && bytes.length <= EARLY_NOTIFICATION_BYTES_MAX;
+    if (isKept && this.#earlyNotifications.length < EARLY_NOTIFICATIONS_MAX)
+      this.#earlyNotifications.push(bytes.toString());
   }
 
   onAnswer(bytes: Buffer, message: BackendMessage): void {
@@ -225,7 +226,7 @@ export class Initialization extends Handshake implements RequestHandler {
       if (message.isError) this.#noteNextVersion(error);
       if (this.#tryNextVersion()) return;
       const isInternal = message.isError && readBackendError(error).code === rpcCodes.internalError;
-      this.#fail(record, isOfOtherEra(record) && !isInternal);
+      this.#fail(record, suggestsOtherEra(record) && !isInternal);
       return;
     }
     this.#confirm(resultOf(record, bytes.subarray(message.bodyStart, message.bodyEnd)));
@@ -237,7 +238,7 @@ export class Initialization extends Handshake implements RequestHandler {
     // A 400 may be about the offered version: a client that connected directly would have offered its own.
     if (kind === 'http-status' && detail === '400' && this.#version === LATEST_PROTOCOL_VERSION)
       this.#nextVersion ??= versionIfOfferable(this.plan.protocolVersion);
-    if (!this.#tryNextVersion()) this.#fail(fault, isOfOtherEra(fault));
+    if (!this.#tryNextVersion()) this.#fail(fault, suggestsOtherEra(fault));
   }
 
   #noteNextVersion(error: Buffer): void {
@@ -294,7 +295,7 @@ export class Initialization extends Handshake implements RequestHandler {
     this.noteHead(sessionId, cookies);
     const isChanged = sessionId !== record.sessionId || this.#cookies !== record.cookies;
     this.#isOver = true;
-    const more = { stream: this.#stream, early: this.#early };
+    const more = { stream: this.#stream, earlyNotifications: this.#earlyNotifications };
     if (!isChanged) this.handler.onOpen({ record, resultJson, headers, ...more });
     else this.handler.onOpen({ ...resultOf({ ...record, sessionId, cookies: this.#cookies }, resultJson), ...more });
   }
@@ -312,8 +313,8 @@ export class Initialization extends Handshake implements RequestHandler {
   #endSession(session: Omit<SessionValues, 'cookies'> | undefined): void {
     if (session === undefined || session.sessionId === '') return;
     const { sessionId, protocolVersion } = session;
-    const own = sessionHeaders({ sessionId, protocolVersion, cookies: this.#cookies });
-    const headers = [...own, ...this.plan.headers];
+    const ownHeaders = sessionHeaders({ sessionId, protocolVersion, cookies: this.#cookies });
+    const headers = [...ownHeaders, ...this.plan.headers];
     const { subject, redirection, target } = this.plan;
     this.context.oneWayRequests.send(subject, redirection.moved ?? target, 'DELETE', headers, undefined);
   }
@@ -323,7 +324,7 @@ export class Initialization extends Handshake implements RequestHandler {
  * Whether a fault suggests the other era (N11). A server without sessions has no `initialize`, and most say which versions they speak. Any
  * other refusal that means "not understood" is worth a try.
  */
-function isOfOtherEra(fault: UpstreamFault): boolean {
+function suggestsOtherEra(fault: UpstreamFault): boolean {
   return OTHER_ERA_FAULTS.has(fault.kind) || isNotUnderstood(fault);
 }
 

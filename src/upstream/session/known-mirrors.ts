@@ -18,14 +18,14 @@ export interface UpstreamSessionRecord {
   readonly instructions: string | undefined;
 }
 
-/** Counts texts of backends in a session's memory. */
+/** Counts, in a session's memory, the texts of backends. */
 export interface TextBudget {
   /** Counts a text. @returns its bytes, to be passed to `drop` later; `undefined` without room. */
   tryKeepText(text: string): number | undefined;
   drop(bytes: number): void;
 }
 
-/** Counts bytes of messages that wait or are incomplete in a session's memory. */
+/** Counts, in a session's memory, the bytes of messages that wait or are incomplete. */
 export interface MessageBudget {
   hasRoomFor(bytes: number): boolean;
   keep(bytes: number): void;
@@ -36,14 +36,14 @@ export interface MessageBudget {
 export const MIRRORS_CHARS_MAX = 32 * KIB;
 
 export class KnownMirrors {
-  readonly #memory: TextBudget;
-  #byTool: ReadonlyMap<string, readonly MirroredParam[] | undefined> = new Map();
+  readonly #textBudget: TextBudget;
+  #paramsByTool: ReadonlyMap<string, readonly MirroredParam[] | undefined> = new Map();
   #apps: ReadonlySet<string> = new Set();
   #bytes = 0;
   #missed = '';
 
   constructor(memory: TextBudget) {
-    this.#memory = memory;
+    this.#textBudget = memory;
   }
 
   /** Replaces all that is known. @param tools those with mirrored parameters. @param apps tool names and page URIs that apps use. */
@@ -59,26 +59,26 @@ export class KnownMirrors {
       kept.push(tool);
     }
     const names = apps.filter((name) => (text.length + name.length <= MIRRORS_CHARS_MAX ? (text += name) : ''));
-    const bytes = this.#memory.tryKeepText(text);
+    const bytes = this.#textBudget.tryKeepText(text);
     if (bytes === undefined) return;
     this.#bytes = bytes;
     this.#apps = new Set(names);
     // Of two tools with one name, the first counts.
-    this.#byTool = new Map(kept.reverse());
+    this.#paramsByTool = new Map(kept.reverse());
   }
 
-  /** Called when the tools are about to be listed because of this one: it is kept first. */
+  /** Notes that a call lacked this tool's parameters, so that the next `learn` keeps them before others. */
   noteMissed(tool: string): void {
     this.#missed = tool;
   }
 
   /** Whether the tool was too large for its mirrored parameters to be read. */
   isTooLarge(tool: string): boolean {
-    return this.#byTool.has(tool) && this.#byTool.get(tool) === undefined;
+    return this.#paramsByTool.has(tool) && this.#paramsByTool.get(tool) === undefined;
   }
 
-  of(tool: string): readonly MirroredParam[] | undefined {
-    return this.#byTool.get(tool);
+  paramsOf(tool: string): readonly MirroredParam[] | undefined {
+    return this.#paramsByTool.get(tool);
   }
 
   hasApp(name: string): boolean {
@@ -86,9 +86,9 @@ export class KnownMirrors {
   }
 
   drop(): void {
-    this.#memory.drop(this.#bytes);
+    this.#textBudget.drop(this.#bytes);
     this.#bytes = 0;
-    this.#byTool = new Map();
+    this.#paramsByTool = new Map();
     this.#apps = new Set();
   }
 }

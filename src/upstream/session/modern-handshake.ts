@@ -33,7 +33,7 @@ export class Discovery extends Handshake implements RequestHandler {
   #discover(): RpcRequest {
     const id = this.context.ids.next();
     const message = modernRequest(id, 'server/discover', '', envelopeOf(this.plan.introduction));
-    return this.ask(id, message, this.#headers, this);
+    return this.sendRequest(id, message, this.#headers, this);
   }
 
   abort(): void {
@@ -71,7 +71,7 @@ export class Discovery extends Handshake implements RequestHandler {
     if (result === undefined) this.handler.onFault(upstreamFault('answer-invalid'), true);
     else if (result.supportedVersions.includes(MODERN_PROTOCOL_VERSION)) {
       const { named, instructions } = result;
-      // In this era, tasks are an extension, which differs from those of clients with sessions.
+      // In this era, tasks are an extension, which differs from the tasks that clients with sessions know.
       const capabilities = result.capabilities & ~TASK_CAPABILITIES;
       const protocolVersion = MODERN_PROTOCOL_VERSION;
       this.handler.onOpen({
@@ -89,7 +89,7 @@ export class Discovery extends Handshake implements RequestHandler {
     else this.handler.onFault(upstreamFault('discover-refused'), !MODERN_CODES.has(code));
   }
 
-  /** Called when the backend speaks only these versions: perhaps one with sessions, or this one after all (N05). */
+  /** Called with the versions that the backend says it speaks: perhaps one with sessions, or the modern one after all (N05). */
   #onVersions(versions: readonly string[]): void {
     this.#isVersionListed = versions.includes(MODERN_PROTOCOL_VERSION);
     if (this.#tryAgain()) return;

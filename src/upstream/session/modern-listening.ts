@@ -1,6 +1,6 @@
 // Receives what a backend of MCP 2026-07-28 sends on its own, for one session: on the response to a `subscriptions/listen`, whose filter
-// says what is wanted. When that changes, a new request is sent, and the old one is closed once the backend has acknowledged the new one,
-// so that nothing is lost; or after a while, because a backend may acknowledge nothing, or serve one at a time. Cold path.
+// says what is wanted. When the filter changes, a new request is sent. The old one is closed once the backend has acknowledged the new one,
+// so that nothing is lost; or after a while, because some backends acknowledge nothing, or serve only one request at a time. Cold path.
 //
 //   next ── acknowledged, or its time is over ──> current ── the next one is ──> closed
 //   next, current ── refused ──> closed
@@ -16,21 +16,21 @@ export interface RefusedSubscriptions {
   readonly uris: ReadonlySet<string>;
 }
 
-/** @param asked the filter, as JSON. @returns what the acknowledgement leaves out of it; `undefined` for nothing, as far as it tells. */
+/** @param filter the filter, as JSON. @returns what the acknowledgement leaves out of it; `undefined` for nothing, as far as it tells. */
 export function readUnhonoured(
-  asked: string,
+  filter: string,
   bytes: Buffer,
   { paramsStart, paramsEnd }: BackendMessage,
 ): RefusedSubscriptions | undefined {
   const bytesMax = limits.readAtOnceBytesMax;
-  if (paramsStart === -1 || paramsEnd - paramsStart > bytesMax || asked.length > bytesMax) return undefined;
+  if (paramsStart === -1 || paramsEnd - paramsStart > bytesMax || filter.length > bytesMax) return undefined;
   const params: unknown = JSON.parse(bytes.toString('utf8', paramsStart, paramsEnd));
   const honoured = isObject(params) ? params['notifications'] : undefined;
   if (!isObject(honoured)) return undefined;
-  const wanted = JSON.parse(asked) as Readonly<Record<string, unknown>>;
-  const taken = new Set(urisOf(honoured));
+  const wanted = JSON.parse(filter) as Readonly<Record<string, unknown>>;
+  const honouredUris = new Set(urisOf(honoured));
   const members = Object.keys(wanted).filter((member) => wanted[member] === true && honoured[member] !== true);
-  const uris = urisOf(wanted).filter((uri) => !taken.has(uri));
+  const uris = urisOf(wanted).filter((uri) => !honouredUris.has(uri));
   return members.length === 0 && uris.length === 0 ? undefined : { members: new Set(members), uris: new Set(uris) };
 }
 
@@ -44,14 +44,14 @@ export interface ModernListeningPlan extends Pick<BackendStreamPlan, 'deadlines'
   ask(filter: string, handler: UpstreamHandler): UpstreamCall;
   onAsking(): void;
   /** Called when the backend has acknowledged, refused, or cannot be reached now; or nothing is wanted. */
-  onAnswered(): void;
+  onOutcome(): void;
   /** Called when a backend that once acknowledged no longer knows the method. */
   onLost(): void;
   /** Called with a notification, still with the subscription's id. @param bytes valid until this returns. */
   onMessage(bytes: Buffer, message: BackendMessage): void;
 }
 
-interface Listen {
+interface ListenRequest {
   filter: string;
   /** What the backend will not send, by its acknowledgement. */
   unhonoured?: RefusedSubscriptions | undefined;
@@ -60,8 +60,8 @@ interface Listen {
 
 export class ModernListening {
   readonly #plan: ModernListeningPlan;
-  #current: Listen | undefined;
-  #next: Listen | undefined;
+  #current: ListenRequest | undefined;
+  #next: ListenRequest | undefined;
   #acknowledgementDeadline: Deadline | undefined;
   #isRenewing = false;
   /** Whether the listening is closed, or refused for good. Changed only here, like `isOffered`. */
@@ -107,31 +107,31 @@ export class ModernListening {
     const filter = this.#plan.filter();
     if (filter === '') this.#closeBoth();
     if (filter === '' || (this.#next === undefined && this.#current?.filter === filter)) {
-      this.#plan.onAnswered();
+      this.#plan.onOutcome();
       return;
     }
-    // The request waits until the one before is acknowledged. `#open` is then called again.
+    // A new request waits until the one before is acknowledged: `#replaceWith` then calls `#open` again.
     if (this.#next !== undefined) return;
     this.#plan.onAsking();
-    const listen: Listen = { filter, stream: undefined };
+    const listen: ListenRequest = { filter, stream: undefined };
     this.#next = listen;
     const { deadlines } = this.#plan;
     this.#acknowledgementDeadline = deadlines.after(limits.remoteAnswerMsMax, () => this.#replaceWith(listen));
     listen.stream = this.#streamOf(listen);
   }
 
-  #streamOf(listen: Listen): BackendStream {
+  #streamOf(listen: ListenRequest): BackendStream {
     const { deadlines, memory } = this.#plan;
     return new BackendStream({
       ...{ deadlines, memory },
-      // A stream that has ended is replaced by a new one, for what is wanted then.
+      // A request that replaces an ended stream has the filter of that moment.
       ask: (_lastEventId, handler) => {
         listen.filter = this.#plan.filter();
         return this.#plan.ask(listen.filter, handler);
       },
       tryFollow: (status, location) => this.#plan.tryFollow(status, location),
-      onAnswered: (isStream) => {
-        if (!isStream) this.#plan.onAnswered();
+      onOutcome: (isStream) => {
+        if (!isStream) this.#plan.onOutcome();
       },
       onMessage: (bytes, message) => {
         if (message.method === ACKNOWLEDGED) {
@@ -146,7 +146,7 @@ export class ModernListening {
     });
   }
 
-  #replaceWith(listen: Listen): void {
+  #replaceWith(listen: ListenRequest): void {
     this.isOffered ||= listen.stream?.isOffered === true;
     if (this.#next !== listen) return;
     this.#acknowledgementDeadline?.cancel();
@@ -156,13 +156,13 @@ export class ModernListening {
     this.#open();
   }
 
-  #onRefused(listen: Listen): void {
+  #onRefused(listen: ListenRequest): void {
     if (this.#current === listen) this.#current = undefined;
     if (this.#next === listen) {
       this.#acknowledgementDeadline?.cancel();
       this.#next = undefined;
     }
     if (this.#current === undefined && this.#next === undefined) this.isOver = true;
-    this.#plan.onAnswered();
+    this.#plan.onOutcome();
   }
 }

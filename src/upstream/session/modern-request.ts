@@ -11,7 +11,7 @@ import { isObject, KIB } from '../../shared/index.js';
 import type { ClientIntroduction } from './client-introduction.js';
 import type { ModernHead, OutgoingMessage } from '../../http-client/index.js';
 
-/** Bytes of `mcp-name`, as encoded: backends may not accept more. Beyond that, the request is answered with an error. */
+/** The most bytes of an encoded `mcp-name`: backends may not accept more. Beyond that, the request is answered with an error. */
 export const MIRRORED_NAME_BYTES_MAX = 8 * KIB;
 
 const NO_PARAMS: readonly string[] = [];
@@ -35,7 +35,7 @@ export function withoutTasks(introduction: ClientIntroduction): ClientIntroducti
   return { ...introduction, capabilities: Buffer.from(JSON.stringify(declared)) };
 }
 
-/** A request of the gateway's own. @param id as JSON. @param members of its params, as JSON; `''` for none. */
+/** A request of the gateway's own to a modern backend. @param id as JSON. @param members of its params, as JSON; `''` for none. */
 export function modernRequest(id: Buffer, method: string, members: string, envelope: Buffer): OutgoingMessage {
   const before = Buffer.from(`{"jsonrpc":"2.0","id":${id.toString()},"method":"${method}","params":{"_meta":{`);
   return {
@@ -44,7 +44,7 @@ export function modernRequest(id: Buffer, method: string, members: string, envel
   };
 }
 
-/** The headers of a message. @param name of what it is about, `''` for none. @param params headers: name, value, … */
+/** The headers that mirror a message. @param name what the message is about; `''` for nothing. @param params headers: name, value, … */
 export function modernHead(method: string, name: string, params = NO_PARAMS): ModernHead {
   return { method: headText(method), name: name === '' ? '' : headText(name), params };
 }
@@ -54,7 +54,7 @@ export function isNameTooLong(name: string): boolean {
   return name.length > max / ENCODED_BYTES_PER_CHAR_MAX && headText(name).length > max;
 }
 
-/** An upper bound: 3 bytes of UTF-8 become 4 of base64. */
+/** An upper bound: a character of a text takes at most 3 bytes of UTF-8, which are 4 of base64. */
 const ENCODED_BYTES_PER_CHAR_MAX = 8;
 
 const PLAIN = /^[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?$/;

@@ -12,7 +12,7 @@ import type { MessageBudget } from './known-mirrors.js';
 /** How long, and up to how many bytes, answers are kept that nobody waits for yet. Beyond that, the oldest is dropped. */
 export const EARLY_ANSWER_MS = 1_000;
 export const EARLY_ANSWER_BYTES_MAX = 256 * KIB;
-/** What each adds to its own bytes. */
+/** Bytes that each kept answer counts in addition to its own. */
 export const EARLY_ANSWER_BYTES_EACH = 256;
 
 interface EarlyAnswer {
@@ -24,12 +24,13 @@ export class StrayAnswers implements AnswerSource {
   readonly #subject: string;
   readonly #deadlines: DeadlineWheel;
   readonly #memory: MessageBudget;
-  /** Requests that were answered 202, and answers that are ahead, by the keys of their ids. */
+  /** The readers of answers to requests that got 202, by the keys of the requests' ids. */
   readonly #waiting = new Map<string, SharedStreamReader>();
+  /** Answers that nobody waits for yet, by the keys of their ids. */
   readonly #early = new Map<string, EarlyAnswer>();
   #earlyBytes = 0;
   /** Called whenever no request waits any more. */
-  onUnawaited: (() => void) | undefined = undefined;
+  onNoneAwaited: (() => void) | undefined = undefined;
 
   constructor(subject: string, deadlines: DeadlineWheel, memory: MessageBudget) {
     this.#subject = subject;
@@ -52,14 +53,14 @@ export class StrayAnswers implements AnswerSource {
 
   forget({ bytes, start, end }: IdSpan, reader: SharedStreamReader): void {
     const key = idKey(bytes, start, end);
-    if (this.#waiting.get(key) === reader && this.#waiting.delete(key)) this.#tellUnawaited();
+    if (this.#waiting.get(key) === reader && this.#waiting.delete(key)) this.#noteIfNoneWait();
   }
 
-  #tellUnawaited(): void {
-    if (!this.isAwaited) this.onUnawaited?.();
+  #noteIfNoneWait(): void {
+    if (!this.isAwaited) this.onNoneAwaited?.();
   }
 
-  /** Takes an answer from the stream. A request gets one only. @param bytes valid until this returns. @returns whether one waited for it. */
+  /** Takes an answer from the stream, one for each request. @param bytes valid until this returns. @returns whether a request waited. */
   take(bytes: Buffer, { idStart, idEnd }: Pick<BackendMessage, 'idStart' | 'idEnd'>): boolean {
     if (idStart === -1) return false;
     const key = idKey(bytes, idStart, idEnd);
@@ -67,7 +68,7 @@ export class StrayAnswers implements AnswerSource {
     if (reader === undefined) this.#keep(key, bytes);
     else {
       handOver(this.#subject, reader, Buffer.from(bytes));
-      this.#tellUnawaited();
+      this.#noteIfNoneWait();
     }
     return reader !== undefined;
   }
@@ -85,7 +86,7 @@ export class StrayAnswers implements AnswerSource {
     this.#early.set(key, { bytes: Buffer.from(bytes), deadline });
   }
 
-  /** Called when a message was lost. If several wait, nobody knows whose answer it was. */
+  /** Called when the stream was cut within a message. If several requests wait, nobody knows whose answer that was: then none fails. */
   onCut(): void {
     if (this.#waiting.size > 1) return;
     for (const reader of this.#waiting.values()) reader.onLost(upstreamFault('answer-incomplete'));
@@ -97,7 +98,7 @@ export class StrayAnswers implements AnswerSource {
     for (const reader of [...this.#waiting.values()]) reader.onLost(upstreamFault('answer-incomplete'));
   }
 
-  /** @returns the early answer with this key. */
+  /** Drops the early answer with this key. @returns its bytes. */
   #drop(key: string): Buffer | undefined {
     const early = this.#early.get(key);
     if (early === undefined) return undefined;

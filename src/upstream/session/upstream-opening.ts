@@ -1,4 +1,4 @@
-// Opens a session with a backend: its states, who waits for it, and when to try again. `upstream-session.ts` says what is done in it.
+// Opens a session with a backend: its states, who waits for it, and when to try again. `upstream-session.ts` is about the open session.
 // Whether the backend is reachable is known to all sessions: `reach/backend-endpoints.ts`. A base class, so that each of the many sessions
 // is one object.
 //
@@ -61,7 +61,7 @@ export abstract class UpstreamOpening implements Redirection {
   state: State = 'idle';
   #waiting: { readonly metadata: RequestMetadata; readonly waiter: OpenWaiter }[] = [];
   /** Requests that wait until the backend's own stream is open, if it is being opened. */
-  protected delayed: (() => void)[] | undefined = undefined;
+  protected delayedRequests: (() => void)[] | undefined = undefined;
   #delayDeadline: Deadline | undefined;
   #handshake: Handshake | undefined;
   #openedAtMs = 0;
@@ -114,7 +114,7 @@ export abstract class UpstreamOpening implements Redirection {
     return this.state === 'unavailable' ? this.#lastFault : undefined;
   }
 
-  /** Whether the session is being opened although the backend did not respond to others: nobody should wait for it for long. */
+  /** Whether the session is being opened although the backend was silent when others opened theirs: nobody should wait for it for long. */
   get isTrial(): boolean {
     return this.#isTrial && this.state === 'opening';
   }
@@ -130,7 +130,7 @@ export abstract class UpstreamOpening implements Redirection {
   }
 
   /** The headers by which the backend can tell callers apart. */
-  shownHeaders(metadata: RequestMetadata): readonly string[] {
+  callerHeaders(metadata: RequestMetadata): readonly string[] {
     return this.credentials?.addTo(NO_HEADERS, metadata) ?? metadata.headers;
   }
 
@@ -139,7 +139,7 @@ export abstract class UpstreamOpening implements Redirection {
     this.backend = backend;
   }
 
-  /** Opens the session unless it is open. @param waiter called synchronously when the outcome is known. */
+  /** Opens the session unless it is open. @param waiter called with the outcome, synchronously if that is known. */
   whenOpen(metadata: RequestMetadata, waiter: OpenWaiter): void {
     const refreshed = this.credentials?.refresh(metadata);
     if (refreshed instanceof Promise)
@@ -161,32 +161,32 @@ export abstract class UpstreamOpening implements Redirection {
 
   /** Like `whenOpen`, but waits a short time for the backend's own stream if it is being opened. Hot path. */
   whenReady(metadata: RequestMetadata, waiter: OpenWaiter): void {
-    if (this.state === 'open' && this.delayed === undefined) this.whenOpen(metadata, waiter);
+    if (this.state === 'open' && this.delayedRequests === undefined) this.whenOpen(metadata, waiter);
     else {
       this.whenOpen(metadata, (fault) => {
-        if (fault !== undefined || this.delayed === undefined) return waiter(fault);
-        this.delayed.push(() => wakeScheduler.run(this.subject, () => this.whenOpen(metadata, waiter)));
+        if (fault !== undefined || this.delayedRequests === undefined) return waiter(fault);
+        this.delayedRequests.push(() => wakeScheduler.run(this.subject, () => this.whenOpen(metadata, waiter)));
       });
     }
   }
 
   /** Delays callers of `whenReady` until `releaseRequests`, but not for long. */
   delayRequests(): void {
-    if (this.delayed !== undefined) return;
-    this.delayed = [];
+    if (this.delayedRequests !== undefined) return;
+    this.delayedRequests = [];
     this.#delayDeadline = this.context.deadlines.after(BACKEND_STREAM_PATIENCE_MS, () => this.releaseRequests());
   }
 
   releaseRequests(): void {
-    const delayed = this.delayed ?? [];
-    this.delayed = undefined;
+    const delayed = this.delayedRequests ?? [];
+    this.delayedRequests = undefined;
     this.#delayDeadline?.cancel();
-    for (const goOn of delayed) goOn();
+    for (const resumeRequest of delayed) resumeRequest();
   }
 
-  /** Why the session cannot be used or opened now. Otherwise, the caller must open it if it is not open. */
+  /** Why the session cannot be used or opened now. @returns `undefined` if it is open or being opened, or the caller may open it. */
   #openingFault(credentialFault: UpstreamFault | undefined): UpstreamFault | undefined {
-    if (this.backend.obstacle !== undefined) return this.#neverOpens(upstreamFault(this.backend.obstacle, true));
+    if (this.backend.obstacle !== undefined) return this.#reportObstacle(upstreamFault(this.backend.obstacle, true));
     if (this.state === 'closed') return upstreamFault('session-ended', true);
     if (credentialFault !== undefined) return this.#reportUnavailable(credentialFault);
     const { circuit } = this.endpoint;
@@ -202,8 +202,8 @@ export abstract class UpstreamOpening implements Redirection {
     return admission === 'refused' ? this.#reportUnavailable(NO_ANSWER) : undefined;
   }
 
-  /** Called when the backend cannot be reached as configured. Reported once per session. */
-  #neverOpens(fault: UpstreamFault): UpstreamFault {
+  /** Reports, once per session, that the backend cannot be reached as configured. */
+  #reportObstacle(fault: UpstreamFault): UpstreamFault {
     if (!this.#isObstacleLogged) {
       this.#isObstacleLogged = true;
       this.context.log.onOpenFault(this.backend, fault);
@@ -236,7 +236,7 @@ export abstract class UpstreamOpening implements Redirection {
     const Opening = era === 'legacy' ? Initialization : Discovery;
     this.#handshake = new Opening(this.context, plan, {
       onOpen: (result) => {
-        endpoint.onEraSpoken(era);
+        endpoint.onEraAccepted(era);
         this.#onOpen(result, metadata);
       },
       onFault: (fault, isOtherEra) => {
@@ -258,12 +258,12 @@ export abstract class UpstreamOpening implements Redirection {
       redirection: this,
       endpoint: this.endpoint,
       introduction: this.introduction,
-      headers: this.shownHeaders(metadata),
+      headers: this.callerHeaders(metadata),
       isUnauthorizedFault: this.credentials !== undefined,
       keepsCookies: keepsCookies(this.backend),
       isSse: this.backend.transport === 'SSE',
       protocolVersion: this.#protocolVersion,
-      dueMs: this.context.nowMs() + this.context.options.initializeTimeoutMs,
+      dueAtMs: this.context.nowMs() + this.context.options.initializeTimeoutMs,
     };
   }
 
@@ -284,12 +284,12 @@ export abstract class UpstreamOpening implements Redirection {
   #tryOpenAgain(fault: UpstreamFault, metadata: RequestMetadata): boolean {
     if (this.#isRetried || !this.tryRenewCredentials(fault, metadata)) return false;
     this.#isRetried = true;
-    const goOn = (credentialFault: UpstreamFault | undefined): void => {
+    const continueOpening = (credentialFault: UpstreamFault | undefined): void => {
       if (this.state !== 'opening') return;
       if (credentialFault === undefined) this.#startHandshake(metadata);
       else this.#onOpenFault(credentialFault);
     };
-    void Promise.resolve(this.credentials?.refresh(metadata)).then(goOn);
+    void Promise.resolve(this.credentials?.refresh(metadata)).then(continueOpening);
     return true;
   }
 

@@ -1,5 +1,5 @@
 // One MCP session with one backend, on behalf of one downstream session: what is sent in it, what is known about the backend, and what
-// happens when the backend has lost the session. The base class, in `upstream-opening.ts`, opens it.
+// happens when the backend has lost the session. The base class, in `upstream-opening.ts`, opens the session.
 import { type CompiledBackend, isLimited, mayHaveTasks } from '../../user-config/index.js';
 import {
   LATEST_PROTOCOL_VERSION,
@@ -30,7 +30,7 @@ import {
   type RequestHandler,
   answerMessage,
   cancelledNotification,
-  plainOwnRequest,
+  legacyRequest,
 } from '../rpc/request-plan.js';
 import type { SseStream } from '../sse/sse-stream.js';
 import { envelopeOf, modernRequest, withoutTasks } from './modern-request.js';
@@ -38,53 +38,53 @@ import { KnownMirrors, type MessageBudget, type UpstreamSessionRecord, type Text
 import { StrayAnswers } from './stray-answers.js';
 import { errorsToBackends, type RpcError } from '../../shared/index.js';
 
-type OwnRecord = { -readonly [Member in keyof UpstreamSessionRecord]: UpstreamSessionRecord[Member] };
+type MutableRecord = { -readonly [Member in keyof UpstreamSessionRecord]: UpstreamSessionRecord[Member] };
 
-function textOf(named: readonly ExtraCapability[] = []): string {
+function namedText(named: readonly ExtraCapability[] = []): string {
   return named.map(({ name, value }) => name + value).join('');
 }
 
 /** Answers to one backend's requests that the gateway is sending itself, per session. Beyond that, the backend gets no answer. */
-export const BACKEND_REQUESTS_UNDER_WAY_MAX = 16;
+export const BACKEND_ANSWERS_UNDER_WAY_MAX = 16;
 
-const NONE: readonly ExtraCapability[] = [];
+const NO_CAPABILITIES: readonly ExtraCapability[] = [];
 const NO_SESSION_VALUES = { sessionId: '', protocolVersion: '' };
 
 /** What a downstream session is told by its upstream sessions. */
 export interface UpstreamOwner {
   onOpened(upstream: UpstreamSession, metadata: RequestMetadata): void;
   onDropped(upstream: UpstreamSession): void;
-  /** Called for progress on the shared stream of an SSE backend without a listener. @returns whether a request waits for it. */
+  /** Called for progress on the stream of an SSE backend to which nobody listens. @returns whether a request waits for the progress. */
   onProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean;
   onListChanged(method: string): void;
 }
 
 export class UpstreamSession extends UpstreamOpening {
   owner: UpstreamOwner | undefined = undefined;
-  readonly #memory: TextBudget;
+  readonly #textBudget: TextBudget;
   /** What the backend declared, without texts for which there is no room; `undefined` unless open. Changed only here. */
-  record: OwnRecord | undefined = undefined;
+  record: MutableRecord | undefined = undefined;
   /** The capabilities, as bits of `capability`; without tasks where callers cannot have any. */
   knownCapabilities: number | undefined = undefined;
   hasTasks = false;
   /** All capabilities that the backend declared. They outlive the record, so that a request that needs one reopens the session. */
   #capabilities: number | undefined;
-  #named: readonly ExtraCapability[] | undefined;
+  #namedCapabilities: readonly ExtraCapability[] | undefined;
   #idBytes: number | undefined;
   #instructionBytes: number | undefined;
   #namedBytes: number | undefined;
   #cookieBytes: number | undefined;
-  #early: readonly string[] = [];
+  #earlyNotifications: readonly string[] = [];
   #earlyBytes: number | undefined;
   /** The mirrors, created when the backend first lists a tool with mirrored parameters, or an app. */
   mirrors: KnownMirrors | undefined;
   #headers: readonly string[] = [];
   /** The stream that carries the whole session, for an SSE backend. */
-  #stream: SseStream | undefined;
-  #answersUnderWay = 0;
+  #sseStream: SseStream | undefined;
+  #answersUnderWayCount = 0;
   /** What brings the answers to requests that get 202; `undefined` while the backend's own stream is not open. Changed only here. */
-  elsewhere: StrayAnswers | undefined = undefined;
-  /** Sends the next notification of changed roots, or the one in progress if no other is needed. */
+  strayAnswers: StrayAnswers | undefined = undefined;
+  /** While a notification of changed roots is in progress: sends the latest one, which may be that itself. */
   #sendRootsChanged: (() => void) | undefined;
   #envelope: Buffer | undefined;
 
@@ -97,19 +97,19 @@ export class UpstreamSession extends UpstreamOpening {
     protocolVersion = LATEST_PROTOCOL_VERSION,
   ) {
     super(context, subject, backend, introduction, protocolVersion);
-    this.#memory = memory;
+    this.#textBudget = memory;
   }
 
   /** Whether `whenReady` would call back at once, without a fault and without a request of its own. Hot path. */
   get isReady(): boolean {
-    if (this.state !== 'open' || this.delayed !== undefined || this.askAgainAtMs !== Infinity) return false;
+    if (this.state !== 'open' || this.delayedRequests !== undefined || this.askAgainAtMs !== Infinity) return false;
     if (this.credentials !== undefined || this.backend.obstacle !== undefined) return false;
     return this.endpoint.circuit.fault === undefined;
   }
 
   /** The extensions and experimental capabilities. The latter are omitted if the config hides any item: their methods might reach it. */
-  get named(): readonly ExtraCapability[] {
-    const named = this.#named ?? NONE;
+  get namedCapabilities(): readonly ExtraCapability[] {
+    const named = this.#namedCapabilities ?? NO_CAPABILITIES;
     return isLimited(this.backend) ? named.filter(({ isExtension }) => isExtension) : named;
   }
 
@@ -119,22 +119,22 @@ export class UpstreamSession extends UpstreamOpening {
 
   /** Learns from a list of tools. @param tools those with mirrored parameters. @param apps tool names and page URIs that apps use. */
   learnMirrors(tools: readonly ToolMirrors[], apps: readonly string[]): void {
-    if (tools.length > 0 || apps.length > 0) this.mirrors ??= new KnownMirrors(this.#memory);
+    if (tools.length > 0 || apps.length > 0) this.mirrors ??= new KnownMirrors(this.#textBudget);
     this.mirrors?.learn(tools, apps);
   }
 
   /** The arguments that a call of this tool must repeat in headers, as far as known. */
-  mirroredBy(method: string, name: string): readonly MirroredParam[] | undefined {
-    return method === 'tools/call' ? this.mirrors?.of(name) : undefined;
+  mirroredParamsOf(method: string, name: string): readonly MirroredParam[] | undefined {
+    return method === 'tools/call' ? this.mirrors?.paramsOf(name) : undefined;
   }
 
   /** Called when the tools are about to be listed because this tool's mirrored parameters are unknown. */
-  missMirrors(tool: string): void {
-    (this.mirrors ??= new KnownMirrors(this.#memory)).noteMissed(tool);
+  noteMissedMirrors(tool: string): void {
+    (this.mirrors ??= new KnownMirrors(this.#textBudget)).noteMissed(tool);
   }
 
   /** Whether the backend keeps a session, which needs a DELETE. */
-  get hasToBeTold(): boolean {
+  get needsDelete(): boolean {
     return this.record !== undefined && this.record.sessionId !== '';
   }
 
@@ -151,7 +151,7 @@ export class UpstreamSession extends UpstreamOpening {
 
   /** The gateway's own request, for the backend's era. @param id as JSON. @param members of its params, as JSON. */
   ownRequest(id: Buffer, method: string, members = ''): OutgoingMessage {
-    return this.isModern ? modernRequest(id, method, members, this.envelope) : plainOwnRequest(id, method, members);
+    return this.isModern ? modernRequest(id, method, members, this.envelope) : legacyRequest(id, method, members);
   }
 
   /** Sends a request in the open session. @param id a span of the message, or of the message that it was made from. */
@@ -159,11 +159,11 @@ export class UpstreamSession extends UpstreamOpening {
     { body, leftOut, putIn, trace, head }: OutgoingMessage,
     id: IdSpan,
     metadata: RequestMetadata,
-    deadlineMs: number,
-    isSilenceDeadline: boolean,
+    timeoutMs: number,
+    isSilenceTimeout: boolean,
     handler: RequestHandler,
   ): RpcRequest {
-    const stream = this.#stream;
+    const stream = this.#sseStream;
     const { sessionId = '', era } = this.record ?? {};
     return new RpcRequest(
       this.context.http,
@@ -182,14 +182,14 @@ export class UpstreamSession extends UpstreamOpening {
         trace,
         head,
         id,
-        deadlineMs,
-        isSilenceDeadline,
+        timeoutMs: timeoutMs,
+        isSilenceTimeout: isSilenceTimeout,
         carriesSession: stream !== undefined || sessionId !== '',
         session: this,
         sessionId,
         era,
         stream,
-        streams: stream !== undefined || era === 'modern' ? undefined : this.context.streams,
+        resumingHttp: stream !== undefined || era === 'modern' ? undefined : this.context.streams,
         hasTasks: this.hasTasks,
         isUnauthorizedFault: this.credentials !== undefined,
       },
@@ -197,7 +197,7 @@ export class UpstreamSession extends UpstreamOpening {
     );
   }
 
-  /** Sends a notification or a response. A backend without sessions accepts neither. @param onDone called once. */
+  /** Sends a notification or a response. A backend without sessions accepts neither, and gets nothing. @param onDone called once. */
   send(message: OutgoingMessage, metadata: RequestMetadata, onDone?: () => void): void {
     if (this.isModern) {
       onDone?.();
@@ -218,7 +218,7 @@ export class UpstreamSession extends UpstreamOpening {
       return;
     }
     const headers = this.#headersWith(metadata);
-    const target = this.#stream?.target ?? this.target;
+    const target = this.#sseStream?.target ?? this.target;
     const { sessionId = '' } = this.record ?? {};
     const onHead = (newId: string, cookies: string): void => this.noteHead(newId, cookies, sessionId);
     this.context.replies.send(this.subject, target, 'POST', headers, message, onDone, onHead);
@@ -226,7 +226,7 @@ export class UpstreamSession extends UpstreamOpening {
 
   /** Opens the backend's own stream (C04). @param from event to resume after, or `''`; in the modern era, the filter as JSON. */
   listen(from: string, metadata: RequestMetadata, handler: UpstreamHandler): UpstreamCall {
-    if (this.#stream !== undefined) return this.#stream.listen(handler);
+    if (this.#sseStream !== undefined) return this.#sseStream.listen(handler);
     void this.credentials?.refresh(metadata);
     const { streams, ids } = this.context;
     if (this.isModern) {
@@ -263,32 +263,32 @@ export class UpstreamSession extends UpstreamOpening {
   answer(bytes: Buffer, message: BackendMessage, metadata: RequestMetadata): void {
     if (message.kind !== 'request') return;
     const id = bytes.subarray(message.idStart, message.idEnd);
-    this.answerInstead(id, message.method === 'ping' ? undefined : errorsToBackends.methodNotOffered, metadata);
+    this.answerForClient(id, message.method === 'ping' ? undefined : errorsToBackends.methodNotOffered, metadata);
   }
 
   /** Answers a backend's request in place of the client. @param id as JSON. @param error `undefined` for an empty result. */
-  answerInstead(id: Buffer, error: RpcError | undefined, metadata: RequestMetadata): void {
+  answerForClient(id: Buffer, error: RpcError | undefined, metadata: RequestMetadata): void {
     // A backend must not get any number of connections by sending requests.
-    if (this.#answersUnderWay >= BACKEND_REQUESTS_UNDER_WAY_MAX) return;
-    this.#answersUnderWay += 1;
+    if (this.#answersUnderWayCount >= BACKEND_ANSWERS_UNDER_WAY_MAX) return;
+    this.#answersUnderWayCount += 1;
     this.send({ body: answerMessage(id, error) }, metadata, () => {
-      this.#answersUnderWay -= 1;
+      this.#answersUnderWayCount -= 1;
     });
   }
 
   /** Continues a session that another process opened. The backend is not told: nothing changes for it. */
   restore(record: UpstreamSessionRecord): void {
-    if (this.state === 'open') this.#dropRecord();
+    if (this.state === 'open') this.#dropSession();
     else if (!this.tryAdopt()) return;
     this.noteEra(record.era);
-    this.#keep({ ...record });
+    this.#keepRecord({ ...record });
     this.#headers = sessionHeaders(record);
     if (!keepsCookies(this.backend)) this.#setCookies('');
   }
 
   override reconfigure(backend: CompiledBackend): void {
     super.reconfigure(backend);
-    if (this.#capabilities !== undefined) this.#learn(this.#capabilities);
+    if (this.#capabilities !== undefined) this.#learnCapabilities(this.#capabilities);
     if (!keepsCookies(backend)) this.#setCookies('');
   }
 
@@ -299,45 +299,45 @@ export class UpstreamSession extends UpstreamOpening {
     this.#headers = sessionHeaders(record);
   }
 
-  /** The notifications that came with the answer to `initialize`, once. */
-  takeEarly(): readonly string[] {
-    const early = this.#early;
-    this.#keepEarly();
+  /** Takes the notifications that came before the answer to `initialize`. */
+  takeEarlyNotifications(): readonly string[] {
+    const early = this.#earlyNotifications;
+    this.#keepEarlyNotifications();
     return early;
   }
 
-  #keepEarly(early: readonly string[] = []): void {
+  #keepEarlyNotifications(early: readonly string[] = []): void {
     this.#earlyBytes = this.#recount(this.#earlyBytes, early.join(''));
-    this.#early = this.#earlyBytes === undefined ? [] : early;
+    this.#earlyNotifications = this.#earlyBytes === undefined ? [] : early;
   }
 
-  #keepCookies(record: OwnRecord, cookies: string): void {
+  #keepCookies(record: MutableRecord, cookies: string): void {
     this.#cookieBytes = this.#recount(this.#cookieBytes, cookies);
     record.cookies = this.#cookieBytes === undefined ? undefined : cookies;
   }
 
   #keepNamed(named: readonly ExtraCapability[] | undefined): void {
-    this.#namedBytes = this.#recount(this.#namedBytes, textOf(named));
-    this.#named = this.#namedBytes === undefined ? undefined : named;
+    this.#namedBytes = this.#recount(this.#namedBytes, namedText(named));
+    this.#namedCapabilities = this.#namedBytes === undefined ? undefined : named;
   }
 
   /** Counts a text in place of its previous version. @returns the new count; `undefined` without text, or without room for it. */
   #recount(bytes: number | undefined, text: string): number | undefined {
-    this.#memory.drop(bytes ?? 0);
-    return text === '' ? undefined : this.#memory.tryKeepText(text);
+    this.#textBudget.drop(bytes ?? 0);
+    return text === '' ? undefined : this.#textBudget.tryKeepText(text);
   }
 
-  #learn(capabilities: number): void {
+  #learnCapabilities(capabilities: number): void {
     this.#capabilities = capabilities;
     this.knownCapabilities = mayHaveTasks(this.backend) ? capabilities : capabilities & ~ANY_TASK_CAPABILITY;
     this.hasTasks = (this.knownCapabilities & ANY_TASK_CAPABILITY) !== 0;
   }
 
   /** Keeps a record, which nobody else may change, after the previous one was dropped. */
-  #keep(record: OwnRecord): void {
-    this.#learn(record.capabilities);
+  #keepRecord(record: MutableRecord): void {
+    this.#learnCapabilities(record.capabilities);
     this.#keepNamed(record.named);
-    record.named = this.#named;
+    record.named = this.#namedCapabilities;
     this.record = record;
     // A session id is needed even if there is no room for it.
     this.#idBytes = this.#recount(this.#idBytes, record.sessionId);
@@ -346,19 +346,19 @@ export class UpstreamSession extends UpstreamOpening {
     if (this.#instructionBytes === undefined) record.instructions = undefined;
   }
 
-  #dropKept(): void {
+  #dropRecord(): void {
     this.#idBytes = this.#recount(this.#idBytes, '');
     if (this.record !== undefined) this.#keepCookies(this.record, '');
     this.record = undefined;
-    this.#keepEarly();
+    this.#keepEarlyNotifications();
     this.#instructionBytes = this.#recount(this.#instructionBytes, '');
   }
 
   /**
-   * @returns whether the request was refused for its session, which is then lost, or its era, which is detected again. Then the backend
-   * has not carried it out, and callers send it again.
+   * Takes a fault that refuses a request for its session or its era: the session is then lost, and a refused era is detected again.
+   * @returns whether the fault was such a one. Then the backend has not carried the request out, and callers send it again.
    */
-  tryMarkLost(fault: UpstreamFault, sentIn: UpstreamSessionRecord | undefined): boolean {
+  tryRecover(fault: UpstreamFault, sentIn: UpstreamSessionRecord | undefined): boolean {
     const isEraRefused = fault.kind === 'era-refused';
     if (!isEraRefused && fault.kind !== 'session-lost') return false;
     if (this.record === sentIn) this.context.log.onFailure(this.backend, fault);
@@ -367,12 +367,12 @@ export class UpstreamSession extends UpstreamOpening {
     return true;
   }
 
-  /** Takes over cookies, and another session id, under which the session then continues, as in official clients. Hot path. */
+  /** Takes over a response's cookies, and its session id, under which the session then continues, as in official clients. Hot path. */
   noteHead(sessionId: string, cookieLines: string, requestSessionId: string): void {
     const record = this.record;
     if (record === undefined || record.sessionId !== requestSessionId) return;
     if (cookieLines !== '' && record.era === 'legacy' && keepsCookies(this.backend))
-      this.#setCookies(withCookies(record.cookies ?? '', cookieLines, this.#stream?.target ?? this.target));
+      this.#setCookies(withCookies(record.cookies ?? '', cookieLines, this.#sseStream?.target ?? this.target));
     if (sessionId === '' || sessionId === requestSessionId || requestSessionId === '') return;
     record.sessionId = sessionId;
     this.#idBytes = this.#recount(this.#idBytes, sessionId);
@@ -380,9 +380,9 @@ export class UpstreamSession extends UpstreamOpening {
   }
 
   /** Called when the backend's own stream is open, or no longer is. @param memory for what the stream brings; `undefined` for no stream. */
-  hearAnswers(memory: MessageBudget | undefined): void {
-    const before = this.elsewhere;
-    this.elsewhere = memory && (before ?? new StrayAnswers(this.subject, this.context.deadlines, memory));
+  setStrayAnswerMemory(memory: MessageBudget | undefined): void {
+    const before = this.strayAnswers;
+    this.strayAnswers = memory && (before ?? new StrayAnswers(this.subject, this.context.deadlines, memory));
     if (memory === undefined) before?.close();
   }
 
@@ -393,7 +393,7 @@ export class UpstreamSession extends UpstreamOpening {
     // A modern backend has no session to forget: it may have stopped speaking this era.
     if (lost?.era === 'modern') this.endpoint.forgetEras();
     this.context.onChanged?.(this.backend, '');
-    this.#dropRecord();
+    this.#dropSession();
   }
 
   /** Reports a change of a list, if this is the method of such a notification. Hot path. */
@@ -404,22 +404,23 @@ export class UpstreamSession extends UpstreamOpening {
   }
 
   /** A hash of all by which the backend can tell callers apart: headers, introduction and version. Its lists may depend on them. */
-  shown(metadata: RequestMetadata): string {
-    return hashOfIntroduction(this.introduction, [this.era, this.record?.protocolVersion, this.shownHeaders(metadata)]);
+  callerHash(metadata: RequestMetadata): string {
+    const { introduction, era, record } = this;
+    return hashOfIntroduction(introduction, [era, record?.protocolVersion, this.callerHeaders(metadata)]);
   }
 
   reportFailure(fault: UpstreamFault): void {
-    const isSilent = this.#stream?.hasBeenSilentFor(this.context.options.callIdleTimeoutMs) === true;
+    const isSilent = this.#sseStream?.hasBeenSilentFor(this.context.options.callIdleTimeoutMs) === true;
     if (isSilent && fault.kind === 'answer-timeout') this.markLost(this.record);
     this.context.log.onFailure(this.backend, fault);
   }
 
-  /** Ends the session for good (C12). @param onTold called once, asynchronously, if `hasToBeTold` was true. */
+  /** Ends the session for good (C12). @param onTold called once, asynchronously, if `needsDelete` was true. */
   close(metadata: RequestMetadata, onTold?: (isTold: boolean) => void): void {
-    const { hasToBeTold } = this;
+    const { needsDelete } = this;
     if (!this.tryClose()) return;
-    if (hasToBeTold) this.#sendDelete(metadata, onTold);
-    this.#dropRecord();
+    if (needsDelete) this.#sendDelete(metadata, onTold);
+    this.#dropSession();
     this.#keepNamed(undefined);
     this.mirrors?.drop();
     this.tellWaiters(upstreamFault('session-ended', true));
@@ -427,9 +428,9 @@ export class UpstreamSession extends UpstreamOpening {
 
   #sendDelete(metadata: RequestMetadata, onTold: ((isTold: boolean) => void) | undefined): void {
     const { target } = this;
-    const own = this.#headers;
+    const headersBefore = this.#headers;
     this.#refreshCredentials(metadata, () => {
-      const headers = this.#headersWith(metadata, own);
+      const headers = this.#headersWith(metadata, headersBefore);
       this.context.oneWayRequests.send(this.subject, target, 'DELETE', headers, undefined, onTold);
     });
   }
@@ -440,40 +441,41 @@ export class UpstreamSession extends UpstreamOpening {
   }
 
   protected override onHandshake(result: HandshakeResult, metadata: RequestMetadata): void {
-    this.#keep(result.record);
+    this.#keepRecord(result.record);
     this.#headers = result.headers;
-    this.#keepEarly(result.early);
-    if (result.stream !== undefined) this.#take(result.stream, result.record, metadata);
+    this.#keepEarlyNotifications(result.earlyNotifications);
+    if (result.stream !== undefined) this.#takeStream(result.stream, result.record, metadata);
     this.owner?.onOpened(this, metadata);
   }
 
   protected override onDeclared({ record }: HandshakeResult): void {
     // Instructions are not compared: they are used only once, at the opening.
-    if (record.capabilities === this.#capabilities && textOf(record.named) === textOf(this.#named)) return;
-    this.#dropKept();
-    this.#keep(record);
+    if (record.capabilities === this.#capabilities && namedText(record.named) === namedText(this.#namedCapabilities))
+      return;
+    this.#dropRecord();
+    this.#keepRecord(record);
     this.context.onChanged?.(this.backend, '');
   }
 
-  /** Takes a stream, which the whole session uses from now on, and with which it ends. */
-  #take(stream: SseStream, record: UpstreamSessionRecord, metadata: RequestMetadata): void {
-    this.#stream = stream;
+  /** Takes the stream of an SSE backend, which the whole session uses from now on, and with which the session ends. */
+  #takeStream(stream: SseStream, record: UpstreamSessionRecord, metadata: RequestMetadata): void {
+    this.#sseStream = stream;
     const lost = this.record ?? record;
     stream.owner = {
-      onWithoutListener: (bytes, message) => {
+      onMessageWithoutListener: (bytes, message) => {
         this.noteListChange(message.method);
         return message.method === 'notifications/progress' && this.owner?.onProgress(this, bytes, message) === true;
       },
-      onWithoutClient: (bytes, message) => this.answer(bytes, message, metadata),
+      onRequestWithoutClient: (bytes, message) => this.answer(bytes, message, metadata),
       onLost: () => this.markLost(lost),
     };
   }
 
-  #dropRecord(): void {
-    const stream = this.#stream;
-    this.#stream = undefined;
+  #dropSession(): void {
+    const stream = this.#sseStream;
+    this.#sseStream = undefined;
     this.owner?.onDropped(this);
-    this.#dropKept();
+    this.#dropRecord();
     stream?.close();
   }
 }

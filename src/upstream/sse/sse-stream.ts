@@ -56,10 +56,10 @@ function ignore(): void {}
 interface SseStreamOwner {
   /** Called once, with the first event. @param cookies the `set-cookie` lines of the response. */
   onEndpoint?(cookies: string): void;
-  /** Called with a message that answers no request. @returns whether a client got it. */
-  onWithoutListener?(bytes: Buffer, message: BackendMessage): boolean;
+  /** Called with a message that answers no request, while there is no reader from `listen`. @returns whether a client got it. */
+  onMessageWithoutListener?(bytes: Buffer, message: BackendMessage): boolean;
   /** Called with a request when no client can be asked. */
-  onWithoutClient?(bytes: Buffer, message: BackendMessage): void;
+  onRequestWithoutClient?(bytes: Buffer, message: BackendMessage): void;
   /** Called when the stream has ended, but not after `close`. The waiting calls fail after this. */
   onLost(fault: UpstreamFault): void;
 }
@@ -101,8 +101,8 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
 
   #ask(): UpstreamCall {
     const { subject, headers } = this.#plan;
-    const withAccept = ['accept', 'text/event-stream', 'cache-control', 'no-cache', ...headers];
-    return this.#context.streams.dispatch(plainRequest(subject, this.target, 'GET', withAccept), this);
+    const streamHeaders = ['accept', 'text/event-stream', 'cache-control', 'no-cache', ...headers];
+    return this.#context.streams.dispatch(plainRequest(subject, this.target, 'GET', streamHeaders), this);
   }
 
   get target(): UpstreamTarget {
@@ -138,7 +138,7 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
     };
   }
 
-  /** Why a request cannot be sent. One that follows a redirect is in `#waiting` already. */
+  /** Why a request cannot be sent. A request that follows a redirect is in `#waiting` already. */
   #obstacleTo(key: string, reader: SharedStreamReader): UpstreamFault | undefined {
     if (this.#state !== 'open') return { ...STREAM_LOST, isUnsent: true };
     const other = this.#waiting.get(key);
@@ -149,15 +149,15 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
   forget(id: IdSpan, reader: SharedStreamReader): void {
     const key = idKey(id.bytes, id.start, id.end);
     if (this.#waiting.get(key) === reader) this.#waiting.delete(key);
-    this.#goOnWithout(reader);
+    this.#endPauseOf(reader);
   }
 
-  #goOnWithout(reader: SharedStreamReader): void {
+  #endPauseOf(reader: SharedStreamReader): void {
     this.#paused.delete(reader);
     this.#pauseOrResume();
   }
 
-  /** Delivers messages that answer no request, as a separate stream would. @param reader replaces the previous one. */
+  /** Delivers messages that answer no request, as a stream of their own would. @param reader takes the place of the one before. */
   listen(reader: UpstreamHandler): UpstreamCall {
     let isOver = false;
     process.nextTick(() => {
@@ -174,7 +174,7 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
     return { isSent: true, abort, pause: () => undefined, resume: () => undefined };
   }
 
-  /** Whether nothing arrived for so long while no call waited: the connection may be dead. */
+  /** Whether no call waits, and nothing has arrived for so long: the connection may be dead. */
   hasBeenSilentFor(ms: number): boolean {
     return this.#waiting.size === 0 && this.#context.nowMs() - this.#receivedAtMs >= ms;
   }
@@ -211,7 +211,7 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
     this.#chunk = undefined;
     const isTooLarge = this.#state === 'naming' && this.#parser.keptBytes > limits.sseEndpointBytesMax;
     if (!isSound || isTooLarge) this.#lose(upstreamFault(isTooLarge ? 'endpoint-missing' : 'answer-too-large'));
-    else this.#count();
+    else this.#countKeptBytes();
   }
 
   onEnd(): void {
@@ -254,7 +254,7 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
       this.#scan = undefined;
       this.#onMessage(data, message);
       while (this.#scan === undefined && this.#events.length > 0) this.#onEvent(this.#events.shift()!, '');
-      this.#count();
+      this.#countKeptBytes();
     };
     this.#scan = readLargeBackendMessage(this.#plan.subject, data, onRead, false, true);
     this.#pauseOrResume();
@@ -267,12 +267,12 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
     else this.#onUnsolicited(data, message);
   }
 
-  /** An answer to no waiting call may be late, and is ignored. */
+  /** Passes an answer to its request. An answer that no request waits for may be late, and is ignored. */
   #onAnswer(data: Buffer, { idStart, idEnd }: BackendMessage): void {
     if (idStart === -1) return;
     const reader = takeReader(this.#waiting, idKey(data, idStart, idEnd));
     if (reader === undefined) return;
-    this.#goOnWithout(reader);
+    this.#endPauseOf(reader);
     handOver(this.#plan.subject, reader, this.#owned(data));
   }
 
@@ -280,12 +280,12 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
     const isForListener = data.length <= limits.backendStreamEventBytesMax;
     if (this.#listener !== undefined && isForListener) return this.#listener.onData(encodeEvent(data));
     if (this.#listener === undefined) {
-      if (this.owner.onWithoutListener?.(data, message) === true) return;
+      if (this.owner.onMessageWithoutListener?.(data, message) === true) return;
       const [onlyReader] = this.#waiting.values();
       // If several requests are in flight, the event could belong to any of them.
       if (onlyReader !== undefined && this.#waiting.size === 1) return onlyReader.onEvent(this.#owned(data));
     }
-    if (message.kind === 'request') this.owner.onWithoutClient?.(data, message);
+    if (message.kind === 'request') this.owner.onRequestWithoutClient?.(data, message);
   }
 
   /** A copy of an event if it lies in the current chunk, whose memory is valid only now. */
@@ -294,7 +294,7 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
   }
 
   /** Counts a large event that is incomplete or being scanned. */
-  #count(): void {
+  #countKeptBytes(): void {
     if (this.#state === 'over') return;
     const bytes = this.#parser.keptBytes;
     if (bytes >= limits.countedFromBytes) {

@@ -7,7 +7,7 @@ import { ConsentFlow } from '../../../src/control-plane/connect/consent-flow.js'
 import { sealTicket } from '../../../src/credentials/connect-links.js';
 import { Secrets } from '../../../src/credentials/secrets.js';
 import { SecretKeys } from '../../../src/credentials/secrets/secret-keys.js';
-import { UserGrants, grantsOf } from '../../../src/credentials/secrets/user-grants.js';
+import { UserGrants, grantKeyPrefixOf } from '../../../src/credentials/secrets/user-grants.js';
 import { Names } from '../../../src/http-client/names/names.js';
 import { limits } from '../../../src/shared/limits.js';
 import { openRecordStore, openStore } from '../../../src/store/open-store.js';
@@ -116,7 +116,7 @@ t.test('a consent becomes a grant, of which everything is listed but its tokens'
   t.same(await flow.list(subject), [
     { server: 'b', url: `${BACKEND}/${subject}`, issuer: IDP, scope: 'read', connectedAt: at },
   ]);
-  const [key = ''] = await records.listKeys(grantsOf(subject), '', 10);
+  const [key = ''] = await records.listKeys(grantKeyPrefixOf(subject), '', 10);
   const read = await grants.read(key);
   t.match(read, {
     kind: 'found',

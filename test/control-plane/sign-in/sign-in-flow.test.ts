@@ -1,7 +1,7 @@
 // Signing in at an issuer that is made up, without a network: what is asked of it, what of its metadata is believed, which token is good
 // enough, and what is told of each failure.
 import t from 'tap';
-import type { Verified } from '../../../src/auth/token-verifier.js';
+import type { TokenOutcome } from '../../../src/auth/token-verifier.js';
 import { ControlPlaneFault } from '../../../src/control-plane/common/control-plane-fault.js';
 import { SignInFlow } from '../../../src/control-plane/sign-in/sign-in-flow.js';
 import { Names } from '../../../src/http-client/names/names.js';
@@ -19,7 +19,7 @@ interface Setup {
   readonly clientSecret?: string;
   readonly resource?: string;
   readonly consoleUrl?: string;
-  readonly verified?: Verified;
+  readonly verified?: TokenOutcome;
 }
 
 interface Scene {
@@ -216,7 +216,7 @@ t.test('a token that this interface would refuse is refused at once, with what t
     `${BEGIN}is longer than a request header may be: configure the issuer to put fewer claims into it.`,
   );
   const key = 'is signed with a key that the gateway does not have for this issuer: check --token-jwks-url.';
-  const rows: readonly (readonly [Verified, string])[] = [
+  const rows: readonly (readonly [TokenOutcome, string])[] = [
     [{ kind: 'refused', reason: 'expired' }, 'has already expired: check the clocks of both machines.'],
     [
       { kind: 'refused', reason: 'unavailable' },

@@ -7,7 +7,7 @@ import { openText, sealText, SecretKeys } from '../../../src/credentials/secrets
 import {
   CLIENT_PREFIX,
   grantKeyOf,
-  grantsOf,
+  grantKeyPrefixOf,
   UserGrants,
   type GrantIdentity,
   type UserGrant,
@@ -27,7 +27,7 @@ const PLACE: GrantIdentity = {
   subject: 'alice',
   origin: 'https://b.example',
   path: '/mcp',
-  asked: ['scope', undefined, false],
+  authMembers: ['scope', undefined, false],
 } as const;
 const KEY = grantKeyOf(PLACE);
 const GRANT: UserGrant = {
@@ -116,14 +116,14 @@ t.test('bytes that no key opens are a failure with a reason, and no grant', asyn
 });
 
 t.test('a grant’s record is under its subject, and its key tells neither who nor where', async (t) => {
-  t.ok(KEY.startsWith(grantsOf('alice')));
+  t.ok(KEY.startsWith(grantKeyPrefixOf('alice')));
   t.notMatch(KEY, /alice|b\.example|scope/);
   const others: GrantIdentity[] = [
     { ...PLACE, subject: 'bob' },
     { ...PLACE, origin: 'https://c.example' },
     { ...PLACE, path: '/' },
-    { ...PLACE, asked: ['scope', false, undefined] },
-    { ...PLACE, asked: ['scope'] },
+    { ...PLACE, authMembers: ['scope', false, undefined] },
+    { ...PLACE, authMembers: ['scope'] },
   ];
   t.equal(new Set([KEY, ...others.map(grantKeyOf)]).size, others.length + 1);
   t.equal(grantKeyOf({ ...PLACE }), KEY);

@@ -5,7 +5,7 @@ import t from 'tap';
 import {
   queryName,
   type NameAnswer,
-  SECOND_ADDRESS_KIND_MS,
+  OTHER_FAMILY_WAIT_MS,
   ADDRESSES_PER_NAME_MAX,
 } from '../../../src/http-client/names/name-query.js';
 
@@ -74,7 +74,7 @@ t.test(
   async (t) => {
     const { resolver, answers } = query('a.test');
     resolver.answer('four of a.test', [record('127.0.0.1')]);
-    mock.timers.tick(SECOND_ADDRESS_KIND_MS - 1);
+    mock.timers.tick(OTHER_FAMILY_WAIT_MS - 1);
     t.same(answers, []);
     mock.timers.tick(1);
     t.match(answers, [{ addresses: ['127.0.0.1'] }]);
@@ -84,7 +84,7 @@ t.test(
     const prompt = query('b.test');
     prompt.resolver.answer('four of b.test', [record('127.0.0.1')]);
     prompt.resolver.answer('six of b.test', [record('::1')]);
-    mock.timers.tick(SECOND_ADDRESS_KIND_MS);
+    mock.timers.tick(OTHER_FAMILY_WAIT_MS);
     t.match(prompt.answers, [{ addresses: ['::1', '127.0.0.1'] }]);
     t.equal(prompt.answers.length, 1);
   },

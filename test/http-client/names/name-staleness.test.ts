@@ -11,7 +11,7 @@ import {
 import { limits, perSubject } from '../../../src/shared/limits.js';
 import { startNameServer } from '../../support/name-server.js';
 import { start } from './names-scene.js';
-import { SECOND_ADDRESS_KIND_MS } from '../../../src/http-client/names/name-query.js';
+import { OTHER_FAMILY_WAIT_MS } from '../../../src/http-client/names/name-query.js';
 
 t.before(() => mock.timers.enable({ apis: ['setTimeout'] }));
 t.teardown(() => mock.timers.reset());
@@ -26,7 +26,7 @@ t.test('a name that was answered in time does not count as silent afterwards', a
   await lookUp('a.test');
   mock.timers.tick(NAME_STALE_AFTER_MS);
   pass(60_000);
-  t.equal(names.known('a.test'), undefined, 'it is asked for again');
+  t.equal(names.knownOutcome('a.test'), undefined, 'it is asked for again');
 });
 
 t.test('stale addresses are served during the grace period, and not after it', async (t) => {
@@ -70,7 +70,7 @@ t.test('while a name server is silent, stale addresses stay, and nobody waits fo
   names.lookUp('a.test', 'alice', (outcome) => outcomes.push(outcome));
   mock.timers.tick(NAME_LOOK_UP_MS_MAX);
   t.same(outcomes, [['127.0.0.1']]);
-  t.same(names.known('a.test'), ['127.0.0.1']);
+  t.same(names.knownOutcome('a.test'), ['127.0.0.1']);
 });
 
 t.test('stale addresses are served while the look-up waits for its turn, and are replaced after it', async (t) => {
@@ -88,11 +88,11 @@ t.test('stale addresses are served while the look-up waits for its turn, and are
   t.same(outcomes, []);
   mock.timers.tick(1);
   t.same(outcomes, [['127.0.0.1']]);
-  t.same(names.known('a.test'), ['127.0.0.1'], 'nor does the next one wait');
+  t.same(names.knownOutcome('a.test'), ['127.0.0.1'], 'nor does the next one wait');
   t.equal(nameServer.countOf('a.test'), 2, 'it has not had its turn');
 
   nameServer.release(() => true);
-  await turnsUntil(() => String(names.known('a.test')) === '127.0.0.2');
+  await turnsUntil(() => String(names.knownOutcome('a.test')) === '127.0.0.2');
 });
 
 t.test('stale addresses are served to a subject whose queue of look-ups is full', async (t) => {
@@ -127,7 +127,7 @@ t.test('a late response to one look-up does not answer the next look-up of the s
   await turnsUntil(() => nameServer.countOf('a.test') === 2);
   // This response comes after the IPv4 response above, which was sent first.
   await lookUp('marker.test');
-  mock.timers.tick(SECOND_ADDRESS_KIND_MS);
+  mock.timers.tick(OTHER_FAMILY_WAIT_MS);
   t.same(outcomes, [['127.0.0.1']]);
 
   pass(60_000);
@@ -137,7 +137,7 @@ t.test('a late response to one look-up does not answer the next look-up of the s
   nameServer.release((_query, index) => index === 0);
   await lookUp('marker2.test');
   t.equal(outcomes.length, 1, 'it is the address of before');
-  t.ok(names.isAsking('a.test'));
+  t.ok(names.isQuerying('a.test'));
 });
 
 t.test('a change of the configured name servers takes effect', async (t) => {

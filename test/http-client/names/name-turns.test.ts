@@ -24,7 +24,7 @@ async function startTurns(t: Test, options: NamesOptions): Promise<Turns> {
   const answered = new Map<string, () => void>();
   const ask = (subject: string, ...wanted: readonly string[]): readonly string[] => {
     for (const name of wanted) names.lookUp(name, subject, () => answered.get(name)?.());
-    return wanted.filter((name) => names.isAsking(name));
+    return wanted.filter((name) => names.isQuerying(name));
   };
   const answer = async (name: string): Promise<void> => {
     const done = new Promise<void>((resolve) => answered.set(name, resolve));
@@ -50,15 +50,15 @@ t.test('a subject that has used its share gets no more when another subject give
   t.same(ask('mallory', 'm1.test', 'm2.test'), ['m1.test']);
   t.same(ask('alice', 'a1.test'), ['a1.test']);
   await answer('a1.test');
-  t.notOk(names.isAsking('m2.test'));
+  t.notOk(names.isQuerying('m2.test'));
 });
 
 t.test('when room comes back, a waiting subject may begin look-ups up to its share', async (t) => {
   const { ask, answer, names } = await startTurns(t, { lookUpsMax: 9, lookUpsPerSubjectMax: 1 });
   t.same(ask('alice', 'a1.test', 'a2.test', 'a3.test'), ['a1.test']);
   await answer('a1.test');
-  t.ok(names.isAsking('a2.test'));
-  t.notOk(names.isAsking('a3.test'));
+  t.ok(names.isQuerying('a2.test'));
+  t.notOk(names.isQuerying('a3.test'));
 });
 
 t.test('a name takes one place in the queue of its subject, however often it is wanted', async (t) => {
@@ -72,15 +72,15 @@ t.test('a name takes one place in the queue of its subject, however often it is 
   t.same(outcomes, [], 'none is refused');
   ask('alice', 'a2.test');
   await answer('a1.test');
-  t.ok(names.isAsking('a2.test'));
+  t.ok(names.isQuerying('a2.test'));
   await answer('a2.test');
   t.equal(outcomes.length, perSubject(limits.waitingMax) + 1);
 
   pass(NAME_FAULT_KEPT_MS);
   ask('alice', 'a3.test', 'a2.test');
-  t.notOk(names.isAsking('a2.test'));
+  t.notOk(names.isQuerying('a2.test'));
   await answer('a3.test');
-  t.ok(names.isAsking('a2.test'));
+  t.ok(names.isQuerying('a2.test'));
 });
 
 t.test('when too many names are known, the least recently used one that nobody waits for is forgotten', async (t) => {
@@ -96,25 +96,25 @@ t.test('when too many names are known, the least recently used one that nobody w
   nameServer.isSilent = true;
   names.lookUp('asked.test', 'mallory', () => {});
   for (let count = 0; count < HOST_NAMES_KEPT_MAX - 2; count++) names.lookUp(`n${count}.test`, `s${count}`, () => {});
-  t.same(names.known('first.test'), ['127.0.0.1'], 'it was used since');
-  t.equal(names.refreshed('second.test', 'alice'), undefined);
-  t.ok(names.isAsking('asked.test'));
+  t.same(names.knownOutcome('first.test'), ['127.0.0.1'], 'it was used since');
+  t.equal(names.refresh('second.test', 'alice'), undefined);
+  t.ok(names.isQuerying('asked.test'));
   names.lookUp('one-more.test', 'mallory', () => {});
-  t.equal(names.known('first.test'), undefined);
+  t.equal(names.knownOutcome('first.test'), undefined);
   names.lookUp('two-more.test', 'mallory', () => {});
-  t.ok(names.isAsking('asked.test'), 'somebody waits for it');
+  t.ok(names.isQuerying('asked.test'), 'somebody waits for it');
 });
 
 t.test('a name in use is queried again once when it expires', async (t) => {
   const scene = await start(t, { 'a.test': { addresses: ['127.0.0.1'], ttl: 10 } });
-  t.equal(scene.names.refreshed('a.test', 'alice'), undefined);
+  t.equal(scene.names.refresh('a.test', 'alice'), undefined);
   await scene.lookUp('a.test');
-  t.same(scene.names.refreshed('a.test', 'alice'), ['127.0.0.1']);
-  t.notOk(scene.names.isAsking('a.test'));
+  t.same(scene.names.refresh('a.test', 'alice'), ['127.0.0.1']);
+  t.notOk(scene.names.isQuerying('a.test'));
   scene.pass(10_000);
   scene.nameServer.isHeld = () => true;
-  for (const subject of ['alice', 'bob']) t.same(scene.names.refreshed('a.test', subject), ['127.0.0.1']);
-  t.ok(scene.names.isAsking('a.test'));
+  for (const subject of ['alice', 'bob']) t.same(scene.names.refresh('a.test', subject), ['127.0.0.1']);
+  t.ok(scene.names.isQuerying('a.test'));
   while (scene.nameServer.countOf('a.test') < 4) await new Promise(setImmediate);
   t.equal(roundsOf(scene, 'a.test'), 2);
 });

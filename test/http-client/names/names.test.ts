@@ -48,14 +48,14 @@ t.test('concurrent look-ups of one name share one query, and none is sent while 
   t.ok(all.every((outcome) => Array.isArray(outcome)));
   t.equal(roundsOf(scene, 'a.test'), 1);
   scene.pass(29_000);
-  t.same(scene.names.known('a.test'), ['127.0.0.1']);
+  t.same(scene.names.knownOutcome('a.test'), ['127.0.0.1']);
   scene.pass(2_000);
-  t.equal(scene.names.known('a.test'), undefined);
+  t.equal(scene.names.knownOutcome('a.test'), undefined);
   scene.nameServer.records['a.test'] = { addresses: ['127.0.0.2'], ttl: 100_000 };
   t.same(await scene.lookUp('a.test'), ['127.0.0.2']);
   t.equal(roundsOf(scene, 'a.test'), 2);
   scene.pass(NAME_KEPT_MS_MAX);
-  t.equal(scene.names.known('a.test'), undefined, 'no longer than that, whatever the records say');
+  t.equal(scene.names.knownOutcome('a.test'), undefined, 'no longer than that, whatever the records say');
 });
 
 t.test('records with a TTL of zero are kept for a moment', async (t) => {
@@ -82,9 +82,9 @@ t.test('while the name server is silent the last addresses are served; a deleted
   scene.nameServer.isSilent = true;
   scene.pass(60_000);
   t.same(await scene.lookUp('a.test'), ['127.0.0.1'], 'after a moment');
-  t.same(scene.names.known('a.test'), ['127.0.0.1'], 'and then at once');
+  t.same(scene.names.knownOutcome('a.test'), ['127.0.0.1'], 'and then at once');
   scene.pass(NAME_STALE_MS_MAX);
-  t.equal(scene.names.known('a.test'), undefined, 'but not for ever');
+  t.equal(scene.names.knownOutcome('a.test'), undefined, 'but not for ever');
 
   const gone = await start(t, { 'b.test': { addresses: ['127.0.0.1'], ttl: 1 } });
   await gone.lookUp('b.test');
@@ -99,8 +99,8 @@ t.test('while the name server is silent the last addresses are served; a deleted
   t.same(await gone.lookUp('b.test'), ['127.0.0.3'], 'a failing name server is like a silent one');
   gone.nameServer.records['b.test'] = { addresses: ['127.0.0.4'], ttl: 1 };
   gone.pass(60_000);
-  gone.names.refreshed('b.test', 'alice');
-  await until(() => String(gone.names.known('b.test')) === '127.0.0.4', 'the new address');
+  gone.names.refresh('b.test', 'alice');
+  await until(() => String(gone.names.knownOutcome('b.test')) === '127.0.0.4', 'the new address');
 });
 
 t.test('a name server that never answers for one address family causes only a short delay', async (t) => {
@@ -170,13 +170,13 @@ t.test('the hosts file comes before the name servers, and is read again when it 
   scene.writeHosts('127.0.0.7 a.test alias # b.test\n::7\tA.TEST\nnonsense a.test\nfe80::1%eth0 a.test\n');
   scene.pass(FILE_CHECK_MS);
   t.same(await scene.lookUp('a.test'), ['::7', '127.0.0.7']);
-  t.same(scene.names.known('a.test.'), ['::7', '127.0.0.7']);
-  t.same(scene.names.known('alias'), ['127.0.0.7']);
-  t.equal(scene.names.known('b.test'), undefined);
+  t.same(scene.names.knownOutcome('a.test.'), ['::7', '127.0.0.7']);
+  t.same(scene.names.knownOutcome('alias'), ['127.0.0.7']);
+  t.equal(scene.names.knownOutcome('b.test'), undefined);
   scene.writeHosts('127.0.0.8 a.test\n');
-  t.same(scene.names.known('a.test'), ['::7', '127.0.0.7'], 'not looked at for each name');
+  t.same(scene.names.knownOutcome('a.test'), ['::7', '127.0.0.7'], 'not looked at for each name');
   scene.pass(FILE_CHECK_MS);
-  t.same(scene.names.known('a.test'), ['127.0.0.8']);
+  t.same(scene.names.knownOutcome('a.test'), ['127.0.0.8']);
   scene.writeHosts(`127.0.0.9 a.test\n#${'#'.repeat(NAME_FILE_BYTES_MAX)}`);
   scene.pass(FILE_CHECK_MS);
   t.same(await scene.lookUp('a.test'), ['127.0.0.1'], 'one that is too large counts as empty');

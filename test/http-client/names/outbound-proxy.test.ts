@@ -56,7 +56,7 @@ async function stand(
   const fetch = async (url: string, body?: Buffer): Promise<Response> => {
     const errorOf = (fault: UpstreamFault): Error => new Fault(fault);
     const request = body === undefined ? {} : { method: 'POST', body: body.toString() };
-    return upstreamFetch({ http, subject: 'anyone', signal, takes: () => true, errorOf }, new URL(url), request);
+    return upstreamFetch({ http, subject: 'anyone', signal, acceptsPiece: () => true, errorOf }, new URL(url), request);
   };
   return { proxy, backend, http, fetch };
 }
@@ -215,7 +215,7 @@ void t.test('what is reached without the proxy', (t) => {
   for (const [exception, host, port, isFor] of rows) {
     const exceptions = exception === '' ? [] : ['unrelated.example', exception];
     const proxy = new OutboundProxy({ host: 'proxy.example', port: 3128, authorization: '', exceptions });
-    t.equal(proxy.isFor(host, port), isFor, `${exception || 'no exception'}: ${host}:${port}`);
+    t.equal(proxy.appliesTo(host, port), isFor, `${exception || 'no exception'}: ${host}:${port}`);
   }
   t.end();
 });

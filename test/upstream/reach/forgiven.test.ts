@@ -40,7 +40,7 @@ function outcomeOf(t: Test, answer: Answer): { ended: string; forgiven: unknown 
   const target = { origin: 'https://b.example', path: '/mcp' };
   const body = Buffer.from('{"id":7}');
   const plan = { ...context.to(target), headers: [], body };
-  const waits = { id: { bytes: body, start: 6, end: 7 }, deadlineMs: 1_000, isSilenceDeadline: true };
+  const waits = { id: { bytes: body, start: 6, end: 7 }, timeoutMs: 1_000, isSilenceTimeout: true };
   let ended = 'not';
   new RpcRequest(
     http,

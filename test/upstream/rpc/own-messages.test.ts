@@ -1,5 +1,5 @@
 import t from 'tap';
-import { answerMessage, cancelledNotification, plainOwnRequest } from '../../../src/upstream/rpc/request-plan.js';
+import { answerMessage, cancelledNotification, legacyRequest } from '../../../src/upstream/rpc/request-plan.js';
 
 t.test('the gateway’s own messages have the ids to the byte, and only the members that they need', async (t) => {
   const bytes = Buffer.from('{"id": 7.0e0}');
@@ -8,9 +8,9 @@ t.test('the gateway’s own messages have the ids to the byte, and only the memb
     '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7.0e0,"reason":"the \\"caller\\" left"}}',
   );
   const id = Buffer.from('"own-1"');
-  t.equal(plainOwnRequest(id, 'ping', '').body.toString(), '{"jsonrpc":"2.0","id":"own-1","method":"ping"}');
+  t.equal(legacyRequest(id, 'ping', '').body.toString(), '{"jsonrpc":"2.0","id":"own-1","method":"ping"}');
   t.equal(
-    plainOwnRequest(id, 'logging/setLevel', '"level":"info"').body.toString(),
+    legacyRequest(id, 'logging/setLevel', '"level":"info"').body.toString(),
     '{"jsonrpc":"2.0","id":"own-1","method":"logging/setLevel","params":{"level":"info"}}',
   );
   t.equal(answerMessage(id, undefined).toString(), '{"jsonrpc":"2.0","id":"own-1","result":{}}');

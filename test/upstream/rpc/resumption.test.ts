@@ -43,10 +43,10 @@ class Scene {
         leftOut: undefined,
         putIn: undefined,
         id: { bytes: Buffer.from('7'), start: 0, end: 1 },
-        deadlineMs: DEADLINE_MS,
-        isSilenceDeadline: true,
+        timeoutMs: DEADLINE_MS,
+        isSilenceTimeout: true,
         carriesSession: true,
-        ...(hasStreams && { streams: this.context.http }),
+        ...(hasStreams && { resumingHttp: this.context.http }),
         ...plan,
       },
       {
@@ -133,7 +133,7 @@ t.test('without a `retry`, a stream that progresses is resumed soon, and one tha
     t.equal(further.askedCount, time);
     further.last.head(200, STREAM).data(`id: ${time}\ndata: ${NOTICE}\n\n`).end();
   }
-  const stuck = new Scene(t, { deadlineMs: 400_000 });
+  const stuck = new Scene(t, { timeoutMs: 400_000 });
   stuck.begin('id: a\ndata:\n\n').end();
   for (let time = 1; time <= 10; time += 1) {
     stuck.context.advance(2 * limits.retryDelayMsMin);
@@ -169,7 +169,7 @@ t.test('a refusal is a definite fault; a failure is retried', async (t) => {
     scene.context.advance(60_000);
     t.equal(scene.askedCount, 1);
   }
-  const scene = new Scene(t, { deadlineMs: 400_000 });
+  const scene = new Scene(t, { timeoutMs: 400_000 });
   scene.begin().end();
   scene.context.advance(RETRY_MS + 20);
   for (const fail of [503, 'connection-refused', 429, 500] as const) {
@@ -383,7 +383,7 @@ t.test('an answer that was passed on in part cannot be sent again from its begin
       ...context.to(target),
       ...{ headers: [], body: Buffer.from('{}') },
       ...{ leftOut: undefined, putIn: undefined, id: { bytes: Buffer.from('7'), start: 0, end: 1 } },
-      ...{ deadlineMs: DEADLINE_MS, isSilenceDeadline: false, carriesSession: true, streams: context.http },
+      ...{ timeoutMs: DEADLINE_MS, isSilenceTimeout: false, carriesSession: true, resumingHttp: context.http },
     },
     {
       onAnswer: () => t.fail('no answer'),

@@ -85,8 +85,8 @@ function start(t: Test, plan: Partial<RequestPlan> = {}, listener = new Listener
       headers: ['accept', 'both'],
       body: Buffer.from('{"id":7}'),
       id: { bytes: Buffer.from('{"id":7}'), start: 6, end: 7 },
-      deadlineMs: DEADLINE_MS,
-      isSilenceDeadline: true,
+      timeoutMs: DEADLINE_MS,
+      isSilenceTimeout: true,
       carriesSession: true,
       session: listener,
       ...plan,
@@ -258,7 +258,7 @@ class OwnStream implements AnswerSource {
 }
 
 function startAccepted(t: Test, elsewhere = new OwnStream()): Started & { readonly elsewhere: OwnStream } {
-  const started = start(t, { session: { elsewhere, noteHead: () => undefined } });
+  const started = start(t, { session: { strayAnswers: elsewhere, noteHead: () => undefined } });
   started.call.head(202, '');
   return { ...started, elsewhere };
 }
@@ -279,7 +279,7 @@ t.test(
 );
 
 t.test('202: without the backend’s own stream, or when it is lost, nothing is waited for', async (t) => {
-  const { call, listener } = start(t, { session: { elsewhere: undefined, noteHead: () => undefined } });
+  const { call, listener } = start(t, { session: { strayAnswers: undefined, noteHead: () => undefined } });
   call.head(202, '');
   t.same(listener.faults, [upstreamFault('answer-invalid')]);
   const lost = startAccepted(t);
@@ -554,7 +554,7 @@ t.test('every byte of the answer puts off a deadline on silence, but not one on 
     stream: (call) => [() => call.head(200, STREAM_TYPE), ...[...NOTICE].map((byte) => () => call.data(byte))],
   };
   for (const [form, stepsOf] of Object.entries(answers)) {
-    const silence = start(t, { isSilenceDeadline: true });
+    const silence = start(t, { isSilenceTimeout: true });
     for (const step of stepsOf(silence.call)) {
       silence.context.advance(DEADLINE_MS - 100);
       step();
@@ -563,7 +563,7 @@ t.test('every byte of the answer puts off a deadline on silence, but not one on 
     silence.context.advance(DEADLINE_MS + 100);
     t.same(silence.listener.faults, [upstreamFault('answer-timeout')], `${form}: then it did`);
 
-    const whole = start(t, { isSilenceDeadline: false });
+    const whole = start(t, { isSilenceTimeout: false });
     for (const step of stepsOf(whole.call).slice(0, 2)) {
       whole.context.advance(DEADLINE_MS - 400);
       step();
@@ -607,12 +607,12 @@ t.test('a handler that rations its reading is asked after each ration, until it 
   const handler = Object.assign(new Listener(), { onRationRead: (spentMs: number) => asked.push(spentMs) });
   const { call, request } = start(t, {}, handler);
   call.head(200, STREAM_TYPE);
-  request.ration(10);
+  request.setRation(10);
   call.data(': 34\n');
   t.same([call.isPaused, asked.length], [false, 0]);
   call.data(': 34\n');
   t.same([call.isPaused, asked.length], [true, 1]);
-  request.ration(undefined);
+  request.setRation(undefined);
   request.resume();
   call.data(`data: ${NOTICE}\n\n`);
   t.same([call.isPaused, asked.length, handler.messages.length], [false, 1, 1]);
@@ -641,7 +641,7 @@ t.test('answered: the stream may stay open for a while, so that the connection c
   t.ok(lingers.call.isAborted, 'cut, whatever it still sends');
 
   const rationed = start(t);
-  rationed.request.ration(RESULT.length);
+  rationed.request.setRation(RESULT.length);
   rationed.call.head(200, STREAM_TYPE).data(`data: ${RESULT}\n\n`);
   t.notOk(rationed.call.isPaused, 'nobody would ask for more');
 
@@ -787,7 +787,7 @@ t.test('a stream is read on after a large event, unless its reader wants no more
 });
 
 t.test('a deadline for the whole request continues while nothing is read', async (t) => {
-  const { context, call, request, listener } = start(t, { isSilenceDeadline: false });
+  const { context, call, request, listener } = start(t, { isSilenceTimeout: false });
   call.head(200, JSON_TYPE).data('{');
   request.pause();
   context.advance(DEADLINE_MS / 2);

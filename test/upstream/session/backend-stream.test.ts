@@ -57,7 +57,7 @@ function listen(
       target = { ...target, path: location };
       return true;
     },
-    onAnswered: (isStream) => outcomes.push(isStream),
+    onOutcome: (isStream) => outcomes.push(isStream),
     onMessage: (bytes) => heard.push(bytes.toString()),
     onAnswer: (bytes) => answers.push(bytes.toString()),
     onSessionDoubtful: () => (lostCount += 1),
@@ -267,7 +267,7 @@ t.test('a backend without sessions is asked anew when what is wanted changes, an
     ask: (filter, handler) => context.http.dispatch(plainRequest('ada', target, 'POST', ['filter', filter]), handler),
     tryFollow: () => false,
     onAsking: () => told.push('asking'),
-    onAnswered: () => told.push('settled'),
+    onOutcome: () => told.push('settled'),
     onLost: () => told.push('lost'),
     onMessage: () => undefined,
   });
@@ -315,7 +315,7 @@ t.test('a backend that never knew how to be listened to is not lost', async (t) 
     ...{ deadlines, memory: new Memory(), filter: () => 'a', onAsking: () => undefined, onMessage: () => undefined },
     tryFollow: () => false,
     ask: (_filter, handler) => context.http.dispatch(plainRequest('ada', target, 'POST', []), handler),
-    onAnswered: () => told.push('settled'),
+    onOutcome: () => told.push('settled'),
     onLost: () => told.push('lost'),
   });
   context.http.last.empty(404);
@@ -336,7 +336,7 @@ t.test(
       ask: (filter, handler) => context.http.dispatch(plainRequest('ada', target, 'POST', ['filter', filter]), handler),
       tryFollow: () => false,
       onAsking: () => undefined,
-      onAnswered: () => undefined,
+      onOutcome: () => undefined,
       onLost: () => undefined,
       onMessage: () => undefined,
     });

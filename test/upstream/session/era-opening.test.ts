@@ -104,7 +104,7 @@ t.test('a backend without sessions is opened for a client that has one, and next
   scene.result(DISCOVERED);
   t.same(scene.told, ['open']);
   t.match(upstream.record, { era: 'modern', sessionId: '', protocolVersion: '2026-07-28', instructions: 'Be kind.' });
-  t.equal(upstream.hasToBeTold, false, 'nothing is kept there');
+  t.equal(upstream.needsDelete, false, 'nothing is kept there');
   t.equal(upstream.knownCapabilities, capability.tools | capability.toolsListChanged, 'tasks are others since');
 
   scene.open('legacy');
@@ -158,7 +158,7 @@ t.test(
     use();
     scene.result({ ...DISCOVERED, capabilities: { prompts: {}, experimental: { 'a/b': {} } } });
     t.same(changed, ['b', 'b'], 'another experimental capability');
-    t.same(upstream.named, [{ name: 'a/b', value: '{}' }]);
+    t.same(upstream.namedCapabilities, [{ name: 'a/b', value: '{}' }]);
 
     scene.context.advance(ERA_KNOWN_MS);
     use();
@@ -373,7 +373,7 @@ t.test('an era that is confirmed, and then refused in each request, is left for 
     const scene = new Scene(t);
     const upstream = scene.open('modern');
     scene.result(DISCOVERED);
-    t.ok(upstream.tryMarkLost(upstreamFault('era-refused'), upstream.record));
+    t.ok(upstream.tryRecover(upstreamFault('era-refused'), upstream.record));
     upstream.whenOpen(NO_METADATA, () => undefined);
     t.same(scene.sent, ['server/discover', 'initialize']);
     if (other === 'open') scene.initialized();

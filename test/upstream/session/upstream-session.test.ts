@@ -411,7 +411,7 @@ t.test('closing while opening frees what the handshake holds, and its late outco
   for (const scene of [early, late]) {
     t.equal(scene.session.state, 'closed');
     t.same(scene.context.reports, [], 'it is not an unavailable backend');
-    await scene.context.oneWayRequests.settled(0);
+    await scene.context.oneWayRequests.whenSettled(0);
   }
 });
 
@@ -701,7 +701,7 @@ t.test('notifications are sent in the open session only', async (t) => {
   t.equal(scene.context.http.last.header('mcp-session-id'), 'S-1');
   scene.context.advance(limits.oneWayRequestMsMax + 100);
   t.ok(scene.context.http.last.isAborted, 'a backend that does not take it is not waited for');
-  await scene.context.oneWayRequests.settled(0);
+  await scene.context.oneWayRequests.whenSettled(0);
   for (const state of ['idle', 'opening', 'unavailable', 'closed'] as const) {
     const other = sceneIn(t, state);
     const sentCount = other.sent.length;
@@ -758,7 +758,7 @@ t.test('of what calls of tools depend on, as much is kept as has room', async (t
   const { session } = sceneIn(t, 'open');
   const half = 'x'.repeat(MIRRORS_CHARS_MAX / 2);
   session.learnMirrors([[half, []]], ['a', half, 'b']);
-  t.same(session.mirrors?.of(half), []);
+  t.same(session.mirrors?.paramsOf(half), []);
   t.same(
     ['a', half, 'b'].map((name) => session.mirrors?.hasApp(name)),
     [true, false, true],
@@ -771,7 +771,7 @@ t.test('of what calls of tools depend on, as much is kept as has room', async (t
     ],
     [],
   );
-  t.same([session.mirrors?.of('last'), session.mirrors?.of(`${half}y`)], [[], undefined]);
+  t.same([session.mirrors?.paramsOf('last'), session.mirrors?.paramsOf(`${half}y`)], [[], undefined]);
 });
 
 t.test('instructions count in the session’s memory, and are left out where there is no room for them', async (t) => {
@@ -814,10 +814,10 @@ t.test('experimental capabilities count until they are declared again, or the se
     scene.wait();
     scene.handshake('S-1', { capabilities: { experimental }, instructions });
   };
-  const names = (): string[] => scene.session.named.map(({ name }) => name);
+  const names = (): string[] => scene.session.namedCapabilities.map(({ name }) => name);
   t.same(names(), []);
   open({ 'a/b': { c: 1 } }, 'use with care');
-  t.same(scene.session.named, [{ name: 'a/b', value: '{"c":1}' }]);
+  t.same(scene.session.namedCapabilities, [{ name: 'a/b', value: '{"c":1}' }]);
   t.equal(keptBytes, 'S-1'.length + 'a/b{"c":1}'.length + 'use with care'.length);
   scene.session.markLost(scene.session.record);
   t.same(names(), ['a/b'], 'whose it is stays known');

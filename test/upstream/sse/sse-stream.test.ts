@@ -33,7 +33,7 @@ class Scene {
       { subject: 'alice', target, endpoint, headers: [], isUnauthorizedFault: hasCredentials },
       {
         onEndpoint: () => this.told.push('owner: named'),
-        onWithoutClient: (_bytes, { method }) => this.told.push(`owner: asked ${method}`),
+        onRequestWithoutClient: (_bytes, { method }) => this.told.push(`owner: asked ${method}`),
         onLost: ({ kind }) => this.told.push(`owner: ${kind}`),
       },
     );
@@ -62,7 +62,7 @@ class Scene {
       ...this.context.to(target),
       ...{ headers: [], stream: this.stream },
       ...{ body: bytes, id: { bytes, start: 0, end: bytes.length } },
-      ...{ deadlineMs: DEADLINE_MS, isSilenceDeadline: true, carriesSession: true },
+      ...{ timeoutMs: DEADLINE_MS, isSilenceTimeout: true, carriesSession: true },
       isUnauthorizedFault: this.#hasCredentials,
     };
     return new RpcRequest(http, deadlines, plan, {
