@@ -244,7 +244,7 @@ t.test('an import reports the outcome of each server, and can read what an expor
   const [a, b] = await readMcpFile(String(exported.text), WAY);
   t.match(a, {
     body: { transport: 'SSE', enabled: false, tags: ['t'], auth: { headers: { k: { secret: 's' } } } },
-    secrets: [],
+    secrets: { length: 0 },
   });
   t.match(b, { body: { auth: { type: 'oauth2-user', scope: 'x' }, curation: { prefix: 'p' } } });
   await t.rejects(

@@ -100,7 +100,7 @@ t.test('rates are those of the interval, and idle backends have no row', async (
   t.match(text, /\nMETHOD .*\ntools\/call +\d/);
   t.notMatch(text, /[\u001b\u202e]/, 'nothing that a terminal obeys');
   const second = await watch.next();
-  t.match(second.value.answer, { requestsPerSecond: 0, backends: [] }, 'and each is of its own interval');
+  t.match(second.value.answer, { requestsPerSecond: 0, backends: { length: 0 } }, 'and each is of its own interval');
 });
 
 t.test('a dataplane that was restarted has no rates below zero', async (t) => {
@@ -112,7 +112,7 @@ t.test('a dataplane that was restarted has no rates below zero', async (t) => {
     1,
     undefined,
   );
-  t.match((await watch.next()).value.answer, { requestsPerSecond: 0, methods: [] });
+  t.match((await watch.next()).value.answer, { requestsPerSecond: 0, methods: { length: 0 } });
 });
 
 t.test('a dataplane without figures, and one of another version, are reported', async (t) => {

@@ -50,7 +50,7 @@ for (const [kind, start] of Object.entries(stores)) {
 
     const stored = await put(wide);
     t.match(stored, { text: /^Stored the user config of alice@example\.com in the / });
-    t.match(stored.answer, { subject, digest: await digest(), errors: [], isStored: true });
+    t.match(stored.answer, { subject, digest: await digest(), errors: { length: 0 }, isStored: true });
     t.same((await commands.get({ subject, store })).text, readFileSync(wide), 'to the byte');
     const before = await digest();
     await put(narrow, before);
@@ -127,7 +127,11 @@ for (const [kind, start] of Object.entries(stores)) {
 
     const whole = join(createScratchDirectory(t), 'whole.json');
     writeFileSync(whole, (await commands.get({ subject, store })).text);
-    t.match(await put(whole), { answer: { kept: [], removed: [] } }, 'a config that has it is stored to the byte');
+    t.match(
+      await put(whole),
+      { answer: { kept: { length: 0 }, removed: { length: 0 } } },
+      'a config that has it is stored to the byte',
+    );
     t.same((await commands.get({ subject, store })).text, readFileSync(whole));
 
     const removed = await commands.remove({ subject, store, expectedDigest: undefined });
@@ -149,7 +153,7 @@ t.test('a check tells everything that is wrong, with its place, and stores nothi
   t.match(valid, { exitStatus: 0, text: /config\.json: valid user config\n$/ });
   t.notOk('untoldCount' in Object(valid.answer));
   const broken = await check('{"virtual_hosts":\n{,}}');
-  t.match(broken, { exitStatus: 65, answer: { errors: [{ path: [], message: /^not JSON: .*line 2/ }] } });
+  t.match(broken, { exitStatus: 65, answer: { errors: [{ path: { length: 0 }, message: /^not JSON: .*line 2/ }] } });
   t.match(broken.text, /^.*config\.json: error: .*not JSON: [^\n]*\n$/);
   const bad = Buffer.from([0x7b, 0xff, 0x7d]).toString('latin1');
   writeFileSync(path, Buffer.from(bad, 'latin1'));
@@ -202,9 +206,12 @@ t.test(
     t.match(answer, { isStored: true, isListed: false });
     t.match(String(text), /\.\nThis change could not be added to the list of changes\.\n$/);
     t.same((await commands.get({ subject: 'alice', store })).text, readFileSync(put.file));
-    t.match((await commands.put({ ...put, expectedDigest: undefined })).answer, { isStored: true, kept: [] });
+    t.match((await commands.put({ ...put, expectedDigest: undefined })).answer, {
+      isStored: true,
+      kept: { length: 0 },
+    });
     const removed = await commands.remove({ subject: 'alice', store, expectedDigest: undefined });
-    t.match(removed.answer, { isDeleted: true, published: [] });
+    t.match(removed.answer, { isDeleted: true, published: { length: 0 } });
   },
 );
 
@@ -226,7 +233,7 @@ for (const [kind, start] of Object.entries(stores)) {
       });
       t.same((await commands.get({ subject: 'alice', store })).text, text, 'nothing was stored');
       t.match(await commands.remove({ subject: 'alice', store, expectedDigest: undefined }), {
-        answer: { isDeleted: true, published: [] },
+        answer: { isDeleted: true, published: { length: 0 } },
       });
       t.match((await put({})).answer, { isStored: true });
       await commands.remove({ subject: 'alice', store, expectedDigest: undefined });

@@ -76,7 +76,7 @@ t.test('admins get everything, others no names and no addresses', async (t) => {
   t.ok(Number(told['callsPerSecond']) > 0);
   t.match(JSON.parse(reader.events[0]!.data), {
     obstacles: [{ code: 'store-unreachable', message: '' }],
-    backends: [],
+    backends: { length: 0 },
     callsPerSecond: Number,
   });
   t.notMatch(reader.text(), /hidden-backend|10\.0\.0\.7/);
@@ -141,7 +141,7 @@ t.test('figures of several dataplanes are added up, each worker by its name', as
   await until(() => events.length > 0, 'it is told');
   const [both] = loads();
   t.match(both, {
-    ...{ isReady: true, sessions: 6, obstacles: [] },
+    ...{ isReady: true, sessions: 6, obstacles: { length: 0 } },
     degraded: [{ code: 'keys-missing', message: '10.0.0.2: no key' }],
     workers: [{ slot: '1/0' }, { slot: '2/0' }],
   });

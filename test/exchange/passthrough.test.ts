@@ -48,7 +48,7 @@ t.test('the caller’s own token is given to what exchanges it, and to nothing e
   const two = virtualHostOf({ exchanged: { url: 'https://b.example/mcp', auth }, plain: {} });
   const request = requestWith(['authorization', 'Bearer own', 'x-tenant', '7']);
   const told = (name: string) => metadataFor(backendOf(two, name), request);
-  t.match(told('exchanged'), { callerToken: 'own', headers: [] });
+  t.match(told('exchanged'), { callerToken: 'own', headers: { length: 0 } });
   t.equal(told('plain'), NO_METADATA);
 });
 

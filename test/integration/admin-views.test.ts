@@ -86,7 +86,7 @@ t.test('the views of the admin listener', async (t) => {
     const { body, text } = await get(`/sessions?subject=${encodeURIComponent(caller.subject)}`);
     t.match(body, {
       total: 1,
-      silent: [],
+      silent: { length: 0 },
       sessions: [
         {
           subject: subjectHash(caller.subject),
@@ -103,7 +103,7 @@ t.test('the views of the admin listener', async (t) => {
     t.notMatch(text, caller.subject);
     const [{ session: hash } = { session: '' }] = body['sessions'] as { session: string }[];
     t.match((await get(`/sessions?session=${hash}`)).body, { total: 1, sessions: [{ session: hash }] });
-    t.match((await get('/sessions?subject=nobody')).body, { total: 0, sessions: [] });
+    t.match((await get('/sessions?subject=nobody')).body, { total: 0, sessions: { length: 0 } });
   });
 
   t.test('backends, without the secrets in their URLs', async (t) => {

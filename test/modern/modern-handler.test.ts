@@ -210,7 +210,7 @@ t.test('lists state their type, how they may be cached, and which backends are u
   const one = new WiredRelay(t).caller({ b: backend.url });
   t.match(
     await answerOf(post(one, 'prompts/list')),
-    { result: { prompts: [] } },
+    { result: { prompts: { length: 0 } } },
     'the client may have been told of prompts by another process, while a backend was missing there',
   );
 });

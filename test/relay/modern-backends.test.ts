@@ -373,7 +373,7 @@ t.test('a list of an unknown type is invalid (N06)', async (t) => {
     const caller = new WiredRelay(t).caller({ one: backend.url });
     await caller.open();
     t.match((await caller.list()).result, {
-      tools: [],
+      tools: { length: 0 },
       _meta: { 'switchyard/unavailable': [{ backend: 'one', reason: 'invalid response' }] },
     });
   }

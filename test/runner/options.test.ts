@@ -10,7 +10,7 @@ t.test('words select files; --jobs sets how many run at once', async (t) => {
     isStrict: false,
   });
   t.match(parseOptions(['--tier', 'system', '--changed']), { tier: 'system', isChanged: true });
-  t.match(parseOptions([]), { words: [] });
+  t.match(parseOptions([]), { words: { length: 0 } });
   t.match(parseOptions(['--strict', 'drain']), { words: ['drain'], isStrict: true });
   t.ok(parseOptions([]).jobs > 2, 'more than there are cores');
 });

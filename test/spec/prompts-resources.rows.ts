@@ -401,7 +401,7 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     backend.raw.stopListening();
     const session = await (await deployment.caller({ one: { url: backend.url } })).openSession();
     t.match((await ask(session, 'prompts/list')).result, {
-      prompts: [],
+      prompts: { length: 0 },
       _meta: { 'switchyard/unavailable': [{ backend: 'one' }] },
     });
     await backend.raw.listenAgain();

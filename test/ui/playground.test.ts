@@ -127,7 +127,7 @@ t.test('an invalid item does not affect the others', async (t) => {
   if (all === undefined) throw new Error('no target');
   const prompts = [null, 7, [], { name: 7 }, { name: 'odd', arguments: [null, { name: {} }, { name: 'to' }] }];
   const [odd, ...others] = offersOf('prompts', prompts, all);
-  t.match(odd, { name: 'odd', title: '', schema: { properties: { to: { type: 'string' } }, required: [] } });
+  t.match(odd, { name: 'odd', title: '', schema: { properties: { to: { type: 'string' } }, required: { length: 0 } } });
   t.same(others, []);
   const resources = [{ uri: {} }, { uriTemplate: '{' }, { uri: 'javascript:1', name: 7 }];
   t.match(offersOf('resources', resources, all), [{ name: '{' }, { name: 'javascript:1', title: '' }]);

@@ -118,7 +118,7 @@ t.test('valid but perhaps unintended settings are warnings', async (t) => {
       /\.allowed_tool_names: has no effect, because exposes does not have tools$/,
     ],
   ] as const) {
-    t.match(inWords(check(withBackend(backend))), { errors: [], warnings: [warning] });
+    t.match(inWords(check(withBackend(backend))), { errors: { length: 0 }, warnings: [warning] });
   }
   t.strictSame(inWords(check(withBackend({}))), { errors: [], warnings: [] });
 });

@@ -29,7 +29,7 @@ function sessionOf(id: string, subject: string, changes: { clientInfo?: string; 
     ...{ beganAtMs: 10_000, usedAtMs: 67_400, isBusy: true },
     upstreams: {
       virtualHost: { backends: new Map(names.map((name) => [name, {}])) },
-      used: (name: string) =>
+      findUsed: (name: string) =>
         name === 'b0'
           ? { state: 'failed', record: { era: 'legacy' }, fault: upstreamFault('answer-timeout') }
           : undefined,

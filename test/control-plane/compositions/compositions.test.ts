@@ -83,7 +83,13 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
     t.test('a composition is published as soon as it is created, changed or removed', async (t) => {
       const { compositions, records, files } = await setScene(t, await optionsOf(t));
       const created = await compositions.create(DESK, 'alice');
-      t.match(created, { ...DESK, id: /^[0-9a-f]{32}$/, description: '', subjects: ['alice'], missingTools: [] });
+      t.match(created, {
+        ...DESK,
+        id: /^[0-9a-f]{32}$/,
+        description: '',
+        subjects: ['alice'],
+        missingTools: { length: 0 },
+      });
       t.equal(created.createdAt, created.updatedAt);
       t.same(await publishedTo('alice', records), { [created.id]: { files: ['read', 'list'] } });
       t.same(JSON.parse((await configText(records, 'alice')) ?? ''), {
@@ -360,7 +366,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       const mail = host?.backends.get('mail');
       t.match(
         mail,
-        { allowed_tool_names: [], exposes: ['tools'] },
+        { allowed_tool_names: { length: 0 }, exposes: ['tools'] },
         'all tools, also those not seen here, and nothing else',
       );
       t.strictSame(host?.backends.get('files')?.allowed_tool_names, ['write_file', 'read_file', 'read_dir']);

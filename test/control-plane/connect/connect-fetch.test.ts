@@ -25,7 +25,7 @@ t.test('a request goes out as the OAuth library means it, in the turn of its sub
   t.same([answer.status, await answer.json()], [201, { a: 1 }]);
   t.match(http.asked, [{ subject: 'alice', method: 'POST', url: URL_ASKED.href, headers: ['x-a', 'b'], text: 'c=d' }]);
   await fetchVia(http).fetch(URL_ASKED.href);
-  t.match(http.asked[1], { method: 'GET', url: URL_ASKED.href, headers: [], text: '' });
+  t.match(http.asked[1], { method: 'GET', url: URL_ASKED.href, headers: { length: 0 }, text: '' });
 });
 
 t.test('no request goes to an address that is not allowed', async (t) => {

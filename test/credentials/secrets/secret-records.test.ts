@@ -89,7 +89,7 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       );
       t.match(await secrets.list(), [{ isUsable: false }, { isUsable: false }], 'without the new key none is usable');
       t.match(await secrets.rotate(firstOf(old)), {
-        resealed: [],
+        resealed: { length: 0 },
         failed: [
           ['github', /key/],
           ['other', /key/],
@@ -223,7 +223,7 @@ t.test(
     t.match(await secrets.list(), [
       {},
       {},
-      { name: 'written', origins: [], updatedAt: '', keyId: '', isUsable: false },
+      { name: 'written', origins: { length: 0 }, updatedAt: '', keyId: '', isUsable: false },
     ]);
     t.same(await secrets.describe('written'), { origins: [], updatedAt: '', keyId: '' });
     t.equal(await secrets.describe('none'), undefined);
