@@ -43,9 +43,9 @@ import { exitStatus } from './shared/index.js';
 import { workerBounds } from './primary/index.js';
 
 interface Command extends CommandDeclaration {
-  /** Makes the command's request from its words. Throws OptionFaults with every fault. */
+  /** Makes the command's request from its words. Throws an `OptionFaults` with every fault. */
   readonly read: (words: CommandWords) => object;
-  /** Resolves with the program's exit status. Can throw OptionFaults as well. */
+  /** Runs the command. Resolves with the program's exit status; rejects with an `OptionFaults` as `read` throws it. */
   readonly run: (words: CommandWords) => Promise<number>;
 }
 
@@ -64,10 +64,12 @@ function command<Options extends Schema, const Names extends readonly string[] =
   return { ...row, read, run: async (words) => run(read(words), words) };
 }
 
-/** Makes commands of one kind: all have these options beside their own, and are run in the same way. */
-function kind<Others extends Schema, Does>(
-  others: Others,
-  run: (request: ValuesOf<Others>, perform: (way: Does) => Promise<CommandResult>) => Promise<number>,
+type Perform<Context> = (context: Context) => Promise<CommandResult>;
+
+/** Makes the function that declares commands of one kind: all have these options beside their own, and are run in the same way. */
+function commandKind<CommonOptions extends Schema, Context>(
+  commonOptions: CommonOptions,
+  run: (request: ValuesOf<CommonOptions>, perform: Perform<Context>) => Promise<number>,
 ) {
   return <Options extends Schema = Record<never, never>, const Names extends readonly string[] = []>({
     options,
@@ -75,39 +77,41 @@ function kind<Others extends Schema, Does>(
     ...row
   }: Omit<Row<Options, Names>, 'options'> & {
     readonly options?: Options;
-    readonly load: () => Promise<(request: Request<Options & Others, Names>, way: Does) => Promise<CommandResult>>;
+    readonly load: () => Promise<
+      (request: Request<Options & CommonOptions, Names>, context: Context) => Promise<CommandResult>
+    >;
   }): Command => {
     return command({
       ...row,
-      options: { ...(options as Options), ...others },
+      options: { ...(options as Options), ...commonOptions },
       run: async (request) => {
         const perform = await load();
-        return run(request, (way) => perform(request, way));
+        return run(request, (context) => perform(request, context));
       },
     });
   };
 }
 
-/** The kind of commands that send requests to a running control plane. */
-const asking = kind(
+/** Declares a command that sends requests to a running control plane. */
+const controlPlaneCommand = commandKind(
   controlPlaneClientOptions,
-  async (request, perform: (way: CommandContext) => Promise<CommandResult>) => {
+  async (request, perform: Perform<CommandContext>) => {
     return (await import('./cli/control-plane-connection.js')).runCli(request, perform);
   },
 );
 
-/** The kind of commands that read from a running dataplane's admin listener. */
-const watching = kind(adminClientOptions, async (request, perform: (way: AdminContext) => Promise<CommandResult>) => {
+/** Declares a command that asks a running dataplane's admin listener. */
+const dataplaneCommand = commandKind(adminClientOptions, async (request, perform: Perform<AdminContext>) => {
   return (await import('./cli/admin-commands.js')).runAdminCommand(request, perform);
 });
 
-/** The kind of commands that ask no other program. */
-const printing = kind({ isJson }, async (request, perform: (way: undefined) => Promise<CommandResult>) => {
+/** Declares a command that asks no other program. */
+const localCommand = commandKind({ isJson }, async (request, perform: Perform<undefined>) => {
   return (await import('./cli/command-result.js')).printResult(request.isJson, async () => perform(undefined));
 });
 
-/** The kind of commands that ask no other program, and never print JSON, because only people read what they print. */
-const telling = kind({}, async (_request, perform: (way: undefined) => Promise<CommandResult>) => {
+/** Declares a command that asks no other program, and prints no JSON, because only people read its output. */
+const textCommand = commandKind({}, async (_request, perform: Perform<undefined>) => {
   return (await import('./cli/command-result.js')).printResult(false, async () => perform(undefined));
 });
 
@@ -156,7 +160,7 @@ export const commands = {
     },
     run: mintToken,
   }),
-  'servers list': asking({
+  'servers list': controlPlaneCommand({
     summary: 'list the registered servers',
     options: {
       tags: option('tags <list>', 'comma-separated tags: only servers that have at least one of them', parseTexts),
@@ -168,44 +172,44 @@ export const commands = {
     },
     load: async () => (await servers()).list,
   }),
-  'servers add': asking({
+  'servers add': controlPlaneCommand({
     summary: 'register a server',
     options: { properties: serverProperties },
     operands: ['name', 'url'],
     load: async () => (await servers()).add,
   }),
-  'servers show': asking({
+  'servers show': controlPlaneCommand({
     summary: 'show a server and its tools',
     operands: ['server'],
     load: async () => (await servers()).show,
   }),
-  'servers refresh': asking({
+  'servers refresh': controlPlaneCommand({
     summary: 'probe a server now and read its lists again',
     operands: ['server'],
     load: async () => (await servers()).refresh,
   }),
-  'servers update': asking({
+  'servers update': controlPlaneCommand({
     summary: 'change the given properties of a server',
     options: { change: serverChange },
     operands: ['server'],
     load: async () => (await servers()).update,
   }),
-  'servers enable': asking({
+  'servers enable': controlPlaneCommand({
     summary: 'enable a server again',
     operands: ['server'],
     load: async () => (await servers()).enable,
   }),
-  'servers disable': asking({
+  'servers disable': controlPlaneCommand({
     summary: 'disable a server',
     operands: ['server'],
     load: async () => (await servers()).disable,
   }),
-  'servers rename': asking({
+  'servers rename': controlPlaneCommand({
     summary: 'rename a server',
     operands: ['server', 'name'],
     load: async () => (await servers()).rename,
   }),
-  'servers import': asking({
+  'servers import': controlPlaneCommand({
     summary: "import servers from an MCP client's config file",
     options: {
       isTrial: option(
@@ -238,16 +242,16 @@ export const commands = {
     operands: ['file'],
     load: async () => (await serverFiles()).importServers,
   }),
-  'servers export': asking({
+  'servers export': controlPlaneCommand({
     summary: "print the registered servers as an MCP client's config file",
     load: async () => (await serverFiles()).exportServers,
   }),
-  'servers remove': asking({
+  'servers remove': controlPlaneCommand({
     summary: 'remove a server from the registry',
     operands: ['server'],
     load: async () => (await servers()).remove,
   }),
-  'servers connect': asking({
+  'servers connect': controlPlaneCommand({
     summary: 'print the URL where you give the consent that a server needs, in a browser',
     options: {
       isForProbes: option(
@@ -260,16 +264,16 @@ export const commands = {
     operands: ['server'],
     load: async () => (await servers()).connect,
   }),
-  'servers disconnect': asking({
+  'servers disconnect': controlPlaneCommand({
     summary: 'withdraw your consent for a server and delete its tokens',
     operands: ['name'],
     load: async () => (await servers()).disconnect,
   }),
-  'compositions list': asking({
+  'compositions list': controlPlaneCommand({
     summary: 'list the compositions',
     load: async () => (await compositions()).list,
   }),
-  'compositions create': asking({
+  'compositions create': controlPlaneCommand({
     summary: 'create a virtual server from tools of registered servers',
     options: {
       properties: {
@@ -284,60 +288,60 @@ export const commands = {
     check: checkTools,
     load: async () => (await compositions()).create,
   }),
-  'compositions update': asking({
+  'compositions update': controlPlaneCommand({
     summary: 'change a composition; its URL stays',
     options: { change: compositionChange, isForced },
     operands: ['composition'],
     load: async () => (await compositions()).update,
   }),
-  'compositions show': asking({
+  'compositions show': controlPlaneCommand({
     summary: 'show a composition',
     operands: ['composition'],
     load: async () => (await compositions()).show,
   }),
-  'compositions delete': asking({
+  'compositions delete': controlPlaneCommand({
     summary: 'delete a composition',
     operands: ['composition'],
     load: async () => (await compositions()).remove,
   }),
-  whoami: asking({
+  whoami: controlPlaneCommand({
     summary: 'show whose token SWITCHYARD_TOKEN is, and what it may do at the control plane',
     load: async () => (await import('./cli/control-plane-connection.js')).whoami,
   }),
-  'config list': printing({
+  'config list': localCommand({
     summary: 'list the subjects that have a user config',
     options: { store: storeOptions },
     load: async () => (await userConfigs()).list,
   }),
-  'config get': printing({
+  'config get': localCommand({
     summary: 'print a user config',
     options: { store: storeOptions },
     operands: ['subject'],
     load: async () => (await userConfigs()).get,
   }),
-  'config put': printing({
+  'config put': localCommand({
     summary: 'check a user config from a file or standard input, and store it',
     options: userConfigChange,
     operands: ['subject', 'file?'],
     load: async () => (await userConfigs()).put,
   }),
-  'config check': printing({
+  'config check': localCommand({
     summary: 'check a user config from a file or standard input, without storing it',
     operands: ['file?'],
     load: async () => (await userConfigs()).check,
   }),
-  'config delete': printing({
+  'config delete': localCommand({
     summary: 'delete a user config',
     options: userConfigChange,
     operands: ['subject'],
     load: async () => (await userConfigs()).remove,
   }),
-  sessions: watching({
+  sessions: dataplaneCommand({
     summary: 'list the sessions of a running dataplane',
     options: { subject },
     load: async () => (await admin()).sessions,
   }),
-  explain: watching({
+  explain: dataplaneCommand({
     summary: 'explain what happened to a request, the state of a session, or why a subject has a tool or not',
     options: explainOptions,
     operands: ['id?'],
@@ -363,12 +367,12 @@ export const commands = {
     },
     run: async (request) => (await import('./cli/top.js')).runTop(request),
   }),
-  'log-level': watching({
+  'log-level': dataplaneCommand({
     summary: 'change the log level of a running dataplane',
     operands: ['level'],
     load: async () => (await admin()).setLogLevel,
   }),
-  'store copy': printing({
+  'store copy': localCommand({
     summary: 'copy the embedded store, also while it is in use, to an empty directory',
     options: { from: storePath },
     operands: ['directory'],
@@ -394,7 +398,7 @@ export const commands = {
       return printResult(true, (await userConfigs()).schema);
     },
   }),
-  'secrets set': telling({
+  'secrets set': textCommand({
     summary: 'store a secret read from standard input, encrypted',
     options: {
       origins: required(
@@ -410,19 +414,19 @@ export const commands = {
     check: checkSecretName,
     load: async () => (await secrets()).set,
   }),
-  'secrets list': telling({
+  'secrets list': textCommand({
     summary: 'list the secrets in the store, without their values',
     options: secretsOptions,
     load: async () => (await secrets()).list,
   }),
-  'secrets delete': telling({
+  'secrets delete': textCommand({
     summary: 'delete a secret from the store',
     options: secretsOptions,
     operands: ['name'],
     check: checkSecretName,
     load: async () => (await secrets()).remove,
   }),
-  'secrets rotate': telling({
+  'secrets rotate': textCommand({
     summary: 'encrypt every secret again with the first key',
     options: sealingOptions,
     load: async () => (await secrets()).rotate,

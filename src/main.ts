@@ -5,7 +5,7 @@ import { readCommandLine, OptionFaults } from './config/index.js';
 import { exitStatus, flushLog } from './shared/index.js';
 
 async function main(args: readonly string[]): Promise<number> {
-  // A shell's completion calls the program; the words need not form a valid command line yet.
+  // A shell calls the program like this to complete a command line, whose words need not be valid yet.
   if (args[0] === 'complete' && args[1] === '--') {
     const { printCompletions } = await import('./cli/completion.js');
     printCompletions(args.slice(2), commands);
@@ -17,7 +17,7 @@ async function main(args: readonly string[]): Promise<number> {
   return exitStatus.ok;
 }
 
-/** Prints one line for the user; its stack frame tells a developer where to look. */
+/** Prints one line for the user, and ends the program. For a bug, the line has a stack frame, which tells a developer where to look. */
 function fail(error: unknown): never {
   if (error instanceof OptionFaults) {
     process.stderr.write(`switchyard: ${error.message}\n`);

@@ -1,5 +1,5 @@
-// The long-running commands, dataplane and control plane, which run until they are told to end, and the command that
-// mints their tokens. Each imports its part of the program only when it runs.
+// Runs the dataplane and the control plane, which serve until they are told to end, and mints tokens. Each function imports its part of the
+// program only when it is called.
 import { existsSync } from 'node:fs';
 import {
   type CommandWords,
@@ -16,16 +16,16 @@ import {
 import { exitStatus } from './shared/index.js';
 
 export async function runDataplane(options: DataplaneOptions, words: CommandWords): Promise<number> {
-  if (options.isCheckOnly) return sayWhatWouldBe(words, options, dataplaneListeners(options));
+  if (options.isCheckOnly) return printStartCheck(words, options, dataplaneListeners(options));
   const { runPrimary } = await import('./primary/run-primary.js');
   const { checkEmbedded } = await import('./store/check-embedded.js');
   const { chooseListener } = await import('./edge/choose-listener.js');
-  const { endWithParent } = await import('./primary/slot.js');
+  const { findLauncher } = await import('./primary/slot.js');
   return runPrimary(options, {
     readOptions: () => readRequest({ options: dataplaneOptions }, words),
     isOnTerminal: isOnTerminal(),
     workerModule: new URL('./worker/main.js', import.meta.url),
-    launcher: endWithParent(),
+    launcher: findLauncher(),
     bootstrapModule: findBootstrapModule(),
     workerEnvironment: workerEnvironment(),
     checkStore: async (store) => {
@@ -37,7 +37,7 @@ export async function runDataplane(options: DataplaneOptions, words: CommandWord
 }
 
 export async function runControlPlane(options: ControlPlaneOptions, words: CommandWords): Promise<number> {
-  if (options.isCheckOnly) return sayWhatWouldBe(words, options, { HTTP: formatAddress(options.address) });
+  if (options.isCheckOnly) return printStartCheck(words, options, { HTTP: formatAddress(options.address) });
   const controlPlane = await import('./control-plane/run-control-plane.js');
   return controlPlane.runControlPlane(options, {
     isOnTerminal: isOnTerminal(),
@@ -50,7 +50,7 @@ function isOnTerminal(): boolean {
   return process.stdin.isTTY || process.stdout.isTTY;
 }
 
-async function sayWhatWouldBe(
+async function printStartCheck(
   words: CommandWords,
   options: Pick<DataplaneOptions, 'store' | 'token'>,
   listeners: Readonly<Record<string, string>>,
@@ -75,7 +75,7 @@ function dataplaneListeners({ address, tls, adminAddress, workerCount }: Datapla
   };
 }
 
-/** The build decides whether the bootstrap feature is included: nothing refers to it except this check for its file. */
+/** The URL of the bootstrap feature, if the build includes it: nothing else refers to its file. */
 function findBootstrapModule(): string | undefined {
   const module = new URL('./bootstrap/bootstrap.js', import.meta.url);
   return existsSync(module) ? module.href : undefined;

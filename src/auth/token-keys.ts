@@ -8,7 +8,7 @@ import {
   keysOfJwks,
   type VerificationKey,
 } from '../config/index.js';
-import { limits, type Logger, bodyText } from '../shared/index.js';
+import { limits, type Logger, readBodyText } from '../shared/index.js';
 import { IssuerKeys, type IssuerKeyBounds } from './issuer-keys.js';
 import { KeyFiles } from './key-files.js';
 import type { KeySet } from './key-set.js';
@@ -85,7 +85,7 @@ async function fetchText(url: string, signal: AbortSignal, fetch: KeyFetch): Pro
     throw new Error(`it answered ${response.status}`);
   }
   const message = `its response has more than ${limits.keySetBytesMax} bytes`;
-  return bodyText(response, signal, limits.keySetBytesMax, () => new Error(message));
+  return readBodyText(response, signal, limits.keySetBytesMax, () => new Error(message));
 }
 
 /** Why the keys could not be fetched, without the URL. A `TypeError` of `fetch` has its reason in `cause`. */

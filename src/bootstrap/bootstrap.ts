@@ -21,7 +21,6 @@ function plainText(status: number, body: string): EndpointAnswer {
   return { status, contentType: 'text/plain', body };
 }
 
-/** What the endpoints use of the dataplane. */
 export interface BootstrapContext {
   readonly token: TokenOptions;
   readonly store: Store;
@@ -76,7 +75,7 @@ function createUserConfigEndpoint(context: BootstrapContext): Endpoint {
   };
 }
 
-/** Writes the config. A subject that cannot be a key of the store gets 500, as it does when its config is read. */
+/** Writes the config. A subject that cannot be a key of the store is answered 500, like an MCP request of this subject. */
 async function writeUserConfig(context: BootstrapContext, subject: string, body: Buffer): Promise<EndpointAnswer> {
   const { store, logger } = context;
   try {

@@ -260,7 +260,7 @@ export function readTarget(
       : NO_ROUTES;
   if (byApps.length > 1) {
     const owners = byApps.map(({ backend }) => backend.name).join(', ');
-    return outcomeWithoutTarget(rules, rpcErrors.sharedByApps(text, owners), text, true);
+    return outcomeWithoutTarget(rules, rpcErrors.appNameAmbiguous(text, owners), text, true);
   }
   const route = byName ?? byApps[0];
   // This is the same limit as for URIs in lists, which have no prefix.

@@ -8,7 +8,7 @@ import {
   type DataplaneSessions,
   exitStatus,
   sessionHash,
-  bodyText,
+  readBodyText,
   limits,
   refusals,
 } from '../shared/index.js';
@@ -57,7 +57,7 @@ export class AdminConnection {
     try {
       const signal = AbortSignal.timeout(limits.adminRequestMsMax);
       response = await fetch(this.#origin + path, { ...init, headers: ACCEPT, signal, redirect: 'error' });
-      answer = JSON.parse(await bodyText(response, signal));
+      answer = JSON.parse(await readBodyText(response, signal));
     } catch (error) {
       const advice = 'start a dataplane, or give its --admin-address';
       const words = `no admin listener answers at ${this.#origin}; ${advice}`;

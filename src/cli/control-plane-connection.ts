@@ -2,7 +2,7 @@
 import { setTimeout } from 'node:timers/promises';
 import * as z from 'zod';
 import type { controlPlaneClientOptions, ValuesOf } from '../config/index.js';
-import { bodyText, exitStatus, isObject, jsonIn, refusals } from '../shared/index.js';
+import { readBodyText, exitStatus, isObject, tryParseJson, refusals } from '../shared/index.js';
 import { CliFault, exitStatusOf, print, printResult, type CommandResult } from './command-result.js';
 import { callerView, type Columns } from './views.js';
 
@@ -31,7 +31,7 @@ function faultOf({ sub, exp, nbf }: Claims, nowMs: number): string | undefined {
 function claimsOf(token: string): Claims | undefined {
   const parts = token.split('.');
   if (parts.length !== 3) return undefined;
-  const [header, claims] = parts.map((part) => jsonIn(Buffer.from(part, 'base64url')));
+  const [header, claims] = parts.map((part) => tryParseJson(Buffer.from(part, 'base64url')));
   return isObject(header) && isObject(claims) ? claims : undefined;
 }
 
@@ -102,7 +102,7 @@ export class ControlPlaneConnection {
       await setTimeout(waitS * 1_000);
       ({ response, text } = await this.#fetch(method, path, body, tag));
     }
-    const answer = jsonIn(text);
+    const answer = tryParseJson(text);
     if (answer === undefined && text !== '')
       throw this.#unavailable('does not respond like a control plane', undefined);
     this.unpublishedCount = Number(response.headers.get('switchyard-unpublished') ?? 0);
@@ -124,7 +124,7 @@ export class ControlPlaneConnection {
     try {
       // A redirect would hand the token to another server.
       response = await fetch(this.#url + path, { method, headers, body: sent, signal, redirect: 'error' });
-      return { response, text: await bodyText(response, signal) };
+      return { response, text: await readBodyText(response, signal) };
     } catch (error) {
       if (signal.aborted) throw this.#unavailable(`did not respond within ${COMMAND_ANSWER_MS_MAX / 1_000} s`, error);
       if (response !== undefined) throw this.#unavailable('closed the connection in the middle of its response', error);

@@ -3,7 +3,7 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import type { userConfigChange, ValuesOf } from '../config/index.js';
-import { exitStatus, limits, isObject, jsonIn } from '../shared/index.js';
+import { exitStatus, limits, isObject, tryParseJson } from '../shared/index.js';
 import { RecordStoreFault, type RecordKey, type RecordStore } from '../store/index.js';
 import {
   checkUserConfig,
@@ -25,7 +25,7 @@ import { faultOfJson } from './settings-text.js';
 
 /** The summary of a value. @param value need not be a valid user config. */
 function configSummary(value: Buffer): object {
-  const hosts = membersOf(membersOf(jsonIn(value))['virtual_hosts']);
+  const hosts = membersOf(membersOf(tryParseJson(value))['virtual_hosts']);
   const virtualHosts = Object.entries(hosts).map(([id, host]) => {
     const backends = Object.entries(membersOf(membersOf(host)['backends']));
     return [id, Object.fromEntries(backends.map(([name, backend]) => [name, originOf(membersOf(backend)['url'])]))];
@@ -80,7 +80,7 @@ export async function get({
   return withStore(options, false, async (store) => {
     const value = required(await store.read(keyOf(subject)), store, subject);
     const check = checkUserConfig(value);
-    const answer = { subject, digest: digestOf(value), config: jsonIn(value) ?? null, ...checkAnswer(check) };
+    const answer = { subject, digest: digestOf(value), config: tryParseJson(value) ?? null, ...checkAnswer(check) };
     // A file or another program gets the bytes unchanged.
     return { answer, text: process.stdout.isTTY ? `${escapeUnprintableJson(value.toString())}\n` : value };
   });
@@ -207,7 +207,7 @@ function required(value: Buffer | undefined, store: RecordStore, subject: string
 /** Checks a user config. If the text is not JSON, the error says where. */
 function checkInput(value: Buffer): UserConfigCheck {
   const check = checkUserConfig(value);
-  const fault = isUtf8(value) && jsonIn(value) === undefined ? faultOfJson(value.toString()) : undefined;
+  const fault = isUtf8(value) && tryParseJson(value) === undefined ? faultOfJson(value.toString()) : undefined;
   return fault === undefined ? check : { ...check, errors: [{ path: [], message: `not JSON: ${fault}` }] };
 }
 

@@ -16,7 +16,7 @@ const CONTROL_PLANE_READINESS_MS = 1_000;
 export function watchReadiness(
   records: Pick<RecordStore, 'kind' | 'ping'>,
   areKeysConfigured: boolean,
-  notifier: Pick<ServiceManagerNotifier, 'ready' | 'status'>,
+  notifier: Pick<ServiceManagerNotifier, 'notifyReady' | 'notifyStatus'>,
   logger: Logger,
 ): AbortController {
   const ending = new AbortController();
@@ -33,10 +33,10 @@ export function watchReadiness(
     const state = obstacles.join('; ');
     if (state === reported) return;
     reported = state;
-    notifier.status(state === '' ? 'ready' : `not ready: ${state}`);
+    notifier.notifyStatus(state === '' ? 'ready' : `not ready: ${state}`);
     if (state !== '') return logger.warn({ obstacles }, 'not ready');
     logger.info('ready');
-    notifier.ready();
+    notifier.notifyReady();
   };
   void check();
   return ending;
@@ -74,7 +74,7 @@ export async function runControlPlane(
     const signal = await signals.first;
     logger.info({ signal }, 'draining');
     readiness.abort();
-    notifier.stopping();
+    notifier.notifyStopping();
     const cutShortBy = await Promise.race([signals.second, controlPlane.drain(options.drainTimeoutMs)]);
     if (cutShortBy !== undefined) {
       logger.warn({ signal: cutShortBy }, 'second signal: drain aborted');

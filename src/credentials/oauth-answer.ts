@@ -1,7 +1,7 @@
 // Corrects the answers of authorization servers at their token and registration endpoints. The OAuth library is as strict as
 // the standard, and many servers are not: an answer that can mean only one thing is rewritten as the standard has it, before
 // the library reads it. Cold path.
-import { isObject, jsonIn } from '../shared/index.js';
+import { isObject, tryParseJson } from '../shared/index.js';
 
 /** The kinds of answers. `sign-in` is a token answer whose ID token is read. */
 type OAuthAnswerKind = 'token' | 'sign-in' | 'registration';
@@ -98,7 +98,7 @@ export function errorCodeText(error: unknown): string | undefined {
 }
 
 function objectIn(text: string): Body | undefined {
-  const value = jsonIn(text);
+  const value = tryParseJson(text);
   return isObject(value) ? value : undefined;
 }
 

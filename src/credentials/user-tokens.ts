@@ -233,7 +233,7 @@ export class UserTokens {
   #noteFault(key: string, fault: UpstreamFault): UpstreamFault {
     const renewals = this.#renewalStateOf(key);
     renewals.fault = fault;
-    renewals.retryAtMs = this.#clock.nowMs() + renewals.backoff.nextSpread(this.#clock.random());
+    renewals.retryAtMs = this.#clock.nowMs() + renewals.backoff.nextWithJitter(this.#clock.random());
     return fault;
   }
 

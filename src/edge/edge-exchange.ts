@@ -34,7 +34,7 @@ export const SLOW_READER_TRY_MS = 3_000;
  */
 export class ReaderWatch {
   readonly #timeoutMs: number;
-  readonly #tryMore: () => boolean;
+  readonly #writeMore: () => boolean;
   readonly #onStalled: () => void;
   readonly #checkDeadline: Deadline;
   #isWatching = true;
@@ -42,12 +42,12 @@ export class ReaderWatch {
 
   /**
    * Starts watching.
-   * @param tryMore tries to write more, and returns whether any byte was taken.
+   * @param writeMore tries to write more, and returns whether any byte was taken.
    * @param onStalled called when nothing was taken for `timeoutMs`; the watch has stopped.
    */
-  constructor(deadlines: DeadlineWheel, timeoutMs: number, tryMore: () => boolean, onStalled: () => void) {
+  constructor(deadlines: DeadlineWheel, timeoutMs: number, writeMore: () => boolean, onStalled: () => void) {
     this.#timeoutMs = timeoutMs;
-    this.#tryMore = tryMore;
+    this.#writeMore = writeMore;
     this.#onStalled = onStalled;
     this.#checkDeadline = deadlines.after(Math.min(SLOW_READER_TRY_MS, timeoutMs), () => this.#check());
   }
@@ -71,8 +71,8 @@ export class ReaderWatch {
   }
 
   #check(): void {
-    if (this.#tryMore()) this.noteProgress();
-    // `#tryMore` may have stopped the watch.
+    if (this.#writeMore()) this.noteProgress();
+    // `#writeMore` may have stopped the watch.
     if (!this.#isWatching) return;
     if (performance.now() - this.#progressAtMs < this.#timeoutMs) {
       this.#checkDeadline.restart();
@@ -111,7 +111,7 @@ export class EdgeExchange extends Exchange {
   readonly incoming: IncomingRequest;
   readonly isTls: boolean;
   isAborted = false;
-  /** False for an ambiguous request, because it is answered later. */
+  /** False for an ambiguous request, because it is answered in a later turn. */
   override readonly copiesSmallBodies: boolean;
   readonly #context: EdgeContext;
   readonly #res: HttpResponse;
@@ -121,10 +121,10 @@ export class EdgeExchange extends Exchange {
   /** The answer's status; 0 before there is an answer. */
   #status = 0;
   #answerBytes = 0;
-  #answerRoom: AnswerMemory | undefined;
-  #stream: StreamWriter | undefined;
+  #answerMemory: AnswerMemory | undefined;
+  #streamWriter: StreamWriter | undefined;
   #keepAlive: Deadline | undefined;
-  #parts: PartWriter | undefined;
+  #partWriter: PartWriter | undefined;
   #watch: ReaderWatch | undefined;
 
   /** @param isHeadRequest whether it is a HEAD request, whose answer has no body (RFC 9110, 9.3.2). */
@@ -138,7 +138,7 @@ export class EdgeExchange extends Exchange {
     this.request = head.request;
     this.copiesSmallBodies = context.isCopiedAtOnce && !head.isAmbiguous;
     this.incoming = new IncomingRequest(context, res, head);
-    context.openCount += 1;
+    context.openExchangeCount += 1;
     res.onAborted(() => this.#abort());
   }
 
@@ -153,7 +153,7 @@ export class EdgeExchange extends Exchange {
 
   /**
    * An ambiguous request is answered in a later turn, and its connection is closed: what follows it must not be taken for a request. If
-   * the same piece seems to contain one, the library closes the connection before the response.
+   * that came together with the request, the library closes the connection before the response.
    */
   respond(
     status: number,
@@ -178,19 +178,19 @@ export class EdgeExchange extends Exchange {
   ): void {
     const hasBody = !this.#isHeadRequest && status !== 204;
     if (hasBody && body.length > ONE_WRITE_BYTES_MAX) {
-      this.#openParts('flushing', () => this.#writeOpenHead(status, contentType, sessionId, headers));
+      this.#openParts('flushing', () => this.#writeFullHead(status, contentType, sessionId, headers));
       if (!this.#writePart(typeof body === 'string' ? Buffer.from(body) : body))
-        this.#roomOfAnswer().countUnread(this.#answerBytes);
+        this.#ensureAnswerMemory().countUnread(this.#answerBytes);
       return;
     }
     if (!this.#finish('open', 'whole')) return;
     this.#res.cork(() => {
       if (hasBody) {
         this.#writeHead(status, contentType, sessionId, headers);
-        this.#res.end(body, this.#isLast);
+        this.#res.end(body, this.#closesConnection);
         return;
       }
-      this.#writeOpenHead(status, contentType, sessionId, headers);
+      this.#writeFullHead(status, contentType, sessionId, headers);
       // A 204 has no content length (RFC 9110, 8.6).
       if (status !== 204) this.#res.writeHeader('content-length', String(this.#answerBytes));
       // No arguments: with a length, the library would wait for a body.
@@ -202,17 +202,17 @@ export class EdgeExchange extends Exchange {
     if (!this.#begin(200) || !this.#transition('open', 'streaming')) return;
     forgetHeaders(this.head);
     const stream = new StreamWriter(this.#res, () =>
-      this.#writeOpenHead(200, 'text/event-stream', sessionId, STREAM_HEADERS),
+      this.#writeFullHead(200, 'text/event-stream', sessionId, STREAM_HEADERS),
     );
-    this.#stream = stream;
+    this.#streamWriter = stream;
     this.#res.onWritable(() => {
       this.#watch?.noteProgress();
-      this.#tryMoreOfStream(stream);
+      this.#writeMoreOfStream(stream);
       return true;
     });
     this.#keepAlive = this.#context.deadlines.after(this.#context.streamKeepAliveMs, () => {
       this.#keepAlive?.restart();
-      this.#watchUnlessRoom(stream.writeComment());
+      this.#watchUnlessWritable(stream.writeComment());
     });
   }
 
@@ -220,45 +220,45 @@ export class EdgeExchange extends Exchange {
     if (!this.#begin(200)) return;
     this.#answerBytes = bodyBytes;
     const headers = contentType === 'text/event-stream' ? STREAM_HEADERS : NO_HEADERS;
-    this.#openParts('body', () => this.#writeOpenHead(200, contentType, undefined, headers));
+    this.#openParts('body', () => this.#writeFullHead(200, contentType, undefined, headers));
   }
 
   /** Begins an answer of known length. */
   #openParts(to: State, writeHead: () => void): void {
     if (!this.#transition('open', to)) return;
-    this.#parts = new PartWriter(this.#res, this.#answerBytes, writeHead);
+    this.#partWriter = new PartWriter(this.#res, this.#answerBytes, writeHead);
     this.#res.onWritable((offset) => {
       this.#watch?.noteProgress();
-      return this.#tryMoreOfBody(offset);
+      return this.#writeMoreOfBody(offset);
     });
   }
 
   write(bytes: Uint8Array): boolean {
     if (this.#state === 'body') return this.#writePart(bytes);
-    if (this.#state !== 'streaming' || this.#stream === undefined) return true;
+    if (this.#state !== 'streaming' || this.#streamWriter === undefined) return true;
     this.#keepAlive?.restart();
-    if (this.#watchUnlessRoom(this.#stream.write(bytes))) return true;
-    this.#roomOfAnswer().countUnread(bytes.length);
+    if (this.#watchUnlessWritable(this.#streamWriter.write(bytes))) return true;
+    this.#ensureAnswerMemory().countUnread(bytes.length);
     return false;
   }
 
   end(last: Uint8Array = NO_BODY): void {
-    const isJoined = this.#stream?.canEndWith(last.length) === true;
+    const isJoined = this.#streamWriter?.canEndWith(last.length) === true;
     if (last.length > 0 && !isJoined) this.write(last);
     if (this.#transition('body', 'flushing')) {
-      assert.ok(this.#parts!.isGiven, 'a body is as long as was said');
+      assert.ok(this.#partWriter!.hasWholeAnswer, 'a body is as long as was said');
       return;
     }
-    if (this.#stream === undefined || !this.#transition('streaming', 'flushing')) return;
+    if (this.#streamWriter === undefined || !this.#transition('streaming', 'flushing')) return;
     this.#keepAlive?.cancel();
     if (isJoined) this.#endStream(last);
     // If the library may hold the last write back, only another write shows whether it does.
-    else if (this.#stream.isLeftToLibrary || this.#watchUnlessRoom(this.#stream.writeComment()))
+    else if (this.#streamWriter.canEndWhileBlocked || this.#watchUnlessWritable(this.#streamWriter.writeComment()))
       this.#endStream(NO_BODY);
   }
 
   /** Ends a stream, so that the client opens it elsewhere. To its writer, the caller appears to be gone. */
-  leaveStream(): void {
+  endForSuccessor(): void {
     if (this.#state !== 'streaming') return;
     this.end();
     this.onAbort?.();
@@ -285,73 +285,73 @@ export class EdgeExchange extends Exchange {
     writeHeaders(res, this.#corsHeaders);
   }
 
-  /** Whether its connection ends with this answer. */
-  get #isLast(): boolean {
+  /** Whether the connection is closed after this answer. */
+  get #closesConnection(): boolean {
     return this.#context.isDraining || this.head.isAmbiguous;
   }
 
-  /** Writes the head of an answer after which the library itself does not close the connection, within a `cork`. */
-  #writeOpenHead(status: number, contentType: string, sessionId: string | undefined, headers: readonly string[]): void {
+  /** Writes the head, and a `connection` header if needed, which the library adds itself only for `end` with a body. Within a `cork`. */
+  #writeFullHead(status: number, contentType: string, sessionId: string | undefined, headers: readonly string[]): void {
     this.#writeHead(status, contentType, sessionId, headers);
-    if (this.#isLast) this.#res.writeHeader('connection', 'close');
+    if (this.#closesConnection) this.#res.writeHeader('connection', 'close');
   }
 
   override makeRoom(bytes: number, waiter: MemoryWaiter): 'room' | 'wait' | ShareBound {
-    return this.#roomOfAnswer().makeRoom(bytes, waiter);
+    return this.#ensureAnswerMemory().makeRoom(bytes, waiter);
   }
 
   override countSentInPieces(bytes: number): void {
-    if (this.#state !== 'done') this.#roomOfAnswer().countSentInPieces(bytes);
+    if (this.#state !== 'done') this.#ensureAnswerMemory().countSentInPieces(bytes);
   }
 
-  #roomOfAnswer(): AnswerMemory {
-    return (this.#answerRoom ??= new AnswerMemory(this.#context.answerMemory, this.incoming.subject));
+  #ensureAnswerMemory(): AnswerMemory {
+    return (this.#answerMemory ??= new AnswerMemory(this.#context.answerMemory, this.incoming.subject));
   }
 
   #writePart(part: Uint8Array): boolean {
-    return this.#onProgress(this.#parts?.write(part) ?? 'room');
+    return this.#onProgress(this.#partWriter?.write(part) ?? 'writable');
   }
 
-  /** Goes on after some progress. @returns whether there is room for more. */
+  /** Finishes the exchange, or watches a slow caller. @returns false if some of the part has to wait. */
   #onProgress(progress: WriteProgress): boolean {
     if (progress === 'complete') this.#finish(this.#state, 'whole');
-    else this.#watchUnlessRoom(progress === 'room');
+    else this.#watchUnlessWritable(progress === 'writable');
     return progress !== 'full';
   }
 
-  /** Tries to write more of a stream. @returns whether the caller has taken all that was written. */
-  #tryMoreOfStream(stream: StreamWriter): boolean {
-    const hasRoom = stream.tryMore();
-    if (hasRoom) this.#answerRoom?.releaseUnread();
-    this.#watchUnlessRoom(!stream.isBlocked);
-    if (hasRoom && this.#state === 'flushing') this.#endStream(NO_BODY);
-    else if (hasRoom) this.onDrain?.();
+  /** Tries to write more of a stream. @returns whether the library holds nothing back. */
+  #writeMoreOfStream(stream: StreamWriter): boolean {
+    const isAllTaken = stream.writeMore();
+    if (isAllTaken) this.#answerMemory?.releaseUnread();
+    this.#watchUnlessWritable(!stream.isBlocked);
+    if (isAllTaken && this.#state === 'flushing') this.#endStream(NO_BODY);
+    else if (isAllTaken) this.onDrain?.();
     return !stream.isBlocked;
   }
 
-  /** Watches the caller while there is no room. @returns `hasRoom`. */
-  #watchUnlessRoom(hasRoom: boolean): boolean {
-    if (hasRoom) this.#watch?.stop();
+  /** Watches the caller while the response is not writable. @returns `isWritable`. */
+  #watchUnlessWritable(isWritable: boolean): boolean {
+    if (isWritable) this.#watch?.stop();
     else this.#watchReader();
-    return hasRoom;
+    return isWritable;
   }
 
   #watchReader(): void {
     if (this.#watch !== undefined) return this.#watch.start();
     const { deadlines, slowReaderTimeoutMs } = this.#context;
-    const tryMore = (): boolean => {
-      if (this.#stream !== undefined) return this.#tryMoreOfStream(this.#stream);
+    const writeMore = (): boolean => {
+      if (this.#streamWriter !== undefined) return this.#writeMoreOfStream(this.#streamWriter);
       const offset = this.#res.getWriteOffset();
-      return this.#tryMoreOfBody(offset) || this.#res.getWriteOffset() > offset;
+      return this.#writeMoreOfBody(offset) || this.#res.getWriteOffset() > offset;
     };
-    this.#watch = new ReaderWatch(deadlines, slowReaderTimeoutMs, tryMore, () => this.#onStalled());
+    this.#watch = new ReaderWatch(deadlines, slowReaderTimeoutMs, writeMore, () => this.#onStalled());
   }
 
-  /** Tries to write more of a body. @returns whether there is room for more. */
-  #tryMoreOfBody(offset: number): boolean {
-    const hasRoom = this.#onProgress(this.#parts!.tryMore(offset));
-    if (hasRoom && this.#state === 'body') this.onDrain?.();
-    return hasRoom;
+  /** Tries to write more of a body. @returns false if some of it still has to wait. */
+  #writeMoreOfBody(offset: number): boolean {
+    const isPartTaken = this.#onProgress(this.#partWriter!.writeMore(offset));
+    if (isPartTaken && this.#state === 'body') this.onDrain?.();
+    return isPartTaken;
   }
 
   #onStalled(): void {
@@ -369,7 +369,7 @@ export class EdgeExchange extends Exchange {
 
   /** Ends a stream. @param last few enough bytes to be sent with the end. */
   #endStream(last: Uint8Array): void {
-    this.#stream?.end(last);
+    this.#streamWriter?.end(last);
     this.#finish('flushing', 'whole');
   }
 
@@ -389,25 +389,25 @@ export class EdgeExchange extends Exchange {
     return this.#state === 'open';
   }
 
-  /** Ends the exchange: nothing else leads to `done`. The end of a request without its caller is reported when it is answered. */
+  /** Ends the exchange: nothing else leads to `done`. If there was no answer yet, the end is reported when the answer is given. */
   #finish(from: State, ending: ExchangeEnding): boolean {
     if (from === 'done' || !this.#transition(from, 'done')) return false;
-    this.#parts?.drop();
+    this.#partWriter?.drop();
     this.incoming.releaseMemory();
-    this.#answerRoom?.release();
+    this.#answerMemory?.release();
     this.#keepAlive?.cancel();
     this.#watch?.stop();
-    this.#context.openCount -= 1;
-    this.#context.gets.delete(this);
+    this.#context.openExchangeCount -= 1;
+    this.#context.openGets.delete(this);
     if (this.#status !== 0) this.reportDone(this.#status, this.#handedBytes(ending), ending);
-    if (this.#context.openCount === 0) this.#context.onIdle?.();
+    if (this.#context.openExchangeCount === 0) this.#context.onIdle?.();
     return true;
   }
 
   #handedBytes(ending: ExchangeEnding): number {
     if (this.#isHeadRequest) return 0;
-    if (this.#stream !== undefined) return this.#stream.writtenBytes;
-    return ending === 'whole' ? this.#answerBytes : (this.#parts?.takenBytes ?? 0);
+    if (this.#streamWriter !== undefined) return this.#streamWriter.writtenBytes;
+    return ending === 'whole' ? this.#answerBytes : (this.#partWriter?.takenBytes ?? 0);
   }
 
   #transition(from: State, to: State): boolean {

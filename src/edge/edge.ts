@@ -1,5 +1,5 @@
-// The listeners of one worker, plain and TLS: their routes and their drain. Passes MCP requests to the pipeline and those of the
-// bootstrap build to endpoints, and answers the rest.
+// The listeners of one worker, plain and TLS: their routes and their drain. Answers health checks, and passes every other request to its
+// handler, the pipeline, which also sends the refusals.
 import { setImmediate as endOfTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { DataplaneOptions, ListenAddress } from '../config/index.js';
 import type { ExchangeRequest } from '../exchange/index.js';
@@ -10,9 +10,9 @@ import type { HttpLibrary, HttpListener, HttpRequest, HttpResponse, HttpRouter }
 import type { EdgeContext } from './incoming-request.js';
 import { readHead, RequestIds } from './request-head.js';
 
-/** How short a turn of the event loop is quiet: after it, almost no connection waits for a listener. */
+/** A turn of the event loop of at most this duration is quiet: after it, almost no connection waits to be accepted. */
 const QUIET_TURN_MICROSECONDS_MAX = 100;
-/** Turns among which a quiet one is searched for. */
+/** The most turns in which a quiet one is awaited. */
 const QUIET_TURNS_TRIED_MAX = 200;
 
 async function untilQuietTurn(): Promise<void> {
@@ -31,8 +31,8 @@ async function untilQuietTurn(): Promise<void> {
  */
 const KEPT_CONNECTION_MS_MAX = 15_000;
 /** Interval between checks whether every request is answered. */
-const RETIRED_CHECK_MS = 250;
-/** Interval between checks whether a connection is left. */
+const ANSWERED_CHECK_MS = 250;
+/** Interval between checks whether a kept-alive connection is still open. */
 const DRAIN_CHECK_MS = 50;
 
 /** What the edge does with requests. */
@@ -44,7 +44,7 @@ export interface EdgeHandler {
   onPreflight(exchange: EdgeExchange): void;
   /** Called when a client asks where to get a token. */
   onMetadata(exchange: EdgeExchange, isPreflight: boolean): void;
-  /** Called for a request that is refused, whoever has sent it. */
+  /** Called for a request that the edge has refused for its path, or because the process may end at any time. */
   onRefused(exchange: EdgeExchange, refusal: Refusal): void;
   /** Called when the head of a request to an endpoint of an optional feature has arrived. */
   onEndpoint(endpoint: Endpoint, exchange: EdgeExchange, parameter: string): void;
@@ -58,8 +58,7 @@ export class Edge {
   readonly #handler: EdgeHandler;
   readonly #endpoints: readonly Endpoint[];
   readonly #context: EdgeContext;
-  /** Functions that close the listeners. */
-  #closers: (() => void)[] = [];
+  #closeFunctions: (() => void)[] = [];
   /** The open connections, counted only if a drain will wait for them. */
   #connectionCount = 0;
   #isDrainAnnounced = false;
@@ -91,8 +90,8 @@ export class Edge {
       streamKeepAliveMs: options.answers.streamKeepAliveMs,
       logger,
       isDraining: false,
-      gets: new Set(),
-      openCount: 0,
+      openGets: new Set(),
+      openExchangeCount: 0,
       onIdle: undefined,
     };
   }
@@ -123,41 +122,41 @@ export class Edge {
     const { drainNoticeMs, drainTimeoutMs } = this.#options;
     const keptUntilMs = performance.now() + Math.min(drainNoticeMs, drainTimeoutMs / 2);
     await this.#closeListeners();
-    const hasCallers = (): boolean => this.#connectionCount > 0 && performance.now() < keptUntilMs;
-    while (this.#context.openCount > 0 || hasCallers()) {
-      if (this.#context.openCount > 0) await new Promise<void>((resolve) => (this.#context.onIdle = resolve));
+    const hasKeptConnections = (): boolean => this.#connectionCount > 0 && performance.now() < keptUntilMs;
+    while (this.#context.openExchangeCount > 0 || hasKeptConnections()) {
+      if (this.#context.openExchangeCount > 0) await new Promise<void>((resolve) => (this.#context.onIdle = resolve));
       else await sleep(DRAIN_CHECK_MS);
     }
     this.#isDrained = true;
   }
 
   /**
-   * Stops accepting connections, and resolves when none is left. Kept-alive ones are served as long as the library keeps them.
+   * Stops accepting connections. Resolves when the library has closed the idle ones, and every request is answered.
    * @param onLeft called when no more connections are accepted.
    */
   async retire(onLeft: () => void): Promise<void> {
     this.#isRetired = true;
     await this.#closeListeners();
     onLeft();
-    this.#leaveStreams();
+    this.#endStreamsForSuccessor();
     await sleep(KEPT_CONNECTION_MS_MAX);
-    while (this.#context.openCount > 0) {
-      this.#leaveStreams();
-      await sleep(RETIRED_CHECK_MS);
+    while (this.#context.openExchangeCount > 0) {
+      this.#endStreamsForSuccessor();
+      await sleep(ANSWERED_CHECK_MS);
     }
   }
 
   /** Ends streams that answer GETs, which would stay open until their clients disconnect. */
-  #leaveStreams(): void {
-    for (const exchange of this.#context.gets) exchange.leaveStream();
+  #endStreamsForSuccessor(): void {
+    for (const exchange of this.#context.openGets) exchange.endForSuccessor();
   }
 
   /** Closes the listeners after a quiet turn, because Linux resets connections that wait in a listener's accept queue. */
   async #closeListeners(): Promise<void> {
     this.#context.isDraining = true;
     await untilQuietTurn();
-    for (const close of this.#closers) close();
-    this.#closers = [];
+    for (const close of this.#closeFunctions) close();
+    this.#closeFunctions = [];
   }
 
   async #listenOn(listener: HttpListener, isTls: boolean, { host, port }: ListenAddress): Promise<void> {
@@ -167,13 +166,14 @@ export class Edge {
     if (close === undefined) {
       throw new Error(`cannot listen on ${host}:${port}: the address is in use or not of this machine`);
     }
-    this.#closers.push(close);
+    this.#closeFunctions.push(close);
   }
 
   #route(router: HttpRouter, isTls: boolean): void {
     const { pathPrefix } = this.#options;
     const onMcp = (res: HttpResponse, req: HttpRequest): void => this.#onMcp(res, req, isTls);
-    const onHealth = (res: HttpResponse, req: HttpRequest): void => this.#onHealth(this.#exchange(res, req, isTls));
+    const onHealth = (res: HttpResponse, req: HttpRequest): void =>
+      this.#onHealth(this.#createExchange(res, req, isTls));
     for (const path of this.#mcpPaths) router.route('any', path, onMcp);
     for (const prefix of new Set([pathPrefix, ''])) {
       for (const method of ['get', 'head'] as const) router.route(method, `${prefix}/health`, onHealth);
@@ -183,13 +183,13 @@ export class Edge {
       const pattern = `${pathPrefix}${endpoint.path}/:parameter`;
       const onEndpoint = (res: HttpResponse, req: HttpRequest): void => {
         const parameter = req.getParameter(0)!;
-        this.#handler.onEndpoint(endpoint, this.#exchange(res, req, isTls), parameter);
+        this.#handler.onEndpoint(endpoint, this.#createExchange(res, req, isTls), parameter);
       };
       router.route(endpoint.method === 'GET' ? 'get' : 'post', pattern, onEndpoint);
       if (endpoint.method === 'GET') router.route('head', pattern, onEndpoint);
     }
     router.route('any', '/*', (res, req) => {
-      this.#handler.onRefused(this.#exchange(res, req, isTls), refusals.pathUnknown);
+      this.#handler.onRefused(this.#createExchange(res, req, isTls), refusals.pathUnknown);
     });
   }
 
@@ -201,7 +201,7 @@ export class Edge {
 
   #routeMetadata(router: HttpRouter, isTls: boolean): void {
     const onMetadata = (res: HttpResponse, req: HttpRequest): void =>
-      this.#handler.onMetadata(this.#exchange(res, req, isTls), req.getMethod() === 'options');
+      this.#handler.onMetadata(this.#createExchange(res, req, isTls), req.getMethod() === 'options');
     for (const path of ['', ...this.#mcpPaths]) {
       const pattern = `${METADATA_PATH}${path}`;
       for (const method of ['get', 'head', 'options'] as const) router.route(method, pattern, onMetadata);
@@ -209,11 +209,11 @@ export class Edge {
   }
 
   #onMcp(res: HttpResponse, req: HttpRequest, isTls: boolean): void {
-    const exchange = this.#exchange(res, req, isTls);
+    const exchange = this.#createExchange(res, req, isTls);
     if (this.#isDrained) return this.#handler.onRefused(exchange, refusals.draining);
     switch (req.getMethod()) {
       case 'get':
-        this.#context.gets.add(exchange);
+        this.#context.openGets.add(exchange);
         return this.#handler.onRequest(exchange);
       case 'post':
       case 'delete':
@@ -232,15 +232,15 @@ export class Edge {
     exchange.respond(refusal?.status ?? 200, 'application/json', refusal?.body ?? '{"status":"healthy"}');
   }
 
-  #exchange(res: HttpResponse, req: HttpRequest, isTls: boolean): EdgeExchange {
+  #createExchange(res: HttpResponse, req: HttpRequest, isTls: boolean): EdgeExchange {
     const method = req.getMethod();
-    const head = readHead(req, METHODS.get(method) ?? 'other');
+    const head = readHead(req, SHOWN_METHODS.get(method) ?? 'other');
     return new EdgeExchange(this.#context, res, isTls, head, method === 'head');
   }
 }
 
 /** The method that logs and figures show; `other` for the rest. */
-const METHODS: ReadonlyMap<string, ExchangeRequest['method']> = new Map([
+const SHOWN_METHODS: ReadonlyMap<string, ExchangeRequest['method']> = new Map([
   ['post', 'POST'],
   ['delete', 'DELETE'],
   ['get', 'GET'],

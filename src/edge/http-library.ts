@@ -1,5 +1,5 @@
-// The part of uWebSockets.js that the edge uses, which node-server.ts implements with `node:http`. A worker loads only one of the two, so
-// that the hot path sees one class.
+// The part of uWebSockets.js that the edge uses, and that node-server.ts implements with `node:http`. A worker loads only one of the two,
+// so that the hot path sees one class of each.
 
 /** A request, which is readable only while its handler runs. */
 export interface HttpRequest {
@@ -18,8 +18,8 @@ export interface HttpResponse {
   write(chunk: string | Uint8Array): boolean;
   end(body?: string | Uint8Array, closeConnection?: boolean): unknown;
   endWithoutBody(): unknown;
-  /** Writes a part of a body of `totalBytes`. @returns whether there is room for more, and whether the body is complete. */
-  tryEnd(part: Uint8Array, totalBytes: number): [hasRoom: boolean, isComplete: boolean];
+  /** Writes a part of a body of `totalBytes`. @returns whether the library has taken the part, and whether the body is complete. */
+  tryEnd(part: Uint8Array, totalBytes: number): [isTaken: boolean, isComplete: boolean];
   /** How many bytes of the body the library has taken. */
   getWriteOffset(): number;
   onWritable(handler: (offset: number) => boolean): unknown;
@@ -55,7 +55,7 @@ export interface HttpListener {
 }
 
 export interface HttpLibrary {
-  /** Whether written bytes may change once the write returns. */
+  /** Whether the library copies bytes before the write returns, so that they may change. */
   readonly copiesAtOnce: boolean;
   createListener(tls?: TlsFiles): HttpListener;
 }

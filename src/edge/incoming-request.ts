@@ -30,7 +30,7 @@ export const refusedBodies = {
   totalMax: refusals.bytesFull,
 } as const;
 
-/** What the exchanges of one worker share. */
+/** What all exchanges of one listener or worker have in common. */
 export interface EdgeContext {
   readonly requestIds: Pick<RequestIds, 'of'>;
   readonly isTraced: boolean;
@@ -38,21 +38,22 @@ export interface EdgeContext {
   readonly bodyBytesMax: number;
   /** Whether an answer's memory may change once the write returns. */
   readonly isCopiedAtOnce: boolean;
-  /** The memory for large requests, and for large answers that callers read slowly. */
+  /** The memory for large requests. */
   readonly requestMemory: MessageMemory;
+  /** The memory for large answers that callers read slowly. */
   readonly answerMemory: MessageMemory;
   /** How long a caller may read nothing. */
   readonly slowReaderTimeoutMs: number;
   /** How long a stream may be silent before a comment is sent. */
   readonly streamKeepAliveMs: number;
   readonly logger: Logger;
-  /** Whether every answer closes its connection, as it does after a drain was announced. */
+  /** Whether every answer closes its connection: once a drain was announced, or the listeners were closed. */
   isDraining: boolean;
   /** The open exchanges of GETs. */
-  readonly gets: Set<{ leaveStream(): void }>;
-  /** The number of exchanges without a complete answer. */
-  openCount: number;
-  /** Called when `openCount` is 0. */
+  readonly openGets: Set<{ endForSuccessor(): void }>;
+  /** The number of exchanges that are not over. */
+  openExchangeCount: number;
+  /** Called when `openExchangeCount` becomes 0. */
   onIdle: (() => void) | undefined;
 }
 
@@ -68,9 +69,9 @@ export class IncomingRequest implements MemoryWaiter {
   /** The content length; 0 or `NaN` without a valid one. */
   readonly #lengthBytes: number;
   /** The body, if it is one chunk, until it is handed over. */
-  #whole: Buffer = NO_BODY;
+  #onlyChunk: Buffer = NO_BODY;
   /** The body, if it is several chunks. */
-  #received: BodyCollector | undefined;
+  #chunks: BodyCollector | undefined;
   #state: State = 'reading';
   #outcome: BodyOutcome | undefined;
   #onReceived: ((outcome: BodyOutcome) => void) | undefined;
@@ -93,7 +94,7 @@ export class IncomingRequest implements MemoryWaiter {
 
   /** The number of body bytes that are kept; for tests. */
   get receivedBytes(): number {
-    return this.#received?.length ?? this.#whole.length;
+    return this.#chunks?.length ?? this.#onlyChunk.length;
   }
 
   /** Reads no more than has arrived with the head, until `admit`. */
@@ -103,20 +104,20 @@ export class IncomingRequest implements MemoryWaiter {
 
   /**
    * Reads the body, as far as there is memory.
-   * @param subject in whose shares a large body counts, and a large answer that the caller does not read.
+   * @param subject the one whose shares count a large body, and a large answer that is read slowly.
    * @param passthroughHeaders name, value, … as backends get them.
    */
   admit(subject: string, acceptedTypes: AcceptedTypes, passthroughHeaders: readonly string[]): void {
     this.subject = subject;
     this.#request.acceptedTypes = acceptedTypes;
     this.#request.passthroughHeaders = passthroughHeaders;
-    if (this.#outcome === 'complete') this.#countWhole();
-    // Not for a body that is declared too large, which is refused anyway.
+    if (this.#outcome === 'complete') this.#countCompleteBody();
+    // No memory is taken for a body that is declared too large: it is refused.
     else if (
       this.#outcome === undefined &&
-      this.#reserveMemory(Math.max(this.#lengthBytes || 0, this.#received?.length ?? 0))
+      this.#reserveMemory(Math.max(this.#lengthBytes || 0, this.#chunks?.length ?? 0))
     )
-      this.#readOn();
+      this.#resumeReading();
   }
 
   /** Calls back when the body is complete or discarded, perhaps at once; never after an abort or an answer. */
@@ -136,17 +137,17 @@ export class IncomingRequest implements MemoryWaiter {
   }
 
   onRoom(): void {
-    this.#readOn();
+    this.#resumeReading();
   }
 
   onNoRoom(bound: ShareBound): void {
     if (this.#outcome !== undefined) return;
-    this.#received?.discard();
-    this.#readOn();
-    this.#end(bound);
+    this.#chunks?.discard();
+    this.#resumeReading();
+    this.#endBody(bound);
   }
 
-  #readOn(): void {
+  #resumeReading(): void {
     this.#isAwaitingAdmission = false;
     if (this.#state === 'reading') return;
     this.#transition('pausing', 'reading');
@@ -169,36 +170,36 @@ export class IncomingRequest implements MemoryWaiter {
     if (this.#outcome !== undefined) return;
     const wasPaused = this.#transition('paused', 'unwanted');
     if (!this.#transition('pausing', 'unwanted')) this.#transition('reading', 'unwanted');
-    this.#received?.discard();
+    this.#chunks?.discard();
     this.#reservation?.release();
-    // The request is read on, because the next one may follow the body.
+    // Reading continues, because the next request may follow the body.
     if (wasPaused) this.#res.resume();
   }
 
   abandon(): void {
     this.#transition(this.#state, 'unwanted');
-    this.#received?.discard();
-    this.#whole = NO_BODY;
+    this.#chunks?.discard();
+    this.#onlyChunk = NO_BODY;
   }
 
   readonly #onData = (chunk: ArrayBuffer, isLast: boolean): void => {
     if (this.#outcome !== undefined || this.#state === 'unwanted') return;
     const { bodyBytesMax } = this.#context;
-    if ((this.#received?.length ?? 0) + chunk.byteLength > bodyBytesMax) {
-      this.#received?.discard();
-      this.#end('too-large');
+    if ((this.#chunks?.length ?? 0) + chunk.byteLength > bodyBytesMax) {
+      this.#chunks?.discard();
+      this.#endBody('too-large');
       return;
     }
     // The chunk is copied, because the library reuses its memory.
-    if (isLast && this.#received === undefined) this.#whole = copyOf(chunk);
-    else (this.#received ??= new BodyCollector(bodyBytesMax, bodyMemory)).add(new Uint8Array(chunk), this.#lengthBytes);
+    if (isLast && this.#chunks === undefined) this.#onlyChunk = copyOf(chunk);
+    else (this.#chunks ??= new BodyCollector(bodyBytesMax, bodyMemory)).add(new Uint8Array(chunk), this.#lengthBytes);
     if (isLast) {
-      this.#countWhole();
-      this.#end('complete');
+      this.#countCompleteBody();
+      this.#endBody('complete');
     } else if (this.#isAwaitingAdmission) {
       this.#pause();
     } else {
-      this.#reserveMemory(this.#received?.length ?? 0);
+      this.#reserveMemory(this.#chunks?.length ?? 0);
     }
   };
 
@@ -217,16 +218,16 @@ export class IncomingRequest implements MemoryWaiter {
     return false;
   }
 
-  /** Counts the whole body with its size, whether there is room or not. */
-  #countWhole(): void {
-    const length = this.#received?.length ?? this.#whole.length;
+  /** Counts a body that has arrived, with its actual size, even if its share has no room. */
+  #countCompleteBody(): void {
+    const length = this.#chunks?.length ?? this.#onlyChunk.length;
     if (length < limits.countedFromBytes || this.subject === '' || this.#reservation?.reservedBytes === length) return;
     this.#reservation ??= this.#context.requestMemory.createReservation(this.subject, this);
     this.#reservation.release();
     this.#reservation.take(length);
   }
 
-  #end(outcome: BodyOutcome): void {
+  #endBody(outcome: BodyOutcome): void {
     this.#outcome = outcome;
     this.#transition('pausing', 'reading');
     this.#handOver();
@@ -237,9 +238,9 @@ export class IncomingRequest implements MemoryWaiter {
     const onReceived = this.#onReceived;
     if (this.#outcome === undefined || onReceived === undefined) return;
     this.#onReceived = undefined;
-    const body = this.#received?.take() ?? this.#whole;
+    const body = this.#chunks?.take() ?? this.#onlyChunk;
     this.#request.body = body[0] === BYTE_ORDER_MARK ? withoutByteOrderMark(body) : body;
-    this.#whole = NO_BODY;
+    this.#onlyChunk = NO_BODY;
     onReceived(this.#outcome);
   }
 

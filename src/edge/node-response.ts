@@ -74,7 +74,7 @@ export class NodeResponse implements HttpResponse {
     res.on('close', () => this.#onClose());
   }
 
-  /** Whether the body is incomplete, although it was not paused. */
+  /** Whether the body is incomplete, although its reading is not paused. */
   get isBodyLate(): boolean {
     return !this.#req.complete && !this.#isPaused;
   }
@@ -104,7 +104,7 @@ export class NodeResponse implements HttpResponse {
     this.#end(undefined);
   }
 
-  tryEnd(part: Uint8Array, totalBytes: number): [hasRoom: boolean, isComplete: boolean] {
+  tryEnd(part: Uint8Array, totalBytes: number): [isTaken: boolean, isComplete: boolean] {
     this.#sendHead('content-length', String(totalBytes));
     let at = 0;
     while (at < part.length && this.#flush()) {
@@ -157,7 +157,7 @@ export class NodeResponse implements HttpResponse {
   resume(): void {
     this.#isPaused = false;
     this.#beginWindow();
-    // The time begins anew, because the request was silent only while reading was paused.
+    // The timeout for silence starts over: the request was silent only because its reading was paused.
     const { socket } = this.#req;
     socket.setTimeout(socket.timeout ?? 0);
     this.#req.resume();
@@ -168,7 +168,7 @@ export class NodeResponse implements HttpResponse {
   }
 
   /** Called when the rest of the request is unreadable. @returns false if the answer has begun; otherwise nothing more is written. */
-  leave(): boolean {
+  tryAbandon(): boolean {
     if (this.#res.headersSent) return false;
     this.#onClose();
     return true;
@@ -184,7 +184,7 @@ export class NodeResponse implements HttpResponse {
 
   #end(body: string | Uint8Array | undefined): void {
     if (!this.#transition('open', 'ended')) this.#transition('held-back', 'ended');
-    // Node discards the rest of the request, which may arrive as slowly as before.
+    // Node discards the rest of the request. Its rate is still measured, because it may be too slow.
     if (!this.#req.complete && this.#req.listenerCount('data') === 0) {
       this.#beginWindow();
       this.#req.on('data', ({ length }: Buffer) => this.#measure(length));

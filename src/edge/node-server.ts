@@ -1,5 +1,5 @@
-// What the edge uses of uWebSockets.js, over `node:http`, where uWebSockets.js does not load. Refuses what uWebSockets.js refuses:
-// oversized heads, HTTP/1.0, pipelining, slow heads and bodies.
+// Offers over `node:http` what the edge uses of uWebSockets.js, for programs that do not or cannot load it; and exchanges over the control
+// plane's server. Refuses what uWebSockets.js refuses: oversized heads, HTTP/1.0, pipelining, slow heads and bodies.
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -15,7 +15,7 @@ import { readHead } from './request-head.js';
 /** Time from a request's first byte to its last. After that, the connection is closed. */
 const NODE_REQUEST_MS_MAX = 300_000;
 
-const OPTIONS: ServerOptions = {
+const SERVER_OPTIONS: ServerOptions = {
   maxHeaderSize: limits.requestHeaderBytesMax,
   headersTimeout: NODE_SILENCE_MS_MAX,
   requestTimeout: NODE_REQUEST_MS_MAX,
@@ -44,16 +44,16 @@ interface Route {
 class NodeListener implements HttpListener, HttpRouter {
   readonly #server: Server;
   readonly #routes: Route[] = [];
-  readonly #current = new WeakMap<Socket, NodeResponse>();
+  readonly #unanswered = new WeakMap<Socket, NodeResponse>();
 
   constructor(tls: TlsFiles | undefined) {
     const onRequest = (req: IncomingMessage, res: ServerResponse): void => this.#onRequest(req, res);
     this.#server =
       tls === undefined
-        ? createServer(OPTIONS, onRequest)
+        ? createServer(SERVER_OPTIONS, onRequest)
         : createTlsServer(
             {
-              ...OPTIONS,
+              ...SERVER_OPTIONS,
               cert: readFileSync(tls.certificatePath),
               key: readFileSync(tls.privateKeyPath),
               handshakeTimeout: NODE_SILENCE_MS_MAX,
@@ -64,11 +64,11 @@ class NodeListener implements HttpListener, HttpRouter {
     this.#server
       .removeAllListeners('tlsClientError')
       .on('tlsClientError', (_error, socket: Socket) => socket.destroy());
-    // No limit on their number, because Node would drop headers silently; their total size is bounded.
+    // No limit: beyond one, Node would drop headers silently. `#onRequest` refuses a request that has too many.
     this.#server.maxHeadersCount = 0;
     // A silent connection is closed, unless its caller waits for an answer.
     this.#server.setTimeout(NODE_SILENCE_MS_MAX, (socket: Socket) => {
-      if (this.#current.get(socket)?.isBodyLate !== false) socket.destroy();
+      if (this.#unanswered.get(socket)?.isBodyLate !== false) socket.destroy();
     });
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket) =>
       this.#onUnreadable(error, socket as Socket),
@@ -107,17 +107,17 @@ class NodeListener implements HttpListener, HttpRouter {
   #onRequest(req: IncomingMessage, res: ServerResponse): void {
     const { socket, url = '' } = req;
     // Pipelining is refused: any number of requests could be queued behind an unanswered one.
-    if (this.#current.has(socket)) {
+    if (this.#unanswered.has(socket)) {
       socket.destroy();
       return;
     }
-    if (req.httpVersion !== '1.1' || !(url.startsWith('/') || url === '*')) return void refuse(socket, 505);
-    if (req.rawHeaders.length > 2 * limits.nodeHeadersMax) return void refuse(socket, 431);
+    if (req.httpVersion !== '1.1' || !(url.startsWith('/') || url === '*')) return void refuseSocket(socket, 505);
+    if (req.rawHeaders.length > 2 * limits.nodeHeadersMax) return void refuseSocket(socket, 431);
     const method = (req.method ?? '').toLowerCase();
     const query = url.indexOf('?');
     const path = query < 0 ? url : url.slice(0, query);
-    const response = new NodeResponse(req, res, () => this.#current.delete(socket));
-    this.#current.set(socket, response);
+    const response = new NodeResponse(req, res, () => this.#unanswered.delete(socket));
+    this.#unanswered.set(socket, response);
     for (const route of this.#routes) {
       if (route.method !== 'any' && route.method !== method) continue;
       const match = route.path.exec(path);
@@ -130,24 +130,24 @@ class NodeListener implements HttpListener, HttpRouter {
 
   #onUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
     const isSilent = error.code === 'ECONNRESET' || error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
-    const response = this.#current.get(socket);
-    const isBegun = response !== undefined && !response.leave();
+    const response = this.#unanswered.get(socket);
+    const isBegun = response !== undefined && !response.tryAbandon();
     if (isSilent || !socket.writable || isBegun) {
       socket.destroy();
       return;
     }
     switch (error.code) {
       case 'HPE_HEADER_OVERFLOW':
-        return refuse(socket, 431);
+        return refuseSocket(socket, 431);
       case 'HPE_INVALID_VERSION':
-        return refuse(socket, 505);
+        return refuseSocket(socket, 505);
       case 'HPE_INVALID_METHOD':
-        return isRequestLine(error) ? refuse(socket, 405, refusals.methodNotAllowed) : refuse(socket, 400);
+        return isRequestLine(error) ? refuseSocket(socket, 405, refusals.methodNotAllowed) : refuseSocket(socket, 400);
       case 'HPE_UNEXPECTED_CONTENT_LENGTH':
       case 'HPE_INVALID_TRANSFER_ENCODING':
-        return refuse(socket, refusals.headAmbiguous.status, refusals.headAmbiguous);
+        return refuseSocket(socket, refusals.headAmbiguous.status, refusals.headAmbiguous);
       default:
-        return refuse(socket, 400);
+        return refuseSocket(socket, 400);
     }
   }
 }
@@ -158,8 +158,8 @@ function isRequestLine({ rawPacket }: NodeJS.ErrnoException & { readonly rawPack
   return /^[!#$%&'*+\-.^_`|~\w]+ \S+ HTTP\/1\.1\r\n/.test(start);
 }
 
-/** Refuses a request that does not reach the edge, and closes the connection. */
-function refuse(socket: Socket, status: number, refusal?: Refusal): void {
+/** Refuses a request before an exchange exists for it: writes the response to the socket, and closes the connection. */
+function refuseSocket(socket: Socket, status: number, refusal?: Refusal): void {
   const { body = '', headers = [] } = refusal ?? {};
   const head = [
     `HTTP/1.1 ${statusLine(status)}`,
@@ -179,11 +179,11 @@ export class NodeExchanges {
   readonly #context: EdgeContext;
 
   constructor(
-    means: Pick<EdgeContext, 'deadlines' | 'bodyBytesMax' | 'streamKeepAliveMs' | 'logger'>,
+    dependencies: Pick<EdgeContext, 'deadlines' | 'bodyBytesMax' | 'streamKeepAliveMs' | 'logger'>,
     memories: MessageMemories,
   ) {
     this.#context = {
-      ...means,
+      ...dependencies,
       requestMemory: memories.requests,
       answerMemory: memories.answers,
       // Ids are made by the control plane's own server.
@@ -192,13 +192,13 @@ export class NodeExchanges {
       isCopiedAtOnce: false,
       slowReaderTimeoutMs: Infinity,
       isDraining: false,
-      gets: new Set(),
-      openCount: 0,
+      openGets: new Set(),
+      openExchangeCount: 0,
       onIdle: undefined,
     };
   }
 
-  /** Makes an exchange, only for GET, DELETE and POST. */
+  /** Opens the exchange of a request. @param message with the method GET, DELETE or POST. */
   open(message: IncomingMessage, response: ServerResponse, requestId: string): EdgeExchange {
     const { method = '' } = message;
     const relayMethod = method === 'GET' || method === 'DELETE' ? method : 'POST';

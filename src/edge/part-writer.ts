@@ -5,8 +5,8 @@ import type { HttpResponse } from './http-library.js';
 
 const NO_BYTES = new Uint8Array(0);
 
-/** What a write achieved. `room`: another part may follow. `full`: some of the part has to wait. `complete`: all was taken. */
-export type WriteProgress = 'room' | 'full' | 'complete';
+/** The outcome of a write. `writable`: another part may follow. `full`: some of the part has to wait. `complete`: all was taken. */
+export type WriteProgress = 'writable' | 'full' | 'complete';
 
 export class PartWriter {
   readonly #res: HttpResponse;
@@ -15,7 +15,7 @@ export class PartWriter {
   #writeHead: (() => void) | undefined;
   #part: Uint8Array = NO_BYTES;
   #partStart = 0;
-  /** How much the library had taken when it last reported. Changed only here. */
+  /** How many bytes of the answer the library had taken after the last write. Changed only here. */
   takenBytes = 0;
 
   /** @param writeHead called within a `cork`, before the first part. */
@@ -25,42 +25,42 @@ export class PartWriter {
     this.#writeHead = writeHead;
   }
 
-  /** Whether the writer has the whole answer. */
-  get isGiven(): boolean {
+  /** Whether all parts of the answer were given to this writer. */
+  get hasWholeAnswer(): boolean {
     return this.#partStart + this.#part.length === this.#answerBytes;
   }
 
   write(part: Uint8Array): WriteProgress {
     this.#part = part;
-    return this.tryMore(this.#partStart);
+    return this.writeMore(this.#partStart);
   }
 
-  /** Writes more. @param offset bytes of the answer that the library has taken. */
-  tryMore(offset: number): WriteProgress {
-    let progress: WriteProgress = 'room';
+  /** Writes the rest of the part. @param offset how many bytes of the answer the library has taken. */
+  writeMore(offset: number): WriteProgress {
+    let progress: WriteProgress = 'writable';
     this.#res.cork(() => {
       this.#writeHead?.();
       this.#writeHead = undefined;
-      progress = this.#try(offset);
+      progress = this.#writeRest(offset);
     });
     return progress;
   }
 
-  #try(offset: number): WriteProgress {
+  #writeRest(offset: number): WriteProgress {
     this.takenBytes = offset;
-    const [hasRoom, isComplete] = this.#res.tryEnd(this.#part.subarray(offset - this.#partStart), this.#answerBytes);
+    const [isTaken, isComplete] = this.#res.tryEnd(this.#part.subarray(offset - this.#partStart), this.#answerBytes);
     if (isComplete) {
       largeMemory.giveBack(this.#part);
       this.takenBytes = this.#answerBytes;
       this.#part = NO_BYTES;
       return 'complete';
     }
-    if (!hasRoom) return 'full';
+    if (!isTaken) return 'full';
     // The library has copied the part, whose memory may therefore be reused.
     this.#partStart += this.#part.length;
     this.takenBytes = this.#partStart;
     this.#part = NO_BYTES;
-    return 'room';
+    return 'writable';
   }
 
   drop(): void {

@@ -10,9 +10,9 @@ export const NO_HEADERS: readonly string[] = Object.freeze([]);
 export interface RequestHead {
   /** The id in the path, decoded; `undefined` when it cannot be. */
   readonly virtualHostId: string | undefined;
-  /** The request that the relay gets. Other members are set once the caller is admitted and the body has ended. */
+  /** The request that the relay gets. Accepted types, forwarded headers and body are set later, as they become known. */
   readonly request: { -readonly [Member in keyof ExchangeRequest]: ExchangeRequest[Member] };
-  /** `''` when absent. */
+  /** The value of the `host` header; here and below `''` for an absent header. */
   host: string;
   origin: string;
   authorization: string;
@@ -162,7 +162,7 @@ function decodeSegment(segment: string): string | undefined {
 type RequestIdMode = 'make' | 'trust' | 'off';
 
 /** What an id that is put into headers and logs may look like. */
-const FIT = /^[\w.:@/+=-]{1,128}$/;
+const WELL_FORMED_ID = /^[\w.:@/+=-]{1,128}$/;
 
 /**
  * The id of each HTTP request, in its response, log lines, and requests to backends. Hot path: a counter behind a prefix that no other
@@ -170,7 +170,7 @@ const FIT = /^[\w.:@/+=-]{1,128}$/;
  */
 export class RequestIds {
   readonly #mode: RequestIdMode;
-  readonly #beginning = `${randomBytes(6).toString('hex')}-`;
+  readonly #prefix = `${randomBytes(6).toString('hex')}-`;
   #count = 0;
 
   constructor(mode: RequestIdMode) {
@@ -180,8 +180,8 @@ export class RequestIds {
   /** The request's id. @param given the `x-request-id`, or `''`. @returns `''` when ids are off. */
   of(given: string): string {
     if (this.#mode === 'off') return '';
-    if (this.#mode === 'trust' && FIT.test(given)) return given;
+    if (this.#mode === 'trust' && WELL_FORMED_ID.test(given)) return given;
     this.#count += 1;
-    return this.#beginning + this.#count.toString(36);
+    return this.#prefix + this.#count.toString(36);
   }
 }

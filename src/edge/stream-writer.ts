@@ -4,10 +4,10 @@ import { keepAliveComment } from '../bytes/index.js';
 import { JOINED_EVENT_BYTES_MAX } from '../exchange/index.js';
 import type { HttpResponse } from './http-library.js';
 
-/** Bytes given to the library at once. With heads, they fit into the 16 KiB that it gathers: it loses more if the kernel takes none. */
+/** Bytes written at once. With the head they fit into the 16 KiB that the library gathers; of more, it may lose some. */
 const SLICE_BYTES = 14 * 1024;
 /** How much the library is given to find out whether it still holds something back. */
-const TRIED_BYTES = 1024;
+const PROBE_BYTES = 1024;
 const NO_BYTES = new Uint8Array(0);
 const LINE_FEED = 10;
 
@@ -16,7 +16,7 @@ export class StreamWriter {
   /** The function that writes the head, which goes out with the first bytes; then `undefined`. */
   #writeHead: (() => void) | undefined;
   /** The bytes that wait until the library takes more. */
-  #rest: Uint8Array = NO_BYTES;
+  #unwritten: Uint8Array = NO_BYTES;
   /** Whether the library held something back at the last write. Changed only here, like `writtenBytes`. */
   isBlocked = false;
   /** Whether the last event is whole: over a hop, an event may arrive in parts. */
@@ -31,15 +31,15 @@ export class StreamWriter {
   }
 
   /** Whether the response may be ended while the library holds something back: it has all bytes, and holds back few. */
-  get isLeftToLibrary(): boolean {
-    return this.#rest.length === 0 && this.writtenBytes <= SLICE_BYTES;
+  get canEndWhileBlocked(): boolean {
+    return this.#unwritten.length === 0 && this.writtenBytes <= SLICE_BYTES;
   }
 
-  /** Writes bytes, all of which are accepted. @returns false if they must not change until `tryMore` returns true. */
+  /** Writes bytes, all of which are accepted. @returns false if they must not change until `writeMore` returns true. */
   write(bytes: Uint8Array): boolean {
     this.#isBetweenEvents = bytes.at(-1) === LINE_FEED && bytes.at(-2) === LINE_FEED;
-    if (this.#rest.length === 0) return this.#give(bytes);
-    this.#rest = Buffer.concat([this.#rest, bytes]);
+    if (this.#unwritten.length === 0) return this.#writeSlices(bytes);
+    this.#unwritten = Buffer.concat([this.#unwritten, bytes]);
     return false;
   }
 
@@ -61,32 +61,32 @@ export class StreamWriter {
 
   /** Writes a comment, unless it would be in the middle of an event. @returns whether nothing is held back. */
   writeComment(): boolean {
-    return this.#rest.length > 0 || !this.#isBetweenEvents ? !this.isBlocked : this.#give(keepAliveComment);
+    return this.#unwritten.length > 0 || !this.#isBetweenEvents ? !this.isBlocked : this.#writeSlices(keepAliveComment);
   }
 
   /** Writes more of what waits. @returns whether more may be written. */
-  tryMore(): boolean {
-    const rest = this.#rest;
-    this.#rest = NO_BYTES;
-    if (rest.length > 0) return this.#give(rest);
-    if (this.#isBetweenEvents) return this.#give(keepAliveComment);
+  writeMore(): boolean {
+    const rest = this.#unwritten;
+    this.#unwritten = NO_BYTES;
+    if (rest.length > 0) return this.#writeSlices(rest);
+    if (this.#isBetweenEvents) return this.#writeSlices(keepAliveComment);
     // An empty cork makes the library send what it can.
     this.#res.cork(() => {});
     return true;
   }
 
-  #give(bytes: Uint8Array): boolean {
+  #writeSlices(bytes: Uint8Array): boolean {
     let at = 0;
     do {
-      const end = at + (this.isBlocked ? TRIED_BYTES : SLICE_BYTES);
-      this.#giveSlice(at === 0 && end >= bytes.length ? bytes : bytes.subarray(at, end));
+      const end = at + (this.isBlocked ? PROBE_BYTES : SLICE_BYTES);
+      this.#writeSlice(at === 0 && end >= bytes.length ? bytes : bytes.subarray(at, end));
       at = end;
     } while (!this.isBlocked && at < bytes.length);
-    if (at < bytes.length) this.#rest = bytes.subarray(at);
+    if (at < bytes.length) this.#unwritten = bytes.subarray(at);
     return !this.isBlocked;
   }
 
-  #giveSlice(slice: Uint8Array): void {
+  #writeSlice(slice: Uint8Array): void {
     this.writtenBytes += slice.length;
     if (slice.length > JOINED_EVENT_BYTES_MAX && this.#writeHead !== undefined) this.#res.cork(() => this.#sendHead());
     this.#res.cork(() => {

@@ -96,7 +96,7 @@ export class ListPages implements RequestHandler {
     if (!isWaiting) return;
     const { deadlines, options } = this.#context;
     const { isTrial } = this.#upstream;
-    const patienceMs = options.initializePatienceMs * (isTrial ? 1 : limits.listPatienceTimes);
+    const patienceMs = options.initializePatienceMs * (isTrial ? 1 : limits.listPatienceFactor);
     this.#openingDeadline = deadlines.after(patienceMs, () => this.#fail(upstreamFault('not-ready')));
   }
 

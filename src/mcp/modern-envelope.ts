@@ -2,7 +2,7 @@
 // identity and capabilities, and what a retry brings with it.
 import type { Buffer } from 'node:buffer';
 import { MEMBER_ABSENT, findMembers, MemberNames, type JsonScanner } from '../bytes/index.js';
-import { isObject, jsonIn, limits } from '../shared/index.js';
+import { isObject, tryParseJson, limits } from '../shared/index.js';
 
 const VERSION = /^\d{4}-\d{2}-\d{2}$/;
 
@@ -18,7 +18,7 @@ export interface BackendError {
 
 /** Reads an error. @param error JSON. One too large to be read at once counts as empty. */
 export function readBackendError(error: Buffer): BackendError {
-  const value = error.length <= limits.upstreamRefusalBytesMax ? jsonIn(error) : undefined;
+  const value = error.length <= limits.upstreamRefusalBytesMax ? tryParseJson(error) : undefined;
   if (!isObject(value)) return { code: undefined, message: '', versions: [] };
   const { code, message, data } = value;
   return { code, message: typeof message === 'string' ? message : '', versions: versionsIn(data) };

@@ -1,9 +1,9 @@
 // Every metric of the gateway. Workers collect figures; the primary sums them and adds its own. Tests compare docs/operations.md and
 // deploy/ with this file.
 
-/** The bounds for requests: from a quick cache hit to a slow tool. */
+/** The bucket bounds for requests: from a quick cache hit to a slow tool. */
 export const LATENCY_BOUNDS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
-/** The bounds for the gateway's own share and the event loop's delay, which are short. */
+/** The bucket bounds for short times: what the gateway adds to a request, and how late the event loop is. */
 export const GATEWAY_TIME_BOUNDS_S = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5,
 ];
@@ -98,5 +98,5 @@ export const metricFamilies = {
 
 export type MetricName = keyof typeof metricFamilies;
 
-/** The label of what has none of its own: an unknown method, or a backend beyond the maximum number. */
+/** The label value for an unknown method, and for a backend or origin beyond the maximum number. */
 export const OTHER_LABEL = 'other';

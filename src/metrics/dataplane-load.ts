@@ -7,7 +7,7 @@ export interface WorkerSample {
   readonly pid: number | null;
   readonly state: string;
   readonly health: string;
-  /** The version. It and what follows are absent if the worker does not answer. */
+  /** The version. This member and those below are absent if the worker does not answer. */
   readonly version?: string | undefined;
   readonly sessions?: number | undefined;
   readonly requestsInFlight?: number | undefined;
@@ -18,7 +18,7 @@ interface WorkerRow extends Pick<WorkerSample, 'slot' | 'pid' | 'state' | 'healt
   readonly version: string;
   readonly sessions: number;
   readonly requestsInFlight: number;
-  /** The share of a processor that the worker used; 1 is one core fully used. */
+  /** How much of a processor the worker used; 1 is one core fully used. */
   readonly cpuShare: number;
   readonly rssBytes: number;
   readonly eventLoopDelayP99S: number | undefined;
@@ -28,7 +28,7 @@ interface WorkerRow extends Pick<WorkerSample, 'slot' | 'pid' | 'state' | 'healt
 export interface LoadRow {
   readonly name: string;
   readonly requestsPerSecond: number;
-  /** Tool errors, JSON-RPC errors and backend faults together. */
+  /** Requests with any outcome but `ok`. */
   readonly failuresPerSecond: number;
   readonly p50S: number | undefined;
   readonly p99S: number | undefined;

@@ -34,25 +34,25 @@ export class Figures {
 
   /** The sum of all series with these labels. */
   sum(name: string, labels: Labels = {}): number {
-    return this.#of(name, labels).reduce((total, { value }) => total + value, 0);
+    return this.#samplesOf(name, labels).reduce((total, { value }) => total + value, 0);
   }
 
   /** The label's values in all series of the metric, sorted. */
   valuesOf(name: string, label: string): string[] {
-    return [...new Set(this.#of(name, {}).flatMap(({ labels }) => labels[label] ?? []))].sort();
+    return [...new Set(this.#samplesOf(name, {}).flatMap(({ labels }) => labels[label] ?? []))].sort();
   }
 
   /** Cumulative counts by upper bound in seconds, ascending, of all histograms with these labels. */
   buckets(name: string, labels: Labels = {}): Map<number, number> {
     const counts = new Map<number, number>();
-    for (const { labels: own, value } of this.#of(`${name}_bucket`, labels)) {
+    for (const { labels: own, value } of this.#samplesOf(`${name}_bucket`, labels)) {
       const bound = own['le'] === '+Inf' ? Infinity : Number(own['le']);
       counts.set(bound, (counts.get(bound) ?? 0) + value);
     }
     return counts;
   }
 
-  #of(name: string, wanted: Labels): readonly Sample[] {
+  #samplesOf(name: string, wanted: Labels): readonly Sample[] {
     const entries = Object.entries(wanted);
     return this.#samples.filter((sample) => {
       return sample.name === name && entries.every(([label, text]) => sample.labels[label] === text);
@@ -82,24 +82,24 @@ export class Interval {
   /**
    * A quantile in seconds, by linear interpolation within a bucket, as Prometheus does. The last finite bound if the quantile is above it;
    * `undefined` if nothing was counted.
-   * @param share 0.99 for the 99th percentile.
+   * @param fraction 0.99 for the 99th percentile.
    */
-  quantile(name: string, share: number, labels: Labels = {}): number | undefined {
+  quantile(name: string, fraction: number, labels: Labels = {}): number | undefined {
     const before = this.#before.buckets(name, labels);
     const rises = [...this.now.buckets(name, labels)].map(([bound, count]) => {
       return { bound, count: Math.max(0, count - (before.get(bound) ?? 0)) };
     });
-    const wanted = share * (rises.at(-1)?.count ?? 0);
-    if (wanted === 0) return undefined;
-    let below = { bound: 0, count: 0 };
+    const rank = fraction * (rises.at(-1)?.count ?? 0);
+    if (rank === 0) return undefined;
+    let previous = { bound: 0, count: 0 };
     for (const bucket of rises) {
-      if (bucket.count >= wanted) {
-        if (bucket.bound === Infinity) return below.bound;
-        const part = (wanted - below.count) / (bucket.count - below.count);
-        return below.bound + part * (bucket.bound - below.bound);
+      if (bucket.count >= rank) {
+        if (bucket.bound === Infinity) return previous.bound;
+        const part = (rank - previous.count) / (bucket.count - previous.count);
+        return previous.bound + part * (bucket.bound - previous.bound);
       }
-      below = bucket;
+      previous = bucket;
     }
-    return below.bound;
+    return previous.bound;
   }
 }

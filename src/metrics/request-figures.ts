@@ -4,7 +4,7 @@ import { limits } from '../shared/index.js';
 import { LATENCY_BOUNDS_S, OTHER_LABEL, GATEWAY_TIME_BOUNDS_S } from './catalogue.js';
 import { Histogram, type Series } from './series.js';
 
-/** MCP's methods; `response`, `batch`, `GET` and `DELETE` for other requests; `POST` for those not read. */
+/** MCP's methods; `response`, `batch`, `GET` and `DELETE` for other requests; `POST` for those whose message was not parsed. */
 export const COUNTED_METHODS = [
   OTHER_LABEL,
   'initialize',
@@ -53,11 +53,11 @@ const outcomeNumbers: ReadonlyMap<string, number> = new Map(OUTCOMES.map((outcom
 const statusNumbers = new Uint8Array(600);
 for (const [number, status] of STATUSES.entries()) statusNumbers[status] = number;
 
-const CELLS = COUNTED_METHODS.length * OUTCOMES.length * STATUSES.length;
+const CELL_COUNT = COUNTED_METHODS.length * OUTCOMES.length * STATUSES.length;
 
 export interface RequestFigure {
   readonly method: string;
-  /** The backend that was asked; `''` unless it was one. */
+  /** The backend that was asked; `''` if none, or several. */
   readonly backend: string;
   readonly outcome: Outcome;
   readonly status: number;
@@ -65,23 +65,23 @@ export interface RequestFigure {
   readonly totalMs: number;
   /** Time until the answer was available; -1 if unknown. */
   readonly answeredMs: number;
-  /** The backend's part of that time; -1 unless one backend was asked. */
+  /** The backend's part of that time; -1 if none, or several backends were asked. */
   readonly backendMs: number;
 }
 
 class BackendFigures {
   readonly seconds = new Histogram(LATENCY_BOUNDS_S);
-  readonly #counts = new Float64Array(CELLS);
-  /** The cells that are not 0: few of thousands. */
-  readonly #used: number[] = [];
+  readonly #counts = new Float64Array(CELL_COUNT);
+  /** The indexes of the counts that are not 0: few of thousands. */
+  readonly #usedCells: number[] = [];
 
   count(cell: number): void {
-    if (this.#counts[cell] === 0) this.#used.push(cell);
+    if (this.#counts[cell] === 0) this.#usedCells.push(cell);
     this.#counts[cell]! += 1;
   }
 
   series(backend: string): Series[] {
-    return this.#used.map((cell) => countSeries(backend, cell, this.#counts[cell]!));
+    return this.#usedCells.map((cell) => countSeries(backend, cell, this.#counts[cell]!));
   }
 }
 
@@ -93,7 +93,7 @@ export class RequestFigures {
   readonly #gatewaySeconds = new Histogram(GATEWAY_TIME_BOUNDS_S);
 
   record({ method, backend, outcome, status, totalMs, answeredMs, backendMs }: RequestFigure): void {
-    const figures = this.#of(backend);
+    const figures = this.#figuresOf(backend);
     const methodNumber = methodNumbers.get(method) ?? 0;
     const row = methodNumber * OUTCOMES.length + (outcomeNumbers.get(outcome) ?? 0);
     figures.count(row * STATUSES.length + (statusNumbers[status] ?? 0));
@@ -105,7 +105,7 @@ export class RequestFigures {
 
   /** The backend's label: its name, or `other` if there are too many backends. */
   labelOf(backend: string): string {
-    return this.#of(backend) === this.#other ? OTHER_LABEL : backend;
+    return this.#figuresOf(backend) === this.#other ? OTHER_LABEL : backend;
   }
 
   series(): Series[] {
@@ -120,7 +120,7 @@ export class RequestFigures {
     ];
   }
 
-  #of(backend: string): BackendFigures {
+  #figuresOf(backend: string): BackendFigures {
     const known = this.#backends.get(backend);
     if (known !== undefined) return known;
     if (this.#backends.size > limits.metricBackendsMax) return this.#other;

@@ -25,7 +25,7 @@ export class LabelCounter {
 /** A histogram. Hot path: a few comparisons and two additions per value. */
 export class Histogram {
   readonly #bounds: Float64Array;
-  /** The counts: one for each bound, and one for values above all. */
+  /** The counts: one for each bound, and the last for values above all bounds. */
   readonly #counts: Float64Array;
   #sum = 0;
 

@@ -10,24 +10,24 @@ import {
   type Refusal,
   RepeatedLog,
 } from '../shared/index.js';
-import { tenths } from './recent-requests.js';
+import { roundToTenths } from './recent-requests.js';
 import type { WatchedRequest } from './request-watch.js';
 
-// Bounds the lines about requests that were not served. Each subject gets a part of the lines that are left, so that none can use up all.
-// Cold path: only for failures.
+// Bounds the lines about requests that were not served. No subject gets more than a part of the lines that are left, so that none can use
+// up all. Cold path: only for failures.
 
 /** Lines per `FAILURE_LOG_INTERVAL_MS`. Beyond that, requests are counted in the next line. */
 export const PROBLEM_LINES_MAX = 200;
-/** The part of the lines left that one subject gets at most: one in this many. */
+/** A subject gets at most one in this many of the lines that are left. */
 const PROBLEM_LINES_SHARE_DIVISOR = 4;
 
 class LineShares {
   readonly #nowMs: () => number;
-  #sinceMs = -Infinity;
-  #left = 0;
+  #intervalStartMs = -Infinity;
+  #linesLeft = 0;
   /** Lines that each subject has taken in this interval. */
-  readonly #taken = new Map<string, number>();
-  #refused = 0;
+  readonly #takenBySubject = new Map<string, number>();
+  #refusedLines = 0;
 
   constructor(nowMs: () => number = () => performance.now()) {
     this.#nowMs = nowMs;
@@ -35,25 +35,25 @@ class LineShares {
 
   tryTake(subject: string): boolean {
     const nowMs = this.#nowMs();
-    if (nowMs - this.#sinceMs >= FAILURE_LOG_INTERVAL_MS) {
-      this.#sinceMs = nowMs;
-      this.#left = PROBLEM_LINES_MAX;
-      this.#taken.clear();
+    if (nowMs - this.#intervalStartMs >= FAILURE_LOG_INTERVAL_MS) {
+      this.#intervalStartMs = nowMs;
+      this.#linesLeft = PROBLEM_LINES_MAX;
+      this.#takenBySubject.clear();
     }
-    const taken = this.#taken.get(subject) ?? 0;
-    if (taken >= this.#left / PROBLEM_LINES_SHARE_DIVISOR) {
-      this.#refused += 1;
+    const taken = this.#takenBySubject.get(subject) ?? 0;
+    if (taken >= this.#linesLeft / PROBLEM_LINES_SHARE_DIVISOR) {
+      this.#refusedLines += 1;
       return false;
     }
-    this.#left -= 1;
-    this.#taken.set(subject, taken + 1);
+    this.#linesLeft -= 1;
+    this.#takenBySubject.set(subject, taken + 1);
     return true;
   }
 
   /** How many lines were refused since the last call. */
   takeRefused(): number {
-    const refused = this.#refused;
-    this.#refused = 0;
+    const refused = this.#refusedLines;
+    this.#refusedLines = 0;
     return refused;
   }
 }
@@ -72,7 +72,7 @@ export interface RefusalDetails {
   readonly refusal: Pick<Refusal, 'code' | 'status'>;
   /** The subject; absent while it is unknown. */
   readonly subject?: string | undefined;
-  /** The cause, which the caller is not told, such as what is wrong with its token. */
+  /** The cause, such as what is wrong with the token. The caller is not told. */
   readonly cause?: string | undefined;
   /** The host, if the request was refused because of it. */
   readonly host?: string | undefined;
@@ -109,7 +109,7 @@ export class AccessLog {
     this.#repeated = new RepeatedLog(nowMs, new LineShares(nowMs));
   }
 
-  done(request: WatchedRequest, end: RequestEnd): void {
+  logRequest(request: WatchedRequest, end: RequestEnd): void {
     const { outcome } = request;
     if (!this.#logger.isLevelEnabled('info')) return;
     const isProblem = outcome === 'refused' || outcome === 'fault';
@@ -120,7 +120,7 @@ export class AccessLog {
   }
 
   /** Logs a request that was refused before it reached the relay. */
-  refused(
+  logRefusal(
     { requestId, method }: Pick<ExchangeRequest, 'requestId' | 'method'>,
     virtualHost: string,
     { refusal: { code, status }, subject = '', cause = '', host }: RefusalDetails,
@@ -128,18 +128,18 @@ export class AccessLog {
     const fields = {
       ...requestIdMember(requestId),
       ...(subject !== '' && { subject: subjectHash(subject) }),
-      virtualHost: bounded(virtualHost),
-      method: bounded(method),
+      virtualHost: cutText(virtualHost),
+      method: cutText(method),
       outcome: 'refused',
       refusal: code,
       ...(cause !== '' && { cause }),
-      ...hostOf(host),
+      ...hostMember(host),
       status,
     };
     this.#write(`refused ${code} ${cause}`, subject, fields);
   }
 
-  answered(answered: AnswerEntry): void {
+  logAnswered(answered: AnswerEntry): void {
     const { requestId, subject, method, route, server, composition, outcome, code, cause, host, durationMs } = answered;
     if (!this.logsAll && outcome !== 'refused' && outcome !== 'fault') return;
     const { status, requestBytes, bytes } = answered;
@@ -148,19 +148,19 @@ export class AccessLog {
       subject: subject === '' ? '' : subjectHash(subject),
       method,
       route,
-      ...(server !== undefined && { server: bounded(server) }),
-      ...(composition !== undefined && { composition: bounded(composition) }),
+      ...(server !== undefined && { server: cutText(server) }),
+      ...(composition !== undefined && { composition: cutText(composition) }),
       outcome,
       ...(code !== '' && { [outcome === 'refused' ? 'refusal' : outcome]: code }),
       ...(cause !== '' && { cause }),
-      ...hostOf(host),
-      ...{ status, requestBytes, bytes, durationMs: tenths(durationMs) },
+      ...hostMember(host),
+      ...{ status, requestBytes, bytes, durationMs: roundToTenths(durationMs) },
     };
     // A fault of the program or the store is logged only here.
     this.#write(`${outcome} ${code} ${cause}`, subject, fields, outcome === 'fault' ? 'warn' : 'info');
   }
 
-  /** Writes a line. @param subject whose failures are counted apart from others'. */
+  /** Writes a line. @param kind lines of one kind and subject are repetitions. */
   #write(kind: string, subject: string, fields: object, level: 'info' | 'warn' = 'info'): void {
     if (this.logsAll) this.#logger[level](fields, 'request');
     else this.#repeated.log(level, this.#logger, `${kind} ${subject}`, fields, 'request not served', subject);
@@ -171,11 +171,11 @@ function requestFields({ caller, exchange, method, backend, tool }: WatchedReque
   return {
     ...requestIdMember(exchange.request.requestId),
     subject: subjectHash(caller.subject),
-    ...sessionOf(exchange.request.sessionId),
+    ...sessionMember(exchange.request.sessionId),
     virtualHost: caller.virtualHost.id,
-    method: bounded(method),
+    method: cutText(method),
     ...(backend !== '' && { backend }),
-    ...(tool !== '' && { tool: bounded(tool) }),
+    ...(tool !== '' && { tool: cutText(tool) }),
   };
 }
 
@@ -185,12 +185,12 @@ function endFields({ exchange, outcome, detail, backendMs, requestBytes }: Watch
   return {
     outcome: ending === 'unheard' && outcome === 'ok' ? 'gone' : outcome,
     ...(detailName !== undefined && { [detailName]: detail }),
-    // Without a status, the answer was cut before it began.
+    // The status is 0 if the answer was cut before it began.
     ...(status !== 0 && { status }),
     requestBytes,
     bytes,
-    durationMs: tenths(durationMs),
-    ...(backendMs >= 0 && { backendMs: tenths(backendMs) }),
+    durationMs: roundToTenths(durationMs),
+    ...(backendMs >= 0 && { backendMs: roundToTenths(backendMs) }),
     callerGone: exchange.isAborted,
     ...(ending === 'cut' && { cut: true }),
   };
@@ -208,17 +208,17 @@ function requestIdMember(requestId: string): object {
   return requestId === '' ? {} : { requestId };
 }
 
-function sessionOf(id: string): object {
+function sessionMember(id: string): object {
   return id === '' ? {} : { session: sessionHash(id) };
 }
 
 /** The host without credentials before its name, and without characters that a terminal interprets. */
-function hostOf(host: string | undefined): object {
+function hostMember(host: string | undefined): object {
   if (host === undefined) return {};
-  return { host: bounded(host.slice(host.lastIndexOf('@') + 1)).replaceAll(/[^!-~]/g, '?') };
+  return { host: cutText(host.slice(host.lastIndexOf('@') + 1)).replaceAll(/[^!-~]/g, '?') };
 }
 
 /** A text of bounded length: the caller may choose one as long as a request. */
-export function bounded(words: string): string {
+export function cutText(words: string): string {
   return words.slice(0, limits.quotedCharsMax);
 }

@@ -3,29 +3,30 @@
 import { limits, subjectHash } from '../shared/index.js';
 
 /** Requests that can be looked up. Beyond that, the oldest is forgotten. */
-const RECENT_REQUESTS_KEPT = 1_024;
+const RECENT_REQUESTS_MAX = 1_024;
 
-const TEXTS = ['requestId', 'subject', 'virtualHost', 'method', 'backend', 'tool', 'outcome'] as const;
-const NUMBERS = ['status', 'durationMs', 'backendMs', 'endedAtMs'] as const;
+const TEXT_FIELDS = ['requestId', 'subject', 'virtualHost', 'method', 'backend', 'tool', 'outcome'] as const;
+const NUMBER_FIELDS = ['status', 'durationMs', 'backendMs', 'endedAtMs'] as const;
 
 /** A request that has ended. `backendMs` is -1 if no backend was asked; `endedAtMs` is wall clock. */
 export type RecentRequest = Readonly<
-  Record<(typeof TEXTS)[number], string> & Record<(typeof NUMBERS)[number], number> & { detail: string | number }
+  Record<(typeof TEXT_FIELDS)[number], string> &
+    Record<(typeof NUMBER_FIELDS)[number], number> & { detail: string | number }
 >;
 
-/** A ring buffer with a column for each field, which allocates nothing. */
+/** A ring buffer with a column for each field, so that keeping a request allocates nothing. */
 export class RecentRequests {
-  readonly #kept: number;
+  readonly #capacity: number;
   readonly #texts: string[][];
   readonly #details: (string | number)[];
   readonly #numbers: Float64Array;
   #next = 0;
 
-  constructor(kept: number = RECENT_REQUESTS_KEPT) {
-    this.#kept = kept;
-    this.#texts = TEXTS.map(() => new Array<string>(kept).fill(''));
-    this.#details = new Array<string | number>(kept).fill('');
-    this.#numbers = new Float64Array(kept * NUMBERS.length);
+  constructor(capacity: number = RECENT_REQUESTS_MAX) {
+    this.#capacity = capacity;
+    this.#texts = TEXT_FIELDS.map(() => new Array<string>(capacity).fill(''));
+    this.#details = new Array<string | number>(capacity).fill('');
+    this.#numbers = new Float64Array(capacity * NUMBER_FIELDS.length);
   }
 
   /** Keeps a request. Its fields come one by one, so that no object is allocated. Long texts of the caller are left out. */
@@ -43,8 +44,8 @@ export class RecentRequests {
     backendMs: number,
   ): void {
     const at = this.#next;
-    this.#next = at + 1 === this.#kept ? 0 : at + 1;
-    const [ids, subjects, hosts, methods, backends, tools, outcomes] = this.#texts as Columns;
+    this.#next = at + 1 === this.#capacity ? 0 : at + 1;
+    const [ids, subjects, hosts, methods, backends, tools, outcomes] = this.#texts as TextColumns;
     ids[at] = requestId;
     subjects[at] = subject.length > limits.storeKeyBytesMax ? '' : subject;
     hosts[at] = virtualHost.length > limits.quotedCharsMax ? '' : virtualHost;
@@ -53,31 +54,31 @@ export class RecentRequests {
     tools[at] = tool.length > limits.quotedCharsMax ? '' : tool;
     outcomes[at] = outcome;
     this.#details[at] = detail;
-    const first = at * NUMBERS.length;
+    const first = at * NUMBER_FIELDS.length;
     this.#numbers[first] = status;
     this.#numbers[first + 1] = durationMs;
     this.#numbers[first + 2] = backendMs;
     this.#numbers[first + 3] = Date.now();
   }
 
-  /** The requests with this id. Several have one if they are of a batch, or of a client that makes its own ids. */
+  /** The requests with this id: several, if they came in one batch, or if the client makes its own ids. */
   find(requestId: string): RecentRequest[] {
     const found: RecentRequest[] = [];
     if (requestId === '') return found;
-    for (let at = 0; at < this.#kept; at++) if (this.#texts[0]![at] === requestId) found.push(this.#at(at));
+    for (let at = 0; at < this.#capacity; at++) if (this.#texts[0]![at] === requestId) found.push(this.#requestAt(at));
     return found;
   }
 
-  #at(at: number): RecentRequest {
-    const texts = TEXTS.map((name, column) => [name, this.#texts[column]![at]]);
-    const numbers = NUMBERS.map((name, column) => [name, this.#numbers[at * NUMBERS.length + column]]);
+  #requestAt(at: number): RecentRequest {
+    const texts = TEXT_FIELDS.map((name, column) => [name, this.#texts[column]![at]]);
+    const numbers = NUMBER_FIELDS.map((name, column) => [name, this.#numbers[at * NUMBER_FIELDS.length + column]]);
     return { ...Object.fromEntries([...texts, ...numbers]), detail: this.#details[at] } as RecentRequest;
   }
 }
 
-type Columns = [string[], string[], string[], string[], string[], string[], string[]];
+type TextColumns = [string[], string[], string[], string[], string[], string[], string[]];
 
-/** The request as operators see it. @param verdict what the same call would get now; `undefined` if that is not asked. */
+/** The request as operators see it. @param verdict what the same call would get now; `undefined` to leave it out. */
 export function describeRequest(
   { subject, endedAtMs, durationMs, backendMs, detail, ...request }: RecentRequest,
   verdict?: unknown,
@@ -87,12 +88,12 @@ export function describeRequest(
     subject: subjectHash(subject),
     ...(detail !== '' && { detail }),
     ...(verdict !== undefined && { verdict }),
-    durationMs: tenths(durationMs),
-    ...(backendMs >= 0 && { backendMs: tenths(backendMs) }),
+    durationMs: roundToTenths(durationMs),
+    ...(backendMs >= 0 && { backendMs: roundToTenths(backendMs) }),
     endedAt: new Date(endedAtMs).toISOString(),
   };
 }
 
-export function tenths(ms: number): number {
+export function roundToTenths(ms: number): number {
   return Math.round(ms * 10) / 10;
 }

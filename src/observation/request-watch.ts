@@ -1,5 +1,5 @@
 // Follows each request that reaches the relay to its end, for access log, metrics and traces, in the worker that owns the session. Hot
-// path if metrics are collected: one object per request; otherwise no cost.
+// path: one object per request; no cost where none of the three is on.
 import type { TraceOptions } from '../config/index.js';
 import type { LabelCounter, Outcome, RequestFigures } from '../metrics/index.js';
 import type { Logger } from '../shared/index.js';
@@ -32,7 +32,7 @@ export class RequestWatch {
   readonly #recent: RecentRequests | undefined;
   readonly #tracer: Tracer | undefined;
 
-  /** @param recent if requests have ids. @param tracer if they are traced. */
+  /** @param recent given if requests have ids. @param tracer given if requests are traced. */
   constructor(log: AccessLog | undefined, figures: WatchFigures | undefined, recent?: RecentRequests, tracer?: Tracer) {
     this.#recent = recent;
     this.#log = log;
@@ -41,7 +41,7 @@ export class RequestWatch {
   }
 
   watch(caller: Caller, exchange: Exchange): void {
-    const request = new WatchedRequest(this, caller, exchange, this.#tracer?.begin(exchange.request));
+    const request = new WatchedRequest(this, caller, exchange, this.#tracer?.beginTrace(exchange.request));
     exchange.watcher = request;
     const figures = this.#figures;
     if (figures === undefined) return;
@@ -49,8 +49,8 @@ export class RequestWatch {
     else figures.requestsInFlight += 1;
   }
 
-  /** Stops to follow an exchange, which another worker watches from now on. */
-  leave(exchange: Exchange): void {
+  /** Stops following an exchange that another worker watches from now on. */
+  unwatch(exchange: Exchange): void {
     if (exchange.watcher === undefined) return;
     exchange.watcher = undefined;
     if (this.#figures === undefined) return;
@@ -67,23 +67,23 @@ export class RequestWatch {
     );
   }
 
-  /** Reports a request that was refused before it reached the relay. */
-  refused(request: ExchangeRequest, virtualHost: string, details: RefusalDetails): void {
+  /** Called when a request was refused before it reached the relay. */
+  onRefused(request: ExchangeRequest, virtualHost: string, details: RefusalDetails): void {
     const { method } = request;
     const { code, status } = details.refusal;
     const { subject = '' } = details;
     this.#figures?.refusals.count(code);
     this.#figures?.requests.record({ ...REFUSED, method, status });
-    // Only requests with a valid token are kept: any number of others could push them all out.
+    // Only requests with a valid token are kept: others, which anyone can send, would push these out.
     if (subject !== '')
       this.#recent?.keep(request.requestId, subject, virtualHost, method, '', '', 'refused', code, status, 0, -1);
-    this.#log?.refused(request, virtualHost, details);
+    this.#log?.logRefusal(request, virtualHost, details);
   }
 
   onDone(request: WatchedRequest, status: number, bytes: number, ending: ExchangeEnding): void {
     const nowMs = performance.now();
-    if (request.trace !== undefined) this.#tracer?.done(request, request.trace, status, nowMs);
-    this.#log?.done(request, { durationMs: nowMs - request.startedAtMs, status, bytes, ending });
+    if (request.trace !== undefined) this.#tracer?.exportSpans(request, request.trace, status, nowMs);
+    this.#log?.logRequest(request, { durationMs: nowMs - request.startedAtMs, status, bytes, ending });
     const { method, backend, startedAtMs, answeredAtMs, backendMs } = request;
     this.#recent?.keep(
       request.exchange.request.requestId,
@@ -121,7 +121,7 @@ export class WatchedRequest implements ExchangeWatcher {
   readonly startedAtMs = performance.now();
   /** The size of the request, noted at the beginning, because the body's memory may be reused. */
   readonly requestBytes: number;
-  /** The MCP method; before it is known, and if there is none, the HTTP method. */
+  /** The MCP method; `response` for a response; the HTTP method if neither is known. */
   method: string;
   backend = '';
   tool = '';
@@ -158,7 +158,7 @@ export class WatchedRequest implements ExchangeWatcher {
   }
 
   onOutcome(outcome: RequestOutcome, detail: string | number, backendMs: number): void {
-    // Later outcomes are ignored, such as the end of the session.
+    // Only the first outcome counts; a later one may be the end of the session.
     if (this.answeredAtMs >= 0) return;
     this.answeredAtMs = performance.now();
     this.outcome = outcome;
@@ -182,7 +182,7 @@ export class WatchedRequest implements ExchangeWatcher {
     this.#watch.onDone(this, status, bytes, ending);
   }
 
-  /** Whether it is a client's stream, which lasts as long as the client likes. */
+  /** Whether the request is a GET, whose stream lasts as long as the client likes. */
   get isStream(): boolean {
     return this.exchange.request.method === 'GET';
   }
@@ -198,11 +198,11 @@ function outcomeOf({ outcome, isStream }: WatchedRequest, ending: ExchangeEnding
 /** Time to send the last spans. After that, they are lost and counted. */
 export const TRACE_FLUSH_MS_MAX = 2_000;
 
-/** The tracer of this process. Its modules are loaded only if there is something to trace. */
+/** The tracer of this process; `undefined` if tracing is off, and then its modules are not loaded. */
 export async function openTracer(
-  traces: TraceOptions | undefined,
-  part: string,
+  traceOptions: TraceOptions | undefined,
+  processName: string,
   logger: Logger,
 ): Promise<Tracer | undefined> {
-  return traces && (await import('./tracer.js')).Tracer.of(traces, part, logger);
+  return traceOptions && (await import('./tracer.js')).Tracer.of(traceOptions, processName, logger);
 }

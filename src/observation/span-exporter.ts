@@ -1,5 +1,5 @@
-// Sends spans to a collector (OTLP over HTTP, as JSON) in batches, one request at a time. Nothing waits for it: spans that are too many,
-// or not accepted, are counted.
+// Sends spans to a collector (OTLP over HTTP, as JSON) in batches, one request at a time. No request waits for the collector: spans that
+// are too many, or not accepted, are lost and counted.
 import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,15 +12,16 @@ export interface Span {
   readonly spanId: string;
   /** The id of the parent span; `''` for a root span. */
   readonly parentId: string;
-  readonly state: string;
+  readonly traceState: string;
   readonly kind: 'server' | 'client';
   readonly name: string;
   /** When the span began, in milliseconds since 1970. */
   readonly startMs: number;
   readonly endMs: number;
   readonly isError: boolean;
-  /** The attributes as `attributesJson` writes them. A backend's span has no others. */
+  /** The attributes of a request and of its call to a backend, as `attributesJson` writes them. */
   readonly attributes: string;
+  /** The attributes of the request alone, each with a comma before it; `''` for the call to the backend. */
   readonly moreAttributes: string;
 }
 
@@ -29,9 +30,9 @@ interface Resource {
   readonly version: string;
 }
 
-const KINDS = { server: 2, client: 3 } as const;
-const ERROR = 2;
-const SAMPLED = 1;
+const SPAN_KINDS = { server: 2, client: 3 } as const;
+const STATUS_ERROR = 2;
+const SAMPLED_FLAG = 1;
 
 // Spans are written as text: objects in between cost three times as much as all else about a traced call.
 
@@ -51,7 +52,7 @@ class ExportBody {
   }
 
   /** The body for these spans. The next call overwrites it. */
-  of(spans: readonly Span[]): Buffer {
+  encode(spans: readonly Span[]): Buffer {
     this.#length = 0;
     this.#add(this.#beginning);
     for (const [index, span] of spans.entries()) this.#add(`${index === 0 ? '' : ','}${spanJson(span)}`);
@@ -71,11 +72,11 @@ class ExportBody {
 function spanJson(span: Span): string {
   const { startMs, endMs, attributes, moreAttributes } = span;
   const parent = span.parentId === '' ? '' : `","parentSpanId":"${span.parentId}`;
-  const state = span.state === '' ? '' : `"traceState":${JSON.stringify(span.state)},`;
-  return `{"traceId":"${span.traceId}","spanId":"${span.spanId}${parent}",${state}"flags":${SAMPLED},"kind":${KINDS[span.kind]},"name":${JSON.stringify(span.name)},"startTimeUnixNano":"${nanoseconds(startMs)}","endTimeUnixNano":"${nanoseconds(Math.max(startMs, endMs))}","attributes":[${attributes}${moreAttributes}],"status":${span.isError ? `{"code":${ERROR}}` : '{}'}}`;
+  const state = span.traceState === '' ? '' : `"traceState":${JSON.stringify(span.traceState)},`;
+  return `{"traceId":"${span.traceId}","spanId":"${span.spanId}${parent}",${state}"flags":${SAMPLED_FLAG},"kind":${SPAN_KINDS[span.kind]},"name":${JSON.stringify(span.name)},"startTimeUnixNano":"${nanoseconds(startMs)}","endTimeUnixNano":"${nanoseconds(Math.max(startMs, endMs))}","attributes":[${attributes}${moreAttributes}],"status":${span.isError ? `{"code":${STATUS_ERROR}}` : '{}'}}`;
 }
 
-/** The elements of an array of attributes. @param attributes `undefined` ones are left out. */
+/** Writes attributes as the elements of a JSON array, without its brackets. Those that are `undefined` are left out. */
 export function attributesJson(attributes: Readonly<Record<string, AttributeValue | undefined>>): string {
   let json = '';
   for (const key in attributes) {
@@ -101,12 +102,12 @@ function nanoseconds(ms: number): string {
 export const TRACE_SPANS_WAITING_MAX = 4_096;
 /** Spans in one request. Further ones go in the next. */
 export const TRACE_SPANS_AT_ONCE_MAX = 256;
-/** Time that spans wait for others, and pause after a failure. */
+/** How long a span waits for others to be sent with it; also the pause after a failure. */
 export const TRACE_EXPORT_INTERVAL_MS = 1_000;
 /** Time for one request. After that, its spans are lost and counted. */
 export const TRACE_EXPORT_MS_MAX = 5_000;
 
-/** How many spans were sent, and how many were lost. */
+/** How many spans were sent, and how many were lost: `dropped` before they were sent, or `failed` with their request. */
 export interface SpanCounts {
   exported: number;
   dropped: number;
@@ -164,19 +165,19 @@ export class SpanExporter {
   async #sendAll(): Promise<void> {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, TRACE_SPANS_AT_ONCE_MAX);
-      const fault = await this.#post(this.#body.of(batch));
+      const fault = await this.#post(this.#body.encode(batch));
       if (fault === undefined) {
         this.counts.exported += batch.length;
         continue;
       }
       this.counts.failed += batch.length;
       this.#repeated.warn(this.#logger, fault, { reason: fault, spans: batch.length }, 'spans could not be exported');
-      // During the pause, new spans wait, as far as there is room.
+      // During the pause, new spans wait, up to `TRACE_SPANS_WAITING_MAX`.
       if (!this.#isClosing) await sleep(TRACE_EXPORT_INTERVAL_MS, undefined, { ref: false });
     }
   }
 
-  /** Sends a body. @returns why the spans were not accepted. */
+  /** Sends a body. @returns why its spans were not accepted; `undefined` if they were. */
   async #post(body: Buffer): Promise<string | undefined> {
     const send = this.#endpoint.protocol === 'https:' ? httpsRequest : httpRequest;
     const headers = { 'content-type': 'application/json', 'content-length': body.length };

@@ -4,20 +4,20 @@ import { hostname } from 'node:os';
 import type { TraceOptions } from '../config/index.js';
 import type { ExchangeRequest } from '../exchange/index.js';
 import { KIB, type Logger, PROGRAM_VERSION, RecentMap } from '../shared/index.js';
-import { bounded } from './access-log.js';
+import { cutText } from './access-log.js';
 import { RequestTrace } from './request-trace.js';
 import { attributesJson, SpanExporter, type SpanCounts } from './span-exporter.js';
 import type { WatchedRequest } from './request-watch.js';
 
-/** Tools whose attributes are kept, so that they are not written anew for each call. */
-const KNOWN_ATTRIBUTES_MAX = 512;
-const KNOWN_ATTRIBUTES_BYTES_MAX = 256 * KIB;
+/** Targets of requests (backend, tool or prompt) whose attributes are cached as text. */
+const CACHED_ATTRIBUTES_MAX = 512;
+const CACHED_ATTRIBUTES_BYTES_MAX = 256 * KIB;
 
 export class Tracer {
   readonly #ratio: number;
   readonly #exporter: Pick<SpanExporter, 'add' | 'counts' | 'close'>;
   readonly #random: () => number;
-  readonly #known = new RecentMap<string>(KNOWN_ATTRIBUTES_MAX, KNOWN_ATTRIBUTES_BYTES_MAX, ({ length }) => length);
+  readonly #cache = new RecentMap<string>(CACHED_ATTRIBUTES_MAX, CACHED_ATTRIBUTES_BYTES_MAX, ({ length }) => length);
 
   constructor(
     ratio: number,
@@ -29,12 +29,12 @@ export class Tracer {
     this.#random = random;
   }
 
-  /** @param part of the gateway that this process is: the control plane, or a worker by its slot. */
-  static of({ endpoint, sampleRatio }: TraceOptions, part: string, logger: Logger): Tracer {
+  /** @param processName part of the instance id: tells the control plane and the workers of a machine apart. */
+  static of({ endpoint, sampleRatio }: TraceOptions, processName: string, logger: Logger): Tracer {
     const attributes = {
       'service.name': 'switchyard',
       'service.version': PROGRAM_VERSION,
-      'service.instance.id': `${hostname()}/${part}`,
+      'service.instance.id': `${hostname()}/${processName}`,
       'process.pid': process.pid,
     };
     return new Tracer(sampleRatio, new SpanExporter(endpoint, { attributes, version: PROGRAM_VERSION }, logger));
@@ -44,12 +44,12 @@ export class Tracer {
     return this.#exporter.counts;
   }
 
-  begin({ traceparent, tracestate }: ExchangeRequest): RequestTrace {
+  beginTrace({ traceparent, tracestate }: ExchangeRequest): RequestTrace {
     return new RequestTrace(traceparent, tracestate, this.#ratio, this.#random());
   }
 
   /** Makes the spans of a request that is over. @param endedAtMs by `performance.now()`. */
-  done(request: WatchedRequest, trace: RequestTrace, status: number, endedAtMs: number): void {
+  exportSpans(request: WatchedRequest, trace: RequestTrace, status: number, endedAtMs: number): void {
     if (!trace.isSampled) return;
     trace.assignIds();
     const { traceId, spanId, state, backendSpanId } = trace;
@@ -60,14 +60,14 @@ export class Tracer {
       traceId,
       spanId,
       parentId: trace.parent?.spanId ?? '',
-      state,
+      traceState: state,
       kind: 'server',
       name,
       startMs: epochMs(request.startedAtMs),
       endMs: epochMs(endedAtMs),
       isError,
       attributes,
-      moreAttributes: ownAttributes(request, status),
+      moreAttributes: requestAttributes(request, status),
     });
     if (backendSpanId === '') return;
     const endMs = request.answeredAtMs < 0 ? endedAtMs : request.answeredAtMs;
@@ -75,7 +75,7 @@ export class Tracer {
       traceId,
       spanId: backendSpanId,
       parentId: spanId,
-      state,
+      traceState: state,
       kind: 'client',
       name,
       startMs: epochMs(endMs - Math.max(0, request.backendMs)),
@@ -88,33 +88,33 @@ export class Tracer {
 
   /** The attributes that both spans have. */
   #attributesOf(request: WatchedRequest, { rpcId }: RequestTrace): string {
-    const what = this.#whatOf(request);
+    const targetAttributes = this.#targetAttributesOf(request);
     const { outcome, detail } = request;
-    if (rpcId === '' && outcome === 'ok') return what;
+    if (rpcId === '' && outcome === 'ok') return targetAttributes;
     const more = attributesJson({
       'jsonrpc.request.id': rpcId === '' ? undefined : idText(rpcId),
       'error.type': outcome === 'ok' ? undefined : outcome === 'tool-error' ? 'tool_error' : String(detail),
       'rpc.response.status_code': outcome === 'rpc-error' ? String(detail) : undefined,
     });
-    return `${what},${more}`;
+    return `${targetAttributes},${more}`;
   }
 
-  /** The attributes that all calls of the same tool have. */
-  #whatOf({ method, backend, tool, prompt }: WatchedRequest): string {
+  /** The attributes that depend only on the method, the backend, and the tool or prompt: cached by these. */
+  #targetAttributesOf({ method, backend, tool, prompt }: WatchedRequest): string {
     const key = `${method} ${backend} ${tool} ${prompt}`;
-    const known = this.#known.get(key);
-    if (known !== undefined) return known;
+    const cached = this.#cache.get(key);
+    if (cached !== undefined) return cached;
     const json = attributesJson({
-      'mcp.method.name': bounded(method),
+      'mcp.method.name': cutText(method),
       'gen_ai.operation.name': method === 'tools/call' ? 'execute_tool' : undefined,
-      'gen_ai.tool.name': tool === '' ? undefined : bounded(tool),
-      'gen_ai.prompt.name': prompt === '' ? undefined : bounded(prompt),
+      'gen_ai.tool.name': tool === '' ? undefined : cutText(tool),
+      'gen_ai.prompt.name': prompt === '' ? undefined : cutText(prompt),
       'switchyard.backend': backend === '' ? undefined : backend,
       'network.protocol.name': 'http',
       'network.transport': 'tcp',
     });
-    // If the key is longer, a name was cut off, and the key may be of any length.
-    if (key.length < json.length) this.#known.set(key, json);
+    // A key longer than the attributes has a name that was cut in them; it may have any length, so it is not cached.
+    if (key.length < json.length) this.#cache.set(key, json);
     return json;
   }
 
@@ -124,8 +124,8 @@ export class Tracer {
   }
 }
 
-/** The attributes that only the request's span has. */
-function ownAttributes({ exchange, caller }: WatchedRequest, status: number): string {
+/** The attributes that only the request's own span has, as elements of an array after others. */
+function requestAttributes({ exchange, caller }: WatchedRequest, status: number): string {
   const { requestId } = exchange.request;
   const json = attributesJson({
     'switchyard.virtual_host': caller.virtualHost.id,
@@ -137,7 +137,7 @@ function ownAttributes({ exchange, caller }: WatchedRequest, status: number): st
 
 function nameOf({ method, tool, prompt }: WatchedRequest): string {
   const target = tool + prompt;
-  return bounded(target === '' ? method : `${method} ${target}`);
+  return cutText(target === '' ? method : `${method} ${target}`);
 }
 
 /** The request's id as text: a string without its quotes, or a number as it is written. */

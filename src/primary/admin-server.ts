@@ -9,7 +9,7 @@ import { HostPolicy, limits } from '../shared/index.js';
 import { closeIdleForNew } from '../fair/index.js';
 import type { ReadinessReport } from './readiness.js';
 
-/** The most characters of a change's body. Beyond that, 400. */
+/** The most characters in the body of a PUT. Beyond that, 400. */
 export const ADMIN_BODY_CHARS_MAX = 1_024;
 
 /** Connections, for a monitor and several operators. Beyond that, the one that has been silent for longest is closed. */
@@ -21,12 +21,12 @@ export interface AdminPage {
   readonly body: string;
 }
 
-/** Pages by path; after a path with a slash at its end comes a name. @param accept the header. @param name decoded. */
+/** Pages by path; a path that ends with a slash is followed by a name. @param accept the header. @param name decoded, or `''`. */
 export type AdminPages = Readonly<
   Record<string, (accept: string, query: URLSearchParams, name: string) => AdminPage | Promise<AdminPage>>
 >;
 
-/** Changes with PUT, by path. */
+/** Handlers of PUT requests, which change something, by path. */
 export type AdminChanges = Readonly<Record<string, (body: string) => AdminPage>>;
 
 export interface AdminOptions {
@@ -64,14 +64,14 @@ export async function openAdminServer(address: ListenAddress, options: AdminOpti
 
 export function createAdminServer(host: string, options: AdminOptions): Server {
   const { allowedHosts, onFault, requestMsMax = limits.adminRequestMsMax } = options;
-  const isAdmitted = hostCheckFor(host, allowedHosts);
-  const bounds = { maxHeaderSize: limits.requestHeaderBytesMax, connectionsCheckingInterval: CHECK_MS };
+  const isHostAdmitted = hostCheckFor(host, allowedHosts);
+  const bounds = { maxHeaderSize: limits.requestHeaderBytesMax, connectionsCheckingInterval: SLOW_REQUEST_CHECK_MS };
   const server = createServer(bounds, (request, response) => {
-    void answer(request, response, isAdmitted, options);
+    void answer(request, response, isHostAdmitted, options);
   });
   closeIdleForNew(server, ADMIN_CONNECTIONS_MAX);
   server.headersTimeout = server.requestTimeout = requestMsMax;
-  // A connection that takes nothing is closed, because it would keep its place.
+  // A connection on which nothing moves is closed, because it counts against the limit.
   server.setTimeout(requestMsMax, (socket) => socket.destroy());
   // The caller handles a failure to listen.
   server.on('error', (error) => {
@@ -80,12 +80,12 @@ export function createAdminServer(host: string, options: AdminOptions): Server {
   return server;
 }
 
-/** Interval between checks for slow requests: Node's default of 30 s is longer than one may take. */
-const CHECK_MS = 1_000;
+/** Interval between checks for slow requests: Node's default of 30 s is longer than a request may take. */
+const SLOW_REQUEST_CHECK_MS = 1_000;
 
 type AdmitsHost = (host: string, origin: string) => boolean;
 
-/** The check of hosts. A page in an operator's browser must not read what this machine serves. */
+/** Makes the check of `Host` and `Origin`: a page in an operator's browser must not read what this machine serves. */
 function hostCheckFor(listenHost: string, allowedHosts: readonly string[]): AdmitsHost {
   const policy = new HostPolicy({ listenHost, allowedHosts: [], allowedOrigins: [] });
   // DNS names can be rebound to this machine, addresses cannot. Browsers always send a `Host`.
@@ -112,12 +112,12 @@ export function jsonPage(status: number, value: unknown): AdminPage {
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  isAdmitted: AdmitsHost,
+  isHostAdmitted: AdmitsHost,
   options: AdminOptions,
 ): Promise<void> {
   let page: AdminPage;
   try {
-    page = await pageFor(request, isAdmitted, options);
+    page = await pageFor(request, isHostAdmitted, options);
   } catch (error) {
     page = jsonPage(500, { detail: error instanceof Error ? error.message : String(error) });
   }
@@ -129,11 +129,11 @@ async function answer(
 
 async function pageFor(
   request: IncomingMessage,
-  isAdmitted: AdmitsHost,
+  isHostAdmitted: AdmitsHost,
   { pages, changes = {} }: AdminOptions,
 ): Promise<AdminPage> {
   const { method, url = '/', headers } = request;
-  if (!isAdmitted(headers.host ?? '', headers.origin ?? ''))
+  if (!isHostAdmitted(headers.host ?? '', headers.origin ?? ''))
     return jsonPage(403, {
       detail: 'Host or Origin not allowed: use an IP address, or a host in --allowed-hosts',
     });

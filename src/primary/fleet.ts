@@ -19,7 +19,7 @@ interface HangWatchOptions<Worker> {
   readonly nowMs?: () => number;
 }
 
-/** How many periods after the last check a check is late: then the primary itself did not run. */
+/** A check is late if it comes this many periods after the last one: then the primary itself did not run, and the excess does not count. */
 const LATE_FACTOR = 1.5;
 
 /**
@@ -32,7 +32,7 @@ export class HangWatch<Worker> {
   readonly #periodMs: number;
   /** How long the primary has been awake. */
   #awakeMs = 0;
-  #lookedAtMs: number;
+  #checkedAtMs: number;
   /** When each worker was last heard, by `#awakeMs`. */
   readonly #heardAtMs = new Map<Worker, number>();
   #timer: NodeJS.Timeout | undefined;
@@ -41,13 +41,13 @@ export class HangWatch<Worker> {
     this.#options = options;
     this.#nowMs = options.nowMs ?? ((): number => performance.now());
     this.#periodMs = heartbeatPeriodMs(options.hangTimeoutMs);
-    this.#lookedAtMs = this.#nowMs();
+    this.#checkedAtMs = this.#nowMs();
   }
 
   start(): void {
     if (this.#options.hangTimeoutMs === 0) return;
-    this.#lookedAtMs = this.#nowMs();
-    this.#timer = setInterval(() => this.look(), this.#periodMs);
+    this.#checkedAtMs = this.#nowMs();
+    this.#timer = setInterval(() => this.checkForHung(), this.#periodMs);
   }
 
   stop(): void {
@@ -64,28 +64,28 @@ export class HangWatch<Worker> {
     if (this.#heardAtMs.has(worker)) this.#heardAtMs.set(worker, this.#awakeMs);
   }
 
-  /** Stops to watch a worker, which has ended, or is being ended. */
-  leave(worker: Worker): void {
+  /** Stops watching a worker that has ended, or is being ended. */
+  unwatch(worker: Worker): void {
     this.#heardAtMs.delete(worker);
   }
 
   /** Looks for hung workers. Public for tests. */
-  look(): void {
+  checkForHung(): void {
     const nowMs = this.#nowMs();
-    this.#awakeMs += Math.min(nowMs - this.#lookedAtMs, this.#periodMs * LATE_FACTOR);
-    this.#lookedAtMs = nowMs;
-    let left = this.#options.atOnceMax;
+    this.#awakeMs += Math.min(nowMs - this.#checkedAtMs, this.#periodMs * LATE_FACTOR);
+    this.#checkedAtMs = nowMs;
+    let killsLeft = this.#options.atOnceMax;
     for (const [worker, heardAtMs] of this.#heardAtMs) {
       const silentMs = this.#awakeMs - heardAtMs;
       if (silentMs < this.#options.hangTimeoutMs) continue;
-      if (left-- === 0) return;
+      if (killsLeft-- === 0) return;
       this.#heardAtMs.delete(worker);
       this.#options.onHung(worker, Math.round(silentMs));
     }
   }
 }
 
-const ENDING = 'the gateway ends';
+const GATEWAY_ENDING = 'the gateway ends';
 
 /** Time for the workers to drop a changed config. After that, the request that changed it is answered, and the log says so. */
 const FORGET_MS_MAX = 2_000;
@@ -100,15 +100,15 @@ export class Fleet {
   readonly #createSlot: (slot: number, plan: WorkerPlan) => Slot;
   readonly #slots: Slot[];
   /** The slots of a reload: the successor that is starting, and predecessors that finish their work. */
-  readonly #others = new Set<Slot>();
+  readonly #reloadingSlots = new Set<Slot>();
   readonly #figures: FleetFigures;
   readonly #viewPolls = new WorkerPolls<string>();
   readonly #forgetPolls = new WorkerPolls<void>();
   readonly #hangWatch: HangWatch<ChildProcess>;
   readonly #logger: Logger;
   readonly #bounds: FleetBounds;
-  /** Called after each state change of a slot. */
-  readonly #onStateChange = new Set<() => void>();
+  /** Handlers and checks that are called after each change of a slot. */
+  readonly #changeHandlers = new Set<() => void>();
   #deathCount = 0;
   /** The log level that an operator has set; if there is none, workers use the level in their options. */
   #logLevel: LogLevel | undefined;
@@ -130,13 +130,13 @@ export class Fleet {
     let fail: (reason: string) => void;
     this.failure = new Promise((resolve) => (fail = resolve));
     const observer = {
-      onState: () => this.#onState(),
+      onState: () => this.#callChangeHandlers(),
       onMessage: (worker: ChildProcess, message: FromWorker) => this.#onMessage(worker, message),
       onDeath: () => {
         this.#deathCount += 1;
       },
       onExit: (worker: ChildProcess) => {
-        this.#hangWatch.leave(worker);
+        this.#hangWatch.unwatch(worker);
         this.#figures.onGone(worker);
         this.#viewPolls.onGone(worker);
         this.#forgetPolls.onGone(worker);
@@ -144,7 +144,7 @@ export class Fleet {
     };
     const { slotCount } = plan.start;
     const startsAtOnceMax = Math.min(slotCount, plan.bounds.workerStartsAtOnceMax);
-    const failuresMax = startsAtOnceMax * plan.bounds.workerStartTriesMax;
+    const failuresMax = startsAtOnceMax * plan.bounds.workerFailedStartsMax;
     const startQueue = new StartQueue({ startsAtOnceMax, failuresMax }, (reason) => fail(reason));
     this.#createSlot = (slot, slotPlan) => new Slot(slot, slotPlan, startQueue, observer, logger);
     this.#slots = Array.from({ length: slotCount }, (_, slot) => this.#createSlot(slot, plan));
@@ -156,13 +156,13 @@ export class Fleet {
     return this.#deathCount;
   }
 
-  async figures(): Promise<GatheredFigures> {
-    return this.#figures.gather(() => this.#all().flatMap((slot) => slot.answeringWorker ?? []));
+  async gatherFigures(): Promise<GatheredFigures> {
+    return this.#figures.gather(() => this.#allSlots().flatMap((slot) => slot.reportingWorker ?? []));
   }
 
   /** Asks all workers, also predecessors that finish after a reload; `undefined` when too many questions are open. */
   async ask(question: ViewQuestion): Promise<readonly WorkerAnswer[] | undefined> {
-    const asked = this.#all().map((slot) => slot.askedWorker);
+    const asked = this.#allSlots().map((slot) => slot.askedSlot);
     return askWorkers(this.#viewPolls, asked, (worker, ticket) =>
       sendToWorker(worker, { kind: 'view', ticket, question }),
     );
@@ -180,12 +180,12 @@ export class Fleet {
 
   /** Adds a handler, called after each change of a slot's state, or of what its worker reports about its store or keys. */
   onChange(handler: () => void): void {
-    this.#onStateChange.add(handler);
+    this.#changeHandlers.add(handler);
   }
 
   tellReadiness(isReady: boolean): void {
     this.#isReady = isReady;
-    for (const slot of this.#all()) slot.tellReadiness(isReady);
+    for (const slot of this.#allSlots()) slot.tellReadiness(isReady);
   }
 
   start(): void {
@@ -214,15 +214,15 @@ export class Fleet {
   }
 
   async #replace(number: number, plan: WorkerPlan): Promise<string | undefined> {
-    // The predecessors before must be gone, because memory allows two generations at once, not more.
-    await this.#until(() => this.#isEnding || [...this.#others].every((other) => other.number !== number));
-    if (this.#isEnding) return ENDING;
+    // The slot's predecessors of earlier reloads must be gone first: there is memory for two workers of a slot at once, not more.
+    await this.#until(() => this.#isEnding || [...this.#reloadingSlots].every((other) => other.number !== number));
+    if (this.#isEnding) return GATEWAY_ENDING;
     const successor = this.#createSlot(number, plan);
-    this.#others.add(successor);
+    this.#reloadingSlots.add(successor);
     successor.start();
     const isDecided = (): boolean => successor.state === 'listening' || successor.startFailure !== '';
     await this.#until(() => this.#isEnding || isDecided());
-    if (this.#isEnding) return ENDING;
+    if (this.#isEnding) return GATEWAY_ENDING;
     if (successor.state !== 'listening') {
       const { startFailure } = successor;
       successor.kill();
@@ -231,8 +231,8 @@ export class Fleet {
     }
     const predecessor = this.#slots[number];
     this.#slots[number] = successor;
-    this.#others.delete(successor);
-    this.#onState();
+    this.#reloadingSlots.delete(successor);
+    this.#callChangeHandlers();
     const { version, servingWorker } = successor;
     this.#logger.info({ slot: number, workerPid: servingWorker?.pid, version }, 'a new worker has the slot');
     if (predecessor === undefined) return undefined;
@@ -244,7 +244,7 @@ export class Fleet {
 
   /** Lets a replaced worker finish, and ends it without ending its sessions. */
   async #retire(predecessor: Slot, timeoutMs: number): Promise<void> {
-    this.#others.add(predecessor);
+    this.#reloadingSlots.add(predecessor);
     const { number: slot, version, servingWorker: worker } = predecessor;
     predecessor.drain('retire');
     await settledWithin(
@@ -255,7 +255,7 @@ export class Fleet {
     );
     if (!this.#isEnding) {
       const { workerStopMs } = this.#bounds;
-      if (worker !== undefined) this.#hangWatch.leave(worker);
+      if (worker !== undefined) this.#hangWatch.unwatch(worker);
       predecessor.stop(workerStopMs, workerStopMs - exitMsOf(0, workerStopMs, this.#bounds));
     }
     await this.#leaveWhenStopped(predecessor);
@@ -264,8 +264,8 @@ export class Fleet {
 
   async #leaveWhenStopped(slot: Slot): Promise<void> {
     await this.#until(() => slot.state === 'stopped');
-    this.#others.delete(slot);
-    this.#onState();
+    this.#reloadingSlots.delete(slot);
+    this.#callChangeHandlers();
   }
 
   /**
@@ -275,28 +275,28 @@ export class Fleet {
   async drain(timeoutMs: number): Promise<void> {
     const endMs = performance.now() + timeoutMs;
     this.#isEnding = true;
-    this.#onState();
-    for (const slot of this.#all()) slot.drain();
+    this.#callChangeHandlers();
+    for (const slot of this.#allSlots()) slot.drain();
     await settledWithin(this.#untilAllAre('drained', 'stopping', 'stopped'), timeoutMs, () => this.#logUndrained());
     // The watch for hung workers ends here: stopping has its own timer, and a worker with many sessions to end may be silent.
     this.#hangWatch.stop();
     const stopWithinMs = Math.max(Math.round(endMs - performance.now()), this.#bounds.workerStopMs);
     const farewellsMs = stopWithinMs - exitMsOf(timeoutMs, stopWithinMs, this.#bounds);
-    for (const slot of this.#all()) slot.stop(stopWithinMs, farewellsMs);
+    for (const slot of this.#allSlots()) slot.stop(stopWithinMs, farewellsMs);
     await this.#untilAllAre('stopped');
   }
 
   /** Kills every worker for good, which ends a drain. */
   kill(): void {
     this.#isEnding = true;
-    for (const slot of this.#all()) slot.kill();
+    for (const slot of this.#allSlots()) slot.kill();
   }
 
   #onMessage(worker: ChildProcess, message: FromWorker): void {
     switch (message.kind) {
       case 'listening':
         this.#hangWatch.watch(worker);
-        // A successor is told here, because it does not change the readiness.
+        // Successors are told here: their start does not change the readiness, so nothing else would tell them.
         if (this.#isReady) this.tellReadiness(true);
         if (this.#logLevel !== undefined) sendToWorker(worker, { kind: 'log-level', level: this.#logLevel });
         if (this.#isDrainAnnounced) sendToWorker(worker, { kind: 'announce-drain' });
@@ -321,7 +321,7 @@ export class Fleet {
 
   /** Kills a hung worker. It may hold half of the callers' connections, and will never answer them. */
   #killHung(worker: ChildProcess, silentMs: number): void {
-    const slot = this.#all().find(({ servingWorker }) => servingWorker === worker)?.number;
+    const slot = this.#allSlots().find(({ servingWorker }) => servingWorker === worker)?.number;
     this.#logger.error({ slot, workerPid: worker.pid, silentMs }, 'worker hangs: killed');
     worker.kill('SIGKILL');
   }
@@ -334,11 +334,11 @@ export class Fleet {
     return countListening();
   }
 
-  #all(): readonly Slot[] {
-    return [...this.#slots, ...this.#others];
+  #allSlots(): readonly Slot[] {
+    return [...this.#slots, ...this.#reloadingSlots];
   }
 
-  /** Makes every worker drop what it keeps of a config, before the write of the config is answered. Slow ones are not waited for. */
+  /** Makes every worker drop what it keeps of a config, before its write is answered. Workers that are too slow are not awaited. */
   async #forget(announcer: ChildProcess, { subject, ticket }: Extract<FromWorker, { kind: 'written' }>): Promise<void> {
     const workers = this.#servingWorkers();
     const { silent } = await this.#forgetPolls.ask(workers, FORGET_MS_MAX, (worker, round) =>
@@ -354,36 +354,36 @@ export class Fleet {
   }
 
   #servingWorkers(): readonly ChildProcess[] {
-    return this.#all().flatMap((slot) => slot.servingWorker ?? []);
+    return this.#allSlots().flatMap((slot) => slot.servingWorker ?? []);
   }
 
-  #onState(): void {
-    for (const check of this.#onStateChange) check();
+  #callChangeHandlers(): void {
+    for (const check of this.#changeHandlers) check();
   }
 
   #untilAllAre(...states: readonly SlotState[]): Promise<void> {
-    return this.#until(() => this.#all().every((slot) => states.includes(slot.state)));
+    return this.#until(() => this.#allSlots().every((slot) => states.includes(slot.state)));
   }
 
   #until(isMet: () => boolean): Promise<void> {
     return new Promise((resolve) => {
       const check = (): void => {
         if (!isMet()) return;
-        this.#onStateChange.delete(check);
+        this.#changeHandlers.delete(check);
         resolve();
       };
-      this.#onStateChange.add(check);
+      this.#changeHandlers.add(check);
       check();
     });
   }
 
   #logUndrained(): void {
-    const workers = this.#all().filter((slot) => slot.state === 'draining').length;
+    const workers = this.#allSlots().filter((slot) => slot.state === 'draining').length;
     this.#logger.warn({ workers }, 'the drain timeout is over: requests in flight are aborted');
   }
 }
 
-/** The part of a worker's time to stop that remains after notifying backends. A longer drain timeout leaves more to end. At most half. */
+/** The part of a worker's time to stop that is left after notifying backends: at most half, more for a longer drain timeout. */
 function exitMsOf(drainTimeoutMs: number, stopWithinMs: number, bounds: FleetBounds): number {
   const inProportionMs = Math.round(drainTimeoutMs / bounds.workerExitDivisor);
   return Math.min(Math.max(bounds.workerExitMs, inProportionMs), Math.floor(stopWithinMs / 2));

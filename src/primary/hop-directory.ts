@@ -19,7 +19,7 @@ export const HOP_DIRECTORIES_SWEPT_MAX = 1_000;
 
 const PREFIX = 'switchyard-';
 /** The names that mkdtemp(3) makes. */
-const NAME = /^switchyard-[A-Za-z0-9]{6}$/;
+const DIRECTORY_NAME = /^switchyard-[A-Za-z0-9]{6}$/;
 const HOLDER_SOCKET = 'primary.sock';
 /** The largest process id on 64-bit Linux (proc(5), kernel.pid_max). */
 const PROCESS_ID_MAX = 4_194_304;
@@ -40,7 +40,7 @@ export async function makeHopDirectory(slotCount: number, logger: Logger): Promi
   const longestPath = preparedSocketPath(join(parent, `${PREFIX}XXXXXX`, `slot-${slotCount - 1}.sock`), PROCESS_ID_MAX);
   if (Buffer.byteLength(longestPath) > UNIX_SOCKET_PATH_BYTES_MAX)
     throw new StartFault(exitStatus.cannotCreate, `${longestPath} is too long for a socket: ${ADVICE}`, undefined);
-  await sweep(parent, logger);
+  await removeDeserted(parent, logger);
   let path: string;
   try {
     path = mkdtempSync(join(parent, PREFIX));
@@ -67,10 +67,10 @@ export async function makeHopDirectory(slotCount: number, logger: Logger): Promi
 }
 
 /** Removes the directories of this user's dead primaries. Doubtful ones stay. */
-async function sweep(parent: string, logger: Logger): Promise<void> {
+async function removeDeserted(parent: string, logger: Logger): Promise<void> {
   let names: string[];
   try {
-    names = readdirSync(parent).filter((name) => NAME.test(name));
+    names = readdirSync(parent).filter((name) => DIRECTORY_NAME.test(name));
   } catch {
     return; // Making the directory will report the problem.
   }

@@ -17,7 +17,7 @@ const CLAIM_PREFIX = 'switchyard-claim:';
  * Claims an address, which must be bound exclusively meanwhile, so that no two processes claim it at the same moment. Rejects with
  * EADDRINUSE when a running gateway has claimed an overlapping address.
  * @param address an IP address and a real port.
- * @returns what has to be closed to release the claim.
+ * @returns the server to close, which releases the claim; `undefined` where there are no claims.
  */
 async function claim(address: ListenAddress): Promise<Server | undefined> {
   if (process.platform !== 'linux') return undefined;
@@ -29,7 +29,7 @@ async function claim(address: ListenAddress): Promise<Server | undefined> {
   return holder.unref();
 }
 
-/** Whether two addresses overlap: also when one of them covers all addresses of the machine. */
+/** Whether two addresses have the same port, and the same host or one that covers the other. */
 export function isOverlapping(one: ListenAddress, other: ListenAddress): boolean {
   if (one.port !== other.port) return false;
   if (one.host === other.host) return true;
@@ -86,10 +86,10 @@ export async function claimAddresses(options: DataplaneOptions): Promise<Claimed
   }
 }
 
-/** Ports that are tried: one may be in use, or claimed by a gateway that does not listen yet. */
-const CHOICES_MAX = 16;
+/** How many ports are tried: each may be in use, or claimed by a gateway that does not listen yet. */
+const PORT_TRIES_MAX = 16;
 /** The least number of ports to choose from. With fewer, the system chooses. */
-const PORTS_MIN = 1_000;
+const PORTS_TO_CHOOSE_FROM_MIN = 1_000;
 const OUTGOING_PORTS_PATH = '/proc/sys/net/ipv4/ip_local_port_range';
 
 /**
@@ -97,7 +97,7 @@ const OUTGOING_PORTS_PATH = '/proc/sys/net/ipv4/ip_local_port_range';
  * @returns 0, the system's choice, if too few ports are left or the range is unknown.
  */
 export function choosePort(last = lastOutgoingPort()): number {
-  return PORT_MAX - last < PORTS_MIN ? 0 : randomInt(last + 1, PORT_MAX + 1);
+  return PORT_MAX - last < PORTS_TO_CHOOSE_FROM_MIN ? 0 : randomInt(last + 1, PORT_MAX + 1);
 }
 
 function lastOutgoingPort(): number {
@@ -109,11 +109,11 @@ function lastOutgoingPort(): number {
 }
 
 async function bind(address: ListenAddress, optionName: string, bound: Bound[]): Promise<ListenAddress> {
-  for (let choicesLeft = address.port === 0 ? CHOICES_MAX : 1; ; choicesLeft--) {
+  for (let triesLeft = address.port === 0 ? PORT_TRIES_MAX : 1; ; triesLeft--) {
     try {
       return await bindOnce({ host: address.host, port: address.port || choosePort() }, bound);
     } catch (error) {
-      if (choicesLeft > 1 && (error as NodeJS.ErrnoException).code === 'EADDRINUSE') continue;
+      if (triesLeft > 1 && (error as NodeJS.ErrnoException).code === 'EADDRINUSE') continue;
       throw listenFault(address, optionName, error);
     }
   }

@@ -1,5 +1,5 @@
-// `/metrics`: the figures in Prometheus' text format, in OpenMetrics, or as JSON for `switchyard top`. The only module that uses prom-
-// client, which is loaded with the first request. Cold path.
+// `/metrics`: the figures in Prometheus' text format, in OpenMetrics, or as JSON for `switchyard top`. The only module that uses
+// `prom-client`, which is loaded with the first request. Cold path.
 import {
   metricFamilies,
   OTHER_LABEL,
@@ -20,7 +20,7 @@ interface Sample {
 }
 
 export class MetricsPage {
-  /** The label values that are shown, the first to arrive: each worker bounds its own, but together they may have more. */
+  /** The backends and origins with figures of their own: the first that occurred. All workers together may have more of them. */
   readonly #shown = new Map<string, Set<string>>([
     ['backend', new Set()],
     ['origin', new Set()],
@@ -32,7 +32,7 @@ export class MetricsPage {
     const { OPENMETRICS_CONTENT_TYPE, PROMETHEUS_CONTENT_TYPE } = prom.Registry;
     const contentType = isOpenMetrics ? OPENMETRICS_CONTENT_TYPE : PROMETHEUS_CONTENT_TYPE;
     const bounded = new SeriesSum();
-    for (const item of series) bounded.add(this.#bound(item));
+    for (const item of series) bounded.add(this.#boundLabels(item));
     const families = new Map<MetricName, Series[]>();
     for (const item of bounded.all) {
       const known = families.get(item.name);
@@ -50,7 +50,7 @@ export class MetricsPage {
     return { status: 200, contentType, body: await registry.metrics() };
   }
 
-  #bound(series: Series): Series {
+  #boundLabels(series: Series): Series {
     const { labels } = metricFamilies[series.name];
     const index = labels.findIndex((label) => this.#shown.has(label));
     const shown = this.#shown.get(labels[index] ?? '');
@@ -74,16 +74,16 @@ function metricOf(name: MetricName, series: readonly Series[], isOpenMetrics: bo
 function samplesOf(name: string, family: MetricFamily, series: Series): Sample[] {
   const labels = Object.fromEntries(family.labels.map((label, index) => [label, series.labels[index] ?? '']));
   if (series.counts === undefined) return [{ metricName: name, labels, value: series.value }];
-  let below = 0;
+  let cumulativeCount = 0;
   const buckets = series.counts.map((count, bucket) => {
-    below += count;
+    cumulativeCount += count;
     const bound = family.boundsS?.[bucket];
-    return { metricName: `${name}_bucket`, labels: { ...labels, le: boundText(bound) }, value: below };
+    return { metricName: `${name}_bucket`, labels: { ...labels, le: boundText(bound) }, value: cumulativeCount };
   });
   return [
     ...buckets,
     { metricName: `${name}_sum`, labels, value: series.value },
-    { metricName: `${name}_count`, labels, value: below },
+    { metricName: `${name}_count`, labels, value: cumulativeCount },
   ];
 }
 

@@ -1,7 +1,7 @@
-// Whether the gateway can serve, and if not, why: for `/ready`, the health check on the public address, systemd and the log. Cold path.
-// One slot does not make the gateway unready for long. An absent worker is an obstacle while no other worker listens, and during the
-// start until it has listened or its starts keep failing. A store that only one worker cannot read is no obstacle, nor are user configs
-// kept from before it was lost: these are degraded.
+// Whether the gateway can serve, and if not, why: for `/ready`, the health check on the public address, systemd and the log. Cold path. One
+// slot does not make the gateway unready for long. An absent worker is an obstacle while no other worker listens, and during the start
+// until it has listened or its starts keep failing. A store that some worker can still read is no obstacle, nor is the use of user configs
+// that were read before the store was lost: these are reported as degraded.
 import type { Logger } from '../shared/index.js';
 
 type ObstacleCode = 'worker-absent' | 'store-unreachable' | 'keys-missing' | 'keys-unreachable' | 'draining';
@@ -47,7 +47,7 @@ export class Readiness {
   readonly #sources: ReadinessSources;
   readonly #logger: Logger;
   readonly #onChange: (report: ReadinessReport) => void;
-  readonly #settled = new Set<number>();
+  readonly #settledSlots = new Set<number>();
   #isDraining = false;
   #lastReported = '';
   #loggedCodes: string;
@@ -65,23 +65,23 @@ export class Readiness {
     const slots = this.#sources.slots();
     const listening = slots.filter(({ isListening }) => isListening);
     const absent = slots.filter(({ isListening }) => !isListening);
-    const isInTheWay = ({ slot, isFailing }: SlotReadiness): boolean =>
-      listening.length === 0 || (!isFailing && !this.#settled.has(slot));
+    const isAbsenceInTheWay = ({ slot, isFailing }: SlotReadiness): boolean =>
+      listening.length === 0 || (!isFailing && !this.#settledSlots.has(slot));
     const isStoreInTheWay = listening.every(({ storeObstacle }) => storeObstacle !== '');
     const counts = { slotCount: slots.length, listeningCount: listening.length };
     // During a drain nothing else is reported, because the drain causes every other change.
     if (this.#isDraining) return { isReady: false, obstacles: [DRAINING], degraded: [], ...counts };
     const store = workerObstacles('store-unreachable', listening, ({ storeObstacle }) => storeObstacle);
-    const obstacles = [...absences(absent.filter(isInTheWay), false), ...(isStoreInTheWay ? store : [])];
+    const obstacles = [...absenceObstacles(absent.filter(isAbsenceInTheWay), false), ...(isStoreInTheWay ? store : [])];
     if (!this.#sources.hasKeys) obstacles.push(KEYS_MISSING);
     const keys = workerObstacles('keys-unreachable', listening, ({ keysObstacle }) => keysObstacle);
     const areKeysInTheWay = listening.every(({ isKeyless }) => isKeyless);
     if (areKeysInTheWay) obstacles.push(...keys);
-    const others = absent.filter((slot) => !isInTheWay(slot));
+    const others = absent.filter((slot) => !isAbsenceInTheWay(slot));
     const [failing, late] = [others.filter(({ isFailing }) => isFailing), others.filter(({ isFailing }) => !isFailing)];
     const degraded = [
-      ...absences(failing, true),
-      ...absences(late, false),
+      ...absenceObstacles(failing, true),
+      ...absenceObstacles(late, false),
       ...(isStoreInTheWay ? [] : store),
       ...workerObstacles('store-unreachable', listening, ({ storeStaleness }) => storeStaleness),
       ...(areKeysInTheWay ? [] : keys),
@@ -96,7 +96,7 @@ export class Readiness {
 
   /** Looks for changes. To be called after a slot, the store or the keys may have changed. */
   check(): void {
-    for (const { slot, isListening } of this.#sources.slots()) if (isListening) this.#settled.add(slot);
+    for (const { slot, isListening } of this.#sources.slots()) if (isListening) this.#settledSlots.add(slot);
     const { report } = this;
     const { isReady, obstacles, degraded } = report;
     const reported = JSON.stringify({ isReady, obstacles, degraded });
@@ -135,7 +135,7 @@ const KEYS_MISSING: Obstacle = {
 };
 
 /** The obstacle for slots without a worker: none, or one for all of them. */
-function absences(slots: readonly SlotReadiness[], areFailing: boolean): Obstacle[] {
+function absenceObstacles(slots: readonly SlotReadiness[], areFailing: boolean): Obstacle[] {
   if (slots.length === 0) return [];
   const [workers, verb] = slots.length === 1 ? ['1 worker', 'is'] : [`${slots.length} workers`, 'are'];
   const message = `${workers} ${areFailing ? 'cannot start: the log says why' : `${verb} not listening (yet)`}`;

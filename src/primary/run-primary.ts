@@ -35,7 +35,7 @@ import { workerBounds } from './worker-bounds.js';
 
 export interface PrimaryEntry {
   readonly workerModule: URL;
-  /** The words before Node.js in a worker's command (`endWithParent`). */
+  /** The words before Node.js in a worker's command (`findLauncher`). */
   readonly launcher: readonly string[];
   /** The module of the bootstrap feature; `undefined` in a build without it. */
   readonly bootstrapModule: string | undefined;
@@ -56,7 +56,7 @@ export interface PrimaryEntry {
 /** Runs the primary. @returns the program's exit status, when no worker is left. */
 export async function runPrimary(options: DataplaneOptions, entry: PrimaryEntry): Promise<number> {
   const logger = createLogger(options.logLevel, { role: 'primary' });
-  warnOfListeners(options, entry, logger);
+  logStartWarnings(options, entry, logger);
   let onHangup = (): void => {};
   const signals = new StopSignals(entry.isOnTerminal ? undefined : () => onHangup());
   let claimed: ClaimedAddresses | undefined;
@@ -67,8 +67,8 @@ export async function runPrimary(options: DataplaneOptions, entry: PrimaryEntry)
     claimed = await claimAddresses(chosen.options);
     await checkStore(options, entry);
     hopDirectory = await makeHopDirectory(chosen.options.workerCount, logger);
-    const means = { entry, hopDirectory: hopDirectory.path, signals, logger };
-    return await superviseFleet(claimed.options, means, (reload) => (onHangup = reload));
+    const dependencies = { entry, hopDirectory: hopDirectory.path, signals, logger };
+    return await superviseFleet(claimed.options, dependencies, (reload) => (onHangup = reload));
   } catch (error) {
     if (!(error instanceof StartFault)) throw error;
     logger.fatal(error.message);
@@ -84,7 +84,7 @@ async function checkStore({ store }: DataplaneOptions, entry: PrimaryEntry): Pro
     await entry.checkStore(store);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    // A message about damage says what to do; other errors are the file system's.
+    // A message about a damaged store says what to do; an error of the file system does not.
     const isFileError = error instanceof Error && 'code' in error;
     const advice = 'give --store-path a directory that this user may write';
     const message = isFileError ? `the store cannot be opened: ${reason}; ${advice}` : reason;
@@ -92,17 +92,17 @@ async function checkStore({ store }: DataplaneOptions, entry: PrimaryEntry): Pro
   }
 }
 
-interface Means {
+interface SupervisionDependencies {
   readonly entry: PrimaryEntry;
   readonly hopDirectory: string;
   readonly signals: StopSignals;
   readonly logger: Logger;
 }
 
-/** Supervises the fleet. @param onReloadable called with the function to call on SIGHUP. */
+/** Supervises the fleet. @param onReloadable gets the function to call on SIGHUP. @returns the program's exit status. */
 async function superviseFleet(
   options: DataplaneOptions,
-  { entry, hopDirectory, signals, logger }: Means,
+  { entry, hopDirectory, signals, logger }: SupervisionDependencies,
   onReloadable: (reload: () => void) => void,
 ): Promise<number> {
   const notifier = new ServiceManagerNotifier(entry.serviceManager, entry.workerEnvironment, logger);
@@ -130,8 +130,8 @@ async function superviseFleet(
   const sources = { hasKeys: hasKeys(options.token), slots: () => fleet.slotReadiness };
   const readiness = new Readiness(sources, logger, (report) => {
     fleet.tellReadiness(isServing(report));
-    notifier.status(readinessInWords(report));
-    if (report.isReady) notifier.ready();
+    notifier.notifyStatus(readinessInWords(report));
+    if (report.isReady) notifier.notifyReady();
     if (hasStarted) readiness.log(report);
   });
   fleet.onChange(() => readiness.check());
@@ -152,12 +152,12 @@ async function superviseFleet(
     if (isEnding) return;
     // A reload waits for the start.
     await fleet.ready;
-    notifier.reloading();
+    notifier.notifyReloading();
     const failure = await reload(fleet, options, entry, logger);
     if (isEnding) return;
     const status = readinessInWords(readiness.report);
-    notifier.status(failure === undefined ? status : `${status}; the last reload failed: ${failure}`);
-    notifier.reloaded();
+    notifier.notifyStatus(failure === undefined ? status : `${status}; the last reload failed: ${failure}`);
+    notifier.notifyReloaded();
   });
   onReloadable(() => void reloads.run(''));
 
@@ -171,7 +171,7 @@ async function superviseFleet(
   });
   const hasFailed = await Promise.race([failed, signalled]);
   isEnding = true;
-  notifier.stopping();
+  notifier.notifyStopping();
   readiness.drain();
 
   let cutShortBy: keyof typeof constants.signals | undefined;
@@ -182,7 +182,7 @@ async function superviseFleet(
   });
   if (!hasFailed && options.drainNoticeMs > 0) {
     fleet.announceDrain();
-    // Once a second signal has come, nothing waits for the timer.
+    // A second signal ends this wait; the timer then keeps nothing alive.
     await Promise.race([sleep(options.drainNoticeMs, undefined, { ref: false }), signals.second]);
   }
   await fleet.drain(options.drainTimeoutMs);
@@ -258,7 +258,7 @@ async function tryReload(fleet: Fleet, current: DataplaneOptions, entry: Primary
 function metricsPage(readiness: Readiness, fleet: Fleet): (accept: string) => Promise<AdminPage> {
   const page = new MetricsPage();
   return async (accept) => {
-    const { series, silentCount } = await fleet.figures();
+    const { series, silentCount } = await fleet.gatherFigures();
     const { isReady, degraded, slotCount, listeningCount } = readiness.report;
     const own: readonly (readonly [name: MetricName, value: number, ...labels: string[]])[] = [
       ['switchyard_workers', listeningCount, 'listening'],
@@ -273,7 +273,7 @@ function metricsPage(readiness: Readiness, fleet: Fleet): (accept: string) => Pr
   };
 }
 
-function warnOfListeners(options: DataplaneOptions, entry: PrimaryEntry, logger: Logger): void {
+function logStartWarnings(options: DataplaneOptions, entry: PrimaryEntry, logger: Logger): void {
   if (entry.bootstrapModule !== undefined) {
     logger.warn(
       'UNAUTHENTICATED HELPER ENDPOINTS ARE ON: anyone who can connect mints tokens and writes user configs. Never expose this build',

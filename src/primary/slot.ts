@@ -49,19 +49,19 @@ export function slotStateAfter(state: SlotState, event: SlotEvent): SlotState | 
 const LAUNCHER_TRY_MS_MAX = 2_000;
 
 const SETPRIV = '/usr/bin/setpriv';
-const SETPRIV_WORDS = ['--pdeathsig', 'KILL', '--'];
+const SETPRIV_ARGUMENTS = ['--pdeathsig', 'KILL', '--'];
 
 /**
- * The words before a command whose process gets SIGKILL when the thread that started it ends.
+ * Finds the words to put before a command, so that its process gets SIGKILL when the thread that started it ends.
  * @returns none where that is unavailable: there, a process ends when it sees its channel close.
  */
-export function endWithParent(): readonly string[] {
+export function findLauncher(): readonly string[] {
   // Another setpriv may not know the option, and other systems have none.
-  const { status } = spawnSync(SETPRIV, [...SETPRIV_WORDS, SETPRIV, '--version'], {
+  const { status } = spawnSync(SETPRIV, [...SETPRIV_ARGUMENTS, SETPRIV, '--version'], {
     stdio: 'ignore',
     timeout: LAUNCHER_TRY_MS_MAX,
   });
-  return status === 0 ? [SETPRIV, ...SETPRIV_WORDS] : [];
+  return status === 0 ? [SETPRIV, ...SETPRIV_ARGUMENTS] : [];
 }
 
 export type FleetBounds = Readonly<Record<keyof typeof workerBounds | 'peerAnswerMsMax', number>>;
@@ -70,15 +70,15 @@ export interface WorkerPlan {
   /** Checks the store. Rejects with a message for an operator when workers should not open it. */
   readonly checkStore: () => Promise<void>;
   readonly module: URL;
-  /** The words before Node.js in a worker's command (`endWithParent`). */
+  /** The words before Node.js in a worker's command (`findLauncher`). */
   readonly launcher: readonly string[];
   readonly environment: NodeJS.ProcessEnv;
   readonly start: Omit<StartMessage, 'kind' | 'slot'>;
   readonly bounds: FleetBounds;
 }
 
-/** A slot, with the process that can be asked. */
-export interface AskedWorker {
+/** A slot as asked for figures and views, with its process. */
+export interface AskedSlot {
   readonly slot: number;
   readonly state: SlotState;
   /** The process; `undefined` when none can answer. */
@@ -135,7 +135,7 @@ export class Slot {
   #obstacles = NO_OBSTACLES;
   /** The readiness that the worker was told last. */
   #toldReady: boolean | undefined;
-  /** Whether a worker died in a way that suggests a damaged store. */
+  /** Whether the last worker died in a way that suggests a damaged store. */
   #isStoreSuspect = false;
 
   constructor(number: number, plan: WorkerPlan, startQueue: StartQueue, observer: SlotObserver, logger: Logger) {
@@ -162,7 +162,7 @@ export class Slot {
 
   /** Whether so many starts in a row have failed that readiness does not wait. Starts continue. */
   get isFailing(): boolean {
-    return this.#failedStartsInARow >= this.#plan.bounds.workerStartTriesMax;
+    return this.#failedStartsInARow >= this.#plan.bounds.workerFailedStartsMax;
   }
 
   get readiness(): SlotReadiness {
@@ -175,13 +175,12 @@ export class Slot {
     };
   }
 
-  /** The process that can report the figures of this slot. */
-  get answeringWorker(): ChildProcess | undefined {
+  get reportingWorker(): ChildProcess | undefined {
     return ['listening', 'draining', 'drained'].includes(this.#state) ? this.#worker : undefined;
   }
 
-  get askedWorker(): AskedWorker {
-    const [slot, state, worker] = [this.number, this.#state, this.answeringWorker];
+  get askedSlot(): AskedSlot {
+    const [slot, state, worker] = [this.number, this.#state, this.reportingWorker];
     return { slot, state, worker, storeObstacle: this.#obstacles.storeObstacle };
   }
 
@@ -202,11 +201,11 @@ export class Slot {
   }
 
   start(): void {
-    this.#startQueue.ask(() => this.#begin());
+    this.#startQueue.enqueue(() => this.#tryFork());
   }
 
   /** Begins a start. @returns false when there is nothing to start any more. */
-  #begin(): boolean {
+  #tryFork(): boolean {
     if (!this.#advance('fork')) return false;
     const { module, launcher, environment, start, bounds } = this.#plan;
     const [execPath = process.execPath, ...words] = [...launcher, process.execPath];
@@ -366,7 +365,7 @@ export class Slot {
     this.#timer = setTimeout(() => this.#startAgain(), delayMs);
   }
 
-  /** Starts a worker again. The store is checked first: if it kills its readers, it would kill each new worker at its first request. */
+  /** Starts a worker again. If the last one's death suggests a damaged store, the store is checked first. */
   #startAgain(): void {
     if (!this.#isStoreSuspect) {
       this.start();
@@ -391,7 +390,7 @@ export class Slot {
     if (next === undefined) return false;
     clearTimeout(this.#timer);
     this.#state = next;
-    if (before === 'starting') this.#startQueue.end(this.#endingOfStart(next));
+    if (before === 'starting') this.#startQueue.onEnded(this.#endingOfStart(next));
     this.#observer.onState();
     return true;
   }

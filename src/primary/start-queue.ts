@@ -1,5 +1,5 @@
-// Limits how many slots start a worker at once: together, many workers would share few processors until none listened in time. Gives up
-// when the tries are used up and no worker has ever listened. Cold path.
+// Limits how many slots start a worker at once: on few processors, many workers that start together would all be too late. Gives up when
+// too many starts have failed and no worker has ever listened. Cold path.
 
 interface StartQueueBounds {
   readonly startsAtOnceMax: number;
@@ -20,35 +20,35 @@ export class StartQueue {
   #hasListened = false;
   #isGivenUp = false;
 
-  /** @param onGivenUp called at most once, when the last start has failed like those before it. */
+  /** @param onGivenUp called at most once, when starts are given up. */
   constructor(bounds: StartQueueBounds, onGivenUp: (reason: string) => void) {
     this.#bounds = bounds;
     this.#onGivenUp = onGivenUp;
   }
 
-  /** Asks for a start. @param begin called when it may begin, perhaps at once. If it returns true, one call of `end` must follow. */
-  ask(begin: () => boolean): void {
+  /** Queues a start. @param begin called when it may begin, perhaps at once; if it returns true, one call of `onEnded` must follow. */
+  enqueue(begin: () => boolean): void {
     this.#queue.push(begin);
-    this.#grant();
+    this.#beginStarts();
   }
 
-  end(ending: StartEnding): void {
+  onEnded(ending: StartEnding): void {
     this.#startsUnderWay--;
     if (ending.kind === 'listening') this.#hasListened = true;
     else if (ending.kind === 'failed' && !this.#hasListened) this.#failureCount++;
-    this.#grant();
-    if (ending.kind !== 'failed' || !this.#isExhausted || this.#startsUnderWay > 0 || this.#isGivenUp) return;
+    this.#beginStarts();
+    if (ending.kind !== 'failed' || !this.#haveTooManyFailed || this.#startsUnderWay > 0 || this.#isGivenUp) return;
     this.#isGivenUp = true;
     this.#onGivenUp(ending.reason);
   }
 
-  /** Whether the tries are used up: then no start begins; one under way may still succeed. */
-  get #isExhausted(): boolean {
+  /** Whether too many starts have failed: then none begins; one under way may still succeed. */
+  get #haveTooManyFailed(): boolean {
     return !this.#hasListened && this.#failureCount >= this.#bounds.failuresMax;
   }
 
-  #grant(): void {
-    while (this.#startsUnderWay < this.#bounds.startsAtOnceMax && !this.#isExhausted) {
+  #beginStarts(): void {
+    while (this.#startsUnderWay < this.#bounds.startsAtOnceMax && !this.#haveTooManyFailed) {
       const begin = this.#queue.shift();
       if (begin === undefined) return;
       this.#startsUnderWay++;

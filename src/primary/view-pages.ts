@@ -1,17 +1,15 @@
 // The pages of the admin listener that show what happens in the workers, and why. Cold path.
 import type { ChildProcess } from 'node:child_process';
 import type { ViewQuestion } from '../process/index.js';
-import { limits, isLogLevel, jsonIn, LOG_LEVELS, type LogLevel } from '../shared/index.js';
+import { limits, isLogLevel, tryParseJson, LOG_LEVELS, type LogLevel } from '../shared/index.js';
 import { jsonPage, type AdminChanges, type AdminPage, type AdminPages } from './admin-server.js';
 import type { WorkerPolls } from './worker-polls.js';
-import type { AskedWorker } from './slot.js';
-
-// Asks all workers a question, and gathers the answers that come in time. A hung worker is shown as silent.
+import type { AskedSlot } from './slot.js';
 
 /** Time for workers to answer. After that, a worker that has not answered is shown as silent. */
 const ADMIN_VIEW_MS_MAX = 2_000;
 
-export interface WorkerAnswer extends Omit<AskedWorker, 'worker'> {
+export interface WorkerAnswer extends Omit<AskedSlot, 'worker'> {
   readonly pid: number | undefined;
   /** The worker's answer; `undefined` when there is none in time. */
   readonly answer: unknown;
@@ -23,16 +21,16 @@ export interface WorkerAnswer extends Omit<AskedWorker, 'worker'> {
  */
 export async function askWorkers(
   polls: WorkerPolls<string>,
-  asked: readonly AskedWorker[],
+  asked: readonly AskedSlot[],
   send: (worker: ChildProcess, ticket: number) => void,
   answerMsMax: number = ADMIN_VIEW_MS_MAX,
 ): Promise<readonly WorkerAnswer[] | undefined> {
   if (polls.count >= limits.adminViewsAtOnceMax) return undefined;
   const workers = asked.flatMap(({ worker }) => worker ?? []);
   const { answers } = await polls.ask(workers, answerMsMax, send);
-  return asked.map(({ worker, ...standing }) => {
+  return asked.map(({ worker, ...slotState }) => {
     const text = worker && answers.get(worker);
-    return { ...standing, pid: worker?.pid, answer: text === undefined ? undefined : (JSON.parse(text) as unknown) };
+    return { ...slotState, pid: worker?.pid, answer: text === undefined ? undefined : (JSON.parse(text) as unknown) };
   });
 }
 
@@ -46,23 +44,23 @@ type PageMaker = (answers: readonly WorkerAnswer[]) => AdminPage;
 export function viewPages(sources: ViewPageSources): AdminPages {
   const ask = async (question: ViewQuestion, gather: PageMaker): Promise<AdminPage> => {
     const answers = await sources.ask(question);
-    return answers === undefined ? TOO_MANY : gather(answers);
+    return answers === undefined ? TOO_MANY_QUESTIONS : gather(answers);
   };
   return {
     '/workers': () => ask({ view: 'worker' }, (answers) => jsonPage(200, { workers: answers.map(workerView) })),
     '/sessions': (_accept, query) => sessionsPage(query, ask),
     '/backends': () =>
       ask({ view: 'backends' }, (answers) => {
-        const backends = answers.flatMap(({ slot, answer }) => listOf(answer).map((origin) => ({ slot, ...origin })));
-        return jsonPage(200, { backends, silent: silentOf(answers) });
+        const backends = answers.flatMap(({ slot, answer }) => listIn(answer).map((origin) => ({ slot, ...origin })));
+        return jsonPage(200, { backends, silent: silentSlots(answers) });
       }),
     '/requests/': (_accept, _query, requestId) =>
       ask({ view: 'request', requestId }, (answers) => {
-        const found = answers.flatMap(({ slot, answer }) => listOf(answer).map((request) => ({ slot, ...request })));
-        if (found.length > 0) return jsonPage(200, { requests: found, silent: silentOf(answers) });
+        const found = answers.flatMap(({ slot, answer }) => listIn(answer).map((request) => ({ slot, ...request })));
+        if (found.length > 0) return jsonPage(200, { requests: found, silent: silentSlots(answers) });
         const detail =
           'no worker knows a recent request with this id; only requests with an id and a valid token are remembered, and only with --metrics';
-        return jsonPage(404, { detail, silent: silentOf(answers) });
+        return jsonPage(404, { detail, silent: silentSlots(answers) });
       }),
     '/explain': (_accept, query) => explainPage(query, ask),
   };
@@ -84,10 +82,10 @@ export function viewChanges(sources: Pick<ViewPageSources, 'setLogLevel'>): Admi
 /** Levels that operators can set. `silent` only at the start: otherwise anyone who reaches the listener could hide later log lines. */
 const CHANGEABLE_LEVELS = LOG_LEVELS.filter((level) => level !== 'silent');
 
-const TOO_MANY = jsonPage(503, { detail: 'too many questions to the workers at once; try again' });
+const TOO_MANY_QUESTIONS = jsonPage(503, { detail: 'too many questions to the workers at once; try again' });
 
 function levelIn(body: string): LogLevel | undefined {
-  const { level } = Object(jsonIn(body)) as { readonly level?: unknown };
+  const { level } = Object(tryParseJson(body)) as { readonly level?: unknown };
   return isLogLevel(level) && level !== 'silent' ? level : undefined;
 }
 
@@ -97,11 +95,11 @@ function workerView({ slot, pid, state, storeObstacle, answer }: WorkerAnswer): 
   return { slot, pid: pid ?? null, state, health, storeObstacle, ...(isAnswering && answer) };
 }
 
-function silentOf(answers: readonly WorkerAnswer[]): number[] {
+function silentSlots(answers: readonly WorkerAnswer[]): number[] {
   return answers.flatMap(({ slot, answer }) => (answer === undefined ? [slot] : []));
 }
 
-function listOf(answer: unknown): readonly object[] {
+function listIn(answer: unknown): readonly object[] {
   if (typeof answer !== 'object' || answer === null || !('list' in answer)) return [];
   return Array.isArray(answer.list) ? (answer.list as object[]) : [];
 }
@@ -125,12 +123,12 @@ async function sessionsPage(query: URLSearchParams, ask: Ask): Promise<AdminPage
       const { matching = 0 } = (answer ?? {}) as { readonly matching?: number };
       total += matching;
       if (slot < start.firstSlot || next !== undefined) continue;
-      const taken = listOf(answer).slice(0, limit - sessions.length);
+      const taken = listIn(answer).slice(0, limit - sessions.length);
       sessions.push(...taken.map((session) => ({ slot, ...session })));
       const end = (slot === start.firstSlot ? start.offset : 0) + taken.length;
       if (end < matching) next = `${slot}.${end}`;
     }
-    return jsonPage(200, { sessions, total, ...(next !== undefined && { next }), silent: silentOf(answers) });
+    return jsonPage(200, { sessions, total, ...(next !== undefined && { next }), silent: silentSlots(answers) });
   });
 }
 
@@ -147,7 +145,7 @@ async function explainPage(query: URLSearchParams, ask: Ask): Promise<AdminPage>
       workers: answers.flatMap(({ slot, answer }) =>
         typeof answer === 'object' && answer !== null ? [{ slot, ...answer }] : [],
       ),
-      silent: silentOf(answers),
+      silent: silentSlots(answers),
     });
   });
 }

@@ -7,10 +7,10 @@ export const workerBounds = {
   /** workers that start at once; more would slow each other beyond the time for a start → further ones wait */
   workerStartsAtOnceMax: 4,
   /**
-   * failed starts in a row of one slot; before any worker has listened, also those of all slots, this many for each start that may run at
-   * once → the primary no longer waits for the slot but keeps trying; in the second case the program ends
+   * failed starts in a row of one slot → the primary no longer waits for the slot but keeps trying; before any worker has listened, the
+   * failed starts of all slots are counted too, and after this many for each start that may run at once the program ends
    */
-  workerStartTriesMax: 5,
+  workerFailedStartsMax: 5,
   /** longest wait before a failed start is tried again; the first is `workerRestartDelayMsMin` → the wait grows no further */
   workerStartRetryMsMax: 30_000,
   /** wait before a worker that died a second time is replaced; after the first death there is none → it is started, and the wait doubles */
@@ -21,12 +21,12 @@ export const workerBounds = {
    * part of a worker's time to stop that is reserved for everything but notifying backends → notifying ends, and backends that were not
    * notified are counted
    *
-   * On a busy machine a worker with many sessions needs more than a second for it.
+   * On a busy machine, a worker with many sessions needs more than a second to exit.
    */
   workerExitMs: 1_000,
   /**
-   * one in this many parts of the drain timeout is reserved instead of `workerExitMs` when that is more, as a long drain leaves more to end
-   * → at most half of the time to stop
+   * divisor of the drain timeout; the quotient is reserved instead of `workerExitMs` when it is more, as a long drain leaves more to end →
+   * at most half of the time to stop is reserved
    */
   workerExitDivisor: 10,
   /** time for which a worker must have listened to count as settled → when it dies, it is replaced without delay */

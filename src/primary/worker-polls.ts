@@ -23,7 +23,7 @@ export class WorkerPolls<Answer> {
     return this.#open.size;
   }
 
-  /** Asks the workers. @param send asks a worker, which repeats the ticket. */
+  /** Asks the workers. @param send asks one of them; its answer has the same ticket. */
   async ask(
     workers: Iterable<ChildProcess>,
     answerMsMax: number,
@@ -47,15 +47,15 @@ export class WorkerPolls<Answer> {
     const poll = this.#open.get(ticket);
     if (poll?.silent.has(worker) !== true) return;
     poll.answers.set(worker, answer);
-    settle(poll, worker);
+    removeSilent(poll, worker);
   }
 
   onGone(worker: ChildProcess): void {
-    for (const poll of this.#open.values()) settle(poll, worker);
+    for (const poll of this.#open.values()) removeSilent(poll, worker);
   }
 }
 
-function settle({ silent, end }: OpenPoll<unknown>, worker: ChildProcess): void {
+function removeSilent({ silent, end }: OpenPoll<unknown>, worker: ChildProcess): void {
   if (silent.delete(worker) && silent.size === 0) end();
 }
 
@@ -73,8 +73,8 @@ type FigureBounds = Readonly<Record<'peerAnswerMsMax' | 'metricGatheringAgeMsMax
 export class FleetFigures {
   readonly #send: (worker: ChildProcess, message: ToWorker) => void;
   readonly #bounds: FigureBounds;
-  readonly #latest = new Map<ChildProcess, readonly Series[]>();
-  readonly #retired = new SeriesSum();
+  readonly #latestReports = new Map<ChildProcess, readonly Series[]>();
+  readonly #sumOfDead = new SeriesSum();
   readonly #polls = new WorkerPolls<void>();
   /** A gathering that is under way, or recent enough to be reused. */
   #gathered: Promise<GatheredFigures> | undefined;
@@ -86,7 +86,7 @@ export class FleetFigures {
 
   /**
    * Gathers the figures. Requests in quick succession get one result, because each gathering costs every worker time.
-   * @param workers that can answer.
+   * @param workers returns those that can answer.
    */
   async gather(workers: () => Iterable<ChildProcess>): Promise<GatheredFigures> {
     if (this.#gathered === undefined) {
@@ -104,22 +104,22 @@ export class FleetFigures {
       this.#send(worker, { kind: 'report', ticket }),
     );
     const sum = new SeriesSum();
-    for (const series of this.#retired.all) sum.add(series);
-    for (const report of this.#latest.values()) for (const series of report) sum.add(series);
+    for (const series of this.#sumOfDead.all) sum.add(series);
+    for (const report of this.#latestReports.values()) for (const series of report) sum.add(series);
     return { series: [...sum.all], silentCount: silent.size };
   }
 
   onReport(worker: ChildProcess, ticket: number, series: readonly Series[]): void {
-    this.#latest.set(worker, series);
+    this.#latestReports.set(worker, series);
     this.#polls.onAnswer(worker, ticket);
   }
 
   /** Called when a worker is gone. Its gauges end with it. */
   onGone(worker: ChildProcess): void {
-    for (const series of this.#latest.get(worker) ?? []) {
-      if (metricFamilies[series.name].type !== 'gauge') this.#retired.add(series);
+    for (const series of this.#latestReports.get(worker) ?? []) {
+      if (metricFamilies[series.name].type !== 'gauge') this.#sumOfDead.add(series);
     }
-    this.#latest.delete(worker);
+    this.#latestReports.delete(worker);
     this.#polls.onGone(worker);
   }
 }

@@ -1,5 +1,5 @@
-// Both ends of the channel between the primary and a worker, limited to the messages in messages.ts. Messages to a closed peer are lost:
-// its supervisor sees the exit. A worker leaves signals to the primary, and exits when the channel closes.
+// Both ends of the channel between the primary and a worker, limited to the messages in messages.ts. A message to a peer that is gone is
+// lost without an error: the primary sees a worker's exit, and a worker exits when the channel closes.
 import assert from 'node:assert';
 import type { ChildProcess } from 'node:child_process';
 import { isFromWorker, isToWorker, type FromWorker, type ToWorker } from './messages.js';

@@ -4,8 +4,8 @@ import type { DataplaneOptions } from '../config/index.js';
 import { isSeries, type Series } from '../metrics/index.js';
 import { isLogLevel, type LogLevel } from '../shared/index.js';
 
-/** A member whose type has a question mark may be absent. */
-interface Members {
+/** The types that members of messages have in the tables below. A member whose type has a question mark may be absent. */
+interface MemberTypes {
   readonly text: string;
   readonly 'text?': string | undefined;
   readonly number: number;
@@ -18,14 +18,14 @@ interface Members {
   readonly 'nothing?': undefined;
 }
 
-const isValid: Readonly<Record<keyof Members, (value: unknown) => boolean>> = {
+const checks: Readonly<Record<keyof MemberTypes, (value: unknown) => boolean>> = {
   text: (value) => typeof value === 'string',
   'text?': (value) => value === undefined || typeof value === 'string',
   number: (value) => typeof value === 'number',
   flag: (value) => typeof value === 'boolean',
   bytes: (value) => value instanceof Uint8Array,
   level: isLogLevel,
-  // Options are not checked here, but where they were created: after an upgrade by a reload, by a primary of an earlier version. So members
+  // Options were checked where they were made: perhaps by a primary of an earlier version, after an upgrade by a reload. So their members
   // keep their names.
   options: (value) => typeof value === 'object' && value !== null,
   series: (value) => Array.isArray(value) && value.every(isSeries),
@@ -33,13 +33,13 @@ const isValid: Readonly<Record<keyof Members, (value: unknown) => boolean>> = {
   'nothing?': (value) => value === undefined,
 };
 
-type Table = Readonly<Record<string, Readonly<Record<string, keyof Members>>>>;
+type Table = Readonly<Record<string, Readonly<Record<string, keyof MemberTypes>>>>;
 
 type MembersOf<Row extends Table[string]> = {
-  readonly [Name in keyof Row as Row[Name] extends `${string}?` ? never : Name]: Members[Row[Name]];
-} & { readonly [Name in keyof Row as Row[Name] extends `${string}?` ? Name : never]?: Members[Row[Name]] };
+  readonly [Name in keyof Row as Row[Name] extends `${string}?` ? never : Name]: MemberTypes[Row[Name]];
+} & { readonly [Name in keyof Row as Row[Name] extends `${string}?` ? Name : never]?: MemberTypes[Row[Name]] };
 
-type OneOf<Kinds extends Table, Label extends string> = {
+type RowOf<Kinds extends Table, Label extends string> = {
   [Kind in keyof Kinds]: { readonly [Name in Label]: Kind } & MembersOf<Kinds[Kind]>;
 }[keyof Kinds];
 
@@ -50,7 +50,7 @@ function isOneOf(table: Table, label: string, value: unknown): boolean {
   const kind = fields[label];
   // `hasOwn`, because `toString` is no message.
   const row = typeof kind === 'string' && Object.hasOwn(table, kind) ? table[kind] : undefined;
-  return row !== undefined && Object.entries(row).every(([name, type]) => isValid[type](fields[name]));
+  return row !== undefined && Object.entries(row).every(([name, type]) => checks[type](fields[name]));
 }
 
 /** What an operator may ask a worker. The primary combines the answers, which are JSON text. */
@@ -68,7 +68,7 @@ const viewQuestions = {
   explain: { subject: 'text', virtualHost: 'text', tool: 'text' },
 } as const satisfies Table;
 
-export type ViewQuestion = OneOf<typeof viewQuestions, 'view'>;
+export type ViewQuestion = RowOf<typeof viewQuestions, 'view'>;
 
 const toWorker = {
   /**
@@ -85,7 +85,7 @@ const toWorker = {
   },
   /**
    * A successor has the slot. The worker is to stop accepting and answer `left`; to finish, forward what still arrives to the successor,
-   * and answer `drained`. Sessions continue there. `stop` follows.
+   * and answer `drained`. Its sessions continue in the successor. `stop` follows.
    */
   retire: {},
   /** A drain is coming, as the health check says from now on. All requests are still served. */
@@ -107,11 +107,11 @@ const toWorker = {
   'log-level': { level: 'level' },
 } as const satisfies Table;
 
-export type ToWorker = OneOf<typeof toWorker, 'kind'>;
+export type ToWorker = RowOf<typeof toWorker, 'kind'>;
 export type StartMessage = Extract<ToWorker, { readonly kind: 'start' }>;
 
 const fromWorker = {
-  /** Every listener is open. After a reload, the version may differ from the primary's; some do not send it. */
+  /** Every listener is open. After a reload, the version may differ from the primary's, or be absent. */
   listening: { version: 'text?' },
   /** The worker exits. The reason is one line for an operator. */
   'start-failed': { reason: 'text' },
@@ -122,18 +122,18 @@ const fromWorker = {
   heartbeat: {},
   /** The worker's store, as for `StoreObstacleListener`; before this message, the worker counts as able to read. */
   store: { obstacle: 'text', staleness: 'text?' },
-  /** Why tokens of some issuer cannot be verified, or `''`; and whether none can. */
+  /** Why tokens of some issuer cannot be verified, or `''`; and whether no token can be. */
   keys: { obstacle: 'text', isInTheWay: 'flag' },
   /** The worker's counts since its start, and its current gauges. */
   report: { ticket: 'number', series: 'series' },
   /** The answer to a question, as JSON; `null` for nothing. It says what it leaves out. */
   view: { ticket: 'number', answer: 'text' },
-  /** This worker has written a config: every worker is to drop it, then `all-forgotten` is answered. */
+  /** This worker has written a config: every worker is to `forget` it, and then this one gets `all-forgotten`. */
   written: { subject: 'text', ticket: 'number' },
   forgotten: { ticket: 'number' },
 } as const satisfies Table;
 
-export type FromWorker = OneOf<typeof fromWorker, 'kind'>;
+export type FromWorker = RowOf<typeof fromWorker, 'kind'>;
 
 export function isToWorker(value: unknown): value is ToWorker {
   return isOneOf(toWorker, 'kind', value);

@@ -1,6 +1,6 @@
-// A Unix socket in a folder private to its user. Cleaners of temporary files remove such folders, and nobody could find the socket: so
-// folder and socket are created again if necessary. A successor in another process renames its own socket to the path, in one step. Cold
-// path.
+// A Unix socket in a folder private to its user. Cleaners of temporary files may remove the folder, and then nobody finds the socket: so
+// folder and socket are created again when they are gone. A successor in another process renames its own socket to the path, in one step.
+// Cold path.
 import { once } from 'node:events';
 import { lstatSync, renameSync, rmSync } from 'node:fs';
 import { chmod, rm } from 'node:fs/promises';
@@ -28,7 +28,7 @@ export class RestoredSocket {
   readonly #options: RestoredSocketOptions;
   #server: Server;
   /** Device and inode of the file. */
-  #identity: string | undefined;
+  #fileIdentity: string | undefined;
   #lastFault: string | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -42,7 +42,7 @@ export class RestoredSocket {
   /** Listens, in place of another process's socket. Rejects when the folder or the socket cannot be created. */
   async listen(): Promise<void> {
     await this.prepare();
-    this.take();
+    this.moveIntoPlace();
   }
 
   /** Listens at a temporary path beside the final one. Rejects as `listen` does. */
@@ -56,9 +56,9 @@ export class RestoredSocket {
   }
 
   /** Renames the prepared socket to the path. */
-  take(): void {
+  moveIntoPlace(): void {
     renameSync(this.#preparedPath, this.#path);
-    this.#identity = this.#readIdentity();
+    this.#fileIdentity = this.#readIdentity();
     this.#scheduleCheck();
   }
 
@@ -67,7 +67,7 @@ export class RestoredSocket {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     if (!this.#server.listening) return;
-    if (this.#readIdentity() === this.#identity) rmSync(this.#path, { force: true });
+    if (this.#readIdentity() === this.#fileIdentity) rmSync(this.#path, { force: true });
     // Closing removes only the temporary path.
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
   }
@@ -92,7 +92,7 @@ export class RestoredSocket {
   async #check(): Promise<void> {
     try {
       const identity = this.#readIdentity();
-      const isGone = identity !== this.#identity && !(identity !== undefined && (await isAnswered(this.#path)));
+      const isGone = identity !== this.#fileIdentity && !(identity !== undefined && (await isListenedAt(this.#path)));
       if (isGone && !this.#isClosed) await this.#renew();
       this.#lastFault = undefined;
     } catch (error) {
@@ -102,7 +102,7 @@ export class RestoredSocket {
   }
 
   async #renew(): Promise<void> {
-    this.#identity = undefined;
+    this.#fileIdentity = undefined;
     // The connections of the old socket stay open.
     if (this.#server.listening) this.#server.close();
     this.#server = this.#createServer();
@@ -111,7 +111,7 @@ export class RestoredSocket {
       this.#server.close();
       return;
     }
-    this.take();
+    this.moveIntoPlace();
     this.#options.onRenewed();
   }
 
@@ -128,13 +128,13 @@ export class RestoredSocket {
   }
 }
 
-/** Where the socket is created; the longest path that it needs. */
+/** The temporary path where a process creates the socket. No other path that it needs is longer. */
 export function preparedSocketPath(path: string, processId: number = process.pid): string {
   return `${path}.${processId}`;
 }
 
 /** Whether another process listens at the path. */
-async function isAnswered(path: string): Promise<boolean> {
+async function isListenedAt(path: string): Promise<boolean> {
   const socket = connect(path);
   try {
     await once(socket, 'connect');

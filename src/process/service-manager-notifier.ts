@@ -15,7 +15,7 @@ export class ServiceManagerNotifier {
   readonly #environment: NodeJS.ProcessEnv;
   readonly #logger: Logger;
   /** Values that are not sent yet, by variable. */
-  readonly #waiting = new Map<string, string>();
+  readonly #unsent = new Map<string, string>();
   #isSending = false;
   #isReloading = false;
   readonly #repeated = new RepeatedLog();
@@ -25,52 +25,52 @@ export class ServiceManagerNotifier {
     this.#environment = environment;
     this.#logger = logger;
     const { watchdogMs } = manager;
-    // The interval is what sd_watchdog_enabled(3) advises.
+    // Half of the time, as sd_watchdog_enabled(3) advises.
     if (watchdogMs !== undefined) setInterval(() => this.#send('WATCHDOG', '1'), watchdogMs / 2).unref();
   }
 
-  /** Reports that the service is ready, but not during a reload, of which systemd would take it for the end. */
-  ready(): void {
+  /** Reports that the service is ready. Not during a reload: systemd would take the message for the reload's end. */
+  notifyReady(): void {
     if (!this.#isReloading) this.#send('READY', '1');
   }
 
   /** Reports a reload. The timestamp tells systemd that this answers no earlier signal. */
-  reloading(): void {
+  notifyReloading(): void {
     this.#isReloading = true;
     // Both go in one message.
-    this.#waiting.set('MONOTONIC_USEC', String(process.hrtime.bigint() / 1_000n));
+    this.#unsent.set('MONOTONIC_USEC', String(process.hrtime.bigint() / 1_000n));
     this.#send('RELOADING', '1');
   }
 
   /** Reports the end of a reload, successful or not. */
-  reloaded(): void {
+  notifyReloaded(): void {
     this.#isReloading = false;
-    this.ready();
+    this.notifyReady();
   }
 
-  stopping(): void {
+  notifyStopping(): void {
     if (this.#manager.notifySocket === undefined) return;
-    this.#waiting.set('STOPPING', '1');
+    this.#unsent.set('STOPPING', '1');
     // The message is sent at once, because the program may end.
     this.#sendWaiting(this.#manager.notifySocket);
   }
 
   /** Reports the status. @param words for `systemctl status`. */
-  status(words: string): void {
+  notifyStatus(words: string): void {
     this.#send('STATUS', words);
   }
 
   #send(variable: string, value: string): void {
     if (this.#manager.notifySocket === undefined) return;
-    this.#waiting.set(variable, value);
+    this.#unsent.set(variable, value);
     if (!this.#isSending) this.#sendWaiting(this.#manager.notifySocket);
   }
 
-  /** Sends what waits. As variables, because `systemd-notify --stopping` needs systemd 253. */
+  /** Sends what waits, as variables: the option `--stopping` of systemd-notify needs systemd 253. */
   #sendWaiting(socket: string): void {
-    if (this.#waiting.size === 0) return;
-    const assignments = Array.from(this.#waiting, ([variable, value]) => `${variable}=${value}`);
-    this.#waiting.clear();
+    if (this.#unsent.size === 0) return;
+    const assignments = Array.from(this.#unsent, ([variable, value]) => `${variable}=${value}`);
+    this.#unsent.clear();
     this.#isSending = true;
     const environment = { ...this.#environment, NOTIFY_SOCKET: socket };
     const child = spawn('systemd-notify', assignments, { env: environment, stdio: ['ignore', 'ignore', 'inherit'] });

@@ -13,7 +13,7 @@ export class StartFault extends Error {
   }
 }
 
-/** The fault for an address that cannot be listened on. @param optionName of the address. */
+/** The fault for an address that cannot be listened on. @param optionName the option that sets the address. */
 export function listenFault(address: ListenAddress, optionName: string, error: unknown): StartFault {
   const advice = `${adviceFor(error)}, or choose another address with ${optionName}`;
   return new StartFault(exitStatus.unavailable, `cannot listen on ${formatAddress(address)}: ${advice}`, error);

@@ -22,7 +22,7 @@ import type { ReadHost } from '../user-config/index.js';
 import type { SuspendedCallsOptions, LeaseOwners } from '../modern/index.js';
 import { listsChangedBy, type ListMerger } from '../lists/index.js';
 
-/** Each share keeps a part for subjects that use little. */
+/** The bounds of a process's shares. A part of each is reserved for subjects that use little. */
 export function shareTable(options: ShareOptions): ShareTable {
   return {
     sessions: withReserve({ subjectMax: options.subjectSessionsMax, totalMax: options.sessionsMax }),
@@ -49,7 +49,7 @@ export interface RelayOptions {
   readonly upstream: UpstreamOptions;
   readonly answers: AnswerOptions;
   readonly eras: EraOptions;
-  /** The secrets in the store. Without them, a backend whose secret is in the store cannot be used. */
+  /** Reads the secrets in the store. Without it, a backend whose secret is in the store cannot be used. */
   readonly storedSecrets?: Pick<StoredSecrets, 'read'> | undefined;
   /** The users' grants. Without them, a backend that needs one cannot be used. */
   readonly userGrants?: UserGrants | undefined;
@@ -64,16 +64,14 @@ export interface RelayOptions {
   /** Whether a request without a session gets one of its own, which ends with the request; otherwise it is refused. */
   readonly isSessionOptional?: boolean;
   readonly onBackendFault?: BackendFaultHandler;
-  /** How a request finds the process that holds its call, or owns its lease. Absent if there is no other process. */
+  /** How a request finds the process that holds its suspended call, or owns its lease. Absent if there is no other process. */
   readonly siblings?: Omit<SuspendedCallsOptions, 'deadlines'> & LeaseOwners;
   /** Reads the current config. Without it, streams keep the config that they began with. */
   readonly readHost?: ReadHost;
   readonly logger: Logger;
 }
 
-// What all upstream sessions of a relay share: connections, credentials, and who hears of changes and failures.
-
-/** @param merger the list merger, which is told of list changes. */
+/** Makes what all upstream sessions of a relay have in common. @param merger the list merger, which is told of list changes. */
 export function createUpstreamContext(options: RelayOptions, merger: ListMerger): UpstreamContext {
   const { http, deadlines, upstream } = options;
   const nowMs = (): number => deadlines.nowMs();

@@ -50,14 +50,14 @@ import { SlowRequests } from '../streams/index.js';
 import { OWN_INTRODUCTION, type LastFault, type OriginView, type UpstreamContext } from '../upstream/index.js';
 
 /**
- * Time to tell backends of the end of sessions, if the stop itself sets no limit. After that, backends not told by then are counted and
+ * Time for telling backends of the end of sessions, if `stop` is called without a time. The backends not told by then are counted and
  * logged.
  */
 export const TERMINATIONS_MS_MAX = 4_000;
 
 /** Every modern body contains this word. */
 const VERSION_WORD = Buffer.from('protocolVersion');
-const postOnly: Refusal = { ...refusals.methodNotAllowed, headers: ['allow', 'POST, OPTIONS'] };
+const POST_ONLY: Refusal = { ...refusals.methodNotAllowed, headers: ['allow', 'POST, OPTIONS'] };
 
 const SECRET_BYTES = 32;
 
@@ -106,7 +106,7 @@ export class Relay {
   }
 
   #createModernHandler(options: RelayOptions): ModernHandler | undefined {
-    const { accounts, eras, deadlines, siblings = ownSiblings() } = options;
+    const { accounts, eras, deadlines, siblings = noSiblings() } = options;
     if (eras.served === 'legacy') return undefined;
     const dispatcher = this.#dispatcher;
     const leases = new Leases(this.#sessions, accounts, eras.leaseIdleTimeoutMs, siblings);
@@ -139,7 +139,7 @@ export class Relay {
     return this.#sessions.all();
   }
 
-  /** The origins of backends, for the admin views; so is `lastFaultOf`. */
+  /** The origins of backends, for the admin views. */
   get origins(): readonly OriginView[] {
     return this.#context.endpoints.origins;
   }
@@ -157,11 +157,11 @@ export class Relay {
     const { sessionId, method, mirror } = exchange.request;
     const { protocolVersion } = mirror;
     // Whether the header names a version that no session can have.
-    const isSessionless = protocolVersion !== '' && !PROTOCOL_VERSIONS.has(protocolVersion);
+    const hasSessionlessVersion = protocolVersion !== '' && !PROTOCOL_VERSIONS.has(protocolVersion);
     const isPost = method === 'POST';
-    if (isPost && (sessionId === '' || isSessionless || this.#eras === 'modern'))
-      this.#readMessage(caller, exchange, (message) => this.#onOutsideSession(caller, exchange, message));
-    else if (!isPost && this.#eras === 'modern') refuse(exchange, postOnly);
+    if (isPost && (sessionId === '' || hasSessionlessVersion || this.#eras === 'modern'))
+      this.#parseMessage(caller, exchange, (message) => this.#handleOutsideSession(caller, exchange, message));
+    else if (!isPost && this.#eras === 'modern') refuse(exchange, POST_ONLY);
     else if (sessionId === '') refuse(exchange, refusals.sessionMissing);
     else this.#findSession(caller, exchange);
   }
@@ -171,10 +171,10 @@ export class Relay {
     const session = this.#sessions.find(sessionId, caller.subject, caller.virtualHost.id);
     // A retired process uses even a stale session: the requests in flight here belong to it.
     if (session !== undefined && (this.#isRetired || session.entry?.isStale !== true))
-      this.#inSession(caller, session, exchange);
+      this.#handleInSession(caller, session, exchange);
     else if (session === undefined && method === 'POST' && body.includes(VERSION_WORD)) {
-      this.#readMessage(caller, exchange, (message) => {
-        if (!this.#tryModern(caller, exchange, message)) this.#adopt(caller, undefined, exchange);
+      this.#parseMessage(caller, exchange, (message) => {
+        if (!this.#tryHandleModern(caller, exchange, message)) this.#adopt(caller, undefined, exchange);
       });
     } else this.#adopt(caller, session, exchange);
   }
@@ -185,17 +185,17 @@ export class Relay {
     if (this.#adoption === undefined || this.#isRetired) refuseMessage(exchange, refusals.sessionUnknown);
     else {
       this.#adoption.find(sessionId, caller, stale, (found) => {
-        if (found instanceof Session) this.#inSession(caller, found, exchange);
+        if (found instanceof Session) this.#handleInSession(caller, found, exchange);
         else refuseMessage(exchange, found);
       });
     }
   }
 
-  #inSession(caller: Caller, session: Session, exchange: Exchange): void {
+  #handleInSession(caller: Caller, session: Session, exchange: Exchange): void {
     const { method } = exchange.request;
     if (method === 'POST') this.#dispatcher.servePost(caller, session, exchange);
     else if (method === 'GET') this.#openStream(caller, session, exchange);
-    else this.#delete(session, exchange);
+    else this.#deleteSession(session, exchange);
   }
 
   /** Ends the streams that belong to no request, and opens no more: for a process that waits for its last answers. */
@@ -214,17 +214,17 @@ export class Relay {
 
   /**
    * Ends every session, and answers all requests in flight at once.
-   * @param withinMs for telling the backends.
-   * @param isKept whether sessions that have a record continue without this process.
+   * @param withinMs the time for telling the backends.
+   * @param areSessionsKept whether sessions that have a record continue without this process.
    */
   async stop(
     withinMs: number = TERMINATIONS_MS_MAX,
-    isKept = this.#isRetired || (this.#directory?.outlivesGateway ?? false),
+    areSessionsKept = this.#isRetired || (this.#directory?.outlivesGateway ?? false),
   ): Promise<TerminationCount> {
     const { deadlines, endpoints, oneWayRequests, replies } = this.#context;
     const endMs = deadlines.nowMs() + withinMs;
-    // With very many sessions, `releaseAll` takes a part of the time.
-    const terminations = new UpstreamTerminations(this.#sessions.releaseAll(isKept));
+    // With very many sessions, `releaseAll` takes a part of this time.
+    const terminations = new UpstreamTerminations(this.#sessions.releaseAll(areSessionsKept));
     const count = await terminations.sendAll(deadlines, Math.max(0, endMs - deadlines.nowMs()));
     if (count.untold > 0) this.#logger.warn(count, 'not every backend could be notified of the end of its sessions');
     endpoints.stop();
@@ -233,7 +233,7 @@ export class Relay {
     return count;
   }
 
-  #readMessage({ subject }: Caller, exchange: Exchange, done: (message: ParsedClientMessage) => void): void {
+  #parseMessage({ subject }: Caller, exchange: Exchange, done: (message: ParsedClientMessage) => void): void {
     const { body } = exchange.request;
     if (body.length <= limits.readAtOnceBytesMax) done(readClientMessage(body));
     else readLargeClientMessage(subject, body, done);
@@ -243,15 +243,15 @@ export class Relay {
    * Takes a message without a session, or whose header names a version that no session can have. If only the modern era is served, it takes
    * every message.
    */
-  #onOutsideSession(caller: Caller, exchange: Exchange, message: ParsedClientMessage): void {
-    if (this.#tryModern(caller, exchange, message)) return;
+  #handleOutsideSession(caller: Caller, exchange: Exchange, message: ParsedClientMessage): void {
+    if (this.#tryHandleModern(caller, exchange, message)) return;
     const { sessionId } = exchange.request;
-    if (sessionId === '') this.#onLegacyOutsideSession(caller, exchange, message);
+    if (sessionId === '') this.#handleLegacyOutsideSession(caller, exchange, message);
     else refuseMessage(exchange, refusals.protocolVersionUnsupported, message);
   }
 
   /** Serves a modern message. @returns whether the message has been dealt with: it was modern, or only the modern era is served here. */
-  #tryModern(caller: Caller, exchange: Exchange, message: ParsedClientMessage): boolean {
+  #tryHandleModern(caller: Caller, exchange: Exchange, message: ParsedClientMessage): boolean {
     const handler = this.#modernHandler;
     if (handler === undefined) return false;
     const { mirror } = exchange.request;
@@ -264,7 +264,7 @@ export class Relay {
     return true;
   }
 
-  #onLegacyOutsideSession(caller: Caller, exchange: Exchange, message: ParsedClientMessage): void {
+  #handleLegacyOutsideSession(caller: Caller, exchange: Exchange, message: ParsedClientMessage): void {
     if (typeof message === 'string' || message.kind === 'batch') refuseInvalid(exchange, message);
     else if (message.kind !== 'request') refuse(exchange, refusals.sessionMissing);
     else if (message.envelope !== undefined) this.#refuseModern(exchange, message, message.envelope);
@@ -273,7 +273,7 @@ export class Relay {
       // Clients of later revisions first try a method that is unknown here, and fall back to `initialize`.
       exchange.watcher?.onIdentified(message.method, '', '');
       refuseMessage(exchange, methodUnknown(message.method), message);
-    } else if (this.#isSessionOptional) this.#requestAlone(caller, exchange, message);
+    } else if (this.#isSessionOptional) this.#serveInOwnSession(caller, exchange, message);
     else refuseMessage(exchange, refusals.sessionMissing, message);
   }
 
@@ -284,8 +284,8 @@ export class Relay {
     answerError(exchange, idSpanOf(exchange, message), error, httpStatusOf(error.code));
   }
 
-  /** Serves the request in a session of its own. Nobody learns its id, so a caller that goes away ends the session (unlike S12). */
-  #requestAlone(caller: Caller, exchange: Exchange, message: ClientMessage): void {
+  /** Serves a request in a session of its own. Nobody learns the session's id, so it ends when the caller goes away (unlike S12). */
+  #serveInOwnSession(caller: Caller, exchange: Exchange, message: ClientMessage): void {
     if (exchange.isAborted) {
       answerError(exchange, idSpanOf(exchange, message), rpcErrors.listSessionEnded);
       return;
@@ -326,16 +326,16 @@ export class Relay {
     openStream(session, exchange);
   }
 
-  #delete(session: Session, exchange: Exchange): void {
+  #deleteSession(session: Session, exchange: Exchange): void {
     exchange.watcher?.onIdentified('DELETE', '', '');
     const removed = this.#sessions.end(session, exchange.request);
     // The status is not 202, because SDKs would report that the session could not be ended.
     if (removed === undefined) exchange.respond(200, '', '');
-    else this.#answerWhen(removed, exchange);
+    else this.#answerOnceRemoved(removed, exchange);
   }
 
-  /** Answers once the record is removed, so that a later request to another machine gets a 404; after a timeout in any case. */
-  #answerWhen(removed: Promise<void>, exchange: Exchange): void {
+  /** Answers a DELETE once the record is removed, so that other machines answer 404 from then on, or after a timeout. */
+  #answerOnceRemoved(removed: Promise<void>, exchange: Exchange): void {
     let isDue = true;
     const answer = (): void => {
       if (isDue) exchange.respond(200, '', '');
@@ -349,6 +349,6 @@ export class Relay {
   }
 }
 
-function ownSiblings(): Omit<SuspendedCallsOptions, 'deadlines'> {
+function noSiblings(): Omit<SuspendedCallsOptions, 'deadlines'> {
   return { secret: randomBytes(SECRET_BYTES), slot: 0 };
 }

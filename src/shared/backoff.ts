@@ -1,7 +1,7 @@
-// How long is waited: before the next attempt, which doubles with each failure and starts over after a success; and for a promise. Cold
+// The delay before the next attempt, which doubles with each failure and starts over after a success; and a time limit for a promise. Cold
 // path.
 
-/** The delay in ms, for callers that count attempts themselves. */
+/** The delay in ms before the next attempt, for callers that count attempts themselves. */
 export function delayAfter(tries: number, delayMsMin: number, delayMsMax: number): number {
   return Math.min(delayMsMin * 2 ** tries, delayMsMax);
 }
@@ -29,8 +29,8 @@ export class Backoff {
     return delayMs;
   }
 
-  /** The time to wait, with jitter. @param random from 0 to 1. */
-  nextSpread(random: number): number {
+  /** Like `next`, with jitter. @param random from 0 to 1. */
+  nextWithJitter(random: number): number {
     return withJitter(this.next(), random);
   }
 

@@ -1,12 +1,12 @@
-// Reads the body of a `fetch` within its deadline and a number of bytes.
+// Reads the body of a response to `fetch`, until the request's signal aborts, and up to a number of bytes.
 
 /**
- * The body of a response. `fetch` alone forgets its signal once the head has arrived and garbage was collected: it would read an endless
- * body for five minutes. Compressed bodies count with their decompressed bytes.
- * @param signal that of the request; rejects with its reason.
+ * Reads the body as text. `fetch` itself may forget its signal once the head has arrived, and would then read an endless body for five
+ * minutes. Of a compressed body, the decompressed bytes count.
+ * @param signal that of the request. If it aborts, this rejects with its reason.
  * @param tooLarge makes the error for a body of more than `bytesMax`.
  */
-export async function bodyText(
+export async function readBodyText(
   response: Response,
   signal: AbortSignal,
   bytesMax = Infinity,

@@ -1,18 +1,18 @@
 // The responses of a dataplane's admin listener, for the programs that query it. Members that are not listed are dropped.
 import * as z from 'zod';
 
-// A count. `meta` is for the control plane, which documents the responses that it passes on.
+// `meta` is for the control plane, which documents the responses that it passes on.
 const count = z.number().meta({ type: 'integer', minimum: 0 });
 const duration = z.number().meta({ minimum: 0 });
 const time = z.string().meta({ format: 'date-time' });
 const hash = z.string().meta({ pattern: '^[0-9a-f]{12}$', description: 'As in the log.' });
 const era = z.enum(['legacy', 'modern']).optional();
 const state = z.string().meta({ description: 'Of its upstream session; `unused`: there is none.' });
-// The control plane adds the number of their machine to workers of several dataplanes.
-const ofSeveral = 'With several dataplanes: its number, `/` and the slot';
-const slot = count.meta({ type: ['integer', 'string'], description: `Of a worker. ${ofSeveral}.` });
+// If there are several dataplanes, the control plane puts the number of the dataplane before the slot.
+const severalDataplanesNote = 'With several dataplanes: its number, `/` and the slot';
+const slot = count.meta({ type: ['integer', 'string'], description: `Of a worker. ${severalDataplanesNote}.` });
 const slots = z.array(slot).meta({
-  description: `Workers that did not answer in time. ${ofSeveral}, or the number alone if none of its workers did.`,
+  description: `Workers that did not answer in time. ${severalDataplanesNote}, or the number alone if none of its workers did.`,
 });
 
 const sessionShape = z.object({
@@ -135,9 +135,9 @@ export const workersShape = z.object({
   ),
 });
 
-const troubles = z.array(z.object({ code: z.string(), message: z.string() }));
+const obstaclesShape = z.array(z.object({ code: z.string(), message: z.string() }));
 
-export const readyShape = z.object({ obstacles: troubles, degraded: troubles });
+export const readyShape = z.object({ obstacles: obstaclesShape, degraded: obstaclesShape });
 
 export type DataplaneSessions = z.infer<typeof sessionsShape>;
 export type DataplaneRequest = z.infer<typeof requestsShape>['requests'][number];

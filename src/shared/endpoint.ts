@@ -1,4 +1,4 @@
-// A plain HTTP endpoint beside MCP, of an optional feature of the build, which does not know the HTTP server. Cold path.
+// A plain HTTP endpoint beside MCP, which an optional feature of the build adds without knowing the HTTP server. Cold path.
 
 export interface EndpointRequest {
   /** The last path segment, percent-encoded. */

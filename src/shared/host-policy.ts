@@ -7,7 +7,7 @@ import { limits } from './limits.js';
 /** The most characters of a header value that is cached; real clients send short ones. */
 export const REMEMBERED_HEADER_CHARS_MAX = 256;
 
-/** Verdicts that are cached: callers can invent any number of hosts. Beyond that, all are forgotten. */
+/** Hosts whose verdicts are cached: callers can invent any number. Beyond that, all are forgotten. */
 export const HOST_VERDICTS_MAX = 1_024;
 
 export interface HostPolicyOptions {
@@ -17,7 +17,7 @@ export interface HostPolicyOptions {
   readonly allowedHosts: readonly string[];
   /** Exact origins that are accepted. */
   readonly allowedOrigins: readonly string[];
-  /** Whether the listener serves pages, which may call it. */
+  /** Whether the listener serves pages itself, which are then accepted as origins. */
   readonly areOwnPagesAllowed?: boolean;
 }
 
@@ -64,8 +64,8 @@ export class HostPolicy {
 
   /**
    * The headers of the response to a preflight request: name, value, …
-   * @param requested the `access-control-request-headers`. All that could reach a backend are allowed: the caller, and so its config, is
-   * not known yet.
+   * @param requested the `access-control-request-headers`. All that a config may have forwarded are allowed, because a preflight does not
+   *   tell whose config applies.
    * @param methods that pages may use.
    */
   preflightHeaders(requested: string, methods = 'GET, POST, DELETE, OPTIONS'): readonly string[] {
@@ -105,7 +105,7 @@ export function refusedHost(refusal: Refusal, host: string): string | undefined 
   return refusal === refusals.hostRefused ? host : undefined;
 }
 
-/** The requested headers that may be forwarded: at most as many as one request may have. */
+/** Those of the requested headers that may be forwarded to a backend, up to `mirroredParamsMax`. */
 function forwardableIn(requested: string): readonly string[] {
   const names = requested.split(',').map((name) => name.trim().toLowerCase());
   const forwardable = names.filter((name) => PARAM_HEADER.test(name) || (isHttpToken(name) && !isOwnHeader(name)));

@@ -1,4 +1,4 @@
-// Headers: the characters of names (RFC 9110, 5.6.2), which are never copied, and how one is found.
+// HTTP headers: which characters names may have (RFC 9110, 5.6.2), which headers are never copied, and look-ups.
 
 /** The bearer token; `''` when there is none, or the scheme is not Bearer (RFC 6750, 2.1). */
 export function bearerToken(authorization: string): string {
@@ -25,7 +25,7 @@ export function isOwnHeader(lowerCaseName: string): boolean {
   return OWN_HEADERS.test(lowerCaseName);
 }
 
-/** The header's first value. @param headers lower-case name, value, … */
+/** The header's first value; `undefined` when absent. @param headers lower-case name, value, … */
 export function headerIn(headers: readonly string[], name: string): string | undefined {
   for (let i = 0; i + 1 < headers.length; i += 2) if (headers[i] === name) return headers[i + 1];
   return undefined;

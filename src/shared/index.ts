@@ -1,5 +1,5 @@
 export { Backoff, delayAfter, settledWithin, withJitter } from './backoff.js';
-export { bodyText } from './body-text.js';
+export { readBodyText } from './body-text.js';
 export {
   type DataplaneRequest,
   type DataplaneSessions,
@@ -45,4 +45,4 @@ export {
 } from './refusals.js';
 export { type RpcError, errorsToBackends, refusalAsError, rpcErrors } from './rpc-errors.js';
 export { RandomPool, SEAL_BYTES, SEAL_KEY_BYTES, joinedParts, seal, sealParts, unseal } from './sealing.js';
-export { KIB, MIB, isObject, jsonIn } from './values.js';
+export { KIB, MIB, isObject, tryParseJson } from './values.js';

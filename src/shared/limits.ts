@@ -1,5 +1,5 @@
-// Every bound that callers, backends and operators can meet and that no option sets. What nobody can meet is a constant beside its
-// algorithm, and the range of an option stands in its row in src/config/table.
+// Every bound that callers, backends and operators can meet and that no option sets. A bound that nobody can meet is a constant beside its
+// algorithm, and the range of an option is in its row in src/config/table.
 //
 // A limit is a whole number with its unit in its name. The comment before it is its row in docs/limits.md, written by `npm run docs`: what
 // it bounds and why → what happens when it is hit. Text after an empty line in that comment is for readers of the source only. A line with
@@ -43,9 +43,10 @@ export const limits = Object.freeze({
   /** bytes of one batch → 413 `batch-too-large` */
   batchBytesMax: MIB,
   /**
-   * bytes of one answer in a batch, and of all that wait for each other → these are sent as events; for JSON only, or one large answer: -32000
+   * bytes of one answer in a batch, and of all its answers that wait for each other → a larger answer is replaced by -32000; answers that
+   * wait are sent as events, or replaced by -32000 if the client accepts only JSON
    *
-   * Behind a slow reader of events more answers may wait, while their subject's share has room.
+   * Events that a slow client does not read may be more: they count only in the subject's share.
    */
   batchAnswerBytesMax: 4 * MIB,
   /** time that a request waits for the owner of its session to be restarted after it died → 503 `owner-starting` */
@@ -94,8 +95,8 @@ export const limits = Object.freeze({
   /** resource subscriptions of a session → -32000 */
   subscriptionsMax: 256,
   /**
-   * calls of one session in flight, and those that wait on the one stream of an SSE backend → -32000, `Too many requests in flight in this
-   * session`; fault `backend-busy`
+   * calls of one session in flight, and calls that wait on the one stream of an SSE backend → -32000, `Too many requests in flight in this
+   * session`, or fault `backend-busy`
    */
   sessionRequestsInFlightMax: 1_024,
   /**
@@ -111,7 +112,7 @@ export const limits = Object.freeze({
   sessionStreamMsMax: 600_000,
   /** events on a session's stream that wait for a slow reader → the oldest is dropped, and the client is told so */
   sessionStreamWaitingMax: 1_024,
-  /** bytes of these events, which count in the shares of session bytes → the same */
+  /** bytes of such events, which count in the shares of session bytes → the oldest is dropped, and the client is told so */
   sessionStreamWaitingBytesMax: MIB,
   /** one event on a backend's own stream → the stream is closed, and opened again behind the event */
   backendStreamEventBytesMax: 128 * KIB,
@@ -161,7 +162,7 @@ export const limits = Object.freeze({
    * multiple of `--initialize-patience` that a list waits for a backend that is being opened; few clients list twice → the list is answered
    * without it, naming it as `not ready yet`
    */
-  listPatienceTimes: 2,
+  listPatienceFactor: 2,
   /** time for a task to wait for the thread of large lists and run in it → the list fails with a JSON-RPC error, or its answer is cut */
   listTaskMsMax: 10_000,
   /**
@@ -331,9 +332,9 @@ export const limits = Object.freeze({
   probeBytesMax: 8 * MIB,
   /** items in each list of one server → for tools the server counts as failed; of any other list the previous one is kept, and the log says so */
   probeToolsMax: 10_000,
-  /** records on one page of a list, and changes looked through for one page → it ends there, and `Link` leads to the next */
+  /** records on one page, and changes searched for one page → the page ends there, and `Link` leads to the next */
   listPageMax: 1_000,
-  /** bytes, as stored, of the records on one page → it ends there, and `Link` leads to the next */
+  /** bytes, as stored, of the records on one page of a list → the page ends there, and `Link` leads to the next */
   listPageBytesMax: 8 * MIB,
   /** subjects of one composition → refused, naming the member */
   compositionSubjectsMax: 1_000,
@@ -357,7 +358,7 @@ export const limits = Object.freeze({
   importedServersMax: 1_000,
 } as const);
 
-/** One subject's part of what all subjects of a process may have together, or of a queue that they wait in: a quarter. */
+/** The most that one subject may have of a total that all subjects of a process have together: a quarter. */
 export function perSubject(total: number): number {
   return Math.ceil(total / 4);
 }

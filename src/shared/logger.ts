@@ -17,7 +17,7 @@ export const FAILURE_LOG_INTERVAL_MS = 10_000;
 /** Kinds of log lines whose repetitions are counted. Beyond that, the oldest kind is forgotten. */
 export const REPEATED_LOG_KINDS_MAX = 1_024;
 
-interface SharedLines {
+interface LineLimiter {
   /** Whether a line about the subject may be logged. */
   tryTake(subject: string): boolean;
   /** How many lines were refused since the last call. */
@@ -36,15 +36,15 @@ interface RepeatedKind {
 export class RepeatedLog {
   readonly #nowMs: () => number;
   readonly #kinds = new Map<string, RepeatedKind>();
-  readonly #shares: SharedLines | undefined;
+  readonly #limiter: LineLimiter | undefined;
 
-  /** @param shares limits all lines together, and those about one subject. */
-  constructor(nowMs: () => number = () => performance.now(), shares?: SharedLines) {
+  /** @param limiter limits all lines together, and those about one subject. */
+  constructor(nowMs: () => number = () => performance.now(), limiter?: LineLimiter) {
     this.#nowMs = nowMs;
-    this.#shares = shares;
+    this.#limiter = limiter;
   }
 
-  /** Logs a line. @param kind lines of one kind are repetitions. @param subject whom the line is about. */
+  /** Logs a line, or counts it. @param kind lines of one kind are repetitions. @param subject whom the line is about. */
   log(
     level: 'info' | 'warn' | 'error',
     logger: Logger,
@@ -55,7 +55,7 @@ export class RepeatedLog {
   ): void {
     const notLogged = this.#take(kind, subject);
     if (notLogged === undefined) return;
-    const withoutRoom = this.#shares?.takeRefused() ?? 0;
+    const withoutRoom = this.#limiter?.takeRefused() ?? 0;
     const counts = { ...(notLogged > 0 && { notLogged }), ...(withoutRoom > 0 && { withoutRoom }) };
     logger[level]({ ...fields, ...counts }, message);
   }
@@ -68,7 +68,7 @@ export class RepeatedLog {
     this.log('error', logger, kind, fields, message);
   }
 
-  /** Takes a line. @returns how many of its kind were not logged before it; `undefined` when this one is not logged either. */
+  /** Decides about a line. @returns how many of its kind were not logged before it; `undefined` if this one is not logged either. */
   #take(kind: string, subject = ''): number | undefined {
     const nowMs = this.#nowMs();
     const known = this.#kinds.get(kind);
@@ -76,7 +76,7 @@ export class RepeatedLog {
       known.unloggedCount += 1;
       return undefined;
     }
-    if (this.#shares?.tryTake(subject) === false) return undefined;
+    if (this.#limiter?.tryTake(subject) === false) return undefined;
     this.#kinds.delete(kind);
     if (this.#kinds.size >= REPEATED_LOG_KINDS_MAX) {
       const [oldest] = this.#kinds.keys();
@@ -94,11 +94,11 @@ export class RepeatedLog {
 
 /** Bytes of lines that wait for a slow reader. Beyond that, lines are dropped and counted. */
 const LOG_BYTES_WAITING_MAX = MIB;
-/** Interval between attempts to write, and pause after standard output failed. */
+/** Interval between attempts to write, and pause after a write has failed. */
 export const LOG_RETRY_MS = 50;
 /** Time that a process waits at its end for the reader of the last lines. */
 const LOG_FLUSH_MS_MAX = 1_000;
-/** The most bytes of a line that is encoded in the shared buffer. A longer line gets one of its own. */
+/** The size of the buffer in which lines are encoded. A longer line gets a buffer of its own. */
 const LOG_LINE_SCRATCH_BYTES = 16 * KIB;
 
 const FLUSH_CHECK_MS = 5;
@@ -106,7 +106,6 @@ const FLUSH_CHECK_MS = 5;
 export class LogOutput {
   readonly #fd: number;
   readonly #onDropped: (lines: number) => void;
-  /** The buffer in which short lines are encoded. */
   readonly #scratch = Buffer.allocUnsafe(LOG_LINE_SCRATCH_BYTES);
   /** The lines that wait. The first may be the rest of a line. */
   #waiting: Buffer[] = [];
@@ -124,7 +123,7 @@ export class LogOutput {
     this.#onDropped = onDropped;
   }
 
-  /** Writes what waits, for some time if the reader is slow. */
+  /** Writes what waits; gives up after `LOG_FLUSH_MS_MAX` if the reader is slow. */
   async flush(): Promise<void> {
     const endMs = performance.now() + LOG_FLUSH_MS_MAX;
     while (this.#waiting.length > 0 && performance.now() < endMs) {
@@ -232,7 +231,7 @@ export function isLogLevel(value: unknown): value is LogLevel {
 }
 
 let output: LogOutput | undefined;
-/** The loggers: one, or a few in tests. Those made by `child` keep their level. */
+/** The loggers: one, or a few in tests. `setLogLevel` does not reach those made by `child`. */
 const loggers: Logger[] = [];
 
 /** Creates a logger. @param bindings members of every line, such as `{slot: 2}`. */
@@ -270,7 +269,7 @@ export function subjectHash(subject: string): string {
   return createHash('sha256').update(subject).digest('hex').slice(0, 12);
 }
 
-/** A session in logs and views: a hash, since the id gives access to it. */
+/** A session in logs and views: a hash, since the id gives access to the session. */
 export function sessionHash(id: string): string {
   return subjectHash(id);
 }

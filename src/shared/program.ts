@@ -1,4 +1,4 @@
-// What the program says of itself wherever it runs: its version and its exit statuses. Cold path.
+// The program's version, and its exit statuses. Cold path.
 
 /** The version that `--version` and MCP's `serverInfo` report. A test compares it with package.json. */
 export const PROGRAM_VERSION = '0.1.0';

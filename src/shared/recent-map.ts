@@ -1,4 +1,4 @@
-// A bounded map that forgets what was not used for longest, in two generations: when the young one is full, it replaces the old one. A
+// A bounded map that forgets what was least recently used. It has two generations: when the young one is full, it replaces the old one. A
 // hit costs one look-up; an exact order of use would cost a delete and an insert. Hot path.
 
 export class RecentMap<Value> {
@@ -10,7 +10,7 @@ export class RecentMap<Value> {
   #old = new Map<string, Value>();
 
   /**
-   * @param bytesMax of all values; the last one may exceed it.
+   * @param bytesMax for all values together; a single value may exceed it.
    * @param bytesOf the size of a value: always the same for the same value.
    */
   constructor(entriesMax: number, bytesMax: number, bytesOf: (value: Value) => number) {
@@ -56,7 +56,7 @@ export class RecentMap<Value> {
   }
 }
 
-/** The value under the key, made and put there if there is none. */
+/** The value under the key. If there is none, one is made and set. */
 export function getOrMake<Key, Value>(
   map: { get(key: Key): Value | undefined; set(key: Key, value: Value): unknown },
   key: Key,
@@ -69,7 +69,7 @@ export function getOrMake<Key, Value>(
   return made;
 }
 
-/** Makes room for one more entry in the map. @returns the dropped value, if any. */
+/** Drops the oldest entry if the map has `sizeMax` entries. @returns the dropped value, if any. */
 export function dropOldest<Value>(map: Map<string, Value>, sizeMax: number): Value | undefined {
   if (map.size < sizeMax) return undefined;
   for (const [key, value] of map) {

@@ -1,6 +1,6 @@
-// The dataplane's own refusals (specification "Errors" and 2.2); the control plane's are in `control-plane/common/control-plane-
-// fault.ts`. A refusal is a frozen value that is returned, never thrown. `npm run docs` writes them into docs/errors.md, which says when
-// each occurs and what to do about it.
+// The dataplane's own refusals (specification "Errors" and 2.2); the control plane's are in `control-plane/common/control-plane-fault.ts`.
+// A refusal is a frozen value that is returned, never thrown. `npm run docs` writes them into docs/errors.md, which says when each occurs
+// and what to do about it.
 import { limits } from './limits.js';
 
 /** The codes of errors that MCP 2026-07-28 adds. */
@@ -35,7 +35,7 @@ export interface Refusal<Code extends string = RefusalCode> {
   readonly message: string;
   readonly contentType: string;
   readonly body: string;
-  /** The headers: name, value, name, value, … */
+  /** The headers: name, value, … */
   readonly headers: readonly string[];
 }
 
@@ -240,7 +240,7 @@ export const tokenRefusals = Object.freeze({
   unavailable: refusals.keysUnavailable,
 });
 
-/** The refusal of a header that cannot be forwarded. @param name of the header, as in the user config. */
+/** The refusal of a header that cannot be forwarded. @param name the header's, as in the user config. */
 export function headerUnreadable(name: string): Refusal {
   return withWord(refusals.headerUnreadable, '<name>', name);
 }

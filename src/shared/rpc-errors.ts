@@ -42,7 +42,7 @@ export const rpcErrors = Object.freeze({
   methodNotFound: (method: string) => error(rpcCodes.methodNotFound, `Method not found: ${method}`),
   unknownTool: (name: string) => invalid(`Unknown tool: ${name}`),
   /** The error for a name or page URI without a prefix that several backends have (MCP Apps). @param backends comma-separated. */
-  sharedByApps: (name: string, backends: string) =>
+  appNameAmbiguous: (name: string, backends: string) =>
     invalid(`Ambiguous name of an app: ${name}. Several servers have it: ${backends}`),
   unknownPrompt: (name: string) => invalid(`Unknown prompt: ${name}`),
   /** Also the answer to a backend that asks for a task of the client. */
@@ -59,7 +59,7 @@ export const rpcErrors = Object.freeze({
   modernResourceNotFound: invalid('Resource not found'),
 
   // The params are wrong.
-  /** @param fault what is missing. */
+  /** @param fault what is missing or wrong. */
   nameMissing: (method: string, fault: string) => invalid(`Invalid params of ${method}: ${fault}`),
   initializeInvalid: (fault: string) => invalid(`Invalid params of initialize: ${fault}`),
   listenInvalid: (fault: string) => invalid(`Invalid params of subscriptions/listen: ${fault}`),

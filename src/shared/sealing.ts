@@ -4,7 +4,7 @@ import { createCipheriv, createDecipheriv, randomFillSync } from 'node:crypto';
 
 const USES_PER_FILL = 256;
 
-/** Random bytes for many uses are made at once: the call costs far more than the bytes. */
+/** Makes random bytes for many uses at once: the call costs far more than the bytes. */
 export class RandomPool {
   readonly #pool: Buffer;
   readonly #bytes: number;
@@ -47,7 +47,7 @@ export interface SealParts {
 
 const nonces = new RandomPool(NONCE_BYTES);
 
-/** Seals bytes. @param use what they are for. @returns nonce, tag and sealed bytes. */
+/** Seals bytes. @param use what the bytes are for, needed to unseal them. @returns nonce, tag and sealed bytes. */
 export function seal(key: Uint8Array, use: Buffer, bytes: Buffer): Buffer {
   const nonce = nonces.next();
   const cipher = createCipheriv(CIPHER, key, nonce);
@@ -60,7 +60,7 @@ export function seal(key: Uint8Array, use: Buffer, bytes: Buffer): Buffer {
   return sealed;
 }
 
-/** Unseals bytes. @returns `undefined` for bytes of another use or key, or changed ones. */
+/** Unseals bytes. @returns `undefined` if they were sealed for another use or with another key, or were changed. */
 export function unseal(key: Uint8Array, use: Buffer, sealed: Buffer): Buffer | undefined {
   if (sealed.length < SEAL_BYTES) return undefined;
   const { nonce, tag, sealed: rest } = sealParts(sealed);

@@ -102,7 +102,7 @@ export class ReconnectingLink {
     this.#retryTimer = setTimeout(() => {
       this.#link = this.#createLink();
       void this.#link.open();
-    }, this.#backoff.nextSpread(Math.random())).unref();
+    }, this.#backoff.nextWithJitter(Math.random())).unref();
   }
 
   /** The fault for the owner. It has no `cause`, because ioredis errors contain what was sent, and this one may be logged. */

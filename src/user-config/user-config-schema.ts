@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import * as z from 'zod';
 import { authSchema } from './auth.js';
-import { jsonIn, limits } from '../shared/index.js';
+import { tryParseJson, limits } from '../shared/index.js';
 import { curationMembers, oddNameIssues, samePrefixIssues } from './curation-schema.js';
 import { describeIssues, type ConfigIssue, KnownMembers, valueAt, namedMembers } from './known-members.js';
 
@@ -89,7 +89,7 @@ export function issuesOfBackends(
 export function readUserConfig(bytes: Buffer): ParsedUserConfig {
   if (bytes.length > limits.userConfigBytesMax) return invalidConfig(`larger than ${limits.userConfigBytesMax} bytes`);
   if (!isUtf8(bytes)) return invalidConfig('not UTF-8');
-  const value = jsonIn(bytes);
+  const value = tryParseJson(bytes);
   // The reason is not the parser's message, which would quote the config.
   if (value === undefined) return invalidConfig('not JSON');
   try {

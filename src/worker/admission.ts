@@ -1,5 +1,5 @@
-// Admission: token → subject → user config → virtual host (specification 2.1). Hot path: three look-ups and no promise once everything is
-// cached.
+// Finds the caller of a request: from the token to its subject, the subject's user config, and the virtual host (specification 2.1). Hot
+// path: once token and config are cached, three look-ups and no promise.
 import type { TokenFault, TokenVerifier, TokenOutcome } from '../auth/index.js';
 import type { Caller } from '../exchange/index.js';
 import { type Logger, subjectHash, RepeatedLog, refusals, tokenRefusals, type Refusal } from '../shared/index.js';
@@ -7,7 +7,7 @@ import type { UserConfigRead, UserConfigs } from '../user-config/index.js';
 
 export type AdmissionOutcome = Caller | RefusedToken;
 
-/** The refusal that the caller gets, and for the log the subject and the cause, which the caller does not learn. */
+/** The refusal for the caller; the subject and the cause are only for the log. */
 export interface RefusedToken {
   readonly refusal: Refusal;
   readonly subject?: string | undefined;
@@ -26,20 +26,20 @@ export class Admission {
     this.#logger = logger;
   }
 
-  /** Admits a request. @param virtualHostId `undefined` when the path segment could not be decoded: no virtual host matches it. */
+  /** Admits a request. @param virtualHostId `undefined` when the path segment could not be decoded: then no virtual host matches. */
   admit(authorization: string, virtualHostId: string | undefined): AdmissionOutcome | Promise<AdmissionOutcome> {
     const verified = this.#tokens.verify(authorization);
     if (verified instanceof Promise) return verified.then((late) => this.#onVerified(late, virtualHostId));
     return this.#onVerified(verified, virtualHostId);
   }
 
-  /** Checks only the token of a request that is refused anyway; `undefined` when the token is valid. */
+  /** Checks the token of a request that is refused in any case. @returns `undefined` when the token is valid. */
   refusalOfToken(authorization: string): RefusedToken | undefined | Promise<RefusedToken | undefined> {
     const verified = this.#tokens.verify(authorization);
     return verified instanceof Promise ? verified.then(refusalOf) : refusalOf(verified);
   }
 
-  /** Admits a request whose token another worker has verified: this worker reads the user config itself. */
+  /** Admits a request that another worker has forwarded after verifying its token. The user config is read here. */
   admitSubject(subject: string, virtualHostId: string | undefined): AdmissionOutcome | Promise<AdmissionOutcome> {
     const read = this.#configs.read(subject);
     if (read instanceof Promise) return read.then((late) => this.#onConfig(late, subject, virtualHostId));
@@ -60,7 +60,7 @@ export class Admission {
     return virtualHost === undefined ? { refusal: refusals.virtualHostUnknown, subject } : { subject, virtualHost };
   }
 
-  /** Logs a failure. One that affects all subjects is logged once, not once per subject. */
+  /** Logs why a user config cannot be used. If no subject's can be read, the lines of all subjects count as one kind. */
   #report({ reason, isForAll }: Extract<UserConfigRead, { kind: 'failed' }>, subject: string): void {
     if (isForAll === true) {
       this.#repeated.error(this.#logger, reason, { reason }, 'user configs cannot be read');

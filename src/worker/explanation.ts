@@ -45,9 +45,9 @@ export function explain(
   const { config, oddities } = read;
   const virtualHost = config.virtualHosts.get(id);
   if (virtualHost === undefined) {
-    const known = [...config.virtualHosts.keys()].slice(0, VIEW_BACKENDS_MAX);
+    const virtualHostIds = [...config.virtualHosts.keys()].slice(0, VIEW_BACKENDS_MAX);
     const verdict = 'the user config has no such virtual host: every request gets 404';
-    return { config: 'read', oddities, verdict, virtualHosts: known };
+    return { config: 'read', oddities, verdict, virtualHosts: virtualHostIds };
   }
   const backends = [...virtualHost.backends.values()].slice(0, VIEW_BACKENDS_MAX);
   const sessions: Session[] = [];
@@ -68,17 +68,17 @@ export function explain(
 function backendView(backend: CompiledBackend, sessions: readonly Session[], relay: RelayView): object {
   const { name, prefix, target, obstacle, passthroughHeaders, allowedNames, curation, auth } = backend;
   const { origin } = target;
-  const used = relay.origins.find((one) => one.origin === origin);
+  const originView = relay.origins.find((one) => one.origin === origin);
   return {
     ...{ name, origin, prefix, obstacle },
-    allowedTools: listed(allowedNames.tools),
-    allowedPrompts: listed(allowedNames.prompts),
-    allowedResources: listed(allowedNames.resources),
-    passthroughHeaders: listed(passthroughHeaders),
+    allowedTools: boundedNames(allowedNames.tools),
+    allowedPrompts: boundedNames(allowedNames.prompts),
+    allowedResources: boundedNames(allowedNames.resources),
+    passthroughHeaders: boundedNames(passthroughHeaders),
     curatedTools: curation.tools?.byBareName.size ?? 0,
     curatedPrompts: curation.prompts?.byBareName.size ?? 0,
     authHeaders: headersSetBy(auth),
-    ...circuitView(origin, used, relay),
+    ...circuitView(origin, originView, relay),
     sessions: sessions.map(({ identity, upstreams }) => ({
       session: sessionHash(identity.id),
       ...upstreamView(upstreams.findUsed(name)),
@@ -86,7 +86,7 @@ function backendView(backend: CompiledBackend, sessions: readonly Session[], rel
   };
 }
 
-/** The state of an origin's circuit. @param used `undefined` when this worker has not used the origin. */
+/** An origin in the admin views: circuit, last fault, forgiven oddities. @param used `undefined` when this worker has not used it. */
 export function circuitView(origin: string, used: OriginView | undefined, relay: Pick<Relay, 'lastFaultOf'>): object {
   return {
     circuit: used?.state ?? 'unused',
@@ -102,11 +102,11 @@ export function upstreamView(upstream: ReturnType<Session['upstreams']['findUsed
   return { state, ...(record && { era: record.era }), ...(fault && { reason: faultReason(fault) }) };
 }
 
-function listed(names: ReadonlySet<string> | undefined): readonly string[] | 'all' {
+function boundedNames(names: ReadonlySet<string> | undefined): readonly string[] | 'all' {
   return names === undefined ? 'all' : [...names].slice(0, VIEW_NAMES_MAX);
 }
 
-/** The outcome that a call of the tool would have, and whether `tools/list` lists the tool. */
+/** What a call of the tool would get, and why; also whether `tools/list` can list the tool. */
 function verdictOf(virtualHost: CompiledVirtualHost, tool: string, relay: RelayView): string {
   const { backends, backendsByPrefixLength } = virtualHost;
   // The first backend that matches, which has the longest prefix, owns the name.
@@ -115,31 +115,32 @@ function verdictOf(virtualHost: CompiledVirtualHost, tool: string, relay: RelayV
     const names = [...backends.keys()].slice(0, VIEW_BACKENDS_MAX).join(', ');
     return `unknown backend: this name starts with no known prefix; available: ${names || 'none'}. A call gets -32602`;
   }
-  const clash = others.map((other) => shadowed(virtualHost, other, tool)).join('');
+  const clashNote = others.map((other) => describeShadowedTool(virtualHost, other, tool)).join('');
   const route = routeName(virtualHost, 'tools', tool);
-  if (route === undefined) return `${clash}${whyUnknown(backend, tool)}. A call gets -32602`;
+  if (route === undefined) return `${clashNote}${explainUnknownTool(backend, tool)}. A call gets -32602`;
   if (backend.obstacle !== undefined) {
-    return `${clash}${backend.name} is never reached: ${faultReason({ kind: backend.obstacle, isUnsent: true })}. A call gets -32603`;
+    return `${clashNote}${backend.name} is never reached: ${faultReason({ kind: backend.obstacle, isUnsent: true })}. A call gets -32603`;
   }
   const { fault } = relay.origins.find(({ origin }) => origin === backend.target.origin) ?? {};
   if (fault !== undefined) {
-    return `${clash}${backend.name} cannot be reached now: ${faultReason(fault)}. A call gets -32603 immediately`;
+    return `${clashNote}${backend.name} cannot be reached now: ${faultReason(fault)}. A call gets -32603 immediately`;
   }
-  const entry = route.curated === undefined ? '' : `, as its entry in the config's tools has it`;
-  const last = relay.lastFaultOf(backend.target.origin);
-  const failed = last === undefined ? '' : `. Its server last failed at ${last.at}: ${last.reason}`;
-  return `${clash}allowed: a call goes to ${backend.name} as "${route.bareName}"${entry}. It is listed if the server lists it; whether it does was not asked${failed}`;
+  const entryNote = route.curated === undefined ? '' : `, as its entry in the config's tools has it`;
+  const lastFault = relay.lastFaultOf(backend.target.origin);
+  const lastFaultNote =
+    lastFault === undefined ? '' : `. Its server last failed at ${lastFault.at}: ${lastFault.reason}`;
+  return `${clashNote}allowed: a call goes to ${backend.name} as "${route.bareName}"${entryNote}. It is listed if the server lists it; whether it does was not asked${lastFaultNote}`;
 }
 
-/** Describes the tool of a backend with a shorter prefix that would have this name if no longer prefix won. */
-function shadowed(virtualHost: CompiledVirtualHost, backend: CompiledBackend, tool: string): string {
+/** Describes a tool that the longer prefix hides: of a backend with a shorter prefix, under the same name. `''` if there is none. */
+function describeShadowedTool(virtualHost: CompiledVirtualHost, backend: CompiledBackend, tool: string): string {
   const route = routeName({ ...virtualHost, backendsByPrefixLength: [backend] }, 'tools', tool);
   if (route === undefined) return '';
   return `the tool "${route.bareName}" of ${backend.name} would have this name too, and cannot be reached because the longer prefix wins.  `;
 }
 
 /** Why the name maps to no tool of its backend. */
-function whyUnknown({ name: backend, prefix, curation, allowedNames }: CompiledBackend, tool: string): string {
+function explainUnknownTool({ name: backend, prefix, curation, allowedNames }: CompiledBackend, tool: string): string {
   const name = tool.slice(prefix.length);
   const items = curation.tools;
   const entry = items?.byBareName.get(name)?.entry;

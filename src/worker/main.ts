@@ -14,7 +14,7 @@ process.on('SIGHUP', () => {});
 primary.onDisconnect(() => process.exit(0));
 primary.onMessage((message) => {
   if (message.kind === 'start') void start(message);
-  else void (worker?.onMessage(message) ?? beforeStart(message));
+  else void (worker?.onMessage(message) ?? onMessageBeforeStart(message));
 });
 
 async function start(message: StartMessage): Promise<void> {
@@ -28,8 +28,8 @@ async function start(message: StartMessage): Promise<void> {
   }
 }
 
-/** Takes a message before the start, when there is nothing to stop or to forget yet. */
-async function beforeStart(message: ToWorker): Promise<void> {
+/** Takes a message that arrives before the worker has started: there is nothing to end or to forget yet. */
+async function onMessageBeforeStart(message: ToWorker): Promise<void> {
   if (message.kind === 'forget') primary.send({ kind: 'forgotten', ticket: message.ticket });
   if (message.kind !== 'stop') return;
   await flushLog();

@@ -1,17 +1,18 @@
-// The path of a request through a worker, one method per step, in the order of specification 2.1:
+// The path of a request through a worker, in the order of specification 2.1. Left: methods; right: checks, refusals.
 //
 //   onRequest      Host and Origin                    → 403
 //                  token, user config, virtual host   → 401, 400, 500, 503, 404
-//   #onAdmission   headers of the transport           → 406, 415, 400
+//   #onAdmission   headers of the transport           → 406, 415, 400, 431
 //                  overload                           → 429, 503
-//   #onReceived    size of the body, room for it      → 413, 429, 503, 400
-//                  scheduler, where many come at once  → 429, 503
-//   #toOwner       here, or one hop to the worker that owns the session → 404, 429, 500, 503
+//   #onReceived    size of the body, memory for it    → 413, 429, 503
+//                  forwarded headers are UTF-8        → 400
+//                  scheduler, where many come at once → 429, 503
+//   #passToOwner   here, or one hop to the worker that owns the session → 404, 429, 500, 503
 //   relay.handle   session, JSON-RPC, backends        (relay/relay.ts)
 //
-// Methods other than POST, GET and DELETE: `onOtherMethod` checks Host, Origin and token, then answers 405.
-// Once the token and the config are known to this worker, steps run without a promise between them. The
-// control plane's MCP endpoints have the same steps under the same names: `control-plane/mcp/mcp-pipeline.ts`.
+// OPTIONS: `onPreflight` checks Host and Origin. Methods that MCP does not use: `onOtherMethod` checks Host, Origin and token, then answers
+// 405. Once this worker has cached the token and the config, no step waits for a promise. The control plane's MCP endpoints have a pipeline
+// of their own: `control-plane/mcp/mcp-pipeline.ts`.
 import {
   type Endpoint,
   refusedHost,
@@ -59,7 +60,7 @@ const ASCII = /^[\x20-\x7e]*$/;
 
 /**
  * @param headers lower-case name, value, …
- * @returns the listed headers as on the wire; or the name of a header whose original bytes are lost.
+ * @returns the listed headers, their values with one character per byte; or the name of a header that is not UTF-8, whose bytes are lost.
  */
 export function selectHeaders(headers: readonly string[], names: ReadonlySet<string>): readonly string[] | string {
   if (names.size === 0) return NO_HEADERS;
@@ -69,9 +70,9 @@ export function selectHeaders(headers: readonly string[], names: ReadonlySet<str
     const name = headers[i]!;
     const value = headers[i + 1]!;
     if (!names.has(name) || connectionNames?.has(name) === true) continue;
-    // The character stands for bytes that are not UTF-8.
+    // U+FFFD stands for bytes that are not UTF-8.
     if (value.includes('\ufffd')) return name;
-    // As on the wire, where each character is one byte: uWebSockets.js has read it as UTF-8.
+    // The value was decoded as UTF-8. Backends get the same bytes, which Node.js writes from Latin-1.
     selected.push(name, ASCII.test(value) ? value : Buffer.from(value).toString('latin1'));
   }
   return selected;
@@ -102,7 +103,7 @@ export interface PipelineParts {
   readonly relay: Relay;
   readonly hops: Hops;
   /** The requests that wait for their owner; `undefined` when sessions end with their worker, so that waiting is useless. */
-  readonly ownerWaits: RequestsAwaitingOwner | undefined;
+  readonly requestsAwaitingOwner: RequestsAwaitingOwner | undefined;
   /** The observer of requests; `undefined` when their outcomes are neither logged, counted nor traced. */
   readonly watch: RequestWatch | undefined;
   /** The worker's figures; `undefined` when none are kept. */
@@ -124,14 +125,14 @@ export class Pipeline implements EdgeHandler {
     return this.#parts.overload.healthRefusal ?? (this.isGatewayReady ? undefined : refusals.notReady);
   }
 
-  /** Called when a successor has this worker's slot and gets all new requests. */
+  /** Called when a successor has this worker's slot: requests that still arrive here are forwarded to it. */
   retire(): void {
     this.#isRetired = true;
   }
 
   onRequest(exchange: EdgeExchange): void {
     const { head } = exchange;
-    if (!this.#passesHost(exchange)) return;
+    if (!this.#checkHostOrRefuse(exchange)) return;
     const outcome = this.#parts.admission.admit(head.authorization, head.virtualHostId);
     if (outcome instanceof Promise) {
       exchange.incoming.awaitAdmission();
@@ -141,9 +142,9 @@ export class Pipeline implements EdgeHandler {
     }
   }
 
-  /** Refuses other methods. A missing token is reported first: clients take a 405 without a token for a server that needs none. */
+  /** Refuses an HTTP method unknown to MCP; for a missing token first, because clients take a 405 for a sign that none is needed. */
   onOtherMethod(exchange: EdgeExchange): void {
-    if (!this.#passesHost(exchange)) return;
+    if (!this.#checkHostOrRefuse(exchange)) return;
     const { methodNotAllowed } = refusals;
     const refusal = this.#parts.admission.refusalOfToken(exchange.head.authorization);
     if (refusal instanceof Promise) {
@@ -162,17 +163,17 @@ export class Pipeline implements EdgeHandler {
   }
 
   onPreflight(exchange: EdgeExchange): void {
-    if (!this.#passesHost(exchange)) return;
-    const asked = headerIn(exchange.head.headers, 'access-control-request-headers') ?? '';
-    exchange.respond(204, '', '', undefined, this.#parts.hosts.preflightHeaders(asked));
+    if (!this.#checkHostOrRefuse(exchange)) return;
+    const requestedHeaders = headerIn(exchange.head.headers, 'access-control-request-headers') ?? '';
+    exchange.respond(204, '', '', undefined, this.#parts.hosts.preflightHeaders(requestedHeaders));
   }
 
   onMetadata(exchange: EdgeExchange, isPreflight: boolean): void {
     const { resource } = this.#parts;
     const { host } = exchange.head;
-    // Pages of every origin may read the metadata.
+    // `Origin` is not checked, because pages of every origin may read the metadata.
     const refusal = this.#hostsOf(exchange).check(host, '');
-    if (refusal !== undefined) return this.#refuseHead(exchange, refusal);
+    if (refusal !== undefined) return this.#refuseHost(exchange, refusal);
     if (isPreflight) return exchange.respond(204, '', '', undefined, metadataCorsHeaders);
     const metadata = resource.metadata(this.#resourcePath(exchange), this.#originOf(exchange));
     if (metadata === undefined) return this.#refuse(exchange, refusals.pathUnknown);
@@ -180,7 +181,7 @@ export class Pipeline implements EdgeHandler {
   }
 
   onEndpoint(endpoint: Endpoint, exchange: EdgeExchange, parameter: string): void {
-    if (!this.#passesHost(exchange)) return;
+    if (!this.#checkHostOrRefuse(exchange)) return;
     exchange.incoming.receive((outcome) => {
       if (outcome !== 'complete') this.#refuse(exchange, refusedBodies[outcome]);
       else void this.#answerFrom(endpoint, exchange, parameter);
@@ -192,7 +193,7 @@ export class Pipeline implements EdgeHandler {
     this.#admitForwarded(identity, (outcome) => this.#onHopAdmission(identity, exchange, outcome));
   }
 
-  /** Serves a message about a request in flight here, which arrived at the successor. */
+  /** Serves a message that the successor passes back, such as a cancellation, because the request that it is about is in flight here. */
   onPassedBack(identity: ForwardedIdentity, exchange: Exchange): void {
     this.#admitForwarded(identity, (outcome) => {
       if ('refusal' in outcome) refuse(exchange, outcome.refusal);
@@ -207,20 +208,20 @@ export class Pipeline implements EdgeHandler {
   }
 
   /** Checks Host and Origin, against DNS rebinding, and sets the CORS headers of the answer. */
-  #passesHost(exchange: EdgeExchange): boolean {
+  #checkHostOrRefuse(exchange: EdgeExchange): boolean {
     const { host, origin } = exchange.head;
     const hosts = this.#hostsOf(exchange);
     const refusal = hosts.check(host, origin);
     if (refusal !== undefined) {
-      this.#refuseHead(exchange, refusal);
+      this.#refuseHost(exchange, refusal);
       return false;
     }
     if (origin !== '') exchange.allowOrigin(hosts.corsHeaders(origin));
     return true;
   }
 
-  /** Refuses by the head alone. @param refusal of the host or the origin. */
-  #refuseHead(exchange: EdgeExchange, refusal: Refusal): void {
+  /** Refuses a request because of its `Host` or `Origin`. */
+  #refuseHost(exchange: EdgeExchange, refusal: Refusal): void {
     this.#refuseRequest(exchange, { refusal, host: refusedHost(refusal, exchange.head.host) });
   }
 
@@ -251,14 +252,14 @@ export class Pipeline implements EdgeHandler {
     );
   }
 
-  /** Takes the body. @param unreadable the refusal of a header that cannot be forwarded. */
+  /** Called when the body has ended. @param unreadable the refusal of a header that cannot be forwarded; `undefined` if all can. */
   #onReceived(exchange: EdgeExchange, caller: Caller, unreadable: Refusal | undefined, body: BodyOutcome): void {
     const { subject } = caller;
     if (body !== 'complete') this.#refuse(exchange, refusedBodies[body], subject);
     else if (unreadable !== undefined)
       this.#refuse(exchange, withRequestId(unreadable, exchange.request.body), subject);
-    else if (this.#parts.scheduler.tryPass(caller.subject)) this.#toOwner(caller, exchange);
-    else this.#schedule(caller, exchange, () => this.#toOwner(caller, exchange));
+    else if (this.#parts.scheduler.tryPass(caller.subject)) this.#passToOwner(caller, exchange);
+    else this.#schedule(caller, exchange, () => this.#passToOwner(caller, exchange));
   }
 
   #schedule(caller: Caller, exchange: Exchange, serve: () => void): void {
@@ -273,18 +274,18 @@ export class Pipeline implements EdgeHandler {
     }
   }
 
-  #toOwner(caller: Caller, exchange: Exchange): void {
+  #passToOwner(caller: Caller, exchange: Exchange): void {
     const owner = this.#ownerOf(exchange);
-    if (owner === this.#parts.slot && !this.#isRetired) this.#toRelay(caller, exchange);
+    if (owner === this.#parts.slot && !this.#isRetired) this.#passToRelay(caller, exchange);
     else this.#forward(owner, caller, exchange, (...failure) => this.#onHopFailure(owner, exchange, ...failure));
   }
 
-  /** Forwards a request to a worker that is known only once the request was read. */
+  /** Forwards a request whose worker is known only from its body. @param onGone called when no answer will come. */
   forwardToSlot(slot: number, ...[caller, exchange, onGone]: Parameters<ForwardRequest>): void {
     this.#forward(slot, caller, exchange, (_identity, failure) => {
       this.#parts.figures?.failedHops.count(failure);
       this.#parts.watch?.watch(caller, exchange);
-      onGone(failure === 'owner-absent' ? undefined : REFUSED_BY_FAILURE[failure]);
+      onGone(failure === 'owner-absent' ? undefined : REFUSAL_BY_FAILURE[failure]);
     });
   }
 
@@ -296,7 +297,7 @@ export class Pipeline implements EdgeHandler {
     onFailure: (identity: ForwardedIdentity, failure: HopFailure) => void,
   ): void {
     const { hops, figures, watch } = this.#parts;
-    watch?.leave(exchange);
+    watch?.unwatch(exchange);
     if (figures !== undefined) figures.passedHops += 1;
     const identity = { subject, virtualHostId: virtualHost.id };
     // The failures are handled round robin by subject: thousands of requests may fail at once when the owner is lost.
@@ -310,26 +311,26 @@ export class Pipeline implements EdgeHandler {
     return sessionId === '' || slotCount === 1 ? slot : ownerOf(sessionId, slotCount);
   }
 
-  /** Called when a hop has failed. @param sinceMs when the request was first forwarded. */
+  /** Called when a hop has failed. @param firstAtMs when the request was first forwarded. */
   #onHopFailure(
     owner: number,
     exchange: Exchange,
     identity: ForwardedIdentity,
     failure: HopFailure,
-    sinceMs = performance.now(),
+    firstAtMs = performance.now(),
   ): void {
-    const { hops, ownerWaits, figures } = this.#parts;
-    const isOwnerExpected = failure === 'owner-absent' && ownerWaits !== undefined && !hops.isClosed;
+    const { hops, requestsAwaitingOwner, figures } = this.#parts;
+    const isOwnerExpected = failure === 'owner-absent' && requestsAwaitingOwner !== undefined && !hops.isClosed;
     const retry = (): void =>
-      hops.forward(owner, identity, exchange, (next) => this.#onHopFailure(owner, exchange, identity, next, sinceMs));
-    if (isOwnerExpected && ownerWaits.tryWait(identity.subject, sinceMs, retry)) return;
+      hops.forward(owner, identity, exchange, (next) => this.#onHopFailure(owner, exchange, identity, next, firstAtMs));
+    if (isOwnerExpected && requestsAwaitingOwner.tryWait(identity.subject, firstAtMs, retry)) return;
     figures?.failedHops.count(failure);
-    const refusal = isOwnerExpected ? refusals.ownerStarting : REFUSED_BY_FAILURE[failure];
+    const refusal = isOwnerExpected ? refusals.ownerStarting : REFUSAL_BY_FAILURE[failure];
     this.#refuseAdmitted(exchange, identity, withRequestId(refusal, exchange.request.body));
   }
 
   #refuseAdmitted(exchange: Exchange, { subject, virtualHostId }: ForwardedIdentity, refusal: Refusal): void {
-    this.#parts.watch?.refused(exchange.request, virtualHostId, { refusal, subject });
+    this.#parts.watch?.onRefused(exchange.request, virtualHostId, { refusal, subject });
     refuse(exchange, refusal);
   }
 
@@ -343,12 +344,12 @@ export class Pipeline implements EdgeHandler {
   }
 
   #startHop(caller: Caller, exchange: Exchange): void {
-    // The request is sent on: the other worker did not know of the successor yet.
-    if (this.#isRetired) this.#toOwner(caller, exchange);
-    else this.#toRelay(caller, exchange);
+    // The request goes on to the successor, of which the worker that sent it did not know yet.
+    if (this.#isRetired) this.#passToOwner(caller, exchange);
+    else this.#passToRelay(caller, exchange);
   }
 
-  #toRelay(caller: Caller, exchange: Exchange): void {
+  #passToRelay(caller: Caller, exchange: Exchange): void {
     const { relay, watch } = this.#parts;
     if (exchange.watcher === undefined) watch?.watch(caller, exchange);
     relay.handle(caller, exchange);
@@ -370,7 +371,7 @@ export class Pipeline implements EdgeHandler {
   }
 
   #refuseRequest(exchange: EdgeExchange, details: RefusedToken & Pick<RefusalDetails, 'host'>): void {
-    this.#parts.watch?.refused(exchange.request, exchange.head.virtualHostId ?? '', details);
+    this.#parts.watch?.onRefused(exchange.request, exchange.head.virtualHostId ?? '', details);
     const path = this.#resourcePath(exchange);
     refuse(exchange, this.#parts.resource.challenge(details.refusal, path, this.#originOf(exchange)));
   }
@@ -384,13 +385,13 @@ export class Pipeline implements EdgeHandler {
     return { isTls: exchange.isTls, host: exchange.head.host, isHostTrusted };
   }
 
-  /** The path as requested, whether the virtual host exists or not; `''` for all virtual hosts together. */
+  /** The path of the requested virtual host, whether it exists or not; `''` if the request names none. */
   #resourcePath({ head: { virtualHostId = '' } }: EdgeExchange): string {
     return virtualHostId === '' ? '' : `${this.#parts.pathPrefix}/servers/${encodeURIComponent(virtualHostId)}/mcp`;
   }
 }
 
-const REFUSED_BY_FAILURE: Readonly<Record<HopFailure, Refusal>> = {
+const REFUSAL_BY_FAILURE: Readonly<Record<HopFailure, Refusal>> = {
   // A slot whose process has ended has no sessions any more.
   'owner-absent': refusals.sessionUnknown,
   'owner-lost': refusals.ownerLost,

@@ -23,7 +23,7 @@ export interface FigureSources {
   };
   /** Connections to backends, counted by purpose. */
   readonly backends: Counts;
-  /** Reads of the store, counted by the source of the answer. */
+  /** Reads of the store, counted by the source of the answer; and how often a cached config was dropped. */
   readonly storeCounts: { readonly reads: Counts['counts']; readonly invalidations: number };
   /** Verifications of tokens, counted by outcome. */
   readonly tokens: Counts;
@@ -61,11 +61,11 @@ export class WorkerFigures {
       { name: 'switchyard_requests_in_flight', labels: [], value: this.requestsInFlight },
       { name: 'switchyard_streams', labels: [], value: this.streams },
       { name: 'switchyard_sessions', labels: [], value: sources.relay.sessionCount },
-      ...byLabel('switchyard_upstream_connections', sources.backends.counts),
-      ...byLabel('switchyard_store_reads_total', sources.storeCounts.reads),
+      ...seriesByLabel('switchyard_upstream_connections', sources.backends.counts),
+      ...seriesByLabel('switchyard_store_reads_total', sources.storeCounts.reads),
       { name: 'switchyard_store_invalidations_total', labels: [], value: sources.storeCounts.invalidations },
-      ...byLabel('switchyard_token_verifications_total', sources.tokens.counts),
-      ...byLabel('switchyard_spans_total', { ...(sources.tracer?.counts ?? NO_SPANS) }),
+      ...seriesByLabel('switchyard_token_verifications_total', sources.tokens.counts),
+      ...seriesByLabel('switchyard_spans_total', { ...(sources.tracer?.counts ?? NO_SPANS) }),
       ...histogramSeries('switchyard_event_loop_delay_seconds', [worker], sources.loopDelay),
       ...processSeries(worker),
     ];
@@ -83,7 +83,7 @@ function forgivenSeries(origins: readonly Pick<OriginView, 'origin' | 'forgiven'
   return sum.all;
 }
 
-function byLabel(name: Series['name'], values: Readonly<Record<string, number>>): Series[] {
+function seriesByLabel(name: Series['name'], values: Readonly<Record<string, number>>): Series[] {
   return Object.entries(values).map(([label, value]) => ({ name, labels: [label], value }));
 }
 

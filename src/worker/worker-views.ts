@@ -11,8 +11,8 @@ import type { UserConfigRead } from '../user-config/index.js';
 import { circuitView, explain, upstreamView, VIEW_BACKENDS_MAX } from './explanation.js';
 import type { WorkerFigures } from './worker-figures.js';
 
-/** The most bytes of an answer. If it would be longer, it contains fewer entries, and says so. */
-const ADMIN_VIEW_BYTES_MAX = 256 * KIB;
+/** The most bytes of a list in an answer. A longer list is cut; the answer contains the count of all entries. */
+const VIEW_LIST_BYTES_MAX = 256 * KIB;
 
 interface WorkerViewSources {
   readonly relay: Relay;
@@ -25,11 +25,11 @@ interface WorkerViewSources {
   readonly logger: Logger;
 }
 
-/** Each list in an answer is bounded; the names in all of them together may still be long. */
-const ANSWER_CHARS_MAX = 2 * ADMIN_VIEW_BYTES_MAX;
+/** The most characters of an answer, because its lists together may be long. Beyond that, it is replaced by an error. */
+const VIEW_CHARS_MAX = 2 * VIEW_LIST_BYTES_MAX;
 
 /** Outcomes of a tool call that the config, or the state of its backend, may explain. */
-const FAILED: ReadonlySet<string> = new Set(['rpc-error', 'fault']);
+const EXPLAINABLE_OUTCOMES: ReadonlySet<string> = new Set(['rpc-error', 'fault']);
 
 export class WorkerViews {
   readonly #sources: WorkerViewSources;
@@ -42,7 +42,7 @@ export class WorkerViews {
   async answer(question: ViewQuestion): Promise<string> {
     try {
       const text = JSON.stringify(await this.#answer(question));
-      if (text.length <= ANSWER_CHARS_MAX) return text;
+      if (text.length <= VIEW_CHARS_MAX) return text;
       return JSON.stringify({ error: `the response would have ${text.length} characters; ask for less` });
     } catch (error) {
       return JSON.stringify({ error: error instanceof Error ? error.message : String(error) });
@@ -57,12 +57,12 @@ export class WorkerViews {
         return this.#sessions(question);
       case 'backends': {
         const { relay } = this.#sources;
-        return bounded(
+        return boundedList(
           relay.origins.map((used) => ({ origin: used.origin, ...circuitView(used.origin, used, relay) })),
         );
       }
       case 'request':
-        return bounded(await Promise.all(this.#requests(question.requestId)));
+        return boundedList(await Promise.all(this.#requests(question.requestId)));
       case 'explain': {
         const read = await this.#sources.readConfig(question.subject);
         const explanation = explain(question, read, this.#sources.relay);
@@ -91,7 +91,7 @@ export class WorkerViews {
     countMax,
   }: Extract<ViewQuestion, { view: 'sessions' }>): Promise<object> {
     const { relay, slot } = this.#sources;
-    const from = slot === firstSlot ? offset : 0;
+    const firstIndex = slot === firstSlot ? offset : 0;
     const list: object[] = [];
     let matching = 0;
     let bytes = 0;
@@ -108,7 +108,8 @@ export class WorkerViews {
         if (sessionHash(id) !== hash) continue;
       }
       matching += 1;
-      if (slot < firstSlot || matching <= from || list.length >= countMax || bytes > ADMIN_VIEW_BYTES_MAX) continue;
+      if (slot < firstSlot || matching <= firstIndex || list.length >= countMax || bytes > VIEW_LIST_BYTES_MAX)
+        continue;
       const view = sessionViewOf(session, relay.nowMs);
       bytes += JSON.stringify(view).length;
       list.push(view);
@@ -119,9 +120,9 @@ export class WorkerViews {
   #requests(requestId: string): Promise<object>[] {
     const found = this.#sources.recentRequests?.find(requestId) ?? [];
     return found.map(async (request) => {
-      const isFailedCall = request.tool !== '' && FAILED.has(request.outcome);
+      const isFailedCall = request.tool !== '' && EXPLAINABLE_OUTCOMES.has(request.outcome);
       if (!isFailedCall) return describeRequest(request, undefined);
-      // What the same call would get now.
+      // Explains what the same call would get now.
       const { readConfig, relay } = this.#sources;
       const { subject, virtualHost, tool } = request;
       const now = explain({ view: 'explain', subject, virtualHost, tool }, await readConfig(subject), relay);
@@ -149,7 +150,7 @@ function sessionViewOf(session: Session, nowMs: number): object {
   };
 }
 
-/** The name and version from `initialize`. */
+/** The client's name and version, from `initialize`; `''` if these are too long to be parsed at once. */
 function clientName(clientInfo: Buffer): string {
   if (clientInfo.length > limits.readAtOnceBytesMax) return '';
   const { name, version } = Object(JSON.parse(clientInfo.toString())) as {
@@ -163,8 +164,8 @@ function clientName(clientInfo: Buffer): string {
 }
 
 /** As many items as fit into an answer, and the count of all. */
-function bounded(all: readonly object[]): object {
+function boundedList(all: readonly object[]): object {
   let bytes = 0;
-  const list = all.filter((item) => (bytes += JSON.stringify(item).length) <= ADMIN_VIEW_BYTES_MAX);
+  const list = all.filter((item) => (bytes += JSON.stringify(item).length) <= VIEW_LIST_BYTES_MAX);
   return { list, count: all.length };
 }

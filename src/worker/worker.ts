@@ -40,10 +40,7 @@ import { HopListener } from './hop/intake.js';
 import { isMintedSessionId, mintSessionId, ownerOf } from './session-id.js';
 import { Pipeline } from './pipeline.js';
 
-/**
- * Tells the primary of each write of a user config, so that every worker drops what it has cached of it: once the write has been
- * answered, every worker serves the new config (specification 2.8).
- */
+/** Tells the primary of each write of a user config, so that every worker drops its copy before the write is answered (2.8). */
 class ForgetAnnouncer {
   readonly #primary: PrimaryChannel;
   readonly #pending = new Map<number, () => void>();
@@ -86,7 +83,7 @@ export class Worker {
     return new Worker(await assemble(start, primary));
   }
 
-  /** Takes a message of the primary. Resolves when the primary has been answered. */
+  /** Takes a message of the primary. Resolves when what it asks for is done, and answered if it has an answer. */
   async onMessage(message: Exclude<ToWorker, StartMessage>): Promise<void> {
     const { announcer, configs, edge, pipeline, primary, views } = this.#parts;
     switch (message.kind) {
@@ -101,7 +98,7 @@ export class Worker {
       case 'stop':
         await this.#stop(message.farewellsMs);
         // The final report, so that no counts are lost.
-        this.#report(0);
+        this.#sendReport(0);
         await flushLog();
         return process.exit(0);
       case 'forget':
@@ -110,7 +107,7 @@ export class Worker {
       case 'all-forgotten':
         return announcer.onAllForgotten(message.ticket);
       case 'report':
-        return this.#report(message.ticket);
+        return this.#sendReport(message.ticket);
       case 'view':
         return primary.send({ kind: 'view', ticket: message.ticket, answer: await views.answer(message.question) });
       case 'log-level':
@@ -120,13 +117,13 @@ export class Worker {
     }
   }
 
-  #report(ticket: number): void {
+  #sendReport(ticket: number): void {
     this.#parts.primary.send({ kind: 'report', ticket, series: this.#parts.report() });
   }
 
   /** Stops accepting connections; resolves when every request has its answer. Hops from other workers are still served. */
   #drain(): Promise<void> {
-    // Only streams that answer no request are ended, because they would not end by themselves.
+    // The relay ends only the streams that answer no request, because these would not end by themselves.
     this.#parts.relay.drain();
     this.#drained = this.#parts.edge.drain();
     return this.#drained;
@@ -137,19 +134,20 @@ export class Worker {
    * @param onLeft called when no more connections are accepted here.
    */
   async #retire(onLeft: () => void): Promise<void> {
-    const { pipeline, hopListener, successorHops, relay, edge, logger } = this.#parts;
+    const { pipeline, hopListener, passedBackListener, relay, edge, logger } = this.#parts;
     pipeline.retire();
     relay.retire();
-    successorHops.listen().catch((error: unknown) => {
+    passedBackListener.listen().catch((error: unknown) => {
       logger.warn({ err: error }, 'the successor cannot pass cancellations on to this worker');
     });
     this.#drained = Promise.all([edge.retire(onLeft), hopListener.leave()]).then(() => undefined);
     return this.#drained;
   }
 
-  /** Ends every session, and tells the backends within `farewellsMs`. */
+  /** Ends every session, telling the backends within `farewellsMs`, and closes all parts of the worker. */
   async #stop(farewellsMs: number): Promise<void> {
-    const { overloadWatch, relay, hops, successorHops, hopListener, backends, configs, store, directory } = this.#parts;
+    const { overloadWatch, relay, hops, passedBackListener, hopListener, backends, configs, store, directory } =
+      this.#parts;
     overloadWatch.stop();
     this.#parts.tokens.close();
     const ended = relay.stop(farewellsMs);
@@ -159,7 +157,7 @@ export class Worker {
     await ended;
     const flushed = this.#parts.tracer?.close(Math.min(farewellsMs, TRACE_FLUSH_MS_MAX));
     hops.close();
-    await Promise.all([hopListener.close(), successorHops.close()]);
+    await Promise.all([hopListener.close(), passedBackListener.close()]);
     await backends.close();
     await configs.close();
     await directory?.close();
@@ -181,7 +179,7 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
   const recentRequests = figures !== undefined && hasIds ? new RecentRequests() : undefined;
   const tracer = await openTracer(options.traces, String(slot), logger);
   const deadlines = new DeadlineWheel();
-  const configs = new UserConfigs(store, options.upstream.mode, oddityLog(logger));
+  const configs = new UserConfigs(store, options.upstream.mode, createOddityLog(logger));
   const accounts = new Accounts(shareTable(options.shares));
   const memories = createMessageMemories(accounts, deadlines);
   const names = new Names(options.connections.names);
@@ -218,7 +216,7 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
     sessionIdleTimeoutMs: options.sessionIdleTimeoutMs,
     directory,
     ...(figures && { onBackendFault: (...fault) => figures.countFault(...fault) }),
-    passBack: ({ subject, virtualHostId }, request) => predecessor.pass({ subject, virtualHostId }, request),
+    passBack: ({ subject, virtualHostId }, request) => predecessor.send({ subject, virtualHostId }, request),
     mintSessionId: () => mintSessionId(slot, slotCount),
     readHost: hostReader(configs),
     siblings: {
@@ -231,7 +229,7 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
   });
   const announcer = new ForgetAnnouncer(primary);
   const overload = new Overload(logger);
-  // The issuers' keys are outside, too, so they are fetched through the proxy, if there is one.
+  // If there is a proxy, the issuers' keys are fetched through it, like all that is outside.
   const tokens = new TokenVerifier({ ...options.token, fetch: names.proxy && fetchOver(backends.calls) });
   await tokens.watchKeys(logger, (obstacle, isInTheWay) => primary.send({ kind: 'keys', obstacle, isInTheWay }));
   const pipeline = new Pipeline({
@@ -247,8 +245,8 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
     admission: new Admission(tokens, configs, logger),
     relay,
     hops,
-    ownerWaits: directory && new RequestsAwaitingOwner(),
-    watch: createWatch(options, figures, recentRequests, tracer, logger),
+    requestsAwaitingOwner: directory && new RequestsAwaitingOwner(),
+    watch: createRequestWatch(options, figures, recentRequests, tracer, logger),
     figures,
     logger,
   });
@@ -259,23 +257,23 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
     onExchange: (identity, exchange) => pipeline.onHop(identity, exchange),
   });
   // Listens on the predecessor's socket once this worker has a successor.
-  const successorHops = new HopListener(predecessorPath, {
+  const passedBackListener = new HopListener(predecessorPath, {
     ...hopOwner,
     onExchange: (identity, exchange) => pipeline.onPassedBack(identity, exchange),
   });
   const endpoints = await loadEndpoints(start, store, announcer, logger);
   const edge = new Edge(library, options, deadlines, memories, pipeline, endpoints, logger);
   await hopListener.prepare();
-  // Both happen in one turn of the event loop: the other workers find this one as soon as a caller can have a session id of it, and a
-  // worker that cannot listen replaces no predecessor.
+  // The hop socket is put in place in the turn of the event loop in which the edge begins to listen: other workers find this one as soon as
+  // a caller can have a session id of it, and a worker that cannot listen replaces no predecessor.
   await edge.listen();
-  hopListener.take();
+  hopListener.moveIntoPlace();
   const loopDelay = new Histogram(GATEWAY_TIME_BOUNDS_S);
   const onDelay = (delayMs: number): void => loopDelay.observe(delayMs / 1_000);
   const overloadWatch = new OverloadWatch(overload, options.workerMemoryBytes, undefined, onDelay);
   overloadWatch.start();
-  const sources = { slot, loopDelay, relay, backends, storeCounts, tokens, tracer };
-  const report = (): Series[] => figures?.report(sources) ?? [];
+  const figureSources = { slot, loopDelay, relay, backends, storeCounts, tokens, tracer };
+  const report = (): Series[] => figures?.report(figureSources) ?? [];
   const views = new WorkerViews({
     relay,
     slot,
@@ -295,7 +293,7 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
     pipeline,
     hopListener,
     hops,
-    successorHops,
+    passedBackListener,
     relay,
     backends,
     configs,
@@ -308,7 +306,7 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
 }
 
 /** The observer of requests; `undefined` when no figures are kept, no spans are recorded, and the log takes no request lines. */
-function createWatch(
+function createRequestWatch(
   { accessLog }: DataplaneOptions,
   figures: WorkerFigures | undefined,
   recent: RecentRequests | undefined,
@@ -322,8 +320,8 @@ function createWatch(
   return isWanted ? new RequestWatch(log, figures, recent, tracer) : undefined;
 }
 
-/** Warns once per oddity of a subject's config: a misspelled member may leave open what it was meant to close. */
-function oddityLog(logger: Logger): (subject: string, oddities: string) => void {
+/** Makes a function that logs oddities of user configs: a misspelled member may allow what it was meant to forbid. */
+function createOddityLog(logger: Logger): (subject: string, oddities: string) => void {
   const repeated = new RepeatedLog();
   return (subject, oddities) => {
     const fields = { subject: subjectHash(subject), oddities };

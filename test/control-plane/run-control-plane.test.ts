@@ -26,7 +26,10 @@ t.test('it is ready while its store responds and a token key is there, and says 
   const [said, lines]: [string[], string[]] = [[], []];
   const store = { kind: 'redis', isReachable: false, pings: 0 };
   const ping = async (): Promise<boolean> => ((store.pings += 1), store.isReachable);
-  const notifier = { ready: () => void said.push('READY'), status: (words: string) => void said.push(words) };
+  const notifier = {
+    notifyReady: () => void said.push('READY'),
+    notifyStatus: (words: string) => void said.push(words),
+  };
   const watch = (areKeysConfigured: boolean): AbortController =>
     watchReadiness({ kind: 'redis', ping }, areKeysConfigured, notifier, logInto(lines));
   const settle = async (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -39,7 +39,7 @@ const units: readonly Unit[] = [
     name: 'switchyard',
     command: 'dataplane',
     options: dataplaneOptions,
-    startMsMax: workerBounds.workerStartTriesMax * workerBounds.workerStartMsMax,
+    startMsMax: workerBounds.workerFailedStartsMax * workerBounds.workerStartMsMax,
     stopMsMax: workerBounds.workerStopMs,
   },
   {

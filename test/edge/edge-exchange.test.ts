@@ -130,7 +130,7 @@ both('a body in parts arrives whole', async (t, startEdge) => {
   t.match(head, /^HTTP\/1\.1 200 OK\r\ncontent-type: application\/json\r\n/i);
   t.notMatch(head, /transfer-encoding/i);
   t.ok(body.equals(large));
-  await until(() => edge.context.openCount === 0, 'the end of the exchange');
+  await until(() => edge.context.openExchangeCount === 0, 'the end of the exchange');
 });
 
 both('a body in parts waits for a slow caller, and its memory may be reused', async (t, startEdge) => {
@@ -140,9 +140,9 @@ both('a body in parts waits for a slow caller, and its memory may be reused', as
   await until(() => giver !== undefined, 'the request');
   const givenAtFirst = giver?.partCount ?? 0;
   t.ok(givenAtFirst < LARGE_BYTES / PART_BYTES / 2, `${givenAtFirst} parts before the caller reads`);
-  t.equal(edge.context.openCount, 1);
+  t.equal(edge.context.openExchangeCount, 1);
   t.ok((await answerOf(socket)).body.equals(large));
-  await until(() => edge.context.openCount === 0, 'the end of the exchange');
+  await until(() => edge.context.openExchangeCount === 0, 'the end of the exchange');
 });
 
 both('a caller that goes away in the middle of a body is noticed once', async (t, startEdge) => {
@@ -152,9 +152,9 @@ both('a caller that goes away in the middle of a body is noticed once', async (t
     new PartGiver(exchange);
   });
   const socket = ask(t, edge);
-  await until(() => edge.context.openCount === 1, 'the request');
+  await until(() => edge.context.openExchangeCount === 1, 'the request');
   socket.destroy();
-  await until(() => edge.context.openCount === 0, 'the end of the exchange');
+  await until(() => edge.context.openExchangeCount === 0, 'the end of the exchange');
   t.equal(aborts, 1);
 });
 
@@ -165,9 +165,9 @@ both('nobody is told of a caller that goes away before it has read a whole answe
     exchange.respond(200, 'application/json', large);
   });
   const socket = ask(t, edge);
-  await until(() => edge.context.openCount === 1, 'the request');
+  await until(() => edge.context.openExchangeCount === 1, 'the request');
   socket.destroy();
-  await until(() => edge.context.openCount === 0, 'the end of the exchange');
+  await until(() => edge.context.openExchangeCount === 0, 'the end of the exchange');
   t.equal(aborts, 0);
 });
 
@@ -211,9 +211,9 @@ both('a body shorter than its declared length is a broken invariant', async (t, 
 both('an answer given as a whole waits for a slow caller too', async (t, startEdge) => {
   const edge = await startEdge(t, (exchange) => exchange.respond(200, 'application/json', large));
   const socket = ask(t, edge);
-  await until(() => edge.context.openCount === 1, 'the request');
+  await until(() => edge.context.openExchangeCount === 1, 'the request');
   t.ok((await answerOf(socket)).body.equals(large));
-  await until(() => edge.context.openCount === 0, 'the end of the exchange');
+  await until(() => edge.context.openExchangeCount === 0, 'the end of the exchange');
 });
 
 t.test('answers of which only the latest is in lent memory reach callers that read late', async (t) => {
@@ -380,7 +380,7 @@ both('an event in parts is not broken by comment lines, however slow its caller 
   };
   const edge = await startEdge(t, onRequest);
   const socket = ask(t, edge);
-  await until(() => edge.context.openCount === 1, 'the request');
+  await until(() => edge.context.openExchangeCount === 1, 'the request');
   const pieces: Buffer[] = [];
   socket.on('data', (piece: Buffer) => pieces.push(piece));
   socket.resume();
@@ -508,7 +508,7 @@ both('a caller that reads nothing for too long is cut off, once', async (t, star
   await until(() => ends.length === 1, 'the cut');
   t.match(ends, [[200, Number, 'cut']]);
   t.equal(aborts, 1, 'the relay learns of it as of a caller that went away');
-  t.equal(edge.context.openCount, 0);
+  t.equal(edge.context.openExchangeCount, 0);
   t.match(lines, [/did not read its response/]);
 });
 
@@ -543,7 +543,7 @@ both(
         await until(() => exchange !== undefined, 'the request');
         t.equal(accounts.of('ada').answerBytes.used, LARGE_BYTES, `${answerForms}: all of it, before it ${ending}`);
         end(socket, exchange!);
-        await until(() => edge.context.openCount === 0, 'the end of the exchange');
+        await until(() => edge.context.openExchangeCount === 0, 'the end of the exchange');
         t.equal(accounts.used('answerBytes'), 0, `${answerForms}: nothing, once it ${ending}`);
       }
     }

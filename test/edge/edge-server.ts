@@ -44,8 +44,8 @@ export async function startEdge(
     streamKeepAliveMs: 14_000,
     logger: createLogger('silent', {}),
     isDraining: false,
-    gets: new Set<EdgeExchange>(),
-    openCount: 0,
+    openGets: new Set<EdgeExchange>(),
+    openExchangeCount: 0,
     onIdle: undefined,
     ...overrides,
   };

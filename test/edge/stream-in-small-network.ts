@@ -32,7 +32,7 @@ function stream(res: HttpResponse): void {
   };
   res.onAborted(() => process.exit(3));
   res.onWritable(() => {
-    fill(writer.tryMore());
+    fill(writer.writeMore());
     return true;
   });
   res.cork(() => res.writeHeader('content-type', 'text/event-stream'));

@@ -42,7 +42,7 @@ t.test('no slice is larger than the library’s buffer, and none is left out', a
     const event = Buffer.from(`data: ${String(n).repeat(random.below(30_000))}\n\n`);
     written.push(event);
     let hasRoom = writer.write(event);
-    for (let tries = 0; !hasRoom && tries < 1_000; tries += 1) hasRoom = writer.tryMore();
+    for (let tries = 0; !hasRoom && tries < 1_000; tries += 1) hasRoom = writer.writeMore();
     if (!hasRoom) t.fail(`event ${n} is not taken to its end`);
   }
   const largest = Math.max(...response.slices.map((slice) => slice.length));
@@ -149,7 +149,7 @@ t.test('what is written while something waits comes behind it, whole', async (t)
   const events = [40_000, 10, 20_000].map((bytes, index) => Buffer.from(`data: ${String(index).repeat(bytes)}\n\n`));
   for (const event of events) t.notOk(writer.write(event));
   hasRoom = true;
-  while (!writer.tryMore());
+  while (!writer.writeMore());
   t.ok(Buffer.concat(response.slices).toString('latin1').startsWith(Buffer.concat(events).toString('latin1')));
 });
 
@@ -157,10 +157,10 @@ t.test('within an event nothing is put between its parts to learn whether they h
   const response = new CorkedResponse();
   const writer = new StreamWriter(response as unknown as HttpResponse, () => {});
   writer.write(Buffer.from('data: 1'));
-  t.ok(writer.tryMore());
+  t.ok(writer.writeMore());
   t.same(response.corks, [['7'], []], 'an empty cork');
   writer.write(Buffer.from('2\n\n'));
-  t.ok(writer.tryMore());
+  t.ok(writer.writeMore());
   t.equal(response.corks.length, 4, 'behind it a comment');
 });
 
@@ -174,6 +174,6 @@ t.test('the end of a stream is left to the library once it has all bytes, and th
     const response = Object.assign(new CorkedResponse(), { write: () => hasRoom });
     const writer = new StreamWriter(response as unknown as HttpResponse, () => {});
     writer.write(Buffer.alloc(bytes));
-    t.equal(writer.isLeftToLibrary, isLeft, `${bytes} ${hasRoom}`);
+    t.equal(writer.canEndWhileBlocked, isLeft, `${bytes} ${hasRoom}`);
   }
 });

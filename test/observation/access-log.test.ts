@@ -192,7 +192,7 @@ t.test("a caller's own texts are cut to a maximum", async (t) => {
   t.equal(unknown.only(t)['method'], bounded);
   const lines: string[] = [];
   const watch = new RequestWatch(new AccessLog(logInto(lines), true), undefined);
-  watch.refused(new RecordedExchange().request, words, { refusal: refusals.virtualHostUnknown });
+  watch.onRefused(new RecordedExchange().request, words, { refusal: refusals.virtualHostUnknown });
   t.equal((JSON.parse(lines[0] ?? '{}') as Line)['virtualHost'], bounded);
 });
 
@@ -213,8 +213,8 @@ t.test('a request that never reaches the relay has a line with the code of the r
   const lines: string[] = [];
   const watch = new RequestWatch(new AccessLog(logInto(lines), true), undefined);
   const { request } = new RecordedExchange({ requestId: 'r-1' });
-  watch.refused(request, 'vh', { refusal: refusals.tokenInvalid, cause: 'audience' });
-  watch.refused(request, 'vh', { refusal: refusals.configMissing, subject: SUBJECT });
+  watch.onRefused(request, 'vh', { refusal: refusals.tokenInvalid, cause: 'audience' });
+  watch.onRefused(request, 'vh', { refusal: refusals.configMissing, subject: SUBJECT });
   const [token, config] = lines.map((line) => JSON.parse(line) as Line);
   const { status, code } = refusals.tokenInvalid;
   const common = { virtualHost: 'vh', method: 'POST', outcome: 'refused', requestId: 'r-1' };
@@ -230,7 +230,7 @@ t.test(
     const lines: string[] = [];
     const watch = new RequestWatch(new AccessLog(logInto(lines), false), undefined);
     const { request } = new RecordedExchange();
-    const refuse = (host: string): void => watch.refused(request, 'vh', { refusal: refusals.hostRefused, host });
+    const refuse = (host: string): void => watch.onRefused(request, 'vh', { refusal: refusals.hostRefused, host });
     refuse(`me:s3cret@evil\u001b[2J\u202e.example:1${'x'.repeat(limits.quotedCharsMax)}`);
     const { refusal, host } = JSON.parse(lines[0] ?? '{}') as Line;
     t.equal(refusal, 'host-refused');
@@ -349,7 +349,7 @@ t.test('a subject refused again and again leaves lines for others, and cannot fi
   const { request } = new RecordedExchange();
   const codes = Object.values(refusals);
   const refuse = (subject: string): void => {
-    for (const refusal of codes) watch.refused(request, 'vh', { refusal, subject });
+    for (const refusal of codes) watch.onRefused(request, 'vh', { refusal, subject });
   };
   for (let n = 0; n < 100; n++) refuse(`flood-${n % 3}`);
   const flooded = lines.length;
@@ -370,7 +370,7 @@ t.test('one subject does not hide that another fails in the same way', async (t)
   const lines: string[] = [];
   const watch = new RequestWatch(new AccessLog(logInto(lines), false), undefined);
   const { request } = new RecordedExchange();
-  for (const subject of ['a', 'a', 'b', 'b']) watch.refused(request, 'vh', { refusal: refusals.overloaded, subject });
+  for (const subject of ['a', 'a', 'b', 'b']) watch.onRefused(request, 'vh', { refusal: refusals.overloaded, subject });
   t.same(
     lines.map((line) => (JSON.parse(line) as Line)['subject']),
     [subjectHash('a'), subjectHash('b')],
@@ -385,7 +385,7 @@ t.test('a request that needs no relay has a line where all have one, or when it 
   const [all, problems]: [string[], string[]] = [[], []];
   const logs = [new AccessLog(logInto(all), true), new AccessLog(logInto(problems), false)];
   const tell = (outcome: 'ok' | 'error' | 'refused' | 'fault', code: string, cause = '', subject = SUBJECT): void =>
-    logs.forEach((log) => log.answered({ ...answered, outcome, code, cause, subject }));
+    logs.forEach((log) => log.logAnswered({ ...answered, outcome, code, cause, subject }));
   tell('ok', '');
   tell('error', 'name-taken', '', '');
   for (const cause of ['', 'expired', 'audience', 'expired']) tell('refused', 'token-invalid', cause);
@@ -406,7 +406,7 @@ t.test('a request that needs no relay has a line where all have one, or when it 
   t.match(error, { outcome: 'error', error: 'name-taken' });
   const composed: string[] = [];
   const about = { server: 's'.repeat(limits.quotedCharsMax + 1), composition: 'desk' };
-  new AccessLog(logInto(composed), true).answered({ ...answered, ...about, outcome: 'ok', code: '', cause: '' });
+  new AccessLog(logInto(composed), true).logAnswered({ ...answered, ...about, outcome: 'ok', code: '', cause: '' });
   t.match(read(composed), [{ server: 's'.repeat(limits.quotedCharsMax), composition: 'desk' }]);
   t.equal(error['subject'], '', 'nobody said who it was');
   const WARN = 40;
@@ -428,12 +428,12 @@ t.test('requests in flight and streams are counted until they end, or until anot
   };
   const [call, passedOn, stream, otherStream] = [begin('POST'), begin('POST'), begin('GET'), begin('GET')];
   t.same(counted(), [2, 2]);
-  watch.leave(passedOn);
+  watch.unwatch(passedOn);
   t.same(counted(), [1, 2]);
-  watch.leave(otherStream);
+  watch.unwatch(otherStream);
   t.same(counted(), [1, 1]);
   for (const exchange of [passedOn, otherStream]) {
-    watch.leave(exchange);
+    watch.unwatch(exchange);
     exchange.respond(200, '', '');
   }
   t.same(counted(), [1, 1], 'the other worker counts their ends');
@@ -453,7 +453,7 @@ t.test('requests in flight and streams are counted until they end, or until anot
     ['POST', 'ok', 1],
   ]);
   const { request } = new RecordedExchange();
-  watch.refused(request, 'vh', { refusal: refusals.tokenInvalid });
+  watch.onRefused(request, 'vh', { refusal: refusals.tokenInvalid });
   t.match(refusalCounts.series(), [{ labels: ['token-invalid'], value: 1 }]);
   t.match(figures.requests.series().find(({ labels }) => labels.includes('refused'))?.labels, ['POST', '', '401']);
   const timed = figures.requests.series().filter(({ name }) => name === 'switchyard_request_seconds');

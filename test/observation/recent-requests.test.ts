@@ -56,7 +56,7 @@ t.test('a caller without a valid token displaces nobody’s requests', async (t)
   const watch = new RequestWatch(undefined, undefined, recent);
   const refuse = (requestId: string, subject?: string): void => {
     const { request } = new RecordedExchange({ requestId });
-    watch.refused(request, 'vh', { refusal: { code: 'token-missing', status: 401 }, subject });
+    watch.onRefused(request, 'vh', { refusal: { code: 'token-missing', status: 401 }, subject });
   };
   keep(recent, '1');
   refuse('2', 'bob');

@@ -256,7 +256,7 @@ t.test('an unrecorded trace is passed on unchanged, and leaves no spans', async 
 });
 
 const SPAN: Span = {
-  ...{ traceId: TRACE_ID, spanId: '00f067aa0ba902b7', parentId: '', state: '', kind: 'server', name: 'ping' },
+  ...{ traceId: TRACE_ID, spanId: '00f067aa0ba902b7', parentId: '', traceState: '', kind: 'server', name: 'ping' },
   ...{ startMs: 1_700_000_000_000.25, endMs: 1_700_000_000_001.5, isError: true },
   attributes: attributesJson({ text: 'x "y"', whole: 3, part: 0.5, no: undefined, yes: true }),
   moreAttributes: '',

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import t from 'tap';
-import { endWithParent } from '../../src/primary/slot.js';
+import { findLauncher } from '../../src/primary/slot.js';
 import { killWithProcess } from '../support/leftovers.js';
 import { until } from '../support/until.js';
 
@@ -20,7 +20,7 @@ function isOver(pid: number): boolean {
 }
 
 t.test('a stopped process ends with the one that started it', { skip: isUnavailable }, async (t) => {
-  const command = [...endWithParent(), process.execPath, '-e', 'process.kill(process.pid, "SIGSTOP")'];
+  const command = [...findLauncher(), process.execPath, '-e', 'process.kill(process.pid, "SIGSTOP")'];
   t.ok(command.length > 3, 'words come before the command');
   const starting = `
     const child = require('node:child_process').spawn(${JSON.stringify(command[0])}, ${JSON.stringify(command.slice(1))});

@@ -57,7 +57,7 @@ function createFleet(
 t.test('a worker that does not listen in time is killed and counts as a failed start', async (t) => {
   const { fleet, journal } = createFleet(t, [{ start: 'hang' }], {
     workerStartMsMax: 1_000,
-    workerStartTriesMax: 1,
+    workerFailedStartsMax: 1,
   });
   fleet.start();
   t.equal(await fleet.failure, 'not listening after 1000 ms');
@@ -142,7 +142,7 @@ t.test('a slot that cannot start is tried until it can, and the others serve on'
   writeFileSync(obstacle, '');
   const before = starts();
   process.kill((await journal.entry('listening', 1, 2)).pid, 'SIGKILL');
-  await until('its starts have failed once more', () => starts() > before + workerBounds.workerStartTriesMax);
+  await until('its starts have failed once more', () => starts() > before + workerBounds.workerFailedStartsMax);
   t.ok(isAlive((await journal.entry('listening', 0)).pid));
   rmSync(obstacle);
   t.ok(await journal.entry('listening', 1, 3));
@@ -351,7 +351,7 @@ t.test('workers are asked until they end, a replaced one beside its successor', 
   fleet.start();
   await fleet.ready;
   const isSaid = async (name: string, value: number): Promise<boolean> =>
-    (await fleet.figures()).series.some((series) => series.name === name && series.value === value);
+    (await fleet.gatherFigures()).series.some((series) => series.name === name && series.value === value);
   await until('its figures are there', () => isSaid('switchyard_sessions', 10));
   await fleet.reload(stubOptions());
   const pids = [await journal.entry('listening', 0, 2), await journal.entry('listening', 0)].map(({ pid }) => pid);

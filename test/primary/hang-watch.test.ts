@@ -25,7 +25,7 @@ class Watched {
     for (let leftMs = ms; leftMs > 0; leftMs -= PERIOD_MS) {
       this.nowMs += PERIOD_MS;
       for (const worker of speaking) this.watch.onHeartbeat(worker);
-      this.watch.look();
+      this.watch.checkForHung();
     }
   }
 }
@@ -47,7 +47,7 @@ t.test('time that the primary slept through does not count', async (t) => {
   watched.pass(HANG_TIMEOUT_MS / 2);
   for (const sleptMs of [3_600_000, HANG_TIMEOUT_MS]) {
     watched.nowMs += sleptMs;
-    watched.watch.look();
+    watched.watch.checkForHung();
     t.same(watched.hung, [], 'what the worker sent meanwhile has not been read yet');
     watched.watch.onHeartbeat('worker');
   }
@@ -67,7 +67,7 @@ t.test('workers are given up a few at a time', async (t) => {
 t.test('a worker that has left is not waited for, and no late message brings it back', async (t) => {
   const watched = new Watched();
   watched.watch.watch('gone');
-  watched.watch.leave('gone');
+  watched.watch.unwatch('gone');
   watched.watch.onHeartbeat('gone');
   watched.pass(2 * HANG_TIMEOUT_MS);
   t.same(watched.hung, []);

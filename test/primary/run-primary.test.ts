@@ -72,7 +72,7 @@ void t.test('the program ends with the reason when no worker starts', async (t) 
   ]);
   t.equal(await primary.ended, 70);
   const starts = primary.journal.entries('start').length;
-  const triesMax = 2 * workerBounds.workerStartTriesMax;
+  const triesMax = 2 * workerBounds.workerFailedStartsMax;
   t.ok(starts === triesMax || starts === triesMax + 1, `${starts}: one more may have been under way`);
   t.match(primary.fatal(), { reason: 'the certificate is of wax', msg: /the certificate is of wax/ });
   t.notOk(primary.log.some(({ msg }) => msg === 'listening'));

@@ -18,9 +18,9 @@ import { stubEnvironment, stubModule, type StubPlan } from './stub-worker.js';
 class KeptTurns extends StartQueue {
   readonly endings: StartEnding[] = [];
 
-  override end(ending: StartEnding): void {
+  override onEnded(ending: StartEnding): void {
     this.endings.push(ending);
-    super.end(ending);
+    super.onEnded(ending);
   }
 }
 
@@ -101,12 +101,12 @@ t.test('a worker’s report about the store and the keys is forgotten with the w
   t.match(scene.slot.readiness, { slot: 0, isListening: true, isFailing: false, storeObstacle: 'Redis is on strike' });
   t.equal(scene.slot.readiness.storeStaleness, 'for a day');
   t.match(scene.slot.readiness, { keysObstacle: 'no keys', isKeyless: true });
-  t.ok(scene.slot.askedWorker.worker, 'it can tell its figures');
+  t.ok(scene.slot.askedSlot.worker, 'it can tell its figures');
   process.kill((await scene.journal.entry('listening', 0)).pid, 'SIGSTOP');
   scene.slot.servingWorker?.kill('SIGKILL');
   await until('another one starts', () => scene.slot.state === 'starting');
   t.match(scene.slot.readiness, { isListening: false, ...nothing });
-  t.equal(scene.slot.askedWorker.worker, undefined, 'one that starts cannot');
+  t.equal(scene.slot.askedSlot.worker, undefined, 'one that starts cannot');
 });
 
 t.test('a retiring worker has left when it says so, and is told to drain only once', async (t) => {
@@ -123,17 +123,17 @@ t.test('a retiring worker has left when it says so, and is told to drain only on
 
 t.test('a worker that drains, or has drained, can tell its figures until it is told to stop', async (t) => {
   const scene = await new Scene(t, {}).listening();
-  const { answeringWorker: worker } = scene.slot;
+  const { reportingWorker: worker } = scene.slot;
   scene.slot.drain();
-  t.same([scene.slot.state, scene.slot.answeringWorker === worker], ['draining', true]);
+  t.same([scene.slot.state, scene.slot.reportingWorker === worker], ['draining', true]);
   await until('it has drained', () => scene.slot.state === 'drained');
-  t.ok(worker !== undefined && scene.slot.answeringWorker === worker);
+  t.ok(worker !== undefined && scene.slot.reportingWorker === worker);
   scene.slot.stop(60_000, 0);
-  t.same([scene.slot.state, scene.slot.answeringWorker], ['stopping', undefined]);
+  t.same([scene.slot.state, scene.slot.reportingWorker], ['stopping', undefined]);
 });
 
 t.test('a slot whose worker cannot start reports why, and keeps trying', async (t) => {
-  const bounds = { workerStartTriesMax: 2, workerStartRetryMsMax: 1 };
+  const bounds = { workerFailedStartsMax: 2, workerStartRetryMsMax: 1 };
   const scene = new Scene(t, { start: 'report-failure' }, bounds);
   scene.slot.start();
   await until('the first has failed', () => scene.turns.endings.length === 1);

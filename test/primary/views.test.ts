@@ -3,12 +3,12 @@ import { EventEmitter } from 'node:events';
 import type { ChildProcess } from 'node:child_process';
 import t from 'tap';
 import type { ViewQuestion } from '../../src/process/messages.js';
-import type { AskedWorker } from '../../src/primary/slot.js';
+import type { AskedSlot } from '../../src/primary/slot.js';
 import { askWorkers, viewChanges, viewPages, type WorkerAnswer } from '../../src/primary/view-pages.js';
 import { WorkerPolls } from '../../src/primary/worker-polls.js';
 import { limits } from '../../src/shared/limits.js';
 
-function asked(slot: number, worker: ChildProcess | undefined): AskedWorker {
+function asked(slot: number, worker: ChildProcess | undefined): AskedSlot {
   return { slot, state: worker === undefined ? 'waiting' : 'listening', worker, storeObstacle: '' };
 }
 

@@ -45,13 +45,13 @@ t.teardown(() => clearInterval(timer));
 
 t.test('messages arrive in order, and what changes while one is under way goes with the next', async (t) => {
   const { notice, sent, lines } = scene(t);
-  notice.status('starting');
-  notice.ready();
-  notice.status('ready, 1 of 2');
-  notice.status('ready');
+  notice.notifyStatus('starting');
+  notice.notifyReady();
+  notice.notifyStatus('ready, 1 of 2');
+  notice.notifyStatus('ready');
   await until(() => sent().length === 2, 'both messages');
   t.same(sent(), ['/run/notify STATUS=starting', '/run/notify READY=1 STATUS=ready']);
-  notice.status('later');
+  notice.notifyStatus('later');
   await until(() => sent().length === 3, 'a third');
   t.same(sent()[2], '/run/notify STATUS=later');
   t.same(lines, []);
@@ -59,14 +59,14 @@ t.test('messages arrive in order, and what changes while one is under way goes w
 
 t.test('a reload is told with its time, and it is not over until it is', async (t) => {
   const { notice, sent } = scene(t);
-  notice.reloading();
+  notice.notifyReloading();
   await until(() => sent().length === 1, 'the reload');
   t.equal(sent()[0], '/run/notify MONOTONIC_USEC=<time> RELOADING=1');
-  notice.ready();
-  notice.status('reloading');
+  notice.notifyReady();
+  notice.notifyStatus('reloading');
   await until(() => sent().length === 2, 'the status');
   t.equal(sent()[1], '/run/notify STATUS=reloading', 'nothing of READY, which would end it');
-  notice.reloaded();
+  notice.notifyReloaded();
   await until(() => sent().length === 3, 'the end');
   t.equal(sent()[2], '/run/notify READY=1');
 });
@@ -75,9 +75,9 @@ t.test('that it stops is told at once, whatever is under way', async (t) => {
   const { notice, sent, release } = scene(t, {
     script: 'case "$*" in *slow*) until [ -e "$0.released" ] || [ ! -e "$0" ]; do sleep 0.1; done;; esac',
   });
-  notice.status('slow');
+  notice.notifyStatus('slow');
   await until(() => sent().length === 1, 'the first message');
-  notice.stopping();
+  notice.notifyStopping();
   await until(() => sent().length === 2, 'the second, although the first is not done');
   t.equal(sent()[1], '/run/notify STOPPING=1');
   release();
@@ -93,11 +93,11 @@ t.test('outside of a service nothing is sent', async (t) => {
   const { notice, sent } = scene(t, {}, false);
   const other = scene(t);
   for (const each of [notice, other.notice]) {
-    each.status('s');
-    each.ready();
-    each.reloading();
-    each.reloaded();
-    each.stopping();
+    each.notifyStatus('s');
+    each.notifyReady();
+    each.notifyReloading();
+    each.notifyReloaded();
+    each.notifyStopping();
   }
   await until(() => other.sent().length >= 2, 'the messages of a service');
   t.same(sent(), []);
@@ -105,8 +105,8 @@ t.test('outside of a service nothing is sent', async (t) => {
 
 t.test('a message that could not be sent is logged, and the next is sent all the same', async (t) => {
   const failing = scene(t, { script: 'exit 3' });
-  failing.notice.status('one');
-  failing.notice.status('two');
+  failing.notice.notifyStatus('one');
+  failing.notice.notifyStatus('two');
   await until(() => failing.sent().length === 2 && failing.lines.length === 1, 'the line');
   t.match(failing.lines[0], /systemd-notify ended with status 3/);
   const lines: string[] = [];
@@ -115,7 +115,7 @@ t.test('a message that could not be sent is logged, and the next is sent all the
     { PATH: createScratchDirectory(t) },
     logInto(lines),
   );
-  missing.ready();
+  missing.notifyReady();
   await until(() => lines.length === 1, 'the line');
   t.match(lines[0], /systemd-notify cannot be run: .*"assignments":|"assignments":\["READY=1"\]/);
 });

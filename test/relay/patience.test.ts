@@ -139,7 +139,7 @@ t.test('a list waits for an opening for some times the patience, and then names 
   scene.pass(scene.patienceMs + TICK_MS);
   const list = scene.in(session, 'tools/list');
   scene.latest('good').json(LIST);
-  scene.pass(limits.listPatienceTimes * scene.patienceMs - 3 * TICK_MS);
+  scene.pass(limits.listPatienceFactor * scene.patienceMs - 3 * TICK_MS);
   t.equal(list.outcome, 'none');
   scene.pass(5 * TICK_MS);
   t.match(read(list).result, { tools: [{ name: 'good-x' }] });
@@ -161,7 +161,7 @@ t.test('a list is complete when an opening finishes in time', async (t) => {
   scene.latest('good').json(LIST);
   scene.pass(1.5 * scene.patienceMs);
   scene.greet('sick');
-  scene.pass(limits.listPatienceTimes * scene.patienceMs);
+  scene.pass(limits.listPatienceFactor * scene.patienceMs);
   scene.latest('sick').json(LIST);
   t.equal(read(list).result?.tools?.length, 2, 'the patience was for the opening alone');
 });

@@ -10,7 +10,7 @@ t.test('the delay doubles up to its maximum, and starts over after a reset', asy
 
 t.test('jitter shortens the delay by up to half of it', async (t) => {
   const backoff = new Backoff(100, 1_000);
-  t.same([backoff.nextSpread(0), backoff.nextSpread(1), backoff.nextSpread(0.5)], [100, 100, 300]);
+  t.same([backoff.nextWithJitter(0), backoff.nextWithJitter(1), backoff.nextWithJitter(0.5)], [100, 100, 300]);
 });
 
 t.test('a promise is waited for until the time is over, and no longer', async (t) => {

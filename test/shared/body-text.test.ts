@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import t from 'tap';
-import { bodyText } from '../../src/shared/body-text.js';
+import { readBodyText } from '../../src/shared/body-text.js';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
@@ -21,7 +21,7 @@ async function serve(answer: RequestListener): Promise<string> {
 /** Nothing keeps the request or its signal for the caller, as in the code that asks. */
 async function read(url: string, withinMs: number, bytesMax?: number): Promise<string> {
   const signal = AbortSignal.timeout(withinMs);
-  return bodyText(await fetch(url, { signal }), signal, bytesMax);
+  return readBodyText(await fetch(url, { signal }), signal, bytesMax);
 }
 
 t.test('a body that never ends is given up at its deadline, whatever garbage was collected', async (t) => {
@@ -52,7 +52,7 @@ t.test('a body of just as many bytes as allowed is read', async (t) => {
 
 t.test('what has come of a body that is given up is not taken for the whole', async (t) => {
   const deadline = new AbortController();
-  const reading = bodyText(new Response(new ReadableStream({ start: begin })), deadline.signal);
+  const reading = readBodyText(new Response(new ReadableStream({ start: begin })), deadline.signal);
   deadline.abort(new Error('too late'));
   await t.rejects(reading, { message: 'too late' });
 });
@@ -60,7 +60,7 @@ t.test('what has come of a body that is given up is not taken for the whole', as
 t.test('the connection of a body that is not read further is given back', async (t) => {
   let isGivenBack = false;
   const stream = new ReadableStream({ start: begin, cancel: () => void (isGivenBack = true) });
-  await t.rejects(bodyText(new Response(stream), new AbortController().signal, 1));
+  await t.rejects(readBodyText(new Response(stream), new AbortController().signal, 1));
   t.ok(isGivenBack);
 });
 

@@ -500,7 +500,7 @@ t.test('a hop that is retried counts as failed once: when nobody waits for it an
       isClosed: false,
       forward: (...[, , , onFailure]: Parameters<Hops['forward']>) => onFailure('owner-absent'),
     } as unknown as Hops,
-    ownerWaits: {
+    requestsAwaitingOwner: {
       tryWait: (...[, , again]: Parameters<RequestsAwaitingOwner['tryWait']>) => {
         if (++waits === 20) return false;
         again();

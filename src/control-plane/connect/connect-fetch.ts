@@ -8,7 +8,7 @@ import {
   upstreamFetch,
   type UpstreamFault,
 } from '../../http-client/index.js';
-import { isObject, jsonIn, limits } from '../../shared/index.js';
+import { isObject, tryParseJson, limits } from '../../shared/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 
 export interface ConnectFetchDependencies {
@@ -53,7 +53,7 @@ export class ConnectFetch {
     const response = await this.fetchReadable(url, { headers: { accept: 'application/json' } });
     const text = await response?.text();
     if (response?.status !== 200 || text === undefined) return undefined;
-    const value = jsonIn(text);
+    const value = tryParseJson(text);
     return isObject(value) ? value : undefined;
   }
 

@@ -3,7 +3,7 @@
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { formatAddress, type ListenAddress } from '../../config/index.js';
-import { bodyText, limits } from '../../shared/index.js';
+import { readBodyText, limits } from '../../shared/index.js';
 import { Quota } from '../../fair/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 
@@ -130,7 +130,7 @@ export class AdminClient {
       const { answerBytesMax } = this.#bounds;
       const words = `The dataplane’s response has more than ${answerBytesMax} bytes: ask for less`;
       const tooLarge = () => new ControlPlaneFault('dataplane-refused', words);
-      const text = await bodyText(response, signal, answerBytesMax, tooLarge);
+      const text = await readBodyText(response, signal, answerBytesMax, tooLarge);
       return { status: response.status, value: JSON.parse(text) as unknown };
     } catch (error) {
       if (error instanceof ControlPlaneFault) throw error;

@@ -67,7 +67,7 @@ function addAccessLogHook(app: FastifyInstance, log: AccessLog): void {
     const { subject, method, routeOptions, failure, id } = request;
     const { server, composition } = request.params as Record<string, string | undefined>;
     const { outcome = 'ok', code = '', why: cause = '', host } = failure ?? {};
-    log.answered({
+    log.logAnswered({
       ...{ requestId: id, subject, method, route: routeOptions.url ?? '', server, composition },
       ...{ outcome, code, cause, host, status: reply.statusCode, durationMs: reply.elapsedTime },
       requestBytes: Number(request.headers['content-length'] ?? 0),

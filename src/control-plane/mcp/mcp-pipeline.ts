@@ -7,7 +7,7 @@
 //                    headers of the transport                → 406, 415, 400
 //   #onReceived      size of the body, room for it           → 413, 429, 503
 //                    outside of sessions: version, overload  → 400, 429, 503
-//   #toRelay         there is no scheduler and there are no hops here
+//   #passToRelay     there is no scheduler and there are no hops here
 //   relay.handle     session, JSON-RPC, backends             (relay/relay.ts)
 //
 // Unlike in a worker, the steps are asynchronous, because each request reads the store. Sessions are optional, and only the body
@@ -64,7 +64,7 @@ export class McpPipeline {
     const refusal = await this.#onAdmission(requested, exchange);
     if (refusal === undefined) return;
     const { name, subject } = requested;
-    this.#parts.watch?.refused(exchange.request, name, { refusal, subject });
+    this.#parts.watch?.onRefused(exchange.request, name, { refusal, subject });
     refuse(exchange, refusal);
   }
 
@@ -82,11 +82,11 @@ export class McpPipeline {
   async #onReceived(exchange: EdgeExchange, caller: Caller, body: BodyOutcome): Promise<Refusal | undefined> {
     if (body !== 'complete') return refusedBodies[body];
     const refusal = await this.#refusalOutsideSession(exchange, caller);
-    if (refusal === undefined) this.#toRelay(caller, exchange);
+    if (refusal === undefined) this.#passToRelay(caller, exchange);
     return refusal;
   }
 
-  #toRelay(caller: Caller, exchange: EdgeExchange): void {
+  #passToRelay(caller: Caller, exchange: EdgeExchange): void {
     this.#parts.watch?.watch(caller, exchange);
     this.#parts.relay.handle(caller, exchange);
   }

@@ -1,6 +1,6 @@
 // A secret as stored, sealed with one of the operator's keys, together with its name and its allowed origins: so nobody who can write to
 // the store can rename a secret or have it sent elsewhere. Cold path.
-import { joinedParts, jsonIn, seal, sealParts, unseal } from '../../shared/index.js';
+import { joinedParts, tryParseJson, seal, sealParts, unseal } from '../../shared/index.js';
 import type { SecretKey, SecretKeys } from './secret-keys.js';
 
 /** Origins that a secret may be sent to, such as `https://api.example.com`. */
@@ -59,7 +59,7 @@ export function unsealSecret(keys: SecretKeys, name: string, bytes: Buffer): Uns
 
 /** The record in the bytes; `undefined` for anything else. Nothing in it can be trusted before it is unsealed. */
 export function readSealed(bytes: Buffer): SealedSecret | undefined {
-  const value = jsonIn(bytes);
+  const value = tryParseJson(bytes);
   if (typeof value !== 'object' || value === null) return undefined;
   const { keyId, origins, updatedAt, nonce, tag, sealed } = value as Partial<Record<keyof SealedSecret, unknown>>;
   if (!areOrigins(origins)) return undefined;

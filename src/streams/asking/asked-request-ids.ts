@@ -5,7 +5,7 @@
 // The key is the id of the backend's session. For a backend without sessions, the key is a secret in the record of the client's session, and
 // the time is sealed, too: after a restart, such a backend may use the same id for another client.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import { jsonIn, limits } from '../../shared/index.js';
+import { tryParseJson, limits } from '../../shared/index.js';
 import type { UpstreamSession } from '../../upstream/index.js';
 
 /** Requests of other processes whose response was forwarded here: remembered, so that none gets two. Beyond that, the oldest is forgotten. */
@@ -118,6 +118,6 @@ function hasSessionId({ record }: UpstreamSession): boolean {
 }
 
 export function isId(bytes: Buffer): boolean {
-  const id = jsonIn(bytes);
+  const id = tryParseJson(bytes);
   return typeof id === 'string' || typeof id === 'number';
 }

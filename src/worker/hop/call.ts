@@ -12,10 +12,10 @@ import { type MemoryWaiter, LARGE_MEMORY_FROM_BYTES } from '../../fair/index.js'
 import { FlowReceiver, FlowSender, HopBody } from './flow.js';
 import { HopFault, StreamFault, type FrameKind, hopBounds } from './frames.js';
 import {
-  readCredit,
-  readOpenBody,
-  readRespondHead,
-  readText,
+  parseCredit,
+  parseOpenBody,
+  parseRespondHead,
+  parseText,
   trySendRequestHead,
   type ForwardedIdentity,
   type RespondHead,
@@ -23,8 +23,9 @@ import {
 import type { HopSocket, HopStream } from './socket.js';
 
 /**
- * Why there is no answer. `owner-absent`: no process listens in the owner's slot, so nothing was sent. `owner-lost`: the request may have
- * been sent. `hop-failed`: a fault in the frames of this one request. `answer-bytes-full`: no memory for the answer.
+ * Why there is no answer. `owner-absent`: no process listens in the owner's slot, so nothing was sent. `owner-lost`: the owner cannot be
+ * reached, or its link broke; the request may have been sent. `hop-failed`: a fault in the frames of this one request. `answer-bytes-full`:
+ * no memory is left for the answer.
  */
 export type HopFailure = 'owner-absent' | 'owner-lost' | 'hop-failed' | 'answer-bytes-full';
 
@@ -40,7 +41,7 @@ export class HopCall implements HopStream, MemoryWaiter {
   readonly #outflow: FlowSender;
   #state: State = 'asked';
 
-  /** An answer sent as a whole, while its body arrives. */
+  /** An answer that the owner sends as a whole (`respond`), while its body arrives. */
   #answer: { readonly head: RespondHead; readonly body: HopBody } | undefined;
 
   readonly #inflow: FlowReceiver;
@@ -53,7 +54,7 @@ export class HopCall implements HopStream, MemoryWaiter {
   /** The size of the `write` that returned false, for which `onDrain` returns the credit. */
   #blockedBytes = 0;
 
-  /** @param forget called once, when frames of the stream no longer matter. */
+  /** @param forget called once, when no further frame of the stream matters. */
   constructor(
     socket: HopSocket,
     stream: number,
@@ -81,12 +82,12 @@ export class HopCall implements HopStream, MemoryWaiter {
     this.#outflow.write(this.#exchange.request.body);
     this.#exchange.onAbort = (): void => this.#onAbort();
     this.#exchange.onDrain = (): void => this.#onDrain();
-    this.#releaseSent();
+    this.#releaseBodyIfSent();
     if (this.#exchange.isAborted) this.#onAbort();
   }
 
   /** Releases the body once all of it is in frames. A small body is kept, because a refusal takes the request id from it. */
-  #releaseSent(): void {
+  #releaseBodyIfSent(): void {
     const isLarge = this.#exchange.request.body.length >= LARGE_MEMORY_FROM_BYTES;
     if (isLarge && this.#outflow.isEmpty) this.#exchange.releaseBody();
   }
@@ -97,23 +98,23 @@ export class HopCall implements HopStream, MemoryWaiter {
    */
   onFrame(kind: FrameKind, payload: Buffer): void {
     if (kind === 'reset') return this.fail();
-    if (kind === 'credit') return this.onCredit(readCredit(payload));
+    if (kind === 'credit') return this.onCredit(parseCredit(payload));
     // The owner does not know yet that the caller is gone.
     if (this.#state === 'abandoned') return;
     switch (kind) {
       case 'respond':
-        return this.#onRespond(readRespondHead(payload));
+        return this.#onRespond(parseRespondHead(payload));
       case 'open-stream':
         this.#expect(['asked'], 'streaming', kind);
-        return this.#exchange.openStream(readText(payload));
+        return this.#exchange.openStream(parseText(payload));
       case 'open-body': {
-        const { contentType, bodyBytes } = readOpenBody(payload);
+        const { contentType, bodyBytes } = parseOpenBody(payload);
         this.#expect(['asked'], 'streaming', kind);
         this.#bodyLeftBytes = bodyBytes;
         return this.#exchange.openBody(contentType, bodyBytes);
       }
       case 'sessionless':
-        return this.#exchange.onSessionless?.(readText(payload) ?? '');
+        return this.#exchange.onSessionless?.(parseText(payload) ?? '');
       case 'data':
         return this.#onData(payload);
       case 'end':
@@ -128,7 +129,7 @@ export class HopCall implements HopStream, MemoryWaiter {
     }
   }
 
-  /** Ends a stream that its owner has forgotten, or that is lost with its link: the caller is answered, or cut off if its answer has begun. */
+  /** Ends a hop whose owner forgot it, or whose link is lost: reports the failure, or cuts the caller off if its answer has begun. */
   fail(failure: HopFailure = 'hop-failed'): void {
     const hasBegun = this.#state === 'streaming';
     const isWaiting = this.#state === 'asked' || this.#state === 'gathering';
@@ -159,7 +160,7 @@ export class HopCall implements HopStream, MemoryWaiter {
   /** Called when there is no memory for the answer: the caller is refused, and the owner drops the rest. */
   onNoRoom(): void {
     if (this.#state !== 'gathering') return;
-    this.#socket.reserve('reset', this.stream, 0);
+    this.#socket.addFrame('reset', this.stream, 0);
     this.fail('answer-bytes-full');
   }
 
@@ -170,7 +171,7 @@ export class HopCall implements HopStream, MemoryWaiter {
       return;
     }
     if (this.#state !== 'streaming') throw new StreamFault(`data frame while ${this.#state}`);
-    this.#inflow.arrive(payload.length);
+    this.#inflow.countArrived(payload.length);
     if (this.#bodyLeftBytes !== undefined) {
       if (payload.length > this.#bodyLeftBytes) throw new StreamFault('body longer than its head says');
       this.#bodyLeftBytes -= payload.length;
@@ -194,7 +195,7 @@ export class HopCall implements HopStream, MemoryWaiter {
     this.#expect(['streaming'], 'ending', 'end');
     this.#forget(this.stream);
     this.#lastBytes = this.#isBlocked ? Buffer.from(last) : last;
-    this.#writeOn();
+    this.#writeWaiting();
   }
 
   #onCut(): void {
@@ -205,19 +206,19 @@ export class HopCall implements HopStream, MemoryWaiter {
 
   onCredit(creditBytes: number): void {
     this.#outflow.grant(creditBytes);
-    this.#releaseSent();
-    if (this.#state === 'abandoned' && this.#outflow.isEmpty) this.#forgetSent();
+    this.#releaseBodyIfSent();
+    if (this.#state === 'abandoned' && this.#outflow.isEmpty) this.#finishAbandoned();
   }
 
   #onDrain(): void {
     if (!this.#isBlocked) return;
     this.#isBlocked = false;
-    this.#release(this.#blockedBytes);
-    this.#writeOn();
+    this.#countReleased(this.#blockedBytes);
+    this.#writeWaiting();
   }
 
   /** Writes what waits, until the exchange takes no more; `#onDrain` continues. */
-  #writeOn(): void {
+  #writeWaiting(): void {
     while (!this.#isBlocked && (this.#state === 'streaming' || this.#state === 'ending')) {
       const bytes = this.#unwritten.shift();
       if (bytes === undefined) {
@@ -231,24 +232,24 @@ export class HopCall implements HopStream, MemoryWaiter {
   #write(bytes: Buffer): void {
     this.#isBlocked = !this.#exchange.write(bytes);
     if (this.#isBlocked) this.#blockedBytes = bytes.length;
-    else this.#release(bytes.length);
+    else this.#countReleased(bytes.length);
   }
 
   /** Lets the owner send as much again. Not once the stream is ending: then the owner has nothing to send. */
-  #release(bytes: number): void {
-    if (this.#state === 'streaming') this.#inflow.release(bytes);
+  #countReleased(bytes: number): void {
+    if (this.#state === 'streaming') this.#inflow.countReleased(bytes);
   }
 
   #onAbort(): void {
     this.#unwritten = [];
     if (this.#finish(['ending'])) return;
     if (!this.#transition(['asked', 'gathering', 'streaming'], 'abandoned')) return;
-    this.#socket.reserve('abort', this.stream, 0);
+    this.#socket.addFrame('abort', this.stream, 0);
     // The rest of the request is still sent: the owner carries it out (S12).
-    if (this.#outflow.isEmpty) this.#forgetSent();
+    if (this.#outflow.isEmpty) this.#finishAbandoned();
   }
 
-  #forgetSent(): void {
+  #finishAbandoned(): void {
     this.#finish(['abandoned']);
     this.#forget(this.stream);
   }

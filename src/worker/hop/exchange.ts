@@ -20,7 +20,7 @@ import { HopFault, type FrameKind } from './frames.js';
 import {
   type ForwardedIdentity,
   type ForwardedRequestHead,
-  readCredit,
+  parseCredit,
   sendOpenBody,
   sendText,
   trySendRespondHead,
@@ -34,7 +34,7 @@ export interface HopOwner {
   readonly secret: Uint8Array;
   /** The limit of request bodies, the same in all workers. */
   readonly bodyBytesMax: number;
-  /** The account of answers that wait for the peer. */
+  /** The memory for answers that wait until the peer takes them. */
   readonly answerMemory: MessageMemory;
   /** Called when the request's body has arrived; the answer goes back through the exchange. */
   readonly onExchange: (identity: ForwardedIdentity, exchange: Exchange) => void;
@@ -58,11 +58,12 @@ export class HopExchange extends Exchange implements HopStream {
   #answer: Uint8Array = NO_BODY;
   /** Whether a `write` returned false, and `onDrain` has not been called since. */
   #isDrainDue = false;
-  /** The answer's status, 0 before there is one, and how many bytes of its body were given. */
+  /** The answer's status; 0 before there is an answer. */
   #status = 0;
+  /** How many bytes of the answer's body the relay has handed over. */
   #answerBytes = 0;
-  /** The account of the bytes that wait. */
-  #memory: AnswerMemory | undefined;
+  /** Counts the answer's bytes that wait for the peer; created when first needed. */
+  #answerMemory: AnswerMemory | undefined;
 
   constructor(socket: HopSocket, stream: number, head: ForwardedRequestHead, owner: HopOwner) {
     super();
@@ -82,7 +83,7 @@ export class HopExchange extends Exchange implements HopStream {
       case 'data':
         return this.#receive(payload);
       case 'credit':
-        return this.onCredit(readCredit(payload));
+        return this.onCredit(parseCredit(payload));
       case 'abort':
         return this.#abort();
       case 'reset':
@@ -122,8 +123,8 @@ export class HopExchange extends Exchange implements HopStream {
     if (!trySendRespondHead(this.#socket, this.stream, head)) {
       this.#socket.logger.error({ bytes: bytes.length }, 'an answer does not fit into a hop');
       this.#transition(['responding'], 'aborted');
-      this.#socket.reserve('reset', this.stream, 0);
-      this.#settle();
+      this.#socket.addFrame('reset', this.stream, 0);
+      this.#releaseAndForget();
       this.reportDone(this.#status, 0, 'cut');
       return;
     }
@@ -136,7 +137,7 @@ export class HopExchange extends Exchange implements HopStream {
 
   /** Takes memory for the answer to a request that this worker forwards to its successor: the relay accounts for its own answers. */
   override makeRoom(bytes: number, waiter: MemoryWaiter): 'room' | 'wait' | ShareBound {
-    return this.#answerMemory().makeRoom(bytes, waiter);
+    return this.#ensureAnswerMemory().makeRoom(bytes, waiter);
   }
 
   override releaseBody(): void {
@@ -175,14 +176,14 @@ export class HopExchange extends Exchange implements HopStream {
   reset(): void {
     if (this.#state === 'aborted') this.reportDone(0, 0, 'unheard');
     if (!this.#transition(['unanswered', 'streaming'], 'aborted')) return;
-    this.#socket.reserve('cut', this.stream, 0);
+    this.#socket.addFrame('cut', this.stream, 0);
     this.#outflow.drop();
-    this.#settle();
+    this.#releaseAndForget();
     this.reportDone(this.#status, this.#answerBytes, 'cut');
   }
 
   override countSentInPieces(bytes: number): void {
-    if (this.#state === 'streaming') this.#answerMemory().countSentInPieces(bytes);
+    if (this.#state === 'streaming') this.#ensureAnswerMemory().countSentInPieces(bytes);
   }
 
   onCredit(creditBytes: number): void {
@@ -191,12 +192,12 @@ export class HopExchange extends Exchange implements HopStream {
       this.#tryComplete();
     } else if (this.#isDrainDue && this.#outflow.takesMore) {
       this.#isDrainDue = false;
-      this.#memory?.releaseUnread();
+      this.#answerMemory?.releaseUnread();
       this.onDrain?.();
     }
   }
 
-  /** Called when no more frames come, and no answer is wanted. */
+  /** Called when the link is lost, or the stream was reset: no answer is wanted any more. */
   fail(): void {
     if (this.#requestBody === undefined) this.#abort();
     else this.#socket.streams.delete(this.stream);
@@ -209,18 +210,18 @@ export class HopExchange extends Exchange implements HopStream {
     const isAnswered = this.#state === 'responding' || this.#state === 'ending';
     if (!this.#transition(['unanswered', 'responding', 'streaming', 'ending'], 'aborted')) return;
     this.#outflow.drop();
-    this.#settle();
+    this.#releaseAndForget();
     if (this.#status !== 0) this.reportDone(this.#status, this.#answerBytes, 'cut');
     // The relay has no more to do with a request that it has answered completely.
     if (!isAnswered) this.onAbort?.();
   }
 
   #countUnread({ length }: Uint8Array): void {
-    if (!this.#outflow.isEmpty) this.#answerMemory().countUnread(length);
+    if (!this.#outflow.isEmpty) this.#ensureAnswerMemory().countUnread(length);
   }
 
-  #answerMemory(): AnswerMemory {
-    return (this.#memory ??= new AnswerMemory(this.#owner.answerMemory, this.identity.subject));
+  #ensureAnswerMemory(): AnswerMemory {
+    return (this.#answerMemory ??= new AnswerMemory(this.#owner.answerMemory, this.identity.subject));
   }
 
   /** Completes the answer. Does nothing while bytes wait: `onCredit` calls it again. */
@@ -228,14 +229,14 @@ export class HopExchange extends Exchange implements HopStream {
     if (!this.#outflow.isEmpty) return;
     const isStream = this.#state === 'ending';
     if (!this.#transition(['responding', 'ending'], 'complete')) return;
-    if (isStream) this.#socket.reserve('end', this.stream, last.length).set(last);
+    if (isStream) this.#socket.addFrame('end', this.stream, last.length).set(last);
     else largeMemory.giveBack(this.#answer);
-    this.#settle();
+    this.#releaseAndForget();
     this.reportDone(this.#status, this.#answerBytes, 'whole');
   }
 
-  #settle(): void {
-    this.#memory?.release();
+  #releaseAndForget(): void {
+    this.#answerMemory?.release();
     this.#socket.streams.delete(this.stream);
   }
 

@@ -1,13 +1,13 @@
-// Flow control of one stream in one direction: the receiver returns credit for the bytes that it has passed on or dropped, and at most
-// `hopWindowBytes` are without it, so a slow reader costs both workers bounded memory. Large bodies wait while the link has too much to
-// send, round robin by subject, so that they do not block other hops.
+// Flow control of one stream in one direction: the receiver returns credit for the bytes that it has passed on or dropped, and the sender
+// sends at most `hopWindowBytes` before credit returns, so a slow reader costs both workers bounded memory. Large bodies wait while the
+// link has too much to send, round robin by subject, so that they do not block other hops.
 import { StreamFault, hopBounds } from './frames.js';
 import { sendCredit } from './heads.js';
 import type { HopSocket, HopStream } from './socket.js';
 import { BodyCollector } from '../../bytes/index.js';
 import { bodyMemory, type FairQueueEntry } from '../../fair/index.js';
 
-/** How much credit is returned at once: a quarter of the window keeps the sender going without a frame for each piece. */
+/** The least credit that is returned at once: a quarter of the window keeps the sender going without a frame for each piece. */
 const CREDIT_BYTES_MIN = hopBounds.hopWindowBytes / 4;
 
 export class FlowSender {
@@ -15,9 +15,9 @@ export class FlowSender {
   readonly #stream: HopStream;
   readonly #subject: string;
   #creditBytes: number = hopBounds.hopWindowBytes;
-  /** Bytes that wait for credit, or for the link's room. */
+  /** Bytes that wait for credit, or until the link is writable. */
   #waiting: Uint8Array[] = [];
-  #entry: FairQueueEntry<HopStream> | undefined;
+  #waitingEntry: FairQueueEntry<HopStream> | undefined;
 
   constructor(socket: HopSocket, stream: HopStream, subject: string) {
     this.#socket = socket;
@@ -39,7 +39,7 @@ export class FlowSender {
     if (sentBytes < bytes.length) this.#waiting.push(bytes.subarray(sentBytes));
   }
 
-  /** Takes credit. @param creditBytes 0 when the link has room. @throws {StreamFault} when more credit is returned than bytes were sent. */
+  /** Takes credit: 0 when only the link has become writable. @throws {StreamFault} when more is returned than was sent. */
   grant(creditBytes: number): void {
     this.#creditBytes += creditBytes;
     if (this.#creditBytes > hopBounds.hopWindowBytes) throw new StreamFault('more credit than the window holds');
@@ -55,7 +55,7 @@ export class FlowSender {
 
   drop(): void {
     this.#waiting = [];
-    this.#entry?.leave();
+    this.#waitingEntry?.leave();
   }
 
   #send(bytes: Uint8Array): number {
@@ -63,14 +63,14 @@ export class FlowSender {
     const isUrgent = uncreditedBytes + bytes.length <= hopBounds.hopUrgentBytesMax;
     const bytesMax = Math.min(bytes.length, this.#creditBytes);
     let sentBytes = 0;
-    while (sentBytes < bytesMax && (isUrgent || this.#socket.hasRoom)) {
+    while (sentBytes < bytesMax && (isUrgent || this.#socket.isWritable)) {
       const part = bytes.subarray(sentBytes, Math.min(sentBytes + hopBounds.hopPartBytesMax, bytesMax));
-      this.#socket.reserve('data', this.#stream.stream, part.length).set(part);
+      this.#socket.addFrame('data', this.#stream.stream, part.length).set(part);
       sentBytes += part.length;
     }
     this.#creditBytes -= sentBytes;
-    if (sentBytes < bytesMax && this.#entry?.isLinked !== true) {
-      this.#entry = this.#socket.waitForLinkRoom(this.#subject, this.#stream);
+    if (sentBytes < bytesMax && this.#waitingEntry?.isLinked !== true) {
+      this.#waitingEntry = this.#socket.waitUntilWritable(this.#subject, this.#stream);
     }
     return sentBytes;
   }
@@ -90,12 +90,12 @@ export class FlowReceiver {
   }
 
   /** Counts bytes that arrive. @throws {StreamFault} when the sender had no credit for them. */
-  arrive(bytes: number): void {
+  countArrived(bytes: number): void {
     this.#openBytes -= bytes;
     if (this.#openBytes < 0) throw new StreamFault('data beyond the window');
   }
 
-  release(bytes: number): void {
+  countReleased(bytes: number): void {
     this.#releasedBytes += bytes;
     if (this.#releasedBytes < CREDIT_BYTES_MIN) return;
     sendCredit(this.#socket, this.#stream, this.#releasedBytes);
@@ -111,7 +111,7 @@ export class HopBody {
   readonly #inflow: FlowReceiver;
   readonly #totalBytes: number;
   readonly #received: BodyCollector;
-  /** Whether there is no memory for the body: then its bytes are not returned as credit, so that at most one window arrives. */
+  /** Whether the body waits for memory: meanwhile no credit is returned, so that at most one window arrives. */
   #isPaused = false;
   #pausedBytes = 0;
 
@@ -133,10 +133,10 @@ export class HopBody {
   /** Adds a part. @throws {StreamFault} when it exceeds the declared size. */
   add(part: Buffer): void {
     if (part.length > this.#totalBytes - this.#received.length) throw new StreamFault('body longer than its head says');
-    this.#inflow.arrive(part.length);
+    this.#inflow.countArrived(part.length);
     this.#received.add(part, this.#totalBytes);
     if (this.#isPaused) this.#pausedBytes += part.length;
-    else if (!this.isComplete) this.#inflow.release(part.length);
+    else if (!this.isComplete) this.#inflow.countReleased(part.length);
   }
 
   pause(): void {
@@ -145,7 +145,7 @@ export class HopBody {
 
   resume(): void {
     this.#isPaused = false;
-    if (!this.isComplete) this.#inflow.release(this.#pausedBytes);
+    if (!this.isComplete) this.#inflow.countReleased(this.#pausedBytes);
     this.#pausedBytes = 0;
   }
 }

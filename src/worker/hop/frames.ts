@@ -9,24 +9,24 @@
 // successor at its path, so the link takes no more requests and is closed when those on it are answered.
 import { KIB, MIB } from '../../shared/index.js';
 
-/** What the ends of a hop agree on. */
+/** The sizes, numbers and times of hops. */
 export const hopBounds = {
   /**
-   * Bytes of one answer without credit: what a slow caller costs in memory. The owner stops reading from the backend until credit
-   * returns.
+   * Bytes of one body that may be sent before credit returns: what a slow reader costs in memory. Until credit returns, the owner reads no
+   * more from the backend.
    */
   hopWindowBytes: 256 * KIB,
   /** Body bytes in one frame, so that other hops are served in between. */
   hopPartBytesMax: 64 * KIB,
-  /** Body bytes that wait in a link for the kernel: so many a small message waits behind, whatever other streams have to send. */
+  /** Body bytes that a link queues for the kernel. A small message waits behind no more than these, whatever other streams have to send. */
   hopQueuedBytesMax: MIB,
-  /** A stream with no more than this without credit does not wait for the link's room. */
+  /** A stream that has sent no more than this without credit does not wait until the link is writable. */
   hopUrgentBytesMax: 16 * KIB,
   /** The buffer in which a link gathers frames. */
   hopBatchBytes: 32 * KIB,
   /**
-   * Payload of one frame; a larger one closes the link. The largest request head fits: its strings are the request's headers, and the
-   * token's subject, which is one of them decoded, in UTF-16.
+   * Payload of one frame; a larger one closes the link. The largest request head fits: in UTF-16, the request's headers, and the subject in
+   * its token.
    */
   hopFrameBytesMax: 256 * KIB,
   /** Concurrent hops on one link. Beyond that, 503 `owner-lost`; at the owner 500 `hop-failed`. */
@@ -62,12 +62,12 @@ const FRAME_KINDS = Object.keys(FRAME_CODES) as FrameKind[];
 
 export const FRAME_HEADER_BYTES = 9;
 
-/** Thrown when the peer's frames cannot be understood, so that the link is closed. */
+/** Thrown when the peer's frames cannot be decoded: the link is closed. */
 export class HopFault extends Error {
   override readonly name = 'HopFault';
 }
 
-/** Thrown when a frame is invalid for its stream, so that only this stream ends. */
+/** Thrown when a frame is invalid for its stream: only this stream ends. */
 export class StreamFault extends Error {
   override readonly name = 'StreamFault';
 }
@@ -99,10 +99,10 @@ export class FrameDecoder {
   /** Takes bytes. @throws {HopFault} for an unknown kind, and for a payload above `hopFrameBytesMax` before it is gathered. */
   push(piece: Buffer): void {
     let at = 0;
-    while (at < piece.length) at = this.#filledBytes === 0 ? this.#readWhole(piece, at) : this.#collect(piece, at);
+    while (at < piece.length) at = this.#filledBytes === 0 ? this.#takeFrame(piece, at) : this.#collect(piece, at);
   }
 
-  #readWhole(piece: Buffer, from: number): number {
+  #takeFrame(piece: Buffer, from: number): number {
     const leftBytes = piece.length - from;
     const frameBytes = leftBytes < FRAME_HEADER_BYTES ? FRAME_HEADER_BYTES : frameBytesAt(piece, from);
     if (leftBytes >= frameBytes) return this.#emit(piece, from, from + frameBytes);

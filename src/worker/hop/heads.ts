@@ -1,5 +1,5 @@
-// Encodes frame payloads: the heads of requests and answers, and credit. Strings travel as UTF-16, which holds every string, and whose
-// length need not be computed.
+// Encodes and parses the payloads of frames: the heads of requests and answers, and credit. Strings travel as UTF-16, which holds every
+// JavaScript string in twice as many bytes as its length.
 import {
   NO_MIRROR,
   type AcceptedTypes,
@@ -42,8 +42,8 @@ const ACCEPTED_TYPES: readonly AcceptedTypes[] = ['json', 'event-stream', 'both'
 const BODY_TYPES: readonly BodyType[] = ['application/json', 'text/event-stream'];
 
 /**
- * body bytes (u32) · method (u8) · accepted types (u8) · count of mirror strings (u16) · subject, virtual host, session, last event,
- * request id, trace parent and state, mirror strings, header name, value, …
+ * Sends the head of a request: body bytes (u32) · method (u8) · accepted types (u8) · count of mirror strings (u16) · subject, virtual
+ * host, session, last event, request id, trace parent and state, mirror strings, header name, value, …
  * @returns false, and sends nothing, when the owner would not take it.
  */
 export function trySendRequestHead(
@@ -54,14 +54,14 @@ export function trySendRequestHead(
 ): boolean {
   const { sessionId, lastEventId, requestId, traceparent, tracestate, passthroughHeaders } = request;
   const { subject, virtualHostId } = identity;
-  const own = [subject, virtualHostId, sessionId, lastEventId, requestId, traceparent, tracestate];
+  const ownStrings = [subject, virtualHostId, sessionId, lastEventId, requestId, traceparent, tracestate];
   const mirror = mirrorStrings(request.mirror);
-  const strings = [...own, ...mirror, ...passthroughHeaders];
+  const strings = [...ownStrings, ...mirror, ...passthroughHeaders];
   const payloadBytes = 8 + stringsBytes(strings);
   const method = HTTP_METHODS.indexOf(request.method);
   const acceptedTypes = ACCEPTED_TYPES.indexOf(request.acceptedTypes);
   if (method < 0 || acceptedTypes < 0 || payloadBytes > hopBounds.hopFrameBytesMax) return false;
-  const payload = socket.reserve('request', stream, payloadBytes);
+  const payload = socket.addFrame('request', stream, payloadBytes);
   payload.writeUInt32LE(request.body.length, 0);
   payload[4] = method;
   payload[5] = acceptedTypes;
@@ -90,19 +90,19 @@ function mirrorOf(strings: readonly string[]): MirrorHeaders {
 }
 
 /** The request's own strings, in the order in which they are sent. */
-type OwnStrings = readonly [string, string, string, string, string, string, string, ...string[]];
-const OWN_STRINGS = 7;
+type RequestStrings = readonly [string, string, string, string, string, string, string, ...string[]];
+const REQUEST_STRINGS_COUNT = 7;
 
-export function readRequestHead(payload: Buffer): ForwardedRequestHead {
+export function parseRequestHead(payload: Buffer): ForwardedRequestHead {
   if (payload.length < 8) throw new StreamFault('request head too short');
   const method = HTTP_METHODS[payload[4] as number];
   const acceptedTypes = ACCEPTED_TYPES[payload[5] as number];
   if (method === undefined || acceptedTypes === undefined) throw new StreamFault('request head with unknown codes');
-  const strings = readStrings(payload, 8);
-  const mirrorEnd = OWN_STRINGS + payload.readUInt16LE(6);
+  const strings = parseStrings(payload, 8);
+  const mirrorEnd = REQUEST_STRINGS_COUNT + payload.readUInt16LE(6);
   if (strings.length < mirrorEnd) throw new StreamFault('request head incomplete');
   const [subject, virtualHostId, sessionId, lastEventId, requestId, traceparent, tracestate] =
-    strings as unknown as OwnStrings;
+    strings as unknown as RequestStrings;
   return {
     identity: { subject, virtualHostId },
     bodyBytes: payload.readUInt32LE(0),
@@ -114,7 +114,7 @@ export function readRequestHead(payload: Buffer): ForwardedRequestHead {
       traceparent,
       tracestate,
       acceptedTypes: acceptedTypes,
-      mirror: mirrorOf(strings.slice(OWN_STRINGS, mirrorEnd)),
+      mirror: mirrorOf(strings.slice(REQUEST_STRINGS_COUNT, mirrorEnd)),
       passthroughHeaders: strings.slice(mirrorEnd),
       body: NO_BODY,
     },
@@ -122,23 +122,23 @@ export function readRequestHead(payload: Buffer): ForwardedRequestHead {
 }
 
 /**
- * body bytes (u32) · status (u16) · content type, session (empty: none), header name, value, …
+ * Sends the head of an answer: body bytes (u32) · status (u16) · content type, session (empty: none), header name, value, …
  * @returns false, and sends nothing, when the other worker would not take it.
  */
 export function trySendRespondHead(socket: HopSocket, stream: number, head: RespondHead): boolean {
   const strings = [head.contentType, head.sessionId ?? '', ...head.headers];
   const payloadBytes = 6 + stringsBytes(strings);
   if (head.bodyBytes > hopBounds.hopAnswerBytesMax || payloadBytes > hopBounds.hopFrameBytesMax) return false;
-  const payload = socket.reserve('respond', stream, payloadBytes);
+  const payload = socket.addFrame('respond', stream, payloadBytes);
   payload.writeUInt32LE(head.bodyBytes, 0);
   payload.writeUInt16LE(head.status, 4);
   writeStrings(payload, 6, strings);
   return true;
 }
 
-export function readRespondHead(payload: Buffer): RespondHead {
+export function parseRespondHead(payload: Buffer): RespondHead {
   if (payload.length < 6) throw new StreamFault('answer head too short');
-  const [contentType, sessionId, ...headers] = readStrings(payload, 6);
+  const [contentType, sessionId, ...headers] = parseStrings(payload, 6);
   if (contentType === undefined || sessionId === undefined) throw new StreamFault('answer head incomplete');
   return {
     status: payload.readUInt16LE(4),
@@ -158,30 +158,30 @@ export function sendText(
 ): void {
   const strings = text === undefined ? [] : [text];
   const payloadBytes = stringsBytes(strings);
-  if (payloadBytes <= hopBounds.hopFrameBytesMax) writeStrings(socket.reserve(kind, stream, payloadBytes), 0, strings);
+  if (payloadBytes <= hopBounds.hopFrameBytesMax) writeStrings(socket.addFrame(kind, stream, payloadBytes), 0, strings);
 }
 
-export function readText(payload: Buffer): string | undefined {
-  return readStrings(payload, 0)[0];
+export function parseText(payload: Buffer): string | undefined {
+  return parseStrings(payload, 0)[0];
 }
 
 export function sendOpenBody(socket: HopSocket, stream: number, { contentType, bodyBytes }: BodyHead): void {
-  const payload = socket.reserve('open-body', stream, 5);
+  const payload = socket.addFrame('open-body', stream, 5);
   payload.writeUInt32LE(bodyBytes, 0);
   payload[4] = BODY_TYPES.indexOf(contentType);
 }
 
-export function readOpenBody(payload: Buffer): BodyHead {
+export function parseOpenBody(payload: Buffer): BodyHead {
   const contentType = BODY_TYPES[payload[4] ?? BODY_TYPES.length];
   if (payload.length !== 5 || contentType === undefined) throw new StreamFault('head of a body malformed');
   return { contentType, bodyBytes: payload.readUInt32LE(0) };
 }
 
 export function sendCredit(socket: HopSocket, stream: number, creditBytes: number): void {
-  socket.reserve('credit', stream, 4).writeUInt32LE(creditBytes, 0);
+  socket.addFrame('credit', stream, 4).writeUInt32LE(creditBytes, 0);
 }
 
-export function readCredit(payload: Buffer): number {
+export function parseCredit(payload: Buffer): number {
   if (payload.length !== 4) throw new StreamFault('credit is four bytes');
   return payload.readUInt32LE(0);
 }
@@ -201,7 +201,7 @@ function writeStrings(payload: Buffer, from: number, strings: readonly string[])
   }
 }
 
-function readStrings(payload: Buffer, from: number): string[] {
+function parseStrings(payload: Buffer, from: number): string[] {
   const strings: string[] = [];
   let at = from;
   while (at < payload.length) {

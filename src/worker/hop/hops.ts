@@ -18,11 +18,11 @@ export class RequestsAwaitingOwner {
   }
 
   /**
-   * @param sinceMs when the request was first forwarded, by `performance.now()`.
+   * Retries a request a little later. @param firstAtMs when the request was first forwarded, by `performance.now()`.
    * @returns false when it has waited long enough, or too many requests wait, of its subject or in total.
    */
-  tryWait(subject: string, sinceMs: number, retry: () => void): boolean {
-    if (performance.now() - sinceMs >= limits.ownerWaitMsMax || !this.#waiting.tryTake(subject)) return false;
+  tryWait(subject: string, firstAtMs: number, retry: () => void): boolean {
+    if (performance.now() - firstAtMs >= limits.ownerWaitMsMax || !this.#waiting.tryTake(subject)) return false;
     setTimeout(() => {
       this.#waiting.give(subject);
       retry();
@@ -85,15 +85,15 @@ export class Hops {
     for (const link of this.#links.values()) link.close();
   }
 
-  /** The link to a worker; `undefined` while the private directory is missing. A directory of somebody else must not receive the secret. */
+  /** The link to a worker; `undefined` while the directory is missing, or another user could access it and get the secret. */
   #linkTo(path: string): HopLink | undefined {
-    const known = this.#links.get(path);
-    if (known !== undefined && !known.isReplaced) return known;
+    const knownLink = this.#links.get(path);
+    if (knownLink !== undefined && !knownLink.isReplaced) return knownLink;
     if (!isPrivateFolder(this.#directory)) return undefined;
     const link = new HopLink(path, this.#secret, this.#logger);
     this.#links.set(path, link);
     this.#replacedLinks = this.#replacedLinks.filter(({ isClosed }) => !isClosed);
-    if (known?.isClosed === false) this.#replacedLinks.push(known);
+    if (knownLink?.isClosed === false) this.#replacedLinks.push(knownLink);
     return link;
   }
 }
@@ -101,10 +101,10 @@ export class Hops {
 // Connects a worker to its predecessor in the slot, which finishes its requests after a reload: it must get the cancellations of those
 // requests, which arrive here. Cold path.
 
-/** Time that a new worker keeps cancellations until its predecessor listens for them. */
+/** Time from a worker's start in which cancellations wait until its predecessor listens. After that, the predecessor counts as gone. */
 const PREDECESSOR_WAIT_MS_MAX = 5_000;
 
-/** The path where a replaced worker listens. It is no longer than the slot's own. */
+/** The path where a replaced worker listens. It is as long as `hopSocketPath`, whose length is checked at the start. */
 export function predecessorSocketPath(directory: string, slot: number): string {
   return join(directory, `past-${slot}.sock`);
 }
@@ -125,13 +125,13 @@ export class Predecessor {
   }
 
   /** Forwards a notification; the response is ignored. */
-  pass(identity: ForwardedIdentity, request: ExchangeRequest): void {
+  send(identity: ForwardedIdentity, request: ExchangeRequest): void {
     if (this.#isGone || this.#hops.isClosed) return;
     this.#hops.forwardTo(this.#path, identity, new CallerlessExchange(request), (failure) => {
       if (failure !== 'owner-absent') return;
       // Nobody listens at the path: the predecessor may not listen yet.
       this.#isGone ||= performance.now() - this.#startedAtMs >= PREDECESSOR_WAIT_MS_MAX;
-      if (!this.#isGone) this.#waiting.tryWait(identity.subject, this.#startedAtMs, () => this.pass(identity, request));
+      if (!this.#isGone) this.#waiting.tryWait(identity.subject, this.#startedAtMs, () => this.send(identity, request));
     });
   }
 }

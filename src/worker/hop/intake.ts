@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { limits } from '../../shared/index.js';
 import { HopExchange, type HopOwner } from './exchange.js';
 import { HopFault, StreamFault, type FrameKind, hopBounds } from './frames.js';
-import { readRequestHead } from './heads.js';
+import { parseRequestHead } from './heads.js';
 import { HopSocket, LINK_STREAM, type HopSocketHandler } from './socket.js';
 import { RestoredSocket } from '../../process/index.js';
 
@@ -24,7 +24,7 @@ export class HopIntake implements HopSocketHandler {
 
   /** Tells the peer worker to use another link for new hops, and to close this one when its hops are answered. */
   leave(): void {
-    this.#socket.reserve('leave', LINK_STREAM, 0);
+    this.#socket.addFrame('leave', LINK_STREAM, 0);
   }
 
   /** Closes the link; its exchanges are aborted when this returns. */
@@ -68,7 +68,7 @@ export class HopIntake implements HopSocketHandler {
   }
 
   #onRequest(stream: number, payload: Buffer): void {
-    const head = readRequestHead(payload);
+    const head = parseRequestHead(payload);
     if (this.#socket.streams.size >= hopBounds.hopsPerLinkMax) throw new StreamFault('too many hops');
     if (head.bodyBytes > this.#owner.bodyBytesMax) throw new StreamFault(`request body of ${head.bodyBytes} bytes`);
     const exchange = new HopExchange(this.#socket, stream, head, this.#owner);
@@ -77,8 +77,8 @@ export class HopIntake implements HopSocketHandler {
   }
 }
 
-// The private Unix socket on which other workers forward requests. Its directory (mode 0700), its mode, and a secret of each start
-// protect it. No byte of an HTTP caller can open a link or leave a frame's payload.
+// The private Unix socket on which other workers forward requests. Its directory (mode 0700), its mode, and a secret of each start protect
+// it. What an HTTP caller sends is only ever a part of a frame's payload.
 
 /** The most links of other workers: two for each, because a restarted worker's old link may still be open. */
 export const HOP_LINKS_MAX = 2_048;

@@ -24,11 +24,8 @@ export class HopLink implements HopSocketHandler {
   readonly #connectTimer: NodeJS.Timeout;
   #state: State = 'connecting';
 
-  /**
-   * Starts of calls that wait for the connection. They are not copied into the socket at once: each retry while an owner starts would copy
-   * the request.
-   */
-  readonly #unsent: (() => void)[] = [];
+  /** Each starts a call once the link is connected. Until then nothing is written: each retry during a restart would copy a request. */
+  readonly #unstartedCalls: (() => void)[] = [];
   readonly #numbers = new StreamNumbers();
   readonly #forget = (stream: number): void => {
     this.#socket.streams.delete(stream);
@@ -47,10 +44,10 @@ export class HopLink implements HopSocketHandler {
     socket.once('connect', () => {
       this.#transition('connecting', 'open');
       clearTimeout(this.#connectTimer);
-      for (const start of this.#unsent.splice(0)) start();
+      for (const start of this.#unstartedCalls.splice(0)) start();
     });
     // Node.js queues writes until the socket is connected.
-    this.#socket.reserve('hello', LINK_STREAM, secret.length).set(secret);
+    this.#socket.addFrame('hello', LINK_STREAM, secret.length).set(secret);
   }
 
   get isClosed(): boolean {
@@ -68,7 +65,7 @@ export class HopLink implements HopSocketHandler {
     }
     const call = new HopCall(this.#socket, this.#numbers.take(), identity, exchange, onFailure, this.#forget);
     this.#socket.streams.add(call);
-    if (this.#state === 'connecting') this.#unsent.push(() => call.start());
+    if (this.#state === 'connecting') this.#unstartedCalls.push(() => call.start());
     else call.start();
   }
 
@@ -77,7 +74,7 @@ export class HopLink implements HopSocketHandler {
     this.#socket.destroy();
   }
 
-  /** Frames of the whole link. Others are ignored: their hop has ended, for example because the caller went away. */
+  /** Takes a frame of no open hop: `leave` concerns the whole link; the hops of any other frame have ended. */
   onFrame(kind: FrameKind): void {
     if (kind !== 'leave') return;
     this.#transition('open', 'leaving');

@@ -1,6 +1,6 @@
-// A socket with frames, the same at both ends of a link: it joins the frames of one turn of the event loop into one write, and closes
-// when arriving bytes are no frames. Only large bodies heed the socket's own backpressure, because each stream has a window (flow.ts). Hot
-// path.
+// Sends and receives frames on a socket, in the same way at both ends of a link: joins the frames of one turn of the event loop into one
+// write, and closes the socket when arriving bytes are no frames. Only large bodies heed the socket's own backpressure, because each stream
+// has a window (flow.ts). Hot path.
 import assert from 'node:assert';
 import type { Socket } from 'node:net';
 import { FairQueue, type FairQueueEntry } from '../../fair/index.js';
@@ -22,7 +22,6 @@ import {
 const INDEX_MASK = 0xffff;
 const USE_MAX = 0xffff;
 
-/** The most streams that can be open at once. */
 export const STREAMS_MAX = INDEX_MASK + 1;
 
 /**
@@ -46,35 +45,35 @@ export class StreamNumbers {
   }
 }
 
-export class StreamTable<Member extends { readonly stream: number }> {
-  readonly #members: (Member | undefined)[] = [];
+export class StreamTable<Stream extends { readonly stream: number }> {
+  readonly #streams: (Stream | undefined)[] = [];
   /** The number of streams. Changed only here. */
   size = 0;
 
-  get(stream: number): Member | undefined {
-    const member = this.#members[stream & INDEX_MASK];
+  get(stream: number): Stream | undefined {
+    const member = this.#streams[stream & INDEX_MASK];
     return member?.stream === stream ? member : undefined;
   }
 
   /** Adds a stream. @returns false when its array index is taken. */
-  add(member: Member): boolean {
+  add(member: Stream): boolean {
     const index = member.stream & INDEX_MASK;
-    if (this.#members[index] !== undefined) return false;
+    if (this.#streams[index] !== undefined) return false;
     // The array is filled: one with holes would become a dictionary, as slow as a `Map`.
-    while (this.#members.length < index) this.#members.push(undefined);
-    this.#members[index] = member;
+    while (this.#streams.length < index) this.#streams.push(undefined);
+    this.#streams[index] = member;
     this.size += 1;
     return true;
   }
 
   delete(stream: number): void {
     if (this.get(stream) === undefined) return;
-    this.#members[stream & INDEX_MASK] = undefined;
+    this.#streams[stream & INDEX_MASK] = undefined;
     this.size -= 1;
   }
 
-  values(): Member[] {
-    return this.#members.filter((member) => member !== undefined);
+  values(): Stream[] {
+    return this.#streams.filter((member) => member !== undefined);
   }
 }
 
@@ -89,7 +88,7 @@ export interface HopStream {
    * @throws {StreamFault} when only this stream is affected: it is reset at the peer, and `fail` is called.
    */
   onFrame(kind: FrameKind, payload: Buffer): void;
-  /** Called with the peer's credit, and with 0 once there is room, after `waitForLinkRoom`. */
+  /** Called with the peer's credit, and with 0 once the link is writable, after `waitUntilWritable`. */
   onCredit(creditBytes: number): void;
   fail(): void;
 }
@@ -112,7 +111,7 @@ export class HopSocket<Stream extends HopStream = HopStream> {
   #batchFilled = 0;
   #isFlushDue = false;
 
-  /** Streams that wait for room. */
+  /** Streams that wait until the link is writable. */
   readonly #waiting = new FairQueue<HopStream>(Infinity, Infinity);
 
   readonly #decoder: FrameDecoder;
@@ -124,20 +123,20 @@ export class HopSocket<Stream extends HopStream = HopStream> {
     this.#decoder = new FrameDecoder((kind, stream, payload) => {
       // The handler may have closed the socket because of an earlier frame in the same piece.
       if (socket.destroyed) return;
-      const open = this.streams.get(stream);
+      const hop = this.streams.get(stream);
       try {
-        if (open === undefined) handler.onFrame(kind, stream, payload);
-        else open.onFrame(kind, payload);
+        if (hop === undefined) handler.onFrame(kind, stream, payload);
+        else hop.onFrame(kind, payload);
       } catch (fault) {
         if (!(fault instanceof StreamFault)) throw fault;
         logger.error({ fault: fault.message }, 'hop ended over what its peer sent');
-        this.reserve('reset', stream, 0);
-        open?.fail();
+        this.addFrame('reset', stream, 0);
+        hop?.fail();
       }
     });
     socket.on('data', (piece) => this.onPiece(piece));
     socket.on('drain', () => {
-      while (this.#waiting.isReady && this.hasRoom) this.#waiting.take()?.onCredit(0);
+      while (this.#waiting.isReady && this.isWritable) this.#waiting.take()?.onCredit(0);
     });
     socket.on('error', (error) => logger.debug({ err: error }, 'hop link failed'));
     socket.on('close', () => handler.onClose());
@@ -147,11 +146,11 @@ export class HopSocket<Stream extends HopStream = HopStream> {
     return this.#socket.destroyed;
   }
 
-  get hasRoom(): boolean {
+  get isWritable(): boolean {
     return this.#socket.writableLength + this.#batchFilled - this.#batchSent < hopBounds.hopQueuedBytesMax;
   }
 
-  waitForLinkRoom(subject: string, stream: HopStream): FairQueueEntry<HopStream> {
+  waitUntilWritable(subject: string, stream: HopStream): FairQueueEntry<HopStream> {
     const entry = this.#waiting.add(subject, stream);
     assert(typeof entry !== 'string', 'the queue has no bound of its own: streams have');
     return entry;
@@ -161,7 +160,7 @@ export class HopSocket<Stream extends HopStream = HopStream> {
    * Adds a frame to this turn's batch.
    * @returns the memory of its payload, to be filled before anything else is sent.
    */
-  reserve(kind: FrameKind, stream: number, payloadBytes: number): Buffer {
+  addFrame(kind: FrameKind, stream: number, payloadBytes: number): Buffer {
     assert(payloadBytes <= hopBounds.hopFrameBytesMax, 'a frame is within its limit');
     const frameBytes = FRAME_HEADER_BYTES + payloadBytes;
     if (this.#batch.length - this.#batchFilled < frameBytes) this.#startBatch(frameBytes);
@@ -183,7 +182,7 @@ export class HopSocket<Stream extends HopStream = HopStream> {
     this.#socket.destroy();
   }
 
-  /** Begins a batch. A full one is sent together with this turn's last; its memory is never reused: it may be in transit for long. */
+  /** Begins a batch. The full one is sent with the turn's last. Its memory is never reused, because it may be in transit for long. */
   #startBatch(frameBytes: number): void {
     if (this.#batchFilled > this.#batchSent) {
       this.#socket.cork();
@@ -203,7 +202,7 @@ export class HopSocket<Stream extends HopStream = HopStream> {
     while (this.#socket.writableCorked > 0) this.#socket.uncork();
   }
 
-  /** Takes a piece. @param piece the payloads are slices of it. */
+  /** Takes bytes of the socket. @param piece must not change afterwards: payloads are slices of it. */
   onPiece(piece: Buffer): void {
     try {
       this.#decoder.push(piece);

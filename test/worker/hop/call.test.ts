@@ -16,7 +16,7 @@ const QUARTER = hopBounds.hopWindowBytes / 4;
 class SaidFrames extends HopSocket {
   readonly said: string[] = [];
 
-  override reserve(kind: FrameKind, _stream: number, payloadBytes: number): Buffer {
+  override addFrame(kind: FrameKind, _stream: number, payloadBytes: number): Buffer {
     this.said.push(payloadBytes > 0 && kind !== 'request' ? `${kind} ${payloadBytes}` : kind);
     return Buffer.alloc(payloadBytes);
   }

@@ -1,11 +1,11 @@
 import t from 'tap';
 import { StreamFault, hopBounds } from '../../../src/worker/hop/frames.js';
 import {
-  readCredit,
-  readOpenBody,
-  readText,
-  readRequestHead,
-  readRespondHead,
+  parseCredit,
+  parseOpenBody,
+  parseText,
+  parseRequestHead,
+  parseRespondHead,
   trySendRespondHead,
 } from '../../../src/worker/hop/heads.js';
 import type { HopSocket } from '../../../src/worker/hop/socket.js';
@@ -18,14 +18,14 @@ t.test('heads that are cut short anywhere, or too long, are refused', async (t) 
   const request = requestHead(7);
   const respond = respondHead(7);
   for (let length = 0; length < request.length; length++) {
-    t.throws(() => readRequestHead(request.subarray(0, length)), StreamFault);
+    t.throws(() => parseRequestHead(request.subarray(0, length)), StreamFault);
   }
   for (let length = 0; length < respond.length; length++) {
-    t.throws(() => readRespondHead(respond.subarray(0, length)), StreamFault);
+    t.throws(() => parseRespondHead(respond.subarray(0, length)), StreamFault);
   }
-  t.throws(() => readRequestHead(Buffer.concat([request, Buffer.from('x')])), StreamFault);
-  t.equal(readRequestHead(request).bodyBytes, 7);
-  t.equal(readRespondHead(respond).bodyBytes, 7);
+  t.throws(() => parseRequestHead(Buffer.concat([request, Buffer.from('x')])), StreamFault);
+  t.equal(parseRequestHead(request).bodyBytes, 7);
+  t.equal(parseRespondHead(respond).bodyBytes, 7);
 });
 
 t.test('the head of an answer that the other worker would refuse is not sent', (t) => {
@@ -46,28 +46,28 @@ t.test('the head of an answer that the other worker would refuse is not sent', (
 
 t.test('unknown codes, odd string lengths and wrong credits are refused', async (t) => {
   const strings = ['a-subject', 'a-host', 'a-session', '', 'an-id', 'a-parent', ''];
-  t.throws(() => readRequestHead(head([0, 0, 0, 0, 3, 0, 0, 0], strings)), StreamFault, 'method');
-  t.throws(() => readRequestHead(head([0, 0, 0, 0, 0, 3, 0, 0], strings)), StreamFault, 'answer forms');
+  t.throws(() => parseRequestHead(head([0, 0, 0, 0, 3, 0, 0, 0], strings)), StreamFault, 'method');
+  t.throws(() => parseRequestHead(head([0, 0, 0, 0, 0, 3, 0, 0], strings)), StreamFault, 'answer forms');
   t.throws(
-    () => readRequestHead(head([0, 0, 0, 0, 0, 0, 2, 0], [...strings, '2026-07-28', 'm'])),
+    () => parseRequestHead(head([0, 0, 0, 0, 0, 0, 2, 0], [...strings, '2026-07-28', 'm'])),
     StreamFault,
     'no name',
   );
   t.throws(
-    () => readRequestHead(head([0, 0, 0, 0, 0, 0, 4, 0], [...strings, 'v', 'm', 'n', 'p'])),
+    () => parseRequestHead(head([0, 0, 0, 0, 0, 0, 4, 0], [...strings, 'v', 'm', 'n', 'p'])),
     StreamFault,
     'no value',
   );
-  t.throws(() => readRequestHead(head([0, 0, 0, 0, 0, 0, 2, 0], [...strings, 'v'])), StreamFault, 'fewer than said');
-  t.throws(() => readText(Buffer.concat([u32(3), Buffer.from('abc')])), StreamFault);
-  t.throws(() => readText(Buffer.concat([u32(0xfffffffe), Buffer.from('ab')])), StreamFault);
+  t.throws(() => parseRequestHead(head([0, 0, 0, 0, 0, 0, 2, 0], [...strings, 'v'])), StreamFault, 'fewer than said');
+  t.throws(() => parseText(Buffer.concat([u32(3), Buffer.from('abc')])), StreamFault);
+  t.throws(() => parseText(Buffer.concat([u32(0xfffffffe), Buffer.from('ab')])), StreamFault);
   for (const payload of [Buffer.alloc(0), Buffer.alloc(3), Buffer.alloc(5)])
-    t.throws(() => readCredit(payload), StreamFault);
-  t.equal(readCredit(u32(99)), 99);
+    t.throws(() => parseCredit(payload), StreamFault);
+  t.equal(parseCredit(u32(99)), 99);
   const openBody = Buffer.concat([u32(99), Buffer.of(1)]);
-  t.same(readOpenBody(openBody), { contentType: 'text/event-stream', bodyBytes: 99 });
+  t.same(parseOpenBody(openBody), { contentType: 'text/event-stream', bodyBytes: 99 });
   for (const payload of [u32(99), Buffer.concat([openBody, Buffer.of(0)]), Buffer.concat([u32(99), Buffer.of(2)])])
-    t.throws(() => readOpenBody(payload), StreamFault);
+    t.throws(() => parseOpenBody(payload), StreamFault);
 });
 
 t.test('whatever its bytes are, a head is read or refused with a StreamFault', async (t) => {
@@ -77,7 +77,7 @@ t.test('whatever its bytes are, a head is read or refused with a StreamFault', a
   for (let round = 0; round < 5_000; round++) {
     const bytes = Buffer.from(valid);
     for (let change = 0; change <= random.below(4); change++) bytes[random.below(bytes.length)] = random.below(256);
-    for (const read of [readRequestHead, readRespondHead, readText]) {
+    for (const read of [parseRequestHead, parseRespondHead, parseText]) {
       try {
         read(bytes);
       } catch (fault) {

@@ -67,7 +67,7 @@ export class HopPair {
       },
     });
     await this.#listener.prepare();
-    this.#listener.take();
+    this.#listener.moveIntoPlace();
   }
 
   /** Starts another owner in the same place. @returns the first owner, which does not know about it yet. */

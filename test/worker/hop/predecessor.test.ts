@@ -43,7 +43,7 @@ function stage(t: Test): Stage {
     return listener;
   };
   const pass = (body: string): void => {
-    predecessor.pass(HOP, new RecordedExchange({ body: Buffer.from(body) }).request);
+    predecessor.send(HOP, new RecordedExchange({ body: Buffer.from(body) }).request);
   };
   return { hops, heard, pass, listen };
 }

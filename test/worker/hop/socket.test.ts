@@ -50,11 +50,11 @@ t.test('the frames of one turn are sent in one write', async (t) => {
   };
   const hopSocket = new HopSocket(socket, logger, new Handler());
 
-  for (let stream = 1; stream <= 20; stream++) hopSocket.reserve('data', stream, 100).fill(stream);
+  for (let stream = 1; stream <= 20; stream++) hopSocket.addFrame('data', stream, 100).fill(stream);
   t.equal(writes, 0, 'nothing is written at once');
   await until(() => peer.frames.length === 20, 'the first turn');
   t.equal(writes, 1);
-  hopSocket.reserve('data', 21, 100).fill(21);
+  hopSocket.addFrame('data', 21, 100).fill(21);
   await until(() => peer.frames.length === 21, 'the second turn');
   t.equal(writes, 2);
   t.ok(peer.frames.every(({ stream, payload }) => payload.equals(Buffer.alloc(100, stream))));
@@ -73,7 +73,7 @@ t.test('frames arrive whole and in order, however their sizes relate to the batc
     5,
   ];
   for (let turn = 0; turn < 3; turn++) {
-    sizes.forEach((size, at) => hopSocket.reserve('data', at, size).fill(turn * 10 + at));
+    sizes.forEach((size, at) => hopSocket.addFrame('data', at, size).fill(turn * 10 + at));
     await until(() => peer.frames.length === (turn + 1) * sizes.length, 'a turn');
   }
   peer.frames.forEach(({ stream, payload }, at) => {
@@ -98,7 +98,7 @@ t.test('a fault of the handler closes the socket, and the frames after it are no
   await until(() => peer.isClosed && handler.closedCount === 1, 'the close');
   t.same(handler.kinds, ['end', 'cut']);
   t.ok(hopSocket.isDestroyed);
-  hopSocket.reserve('end', 1, 0);
+  hopSocket.addFrame('end', 1, 0);
   await new Promise(setImmediate);
   t.pass('sending after the close does nothing');
 });
