@@ -24,10 +24,10 @@ function joinLastPieces(pieces: Buffer[]): void {
 }
 
 /** The most memory that is allocated for an announced length in advance. Once more has arrived, all of that length is allocated. */
-export const BODY_ALLOCATED_AHEAD_BYTES_MAX = 4 * MIB;
+export const BODY_AHEAD_BYTES_MAX = 4 * MIB;
 
 /** Beyond this size, a body of unknown length gets memory for `bytesMax`: unwritten memory costs nothing, and another copy would. */
-const ALLOCATED_WHOLE_FROM_BYTES = 4 * BODY_ALLOCATED_AHEAD_BYTES_MAX;
+const ALLOCATED_WHOLE_FROM_BYTES = 4 * BODY_AHEAD_BYTES_MAX;
 
 /** The next size of the memory for a body of unknown length. At most 16 MiB are copied into it, in some milliseconds. */
 function grownBytes(presentBytes: number, neededBytes: number, bytesMax: number): number {
@@ -102,14 +102,12 @@ export class BodyCollector {
   /** How much to allocate for the first piece: not the rest of a large body, if it is not counted, since its sender may never send it. */
   #firstAllocationBytes(bodyBytes: number, isCounted: boolean): number {
     const isBelieved = isCounted || bodyBytes < LARGE_MEMORY_FROM_BYTES;
-    return isBelieved ? Math.max(this.length, Math.min(bodyBytes, BODY_ALLOCATED_AHEAD_BYTES_MAX)) : this.length;
+    return isBelieved ? Math.max(this.length, Math.min(bodyBytes, BODY_AHEAD_BYTES_MAX)) : this.length;
   }
 
   #laterAllocationBytes(bodyBytes: number): number {
     const announcedBytes = Math.min(bodyBytes, this.#bytesMax);
     if (announcedBytes <= this.length) return grownBytes(this.#memory.length, this.length, this.#bytesMax);
-    return this.length > BODY_ALLOCATED_AHEAD_BYTES_MAX
-      ? announcedBytes
-      : Math.min(announcedBytes, BODY_ALLOCATED_AHEAD_BYTES_MAX);
+    return this.length > BODY_AHEAD_BYTES_MAX ? announcedBytes : Math.min(announcedBytes, BODY_AHEAD_BYTES_MAX);
   }
 }

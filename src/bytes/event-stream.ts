@@ -142,7 +142,7 @@ export class EventStreamParser {
     const start = this.#isFirstLine ? afterByteOrderMark(line, 0, line.length) : 0;
     const nameEnd = line.indexOf(COLON, start);
     const value = line[nameEnd + 1] === SPACE ? nameEnd + 2 : nameEnd + 1;
-    this.#isDeclined = !equalsText(line, start, nameEnd, 'data') || !large.accepts(line.subarray(value));
+    this.#isDeclined = !hasText(line, start, nameEnd, 'data') || !large.accepts(line.subarray(value));
     if (this.#isDeclined) return;
     this.#isFirstLine = false;
     this.#dataLines = 1;
@@ -171,10 +171,10 @@ export class EventStreamParser {
     let value = Math.min(nameEnd + 1, end);
     if (value < end && bytes[value] === SPACE) value++;
     // A comment has an empty field name, and is ignored like any unknown field.
-    if (equalsText(bytes, start, nameEnd, 'data')) this.#onData(bytes, value, end);
-    else if (equalsText(bytes, start, nameEnd, 'event')) this.#onEventName(bytes, value, end);
-    else if (equalsText(bytes, start, nameEnd, 'id')) this.#onId(bytes, value, end);
-    else if (equalsText(bytes, start, nameEnd, 'retry')) this.#onRetry(bytes, value, end);
+    if (hasText(bytes, start, nameEnd, 'data')) this.#onData(bytes, value, end);
+    else if (hasText(bytes, start, nameEnd, 'event')) this.#onEventName(bytes, value, end);
+    else if (hasText(bytes, start, nameEnd, 'id')) this.#onId(bytes, value, end);
+    else if (hasText(bytes, start, nameEnd, 'retry')) this.#onRetry(bytes, value, end);
   }
 
   #onData(bytes: Buffer, start: number, end: number): void {
@@ -193,19 +193,17 @@ export class EventStreamParser {
   }
 
   #onEventName(bytes: Buffer, start: number, end: number): void {
-    this.#eventName = equalsText(bytes, start, end, 'message')
-      ? ''
-      : bytes.toString('utf8', start, decodedEnd(start, end));
+    this.#eventName = hasText(bytes, start, end, 'message') ? '' : bytes.toString('utf8', start, keptEnd(start, end));
   }
 
   #onId(bytes: Buffer, start: number, end: number): void {
-    const isKept = end === decodedEnd(start, end);
+    const isKept = end === keptEnd(start, end);
     const id = isKept ? bytes.toString('utf8', start, end) : TOO_LONG_ID;
     if (!isKept || !id.includes('\0')) this.#eventId = id;
   }
 
   #onRetry(bytes: Buffer, start: number, end: number): void {
-    if (end > decodedEnd(start, end)) return;
+    if (end > keptEnd(start, end)) return;
     const digits = bytes.toString('latin1', start, end);
     if (/^[0-9]+$/.test(digits)) this.retryMs = Number(digits);
   }
@@ -232,7 +230,7 @@ export class EventStreamParser {
 }
 
 /** Where the part of a value that is decoded ends: the whole value may be as long as an event. */
-function decodedEnd(start: number, end: number): number {
+function keptEnd(start: number, end: number): number {
   return Math.min(end, start + EVENT_FIELD_BYTES_MAX);
 }
 
@@ -247,7 +245,7 @@ function afterByteOrderMark(bytes: Buffer, start: number, end: number): number {
   return isMark && end - start >= 3 ? start + 3 : start;
 }
 
-function equalsText(bytes: Buffer, start: number, end: number, text: string): boolean {
+function hasText(bytes: Buffer, start: number, end: number, text: string): boolean {
   if (end - start !== text.length) return false;
   for (let index = 0; index < text.length; index++) {
     if (bytes[start + index] !== text.charCodeAt(index)) return false;

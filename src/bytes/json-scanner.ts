@@ -419,31 +419,27 @@ numberClass[0x2d] = byteClass.minus;
 
 const nextNumberState = new Uint8Array(80);
 
-function allowTransition(
-  from: keyof typeof numberState,
-  to: keyof typeof numberState,
-  ...on: (keyof typeof byteClass)[]
-): void {
+function allow(from: keyof typeof numberState, to: keyof typeof numberState, ...on: (keyof typeof byteClass)[]): void {
   for (const name of on) nextNumberState[numberState[from] | byteClass[name]] = numberState[to];
 }
 
-allowTransition('start', 'sign', 'minus');
-allowTransition('start', 'zero', 'zero');
-allowTransition('start', 'integer', 'digit');
-allowTransition('sign', 'zero', 'zero');
-allowTransition('sign', 'integer', 'digit');
-allowTransition('zero', 'point', 'point');
-allowTransition('zero', 'exponent', 'exponent');
-allowTransition('integer', 'integer', 'zero', 'digit');
-allowTransition('integer', 'point', 'point');
-allowTransition('integer', 'exponent', 'exponent');
-allowTransition('point', 'fraction', 'zero', 'digit');
-allowTransition('fraction', 'fraction', 'zero', 'digit');
-allowTransition('fraction', 'exponent', 'exponent');
-allowTransition('exponent', 'exponentSign', 'plus', 'minus');
-allowTransition('exponent', 'exponentDigits', 'zero', 'digit');
-allowTransition('exponentSign', 'exponentDigits', 'zero', 'digit');
-allowTransition('exponentDigits', 'exponentDigits', 'zero', 'digit');
+allow('start', 'sign', 'minus');
+allow('start', 'zero', 'zero');
+allow('start', 'integer', 'digit');
+allow('sign', 'zero', 'zero');
+allow('sign', 'integer', 'digit');
+allow('zero', 'point', 'point');
+allow('zero', 'exponent', 'exponent');
+allow('integer', 'integer', 'zero', 'digit');
+allow('integer', 'point', 'point');
+allow('integer', 'exponent', 'exponent');
+allow('point', 'fraction', 'zero', 'digit');
+allow('fraction', 'fraction', 'zero', 'digit');
+allow('fraction', 'exponent', 'exponent');
+allow('exponent', 'exponentSign', 'plus', 'minus');
+allow('exponent', 'exponentDigits', 'zero', 'digit');
+allow('exponentSign', 'exponentDigits', 'zero', 'digit');
+allow('exponentDigits', 'exponentDigits', 'zero', 'digit');
 
 for (const name of ['zero', 'integer', 'fraction', 'exponentDigits'] as const)
   nextNumberState[numberState[name] | COMPLETE] = 1;

@@ -97,8 +97,8 @@ export class ScanQueue {
   }
 
   #findOrAddLine(subject: string): Line {
-    const known = this.#lines.find((line) => line.subject === subject);
-    if (known !== undefined) return known;
+    const existingLine = this.#lines.find((line) => line.subject === subject);
+    if (existingLine !== undefined) return existingLine;
     const line = new Line(subject);
     this.#lines.push(line);
     return line;

@@ -41,7 +41,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   #bufferedNotifications: Buffer[] | undefined;
   /** Whether progress reports come on the backend's own stream, beside the answer. */
   protected hasSeparateProgress = false;
-  #sendAnswer: (() => void) | undefined;
+  #sendDelayedAnswer: (() => void) | undefined;
   #progressKey: { readonly sent: Buffer | undefined; readonly key: string } | undefined;
   /** The stream to the caller, opened for the first event, or while the answer is slow to come. */
   #stream: CallerStream | undefined;
@@ -58,13 +58,13 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   /** Delays the answer until one more progress report has come, or `LATE_PROGRESS_WAIT_MS` have passed. */
   protected delayAnswer(send: () => void): void {
     this.request = undefined;
-    this.#sendAnswer = send;
+    this.#sendDelayedAnswer = send;
     this.plan.context.deadlines.after(LATE_PROGRESS_WAIT_MS, () => this.sendDelayedAnswer());
   }
 
   protected sendDelayedAnswer(): void {
-    const send = this.#sendAnswer;
-    this.#sendAnswer = undefined;
+    const send = this.#sendDelayedAnswer;
+    this.#sendDelayedAnswer = undefined;
     if (!this.isDone) send?.();
   }
 
@@ -200,13 +200,11 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   }
 
   override abandonedWaitKey(): string | undefined {
-    return this.#detached?.isUnheard === true && this.plan.message.method === 'tasks/result'
-      ? this.callersTaskId
-      : undefined;
+    return this.#detached?.isUnheard === true && this.plan.message.method === 'tasks/result' ? this.taskId : undefined;
   }
 
   /** The task's id as the caller has written it. */
-  protected get callersTaskId(): string {
+  protected get taskId(): string {
     const { exchange, message } = this.plan;
     return exchange.request.body.toString('utf8', message.nameStart, message.nameEnd);
   }

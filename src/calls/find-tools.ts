@@ -11,7 +11,7 @@ import { ownResult, type EraRules } from './era-rules.js';
 import { FOUND_TOOLS_DEFAULT } from './search-tools.js';
 
 interface FindToolsPlan extends Omit<ListPlan, 'kind'> {
-  readonly question: ToolQuery;
+  readonly toolQuery: ToolQuery;
   readonly onUnreachable: (tools: readonly string[]) => void;
 }
 
@@ -54,7 +54,7 @@ export function findTools(context: UpstreamContext, merger: ListMerger, plan: Fi
     // The list thread has died meanwhile, and the catalogue with it.
     merger.catalogues.remove(identity);
     if (plan.session.hasConfig(plan.virtualHost)) findInLists(context, merger, plan);
-    else fail(plan);
+    else answerFailure(plan);
   });
 }
 
@@ -68,14 +68,14 @@ function findInLists(context: UpstreamContext, merger: ListMerger, plan: FindToo
   readLists(context, merger, { kind, session, virtualHost, exchange, work }, (lists) => {
     if (typeof lists === 'string') {
       read.giveUp();
-      fail(plan);
+      answerFailure(plan);
       return;
     }
     const { parts, unavailable } = lists;
     merger.makeCatalogue(subject, { kind, rules: virtualHost, parts, unavailable }, (made) => {
       if (typeof made === 'string') {
         read.giveUp();
-        fail(plan);
+        answerFailure(plan);
         return;
       }
       plan.onUnreachable(made.unreachableNames);
@@ -84,7 +84,7 @@ function findInLists(context: UpstreamContext, merger: ListMerger, plan: FindToo
       const isKept =
         isCurrent && merger.catalogues.keepFor(identityOf(plan), read, made.key, made.bytes, unavailable.length === 0);
       searchCatalogue(merger, plan, made.key, (isAnswered) => {
-        if (!isAnswered) fail(plan);
+        if (!isAnswered) answerFailure(plan);
       });
       // The removal is queued behind the search, which is therefore made first.
       if (!isKept) merger.dropCatalogue(subject, made.key);
@@ -95,12 +95,12 @@ function findInLists(context: UpstreamContext, merger: ListMerger, plan: FindToo
 /** Searches a catalogue. @param done called with whether the caller has its answer. */
 function searchCatalogue(
   merger: ListMerger,
-  { session, exchange, work, question }: FindToolsPlan,
+  { session, exchange, work, toolQuery }: FindToolsPlan,
   key: number,
   done: (isAnswered: boolean) => void,
 ): void {
   const frame = work.onMerging();
-  merger.find(session.identity.subject, { key, ...question, frame }, (message) => {
+  merger.find(session.identity.subject, { key, ...toolQuery, frame }, (message) => {
     if (typeof message === 'string') return done(false);
     session.finish(work);
     if (!work.isEndedWithSession) {
@@ -111,7 +111,7 @@ function searchCatalogue(
   });
 }
 
-function fail({ session, work }: FindToolsPlan): void {
+function answerFailure({ session, work }: FindToolsPlan): void {
   session.finish(work);
   if (!work.isEndedWithSession) work.fail(session.isEnded ? rpcErrors.listSessionEnded : rpcErrors.toolsNotSearched);
 }

@@ -14,7 +14,7 @@ import type { MirroredParam } from '../mcp/index.js';
 import { limits, rpcErrors, type RpcError } from '../shared/index.js';
 import {
   MirroredPaths,
-  type KeyText,
+  type DecodeKey,
   scalarText,
   TOO_LONG,
   type MirroredValues,
@@ -47,20 +47,20 @@ export function readArguments(
   const whole = leftOut === undefined ? [body] : partsOf(body, [{ ...leftOut, putIn }]);
   const parts = whole.filter(({ length }) => length > 0);
   const paths = MirroredPaths.of(params);
-  const keyText: KeyText = (start, end) => {
+  const decodeKey: DecodeKey = (start, end) => {
     const token = sliceOf(parts, start - 1, end + 1);
     return stringValue(token, 0, token.length);
   };
   let isRoot = true;
   // Records only values on the path to the parameters.
   const recordsContentsOf = (keyStart: number, keyEnd: number): boolean => {
-    if (!isRoot) return keyStart !== -1 && paths.mayLeadToParam(keyStart, keyEnd, keyText);
+    if (!isRoot) return keyStart !== -1 && paths.mayLeadToParam(keyStart, keyEnd, decodeKey);
     isRoot = false;
     return true;
   };
   const handler = (tape: JsonScanner | undefined): void => {
     if (tape === undefined) return done(rpcErrors.tooManyArguments);
-    const nodes = paths.nodesIn(tape, keyText);
+    const nodes = paths.nodesIn(tape, decodeKey);
     const sentValues = nodes.map((node) => valueOf(tape, parts, node));
     const callersValues = sentValues.map((value, index) =>
       isInserted(tape, nodes[index]!, outgoing.leftOut, putIn) ? undefined : value,

@@ -136,7 +136,7 @@ export function readLists(
   const unavailable: UnavailableBackend[] = [];
   let pendingCount = virtualHost.backends.size;
   let leastTtlMs = Infinity;
-  const settle = (): void => {
+  const finishIfComplete = (): void => {
     if (pendingCount > 0) return;
     if (exchange.isAborted || session.isEnded) {
       merger.dropPages(
@@ -151,7 +151,7 @@ export function readLists(
       done('undeclared');
       return;
     }
-    const bit = listChanges.find(({ listCapability }) => listCapability === kind.capability)?.bit ?? 0;
+    const bit = listChanges.find(({ listBit }) => listBit === kind.capability)?.bit ?? 0;
     for (const { backend } of unavailable) session.upstreams.listChangeReporter.onMissing(backend, bit);
     const isAll = unavailable.length === 0 && leastTtlMs !== Infinity;
     done({ parts, unavailable, ttlMs: isAll ? leastTtlMs : 0 });
@@ -159,9 +159,9 @@ export function readLists(
   const leaveOut = (backend: CompiledBackend, fault: UpstreamFault): void => {
     unavailable.push(missingBackend(backend.name, fault));
     pendingCount -= 1;
-    settle();
+    finishIfComplete();
   };
-  settle();
+  finishIfComplete();
   visitAll(subject, virtualHost.backends.values(), {
     visit: (backend) => {
       if (!session.hasConfig(virtualHost)) return leaveOut(backend, NOT_READY);
@@ -173,7 +173,7 @@ export function readLists(
         leastTtlMs = Math.min(leastTtlMs, ttlMs);
         parts.push({ backend, pages });
         pendingCount -= 1;
-        settle();
+        finishIfComplete();
       };
       const reader = new ListPages(context, merger, kind, upstream, metadata, onPages, merger.cache);
       work.readers.push(reader);

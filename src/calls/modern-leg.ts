@@ -58,14 +58,14 @@ export class ModernLeg {
   #roundCount = 0;
   #round: InputRound | undefined;
   #isAsking = false;
-  #pause: Deadline | undefined;
+  #pauseDeadline: Deadline | undefined;
   /** Bytes counted in the subject's share: the client's answers, until they are sent to the backend. */
   #countedBytes = 0;
   #sentParamHeaders = NO_PARAMS;
   /** The tool's mirrored parameters, as they were known when a large call was sent. */
   #sentMirroredParams: readonly MirroredParam[] | undefined;
   /** Reads the backend's tools again after it has refused the headers. */
-  #refresh: ListPages | undefined;
+  #toolsReader: ListPages | undefined;
   #isRefreshed = false;
   #isOver = false;
 
@@ -145,13 +145,13 @@ export class ModernLeg {
     if (errorCodeIn(bytes, message.bodyStart, message.bodyEnd) !== rpcCodes.headerMismatch) return false;
     this.#isRefreshed = true;
     upstream.noteMissedMirrors(bareName);
-    this.#refresh = new ListPages(context, merger, listKinds.tools, upstream, metadata, (pages) => {
+    this.#toolsReader = new ListPages(context, merger, listKinds.tools, upstream, metadata, (pages) => {
       merger.dropPages(upstream.subject, pages);
       if (this.#isOver) return;
       if (this.#isRefreshUseful) this.#owner.sendAgain();
       else this.#owner.onFinalAnswer(bytes, message);
     });
-    this.#refresh.start();
+    this.#toolsReader.start();
     return true;
   }
 
@@ -167,16 +167,16 @@ export class ModernLeg {
       this.#inputScan = undefined;
       if (input === undefined) this.#owner.onNoInput(undefined);
       else if (input.requests.length === 0) this.#sendAgainLater(input);
-      else this.#ask(input);
+      else this.#askClient(input);
     });
   }
 
   /** Sends the request again after a pause: the backend asks nothing, but wants the request repeated. */
   #sendAgainLater({ requestState }: InputRequired): void {
-    this.#pause = this.#plan.context.deadlines.after(INPUT_PAUSE_MS, () => this.#sendAgain([], requestState));
+    this.#pauseDeadline = this.#plan.context.deadlines.after(INPUT_PAUSE_MS, () => this.#sendAgain([], requestState));
   }
 
-  #ask({ requests, requestState }: InputRequired): void {
+  #askClient({ requests, requestState }: InputRequired): void {
     const { session, upstream, metadata } = this.#plan;
     if (session.isRetired) return this.#owner.onNoInput(rpcErrors.inputCutShort);
     this.#isAsking = true;
@@ -235,10 +235,10 @@ export class ModernLeg {
   /** Ends the leg: nobody waits for the request any more. The owner withdraws the open questions. */
   end(): void {
     this.#isOver = true;
-    this.#refresh?.abort();
+    this.#toolsReader?.abort();
     this.#resultScan?.cancel();
     this.#inputScan?.cancel();
-    this.#pause?.cancel();
+    this.#pauseDeadline?.cancel();
     this.#releaseBytes();
   }
 }

@@ -95,24 +95,24 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   #isSecondTry = false;
   /** The era in which the backend refused the first try: the second must be of the other one. */
   #refusedEra: Era | undefined;
-  #modern: ModernLeg | undefined;
+  #modernLeg: ModernLeg | undefined;
   /** Whether the client has yet to answer something that the backend has asked. */
   #isAsking = false;
   /** Whether the client has yet to answer a question on the backend's own stream, which may belong to any call. */
-  #isExcused = false;
+  #isSilenceExcused = false;
   #argumentScan: Scan | undefined;
   #cancelDeadline: Deadline | undefined;
 
   start(): void {
     // If two requests wait for one task, the backend may put its questions to either: so a request without a caller is given up.
-    if (this.plan.message.method === 'tasks/result') this.plan.session.inFlight.giveUpAbandoned(this.callersTaskId);
+    if (this.plan.message.method === 'tasks/result') this.plan.session.inFlight.giveUpAbandoned(this.taskId);
     this.plan.session.inFlight.begin(this);
     this.exchange.onAbort = () => this.onCallerGone();
     // A large message takes a while to be parsed; its caller may be gone by then.
     if (this.exchange.isAborted) this.onCallerGone();
     if (this.isDone) return;
-    if (this.plan.upstream.isReady) this.#onOpen(undefined);
-    else this.plan.upstream.whenReady(this.plan.metadata, (fault) => this.#onOpen(fault));
+    if (this.plan.upstream.isReady) this.#onUpstreamReady(undefined);
+    else this.plan.upstream.whenReady(this.plan.metadata, (fault) => this.#onUpstreamReady(fault));
   }
 
   /**
@@ -156,7 +156,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   }
 
   onAnswer(bytes: Buffer, message: BackendMessage, isBorrowed = false): void {
-    if (this.#modern === undefined) {
+    if (this.#modernLeg === undefined) {
       if (this.hasSeparateProgress && bytes.length <= limits.readAtOnceBytesMax) {
         const lastingBytes = isBorrowed ? Buffer.from(bytes) : bytes;
         this.delayAnswer(() => this.onFinalAnswer(lastingBytes, message));
@@ -165,7 +165,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     }
     // The message is copied, because it may be needed until the client has answered.
     const kept = isBorrowed ? Buffer.from(bytes) : bytes;
-    this.#modern.onAnswer(kept, message, this.request?.status ?? 0);
+    this.#modernLeg.onAnswer(kept, message, this.request?.status ?? 0);
   }
 
   /** Called by `ModernLeg` (like the next two methods), or for an answer that no `ModernLeg` handles. */
@@ -198,7 +198,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   sendAgain(): void {
     this.#isSecondTry = false;
     this.#refusedEra = undefined;
-    this.plan.upstream.whenReady(this.plan.metadata, (fault) => this.#onOpen(fault));
+    this.plan.upstream.whenReady(this.plan.metadata, (fault) => this.#onUpstreamReady(fault));
   }
 
   onNoInput(error: RpcError | undefined): void {
@@ -273,12 +273,12 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   }
 
   override onRetired(): void {
-    this.#modern?.onRetired();
+    this.#modernLeg?.onRetired();
   }
 
   override excuseSilence(upstream: UpstreamSession, isExcused: boolean): void {
     if (upstream !== this.plan.upstream) return;
-    this.#isExcused = isExcused;
+    this.#isSilenceExcused = isExcused;
     this.#countSilence();
   }
 
@@ -311,7 +311,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
 
   /** Counts the backend's silence from now on, unless it waits for the client. */
   #countSilence(): void {
-    this.request?.excuseSilence(this.#isAsking || this.#isExcused);
+    this.request?.excuseSilence(this.#isAsking || this.#isSilenceExcused);
   }
 
   /** Faults are handled round robin by subject: hundreds of requests may fail at once when their backend goes away. */
@@ -330,7 +330,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     if (mayTryAgain && (isLost || upstream.tryRenewCredentials(fault, metadata))) {
       this.#isSecondTry = true;
       this.#refusedEra = fault.kind === 'era-refused' ? this.#sentIn?.era : undefined;
-      upstream.whenReady(metadata, (openFault) => this.#onOpen(openFault));
+      upstream.whenReady(metadata, (openFault) => this.#onUpstreamReady(openFault));
       return;
     }
     upstream.reportFailure(fault);
@@ -338,7 +338,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     this.#fail(fault);
   }
 
-  #onOpen(fault: UpstreamFault | undefined): void {
+  #onUpstreamReady(fault: UpstreamFault | undefined): void {
     if (this.isDone) return;
     if (fault !== undefined) {
       this.#fail(fault);
@@ -363,7 +363,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     const { session, upstream, metadata, message, context } = this.plan;
     const { record } = upstream;
     // The upstream session may have been lost while the request was checked.
-    if (record === undefined || (this.#modern?.isBegun === true && record.era === 'legacy')) {
+    if (record === undefined || (this.#modernLeg?.isBegun === true && record.era === 'legacy')) {
       this.#fail(upstreamFault('session-lost'));
       return;
     }
@@ -382,8 +382,8 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     const silenceMs = isLong ? Math.max(callIdleTimeoutMs, TASK_RESULT_SILENCE_MS_MAX) : callIdleTimeoutMs;
     this.onSent(upstream.request(outgoing, this.#sentId, metadata, silenceMs, true, this));
     // Questions asked in an earlier upstream session do not excuse silence.
-    this.#isExcused = session.awaitsClientAnswer(upstream);
-    if (this.#isExcused) this.#countSilence();
+    this.#isSilenceExcused = session.awaitsClientAnswer(upstream);
+    if (this.#isSilenceExcused) this.#countSilence();
   }
 
   /** A modern backend keeps no subscriptions: the client's session keeps them, and listens for what they name. */
@@ -414,16 +414,16 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     const traced = watcher?.isTraced === true ? tracedMessage(watcher, this.plan, adapted, this.id) : adapted;
     // A modern client's request has its envelope and headers already, but a call from within `call_tool` lacks headers.
     if (era === 'legacy' || (message.envelope !== undefined && exchange.request.isWrapped !== true)) {
-      this.#modern?.end();
-      this.#modern = undefined;
+      this.#modernLeg?.end();
+      this.#modernLeg = undefined;
       return traced;
     }
-    return (this.#modern ??= new ModernLeg(this.plan, this)).outgoing(traced, read);
+    return (this.#modernLeg ??= new ModernLeg(this.plan, this)).outgoing(traced, read);
   }
 
   get #sentId(): IdSpan {
     const id = this.plan.rules.sentId?.(this.id) ?? this.id;
-    return this.#modern?.sentId(id) ?? id;
+    return this.#modernLeg?.sentId(id) ?? id;
   }
 
   override giveUp(): void {
@@ -448,14 +448,13 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     this.#finish(errorMessage(this.callersId, failureOf(fault, this.plan)));
   }
 
-  /** @param parts,status,isVolatile as for `answerCaller`. */
   #finish(message: Buffer, parts?: readonly Buffer[], status = 200, isVolatile = false): void {
     if (this.isDone) return;
     if (this.#isAsking) this.plan.session.backendRequests.onStreamEnded(this);
     this.isDone = true;
     this.plan.onSettled?.(false);
     this.plan.gate?.abort();
-    this.#modern?.end();
+    this.#modernLeg?.end();
     this.#argumentScan?.cancel();
     this.#cancelDeadline?.cancel();
     this.answerCaller(message, parts, status, isVolatile);

@@ -253,7 +253,7 @@ export function readTarget(
   }
   const text = stringValue(body, nameStart, nameEnd);
   const { names } = rules;
-  const byName = isUri ? routeUri(virtualHost, text) : routeByName(names, virtualHost, text);
+  const byName = isUri ? routeUri(virtualHost, text) : nameRoute(names, virtualHost, text);
   const byApps =
     byName === undefined && apps !== undefined
       ? routesByApp(rules, apps.backendsOfApp(virtualHost, text), text, isUri)
@@ -287,11 +287,7 @@ function outcomeWithoutTarget(rules: MethodRules, error: RpcError, text: string,
   return { target: { error, capability, isUnknownTool }, name: nameKind === '' ? '' : text, nameKind };
 }
 
-function routeByName(
-  names: MethodRules['names'],
-  virtualHost: CompiledVirtualHost,
-  text: string,
-): NameRoute | undefined {
+function nameRoute(names: MethodRules['names'], virtualHost: CompiledVirtualHost, text: string): NameRoute | undefined {
   return names === 'tasks' ? routeTask(virtualHost, text) : routeName(virtualHost, names, text);
 }
 

@@ -27,7 +27,6 @@ export interface ResultExtras {
 
 const MESSAGE_HEAD = Buffer.from('{"jsonrpc":"2.0","id":');
 
-/** Where the message's id is in the request's body. */
 export function idSpanOf(exchange: Exchange, message: ClientMessage): IdSpan {
   return { bytes: exchange.request.body, start: message.idStart, end: message.idEnd };
 }
@@ -35,16 +34,16 @@ export function idSpanOf(exchange: Exchange, message: ClientMessage): IdSpan {
 /** The message with a result. @param result as JSON. The id is copied byte for byte. */
 export function resultMessage(id: IdSpan, result: Uint8Array | string): Buffer {
   const resultBytes = typeof result === 'string' ? Buffer.from(result) : result;
-  return Buffer.concat([MESSAGE_HEAD, idBytes(id), RESULT, resultBytes, TAIL]);
+  return Buffer.concat([MESSAGE_HEAD, bytesOfId(id), RESULT, resultBytes, TAIL]);
 }
 
 export function errorMessage(id: IdSpan, error: RpcError): Buffer {
-  return Buffer.concat([MESSAGE_HEAD, idBytes(id), ERROR, Buffer.from(JSON.stringify(error)), TAIL]);
+  return Buffer.concat([MESSAGE_HEAD, bytesOfId(id), ERROR, Buffer.from(JSON.stringify(error)), TAIL]);
 }
 
 /** What surrounds a merged list. @param isStreaming whether the exchange's event stream is open. */
 export function answerFrame(exchange: Exchange, id: IdSpan, isStreaming: boolean, extras?: ResultExtras): AnswerFrame {
-  const head = `${MESSAGE_HEAD.toString()}${idBytes(id).toString()}${RESULT.toString()}`;
+  const head = `${MESSAGE_HEAD.toString()}${bytesOfId(id).toString()}${RESULT.toString()}`;
   return { head, framing: isStreaming || acceptsOnlyEvents(exchange) ? 'event' : 'message', extras };
 }
 
@@ -118,7 +117,7 @@ function acceptsOnlyEvents(exchange: Exchange): boolean {
   return exchange.request.acceptedTypes === 'event-stream';
 }
 
-function idBytes(id: IdSpan): Buffer {
+function bytesOfId(id: IdSpan): Buffer {
   return id.bytes.subarray(id.start, id.end);
 }
 
@@ -155,12 +154,12 @@ export function isBodyReceivedForId(
 /** The refusal with the request's id; the same refusal if it is no JSON-RPC error, or the body has no readable id. */
 export function withRequestId(refusal: Refusal, body: Buffer, message?: ParsedClientMessage): Refusal {
   if (!refusal.body.startsWith(RPC_HEAD)) return refusal;
-  const id = idOf(body, message);
+  const id = idTextOf(body, message);
   if (id === undefined) return refusal;
   return { ...refusal, body: `${RPC_HEAD}"id":${id},${refusal.body.slice(RPC_HEAD.length)}` };
 }
 
-function idOf(body: Buffer, message: ParsedClientMessage | undefined): string | undefined {
+function idTextOf(body: Buffer, message: ParsedClientMessage | undefined): string | undefined {
   if (typeof message === 'object' && message.kind !== 'batch') {
     return message.kind === 'request' ? body.toString('utf8', message.idStart, message.idEnd) : undefined;
   }

@@ -89,7 +89,7 @@ export function metadataFor(backend: CompiledBackend, request: ExchangeRequest):
       ? bearerToken(headerIn(request.passthroughHeaders, 'authorization') ?? '')
       : '';
   const headers =
-    backend.passthroughHeaders.size === 0 ? NO_METADATA.headers : listedHeaders(backend.passthroughHeaders, request);
+    backend.passthroughHeaders.size === 0 ? NO_METADATA.headers : headersFor(backend.passthroughHeaders, request);
   if (headers.length === 0 && requestId === '' && callerToken === '') return NO_METADATA;
   // A backend that lists `x-request-id` gets the caller's own id instead of the gateway's.
   const hasOwnId = headers.length > 0 && headerIn(headers, 'x-request-id') !== undefined;
@@ -97,10 +97,7 @@ export function metadataFor(backend: CompiledBackend, request: ExchangeRequest):
 }
 
 /** The caller's headers that a backend lists. @returns name, value, name, value, … */
-function listedHeaders(
-  listed: ReadonlySet<string>,
-  { passthroughHeaders: offered }: ExchangeRequest,
-): readonly string[] {
+function headersFor(listed: ReadonlySet<string>, { passthroughHeaders: offered }: ExchangeRequest): readonly string[] {
   const copied: string[] = [];
   for (let i = 0; i + 1 < offered.length; i += 2)
     if (listed.has(offered[i]!)) copied.push(offered[i]!, offered[i + 1]!);

@@ -5,7 +5,6 @@ import { KIB } from '../shared/index.js';
 export const SENT_PIECE_BYTES = 64 * KIB;
 
 export interface PieceSource {
-  /** The size of all parts. */
   readonly bytes: number;
   /** The next piece, which is not changed afterwards; `undefined` when there are no more. */
   next(): Buffer | undefined;

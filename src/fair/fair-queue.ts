@@ -59,11 +59,11 @@ export class FairQueue<Item> {
 
   /** Adds an item. @returns the bound of one key, or of all, if the queue is full. */
   add(key: string, item: Item): FairQueueEntry<Item> | ShareBound {
-    const known = this.#lines.get(key);
-    const ownCount = (known?.count ?? 0) + 1;
+    const existingLine = this.#lines.get(key);
+    const ownCount = (existingLine?.count ?? 0) + 1;
     if (ownCount > this.#bounds.subjectMax) return 'subjectMax';
     if (!isWithinBounds(this.#bounds, this.count + 1, ownCount, this.#lines.size)) return 'totalMax';
-    const line = known ?? this.#addLine(key);
+    const line = existingLine ?? this.#addLine(key);
     const entry = new FairQueueEntry(item, (leaving) => this.#remove(line, leaving));
     line.entries.append(entry);
     line.count += 1;

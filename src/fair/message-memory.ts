@@ -212,8 +212,8 @@ export class MessageReservation {
 export class AnswerMemory {
   readonly #memory: MessageMemory;
   readonly #subject: string;
-  #unread: MessageReservation | undefined;
-  #sentInPieces: MessageReservation | undefined;
+  #unreadReservation: MessageReservation | undefined;
+  #piecesReservation: MessageReservation | undefined;
 
   constructor(memory: MessageMemory, subject: string) {
     this.#memory = memory;
@@ -221,35 +221,35 @@ export class AnswerMemory {
   }
 
   makeRoom(bytes: number, waiter: MemoryWaiter): 'room' | 'wait' | ShareBound {
-    this.#unread ??= this.#memory.createReservation(this.#subject, waiter);
-    return this.#unread.grow(bytes);
+    this.#unreadReservation ??= this.#memory.createReservation(this.#subject, waiter);
+    return this.#unreadReservation.grow(bytes);
   }
 
   /** Counts bytes of an answer that the caller does not read fast enough. The relay has counted them until now. */
   countUnread(bytes: number): void {
     if (bytes < limits.countedFromBytes) return;
     // These bytes are counted already, or belong to a message that is counted as a whole.
-    if (this.#unread?.reservedBytes === bytes || (this.#sentInPieces?.reservedBytes ?? 0) > 0) return;
-    this.#unread ??= this.#memory.createReservation(this.#subject, noWaiter);
-    this.#unread.take(bytes);
+    if (this.#unreadReservation?.reservedBytes === bytes || (this.#piecesReservation?.reservedBytes ?? 0) > 0) return;
+    this.#unreadReservation ??= this.#memory.createReservation(this.#subject, noWaiter);
+    this.#unreadReservation.take(bytes);
   }
 
   releaseUnread(): void {
-    this.#unread?.release();
+    this.#unreadReservation?.release();
   }
 
   /** Counts an answer that is sent in pieces. @param bytes of the whole answer; 0 when its last piece was handed over. */
   countSentInPieces(bytes: number): void {
     if (bytes >= limits.countedFromBytes) {
-      this.#sentInPieces ??= this.#memory.createReservation(this.#subject, noWaiter);
-      this.#sentInPieces.take(bytes);
+      this.#piecesReservation ??= this.#memory.createReservation(this.#subject, noWaiter);
+      this.#piecesReservation.take(bytes);
     } else if (bytes === 0) {
-      this.#sentInPieces?.release();
+      this.#piecesReservation?.release();
     }
   }
 
   release(): void {
-    this.#unread?.release();
-    this.#sentInPieces?.release();
+    this.#unreadReservation?.release();
+    this.#piecesReservation?.release();
   }
 }

@@ -60,18 +60,18 @@ interface Mark {
   readonly until: number;
 }
 
-const MARKS: Readonly<Record<keyof OverloadSample, { readonly pressed: Mark; readonly hardPressed: Mark }>> = {
+const MARKS: Readonly<Record<keyof OverloadSample, { readonly pressed: Mark; readonly hard: Mark }>> = {
   residentPercent: {
     pressed: { at: overloadBounds.residentPercentPressed, until: CALM_BELOW_RESIDENT_PERCENT },
-    hardPressed: { at: overloadBounds.residentPercentHardPressed, until: overloadBounds.residentPercentPressed },
+    hard: { at: overloadBounds.residentPercentHardPressed, until: overloadBounds.residentPercentPressed },
   },
   heapPercent: {
     pressed: { at: overloadBounds.heapPercentPressed, until: CALM_BELOW_HEAP_PERCENT },
-    hardPressed: { at: overloadBounds.heapPercentHardPressed, until: overloadBounds.heapPercentPressed },
+    hard: { at: overloadBounds.heapPercentHardPressed, until: overloadBounds.heapPercentPressed },
   },
   loopDelayMs: {
     pressed: { at: overloadBounds.loopDelayPressedMs, until: CALM_BELOW_LOOP_DELAY_MS },
-    hardPressed: { at: overloadBounds.loopDelayHardPressedMs, until: overloadBounds.loopDelayPressedMs },
+    hard: { at: overloadBounds.loopDelayHardPressedMs, until: overloadBounds.loopDelayPressedMs },
   },
 };
 
@@ -109,7 +109,7 @@ export class Overload {
 
   observe(sample: OverloadSample): void {
     const next = stateAfter(this.state, this.#pressureOf(sample));
-    this.isShortOfMemory = MEMORY_GAUGES.some((name) => sample[name] >= MARKS[name].hardPressed.until);
+    this.isShortOfMemory = MEMORY_GAUGES.some((name) => sample[name] >= MARKS[name].hard.until);
     this.headroom =
       next === 'refusing-requests' ? 0 : Math.min(...GAUGES.map((name) => headroomOf(name, sample[name])));
     if (next !== this.state) {
@@ -125,18 +125,16 @@ export class Overload {
   }
 
   #pressureOf(sample: OverloadSample): Pressure {
-    const isBelow = !GAUGES.some(
-      (name) => sample[name] >= MARKS[name][this.#isRefusingRequests ? 'hardPressed' : 'pressed'].at,
-    );
+    const isBelow = !GAUGES.some((name) => sample[name] >= MARKS[name][this.#isRefusing ? 'hard' : 'pressed'].at);
     this.#calmSamples = isBelow ? this.#calmSamples + 1 : 0;
     const isTooSoon = this.#calmSamples < OVERLOAD_CALM_SAMPLES;
-    const wasHard = this.#isRefusingRequests && isTooSoon;
-    const wasPressed = this.state !== 'serving' && (this.#isRefusingRequests || isTooSoon);
-    if (GAUGES.some((name) => isPast(sample[name], MARKS[name].hardPressed, wasHard))) return 'hard pressed';
+    const wasHard = this.#isRefusing && isTooSoon;
+    const wasPressed = this.state !== 'serving' && (this.#isRefusing || isTooSoon);
+    if (GAUGES.some((name) => isPast(sample[name], MARKS[name].hard, wasHard))) return 'hard pressed';
     return GAUGES.some((name) => isPast(sample[name], MARKS[name].pressed, wasPressed)) ? 'pressed' : 'calm';
   }
 
-  get #isRefusingRequests(): boolean {
+  get #isRefusing(): boolean {
     return this.state === 'refusing-requests';
   }
 }
@@ -146,6 +144,6 @@ function isPast(value: number, { at, until }: Mark, wasPast: boolean): boolean {
 }
 
 function headroomOf(name: keyof OverloadSample, value: number): number {
-  const { pressed, hardPressed } = MARKS[name];
-  return Math.max(0, Math.min(1, (hardPressed.at - value) / (hardPressed.at - pressed.at)));
+  const { pressed, hard } = MARKS[name];
+  return Math.max(0, Math.min(1, (hard.at - value) / (hard.at - pressed.at)));
 }

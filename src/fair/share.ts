@@ -30,13 +30,11 @@ export function withReserve({ subjectMax, totalMax }: ShareBounds): ShareBounds 
  */
 export function isWithinBounds(bounds: ShareBounds, used: number, own: number, subjects: number): boolean {
   const { totalMax } = bounds;
-  return (
-    used <= totalMax - amountKeptFree(bounds, own, subjects) || (used <= totalMax && isLittle(bounds, own, subjects))
-  );
+  return used <= totalMax - keptFree(bounds, own, subjects) || (used <= totalMax && isLittle(bounds, own, subjects));
 }
 
 /** How much must stay free: the reserve, and with `keepsPart` an even part, if the subject uses more than such a part. */
-function amountKeptFree(
+function keptFree(
   { subjectMax, totalMax, reserved = 0, keepsPart }: ShareBounds,
   own: number,
   subjects: number,

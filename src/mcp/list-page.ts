@@ -188,9 +188,7 @@ function ttlIn(bytes: Buffer, node: number): number {
 }
 
 function isCompleteType(bytes: Buffer, type: number): boolean {
-  return (
-    type === MEMBER_ABSENT || (isStringNode(type) && isStringEqual(bytes, tape.start(type), tape.end(type), 'complete'))
-  );
+  return type === MEMBER_ABSENT || (isText(type) && isStringEqual(bytes, tape.start(type), tape.end(type), 'complete'));
 }
 
 function readSpans(bytes: Buffer, list: number, kind: ListKind): Int32Array | undefined {
@@ -199,11 +197,11 @@ function readSpans(bytes: Buffer, list: number, kind: ListKind): Int32Array | un
   const keyBytesMax = kind.isNamed ? limits.toolNameBytesMax : limits.uriBytesMax;
   for (let node = list + 1; node < subtreeEnd; node = tape.next(node)) {
     const key = tape.kind(node) === jsonKind.object ? findMember(tape, bytes, node, kind.key) : MEMBER_ABSENT;
-    if (!isStringNode(key)) return undefined;
+    if (!isText(key)) return undefined;
     if (nodeByteLength(key) - 2 > keyBytesMax) continue;
     spans.push(tape.start(node), tape.start(key), tape.end(key), tape.end(node));
     const name = kind.key === 'name' ? key : findMember(tape, bytes, node, 'name');
-    if (isStringNode(name)) spans.push(tape.start(name), tape.end(name));
+    if (isText(name)) spans.push(tape.start(name), tape.end(name));
     else spans.push(MEMBER_ABSENT, MEMBER_ABSENT);
     pushLinkSpans(spans, bytes, kind.name === 'tools' ? findMember(tape, bytes, node, '_meta') : MEMBER_ABSENT);
   }
@@ -238,7 +236,7 @@ const LINK = 'resourceUri';
 /** The members with a page's URI in the first version of MCP Apps, and in its predecessor. */
 const FLAT_LINKS = ['ui/resourceUri', 'openai/outputTemplate'] as const;
 
-function isStringNode(node: number): boolean {
+function isText(node: number): boolean {
   return node >= 0 && tape.kind(node) === jsonKind.string;
 }
 

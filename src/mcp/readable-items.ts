@@ -215,7 +215,7 @@ class Repairs {
   /** A value as parsed; `undefined` for a long one. */
   #shortValue(node: number): unknown {
     const [start, end] = [this.#tape.start(node), this.#tape.end(node)];
-    return end - start > SHORT_BYTES_MAX ? undefined : JSON.parse(this.#bytes.toString('utf8', start, end));
+    return end - start > PARSED_VALUE_BYTES_MAX ? undefined : JSON.parse(this.#bytes.toString('utf8', start, end));
   }
 
   #replace(node: number, putIn: Buffer): void {
@@ -235,7 +235,7 @@ const NAME_MEMBER = Buffer.from(',"name":');
 const [EMPTY_OBJECT, EMPTY_ARRAY] = [Buffer.from('{}'), Buffer.from('[]')];
 const [OBJECT_KIND, ARRAY_KIND, ANY_KIND, NO_KIND] = [1 << jsonKind.object, 1 << jsonKind.array, -1, 0];
 /** The longest value that is parsed to see whether it is accepted. */
-const SHORT_BYTES_MAX = KIB;
+const PARSED_VALUE_BYTES_MAX = KIB;
 
 type Details = Partial<Omit<Shape, 'kinds' | 'members' | 'names'>>;
 

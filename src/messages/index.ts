@@ -10,7 +10,7 @@ export {
   untaggedNotification,
 } from './listening.js';
 export {
-  type KeyText,
+  type DecodeKey,
   MirroredPaths,
   type MirroredValues,
   type ReadArguments,

@@ -5,24 +5,24 @@ import { type BackendMessage, type ClientMessage, capability } from '../mcp/inde
 import { isObject, limits } from '../shared/index.js';
 
 /**
- * For each kind of list: the capability of backends that have such lists, the filter's member, the capability of backends that report
- * changes, and the method of the notification.
+ * For each kind of list: `listBit`, the capability of backends that have such lists; `member`, the filter's member; `bit`, the capability of
+ * backends that report changes; and `method`, the notification's.
  */
 export const listChanges = [
   {
-    listCapability: capability.tools,
+    listBit: capability.tools,
     member: 'toolsListChanged',
     bit: capability.toolsListChanged,
     method: 'notifications/tools/list_changed',
   },
   {
-    listCapability: capability.prompts,
+    listBit: capability.prompts,
     member: 'promptsListChanged',
     bit: capability.promptsListChanged,
     method: 'notifications/prompts/list_changed',
   },
   {
-    listCapability: capability.resources,
+    listBit: capability.resources,
     member: 'resourcesListChanged',
     bit: capability.resourcesListChanged,
     method: 'notifications/resources/list_changed',

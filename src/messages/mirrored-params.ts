@@ -10,12 +10,12 @@ import { headText } from '../upstream/index.js';
 const ARGUMENTS_PATH: readonly string[] = ['params', 'arguments'];
 
 /** Decodes the key between the offsets, which exclude its quotes. */
-export type KeyText = (start: number, end: number) => string;
+export type DecodeKey = (start: number, end: number) => string;
 
 /** A member on the path to parameters, or a parameter itself. */
 interface Step {
   /** The index of the parameter; -1 if the member is none. */
-  param: number;
+  paramIndex: number;
   readonly members: Map<string, Step>;
 }
 
@@ -33,7 +33,7 @@ export class MirroredPaths {
   }
 
   readonly depth: number;
-  readonly #root: Step = { param: -1, members: new Map() };
+  readonly #root: Step = { paramIndex: -1, members: new Map() };
   readonly #paramCount: number;
   /** The names of members on the path to a parameter. */
   readonly #containers = new Set<string>();
@@ -50,10 +50,10 @@ export class MirroredPaths {
         if (at < names.length - 1) this.#containers.add(name);
         keyBytesMax = Math.max(keyBytesMax, ESCAPE_BYTES_MAX * name.length);
         let next = step.members.get(name);
-        if (next === undefined) step.members.set(name, (next = { param: -1, members: new Map() }));
+        if (next === undefined) step.members.set(name, (next = { paramIndex: -1, members: new Map() }));
         step = next;
       }
-      step.param = index;
+      step.paramIndex = index;
     }
     this.depth = depth;
     this.#keyBytesMax = keyBytesMax;
@@ -61,29 +61,29 @@ export class MirroredPaths {
   }
 
   /** Whether an object with this key may be on the path to a parameter. */
-  mayLeadToParam(keyStart: number, keyEnd: number, keyText: KeyText): boolean {
-    return keyEnd - keyStart <= this.#keyBytesMax && this.#containers.has(keyText(keyStart, keyEnd));
+  mayLeadToParam(keyStart: number, keyEnd: number, decodeKey: DecodeKey): boolean {
+    return keyEnd - keyStart <= this.#keyBytesMax && this.#containers.has(decodeKey(keyStart, keyEnd));
   }
 
   /** The node of each parameter; -1 if it is absent, or occurs twice, since the backend may take either. */
-  nodesIn(tape: JsonScanner, keyText: KeyText): readonly number[] {
+  nodesIn(tape: JsonScanner, decodeKey: DecodeKey): readonly number[] {
     const nodes = new Array<number>(this.#paramCount).fill(-1);
-    this.#walk(tape, keyText, this.#root, 0, nodes);
+    this.#collectNodes(tape, decodeKey, this.#root, 0, nodes);
     return nodes;
   }
 
-  #walk(tape: JsonScanner, keyText: KeyText, step: Step, node: number, nodes: number[]): void {
-    if (step.param !== -1) nodes[step.param] = node;
+  #collectNodes(tape: JsonScanner, decodeKey: DecodeKey, step: Step, node: number, nodes: number[]): void {
+    if (step.paramIndex !== -1) nodes[step.paramIndex] = node;
     if (step.members.size === 0 || tape.kind(node) !== jsonKind.object) return;
     const found = new Map<Step, number>();
     const subtreeEnd = tape.next(node);
     for (let member = node + 1; member < subtreeEnd; member = tape.next(member)) {
       const [start, end] = [tape.keyStart(member), tape.keyEnd(member)];
       if (end - start > this.#keyBytesMax) continue;
-      const next = step.members.get(keyText(start, end));
+      const next = step.members.get(decodeKey(start, end));
       if (next !== undefined) found.set(next, found.has(next) ? -1 : member);
     }
-    for (const [next, member] of found) if (member !== -1) this.#walk(tape, keyText, next, member, nodes);
+    for (const [next, member] of found) if (member !== -1) this.#collectNodes(tape, decodeKey, next, member, nodes);
   }
 }
 
@@ -113,33 +113,33 @@ export function mirroredValuesIn(
   const bytes = leftOut === undefined ? body : Buffer.concat(partsOf(body, [{ ...leftOut, putIn }]));
   const paths = MirroredPaths.of(params);
   if (!scanner.scan(bytes, paths.depth)) return undefined;
-  const keyText: KeyText = (start, end) => stringValue(bytes, start - 1, end + 1);
-  return paths.nodesIn(scanner, keyText).map((node) => (node < 0 ? undefined : headerTextOf(bytes, node)));
+  const decodeKey: DecodeKey = (start, end) => stringValue(bytes, start - 1, end + 1);
+  return paths.nodesIn(scanner, decodeKey).map((node) => (node < 0 ? undefined : headerTextOf(bytes, node)));
 }
 
 /**
  * The headers for a message to a backend. @param params the tool's mirrored parameters, if they are known.
- * @param read what was read of a large message. @param callersHeaders as for `headersOf`.
+ * @param read what was read of a large message. @param received as for `headersOf`.
  */
 export function paramHeaders(
   params: readonly MirroredParam[] | undefined,
   message: OutgoingMessage,
   read: ReadArguments | undefined,
-  callersHeaders = NO_HEADERS,
+  received = NO_HEADERS,
 ): readonly string[] | undefined {
   const values = params && (read?.params === params ? read.sentValues : mirroredValuesIn(message, params));
-  return params && values ? headersOf(params, values, callersHeaders) : callersHeaders;
+  return params && values ? headersOf(params, values, received) : received;
 }
 
 /**
- * The headers for these values. @param callersHeaders the `mcp-param-*` headers of the caller's request; those that the tool does not name
+ * The headers for these values. @param received the `mcp-param-*` headers of the caller's request; those that the tool does not name
  *   are passed on.
  * @returns headers: name, value, …; `undefined` when they are too long to be sent.
  */
 function headersOf(
   params: readonly MirroredParam[],
   values: MirroredValues,
-  callersHeaders: readonly string[],
+  received: readonly string[],
 ): readonly string[] | undefined {
   const headers: string[] = [];
   let bytes = 0;
@@ -151,9 +151,8 @@ function headersOf(
     bytes += header.length + text.length;
     headers.push(header, text);
   });
-  for (let at = 0; at + 1 < callersHeaders.length; at += 2)
-    if (!params.some(({ header }) => header === callersHeaders[at]))
-      headers.push(callersHeaders[at]!, callersHeaders[at + 1]!);
+  for (let at = 0; at + 1 < received.length; at += 2)
+    if (!params.some(({ header }) => header === received[at])) headers.push(received[at]!, received[at + 1]!);
   return bytes > limits.mirroredParamBytesMax ? undefined : headers;
 }
 
@@ -183,11 +182,11 @@ export function decodeHeader(value: string): string | undefined {
 export function mirrorDisagreement(
   params: readonly MirroredParam[],
   values: MirroredValues,
-  callersHeaders: readonly string[],
+  received: readonly string[],
 ): string | undefined {
   for (const [index, { header }] of params.entries()) {
     const value = values[index];
-    const headerValue = headerIn(callersHeaders, header);
+    const headerValue = headerIn(received, header);
     if (value === undefined && headerValue === undefined) continue;
     if (headerValue === undefined) return `${header} is missing`;
     const decoded = decodeHeader(headerValue);

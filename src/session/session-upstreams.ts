@@ -93,10 +93,7 @@ class ListChangeReporter {
 }
 
 function declaredBy(upstream: UpstreamSession): number {
-  return listChanges.reduce(
-    (bits, { bit, listCapability }) => (upstream.declares(listCapability) ? bits | bit : bits),
-    0,
-  );
+  return listChanges.reduce((bits, { bit, listBit }) => (upstream.declares(listBit) ? bits | bit : bits), 0);
 }
 
 const ruleHashes = new WeakMap<CompiledBackend, readonly string[]>();

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { BodyCollector, BODY_ALLOCATED_AHEAD_BYTES_MAX, shortLivedMemory } from '../../src/bytes/body-collector.js';
+import { BodyCollector, BODY_AHEAD_BYTES_MAX, shortLivedMemory } from '../../src/bytes/body-collector.js';
 import { Random } from '../support/random.js';
 import { bodyMemory } from '../../src/fair/large-memory.js';
 import { SHORT_MEMORY_BLOCK_BYTES } from '../../src/fair/short-memory.js';
@@ -35,21 +35,21 @@ t.test('a body is collected whole, whatever length was stated and however it is 
 
 t.test('the memory reserved in advance is bounded, whatever length is stated', async (t) => {
   const collector = new BodyCollector(BYTES_MAX, bodyMemory);
-  const parts = Array.from({ length: 3 }, (_, index) => Buffer.alloc(BODY_ALLOCATED_AHEAD_BYTES_MAX / 2, index));
-  for (const part of parts) collector.add(part, 100 * BODY_ALLOCATED_AHEAD_BYTES_MAX);
+  const parts = Array.from({ length: 3 }, (_, index) => Buffer.alloc(BODY_AHEAD_BYTES_MAX / 2, index));
+  for (const part of parts) collector.add(part, 100 * BODY_AHEAD_BYTES_MAX);
   t.ok(collector.bytes.equals(Buffer.concat(parts)));
   const started = new BodyCollector(BYTES_MAX, bodyMemory);
-  for (const byte of [1, 2]) started.add(Buffer.of(byte), 100 * BODY_ALLOCATED_AHEAD_BYTES_MAX);
-  t.ok(started.bytes.buffer.byteLength <= BODY_ALLOCATED_AHEAD_BYTES_MAX);
+  for (const byte of [1, 2]) started.add(Buffer.of(byte), 100 * BODY_AHEAD_BYTES_MAX);
+  t.ok(started.bytes.buffer.byteLength <= BODY_AHEAD_BYTES_MAX);
 });
 
 t.test('a first piece takes its own memory, whatever length is stated', async (t) => {
   const collector = new BodyCollector(BYTES_MAX, bodyMemory);
-  collector.add(Buffer.alloc(5_000, 1), BODY_ALLOCATED_AHEAD_BYTES_MAX);
+  collector.add(Buffer.alloc(5_000, 1), BODY_AHEAD_BYTES_MAX);
   t.equal(collector.bytes.buffer.byteLength, 5_000);
   for (const byte of [2, 3]) {
-    collector.add(Buffer.alloc(5_000, byte), BODY_ALLOCATED_AHEAD_BYTES_MAX);
-    t.equal(collector.bytes.buffer.byteLength, BODY_ALLOCATED_AHEAD_BYTES_MAX, 'the second one has room for all');
+    collector.add(Buffer.alloc(5_000, byte), BODY_AHEAD_BYTES_MAX);
+    t.equal(collector.bytes.buffer.byteLength, BODY_AHEAD_BYTES_MAX, 'the second one has room for all');
   }
   t.ok(collector.bytes.equals(Buffer.concat([1, 2, 3].map((byte) => Buffer.alloc(5_000, byte)))));
 });
@@ -57,7 +57,7 @@ t.test('a first piece takes its own memory, whatever length is stated', async (t
 t.test('a first piece has room for all, up to a bound, if the owner counts all', async (t) => {
   for (const [stated, reserved] of [
     [1_024 * 1_024, 1_024 * 1_024],
-    [100 * BODY_ALLOCATED_AHEAD_BYTES_MAX, BODY_ALLOCATED_AHEAD_BYTES_MAX],
+    [100 * BODY_AHEAD_BYTES_MAX, BODY_AHEAD_BYTES_MAX],
   ] as const) {
     const collector = new BodyCollector(BYTES_MAX, bodyMemory);
     collector.add(Buffer.alloc(5_000), stated, true);

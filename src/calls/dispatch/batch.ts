@@ -144,7 +144,7 @@ export class Batch {
     const isTooMuch = this.#keptBytes + bytes > limits.batchAnswerBytesMax;
     // An answer on a stream is counted in `write`, if it has to wait behind events.
     if (this.#isStreaming) return !isTooMuch || this.#reservation.hasRoomFor(bytes);
-    if (!isTooMuch) this.#keep(bytes);
+    if (!isTooMuch) this.#countKept(bytes);
     return !isTooMuch;
   }
 
@@ -173,7 +173,7 @@ export class Batch {
       return false;
     }
     this.#waitingEvents.push(event);
-    this.#keep(event.length);
+    this.#countKept(event.length);
     return false;
   }
 
@@ -217,7 +217,7 @@ export class Batch {
     }
   }
 
-  #keep(bytes: number): void {
+  #countKept(bytes: number): void {
     this.#keptBytes += bytes;
     this.#reservation.take(bytes);
   }

@@ -310,14 +310,14 @@ export class Dispatcher {
     const { virtualHost, session, exchange, message, rules } = incoming;
     exchange.watcher?.onIdentified(message.method, '', FIND_TOOLS, 'tool');
     const id = idSpanOf(exchange, message);
-    const question = readToolQuery(exchange.request.body, message);
-    if (typeof question === 'string') return answerToolError(exchange, message, question, rules);
+    const toolQuery = readToolQuery(exchange.request.body, message);
+    if (typeof toolQuery === 'string') return answerToolError(exchange, message, toolQuery, rules);
     if (tryForward(incoming, virtualHost.backends.values(), () => this.#findTools(incoming))) return;
     if (!session.tryAdmit(exchange, id)) return;
     const work = new ListInFlight(id, exchange, rules);
     session.inFlight.begin(work);
     const onUnreachable = (tools: readonly string[]): void => this.#reportUnreachable(virtualHost, tools);
-    findTools(this.#context, this.#merger, { session, virtualHost, exchange, work, question, onUnreachable });
+    findTools(this.#context, this.#merger, { session, virtualHost, exchange, work, toolQuery, onUnreachable });
   }
 
   #relayTo(target: Target, { name, nameKind }: TargetName, incoming: ServedRequest): void {
