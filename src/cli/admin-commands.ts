@@ -19,12 +19,12 @@ import {
   printable,
   textLines,
   textTable,
-  parsedResponse,
+  parseResponse,
   exitStatusOf,
 } from './command-result.js';
 import type { Columns } from './views.js';
 
-/** Requests to a dataplane's admin listener, with failures in words for people. */
+/** Sends requests to a dataplane's admin listener. Its faults are texts for people. */
 export class AdminConnection {
   readonly #origin: string;
 
@@ -37,7 +37,7 @@ export class AdminConnection {
     return this.#exchange(path, { method: 'GET' });
   }
 
-  /** The response's JSON, as in `get`; `undefined` for a 404. */
+  /** Does the same as `get`, but resolves to `undefined` for a 404. */
   async find(path: string): Promise<unknown> {
     try {
       return await this.get(path);
@@ -81,7 +81,7 @@ export interface AdminContext {
   readonly columns: Columns;
 }
 
-/** @returns the program's exit status, once everything is printed. */
+/** Runs a command and prints its result or fault. @returns the program's exit status, once everything is printed. */
 export async function runAdminCommand(
   { address, isJson }: ValuesOf<typeof adminClientOptions>,
   perform: (context: AdminContext) => Promise<CommandResult>,
@@ -114,7 +114,7 @@ export async function explain(
   if (id !== undefined) return explainId(id, context);
   const query = new URLSearchParams({ subject, virtual_host: virtualHost, tool });
   const answer = await admin.get(`/explain?${query.toString()}`);
-  return { answer, text: explanation(answer, columns) };
+  return { answer, text: explanationText(answer, columns) };
 }
 
 type SessionList = Pick<DataplaneSessions, 'sessions' | 'silent'>;
@@ -123,7 +123,7 @@ export async function sessions(
   { subject }: { readonly subject: string | undefined },
   { admin, columns }: AdminContext,
 ): Promise<CommandResult> {
-  const answer = await allSessions(subject, admin);
+  const answer = await readAllSessions(subject, admin);
   const rows = answer.sessions.map(({ slot, session, subject, virtualHost, client, ageS, idleS, backends }) => [
     ...[session, subject, virtualHost, client, durationText(ageS), durationText(idleS), String(slot)],
     backends.map(({ name, state }) => `${name}:${state}`).join(' '),
@@ -133,12 +133,12 @@ export async function sessions(
   return { answer, text: table + silentText(answer.silent) };
 }
 
-async function allSessions(subject: string | undefined, admin: Pick<AdminConnection, 'get'>): Promise<SessionList> {
+async function readAllSessions(subject: string | undefined, admin: Pick<AdminConnection, 'get'>): Promise<SessionList> {
   const sessions: DataplaneSessions['sessions'] = [];
   let silent: readonly number[] = [];
   for (let cursor: string | undefined = '0.0'; cursor !== undefined;) {
     const query = new URLSearchParams({ cursor, ...(subject !== undefined && { subject }) });
-    const page: DataplaneSessions = parsedResponse(
+    const page: DataplaneSessions = parseResponse(
       'dataplane',
       sessionsShape,
       await admin.get(`/sessions?${query.toString()}`),
@@ -151,7 +151,7 @@ async function allSessions(subject: string | undefined, admin: Pick<AdminConnect
 }
 
 const SESSION_HASH = /^[\da-f]{12}$/;
-/** A session's id in the form in which workers mint them. */
+/** The form of the session ids that workers make. */
 const SESSION_ID = /^[\w-]{35}$/;
 
 const UNKNOWN_ID =
@@ -161,7 +161,7 @@ const UNKNOWN_ID =
   'see its last line, by its hash (`session`, with --access-log)';
 
 async function explainId(id: string, context: AdminContext): Promise<CommandResult> {
-  // A session's id gives access to it: it is sent as a request's id only if no session has it.
+  // Whoever has a session's id can use the session. So an id of that form is sent in clear, as a request's, only if no session has it.
   const lookUps = SESSION_ID.test(id) ? [explainSession, explainRequest] : [explainRequest, explainSession];
   let silent = '';
   for (const lookUp of lookUps) {
@@ -172,20 +172,20 @@ async function explainId(id: string, context: AdminContext): Promise<CommandResu
   throw new CliFault(exitStatus.notFound, UNKNOWN_ID + silent);
 }
 
-/** Looks an id up. @returns what is known of it, or else a text with the workers that did not answer. */
+/** Looks up an id. @returns what is known of it; if nothing is, a text that names the workers that did not answer, or `''`. */
 type LookUp = (id: string, context: AdminContext) => Promise<CommandResult | string>;
 
 const explainRequest: LookUp = async (id, { admin }) => {
   const found = await admin.find(`/requests/${encodeURIComponent(id)}`);
   if (found === undefined) return '';
-  const { requests } = parsedResponse('dataplane', requestsShape, found);
+  const { requests } = parseResponse('dataplane', requestsShape, found);
   return { answer: found, text: requests.map(requestText).join('\n') };
 };
 
 const explainSession: LookUp = async (id, { admin, columns }) => {
   const hash = SESSION_HASH.test(id) ? id : sessionHash(id);
   const answer = await admin.find(`/sessions?${new URLSearchParams({ session: hash }).toString()}`);
-  const page = parsedResponse('dataplane', sessionsShape, answer);
+  const page = parseResponse('dataplane', sessionsShape, answer);
   const [session] = page.sessions;
   if (session === undefined) return silentText(page.silent);
   const { backends, ...rest } = session;
@@ -220,8 +220,8 @@ function requestText(request: DataplaneRequest): string {
   ]);
 }
 
-function explanation(answer: unknown, columns: Columns): string {
-  const { workers, silent } = parsedResponse('dataplane', explanationShape, answer);
+function explanationText(answer: unknown, columns: Columns): string {
+  const { workers, silent } = parseResponse('dataplane', explanationShape, answer);
   const [first] = workers;
   if (first === undefined) return silentText(silent) || 'No worker answers.\n';
   const { kept } = first;
@@ -237,7 +237,7 @@ function explanation(answer: unknown, columns: Columns): string {
       ...[name, origin, String(slot), obstacle ?? circuit],
       reason ?? (lastFault === null ? '' : `${lastFault.reason} (${lastFault.at})`),
       allowedTools === 'all' ? 'all' : allowedTools.join(','),
-      countsText(open.map(({ state }) => state)),
+      countOccurrences(open.map(({ state }) => state)),
     ]),
   );
   const head = ['BACKEND', 'ORIGIN', 'SLOT', 'CIRCUIT', 'LAST ERROR', 'TOOLS', 'SESSIONS'];
@@ -252,8 +252,8 @@ function explanation(answer: unknown, columns: Columns): string {
   return lines + table + forgivenTable + silentText(silent);
 }
 
-/** `open, 11 opening`. */
-function countsText(words: readonly string[]): string {
+/** How often each word occurs, as a text: `open, 11 opening`. */
+function countOccurrences(words: readonly string[]): string {
   const counts = new Map<string, number>();
   for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
   return Array.from(counts, ([word, count]) => (count === 1 ? word : `${count} ${word}`)).join(', ');

@@ -3,7 +3,7 @@
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** Where servers are in a file; `*` is any member. */
+/** The paths at which a file may have servers; `*` is any member. */
 export const SERVER_MAP_PATHS = [
   { path: 'mcpServers', clients: 'Claude, Cursor, Windsurf, Cline, Gemini CLI, LibreChat; as a list: Continue' },
   { path: 'servers', clients: 'VS Code, in mcp.json' },
@@ -17,8 +17,8 @@ export const SERVER_MAP_PATHS = [
 const namedAs = (name: string) => (value: unknown) => ({ [name]: value });
 
 /**
- * Members of servers. `read` returns them under the names of `serverShape` in mcp-file.ts. Values under one name are merged if they are
- * objects, and must be equal if they are texts; `null` and `''` count as absent.
+ * The members of servers that are read. `read` makes of a member's value members named as in `serverShape` in mcp-file.ts. If several have
+ * one name, objects are merged, and texts must be equal. `null` and `''` count as absent.
  */
 export const SERVER_MEMBERS: readonly { member: string; clients: string; read: (value: unknown) => Members }[] = [
   { member: 'url', clients: 'most', read: namedAs('url') },
@@ -46,7 +46,7 @@ export const SERVER_MEMBERS: readonly { member: string; clients: string; read: (
   {
     member: 'enabled',
     clients: 'opencode, Codex, Zed',
-    read: (is) => (is === true ? {} : { disabled: is === false || is }),
+    read: (value) => (value === true ? {} : { disabled: value === false || value }),
   },
   { member: 'x-switchyard', clients: 'switchyard servers export', read: namedAs('x-switchyard') },
 ];
@@ -65,8 +65,8 @@ export function serversIn(settings: unknown): readonly SettingsServer[] | undefi
   return maps.flatMap(({ path, holder, entries }) =>
     entries.map(([name, server]) => {
       const members = membersOf(server) && {
-        ...normalized(server),
-        ...(isDisabledBeside(holder, name) && { disabled: true }),
+        ...normalizeServer(server),
+        ...(isInDisabledList(holder, name) && { disabled: true }),
       };
       return { name, path, members };
     }),
@@ -98,18 +98,18 @@ function entriesOf(value: unknown, step: string): ServerMap['entries'] | undefin
   }
   const members = membersOf(value);
   if (members === undefined || step !== 'mcp') return members && Object.entries(members);
-  // In `mcp`, opencode 1 has servers; other clients have `servers` there, and options that are not objects.
+  // opencode 1 has its servers in `mcp` itself; other clients have a member `servers` there, or options that are not objects.
   return 'servers' in members ? undefined : Object.entries(members).filter(([, each]) => membersOf(each) !== undefined);
 }
 
-/** Claude Code and Gemini CLI have lists of disabled servers beside the map of servers. */
-function isDisabledBeside({ disabledMcpServers, mcp }: Members, name: string): boolean {
+/** Whether a list beside the map of servers disables the server: Claude Code and Gemini CLI have such lists. */
+function isInDisabledList({ disabledMcpServers, mcp }: Members, name: string): boolean {
   const { excluded, allowed } = membersOf(mcp) ?? {};
   const has = (names: unknown): boolean => Array.isArray(names) && names.includes(name);
   return has(disabledMcpServers) || has(excluded) || (Array.isArray(allowed) && !has(allowed));
 }
 
-function normalized(server: unknown): Members {
+function normalizeServer(server: unknown): Members {
   const members: Record<string, unknown> = {};
   for (const { member, read } of SERVER_MEMBERS) {
     const value = member.split('.').reduce<unknown>((holder, step) => membersOf(holder)?.[step], server);
@@ -129,12 +129,12 @@ function commandOf(value: unknown): Members {
   return path === undefined ? { command: value } : { command: path, args, env };
 }
 
-/** For each header, a text that names its variable. A value that cannot be a variable's name may be a secret, and is not repeated. */
-function variablesOf(names: unknown, before = ''): Members {
+/** For each header, a text that names its environment variable. A text that cannot be such a name may be a secret, and is not repeated. */
+function variablesOf(names: unknown, prefix = ''): Members {
   const isName = (name: unknown): name is string => typeof name === 'string' && /^[A-Z][A-Z_]*$/.test(name);
   const words = Object.entries(membersOf(names) ?? {}).map(([header, name]) => [
     header,
-    `${before}${isName(name) ? `$${name}` : '<its variable>'}`,
+    `${prefix}${isName(name) ? `$${name}` : '<its variable>'}`,
   ]);
   return Object.fromEntries(words) as Members;
 }

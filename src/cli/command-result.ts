@@ -1,4 +1,4 @@
-// How an interactive command ends: with a result, printed as a table or as JSON, or with a fault. Texts from servers must not control the
+// How a command for people ends: with a result, printed as a table or as JSON, or with a fault. Texts from servers must not control the
 // terminal.
 import type * as z from 'zod';
 import { exitStatus, type ExitStatus } from '../shared/index.js';
@@ -17,8 +17,8 @@ export function textTable(
   const cells = [head, ...rows].map((row) => row.map(printable));
   const measured = [...cells, widest.map(printable)];
   const widths = head.map((_, column) => Math.max(...measured.map((row) => [...(row[column] ?? '')].length)));
-  const lines = cells.map((row) => row.map((cell, column) => padded(cell, widths[column] ?? 0)).join('  '));
-  return lines.map((line) => `${cut(line.trimEnd(), columnsMax)}\n`).join('');
+  const lines = cells.map((row) => row.map((cell, column) => padCell(cell, widths[column] ?? 0)).join('  '));
+  return lines.map((line) => `${cutLine(line.trimEnd(), columnsMax)}\n`).join('');
 }
 
 /** One line for each entry that has a value. */
@@ -38,12 +38,12 @@ export function countInWords(count: number, thing: string): string {
   return `${count} ${thing}${count === 1 ? '' : 's'}`;
 }
 
-/** Pads a cell by what a reader sees: `padEnd` would count UTF-16 units. */
-function padded(cell: string, width: number): string {
+/** Pads a cell to a width in characters: `padEnd` would count UTF-16 units. */
+function padCell(cell: string, width: number): string {
   return cell + ' '.repeat(Math.max(0, width - [...cell].length));
 }
 
-function cut(line: string, columnsMax: number | undefined): string {
+function cutLine(line: string, columnsMax: number | undefined): string {
   const characters = [...line];
   if (columnsMax === undefined || characters.length <= columnsMax) return line;
   return `${characters.slice(0, columnsMax - 1).join('')}…`;
@@ -51,7 +51,7 @@ function cut(line: string, columnsMax: number | undefined): string {
 
 export type CliExitStatus = Exclude<ExitStatus, typeof exitStatus.software | typeof exitStatus.cannotCreate>;
 
-/** The message says in one line what failed, and what to do about it. */
+/** Ends a command. The message says in one line what failed, and what to do about it. */
 export class CliFault extends Error {
   override readonly name = 'CliFault';
   readonly exitStatus: CliExitStatus;
@@ -70,7 +70,7 @@ export interface CommandResult {
   readonly exitStatus?: number;
 }
 
-/** @returns the program's exit status, once everything is printed. */
+/** Does a command's work, and prints its result or fault. @returns the program's exit status, once everything is printed. */
 export async function printResult(isJson: boolean, work: () => Promise<CommandResult>): Promise<number> {
   try {
     const { answer, text, exitStatus: status = exitStatus.ok } = await work();
@@ -96,15 +96,15 @@ export function escapeUnprintableJson(text: string): string {
   );
 }
 
-/** Prints the text. Resolves once it is written, because the program ends then. */
+/** Prints the text. Resolves only when it is written, so that the program may end then. */
 export function print(stream: NodeJS.WriteStream, text: string | Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
     stream.write(text, (error) => (error ? reject(error) : resolve()));
   });
 }
 
-/** Throws a CliFault if the response does not have the shape. */
-export function parsedResponse<Shape extends z.ZodType>(
+/** The response as the shape describes it. Throws a CliFault if it does not have that shape. */
+export function parseResponse<Shape extends z.ZodType>(
   program: 'control plane' | 'dataplane',
   shape: Shape,
   answer: unknown,
@@ -116,7 +116,7 @@ export function parsedResponse<Shape extends z.ZodType>(
 }
 
 const { notAllowed, notFound, tryAgain } = exitStatus;
-/** By HTTP status. 412: another writer has changed the resource first. */
+/** Exit statuses by HTTP status; `exitStatusOf` has the rest. 412: another writer has changed the resource first. */
 const EXIT_STATUSES: Readonly<Record<number, CliExitStatus>> = {
   ...{ 401: notAllowed, 403: notAllowed, 404: notFound },
   ...{ 412: tryAgain, 429: tryAgain, 503: tryAgain },

@@ -1,4 +1,4 @@
-// Shell completion of commands, options and values from fixed lists. Cold path.
+// Shell completion: of commands, of options, and of values that have a fixed list. Cold path.
 import tab, { type Command, type Complete } from '@bomb.sh/tab';
 import {
   DEFAULT_COMMAND,
@@ -17,7 +17,7 @@ export function printCompletionScript(shell: string): void {
   tab.setup(PROGRAM, PROGRAM, shell);
 }
 
-/** Thrown by a completion for which the shell should offer files. */
+/** Thrown when the shell should complete the word with the names of files. */
 class OfferFiles extends Error {}
 /** Tells the shell's script to offer files; the library itself always tells it not to. */
 const FILES_DIRECTIVE = ':0\n';
@@ -29,9 +29,9 @@ export function printCompletions(
 ): void {
   for (const [name, summary] of Object.entries(groups)) tab.command(name, summary);
   for (const [name, declaration] of Object.entries<CommandDeclaration>(commands)) {
-    declare(tab.command(name, declaration.summary), declaration);
+    declareOptions(tab.command(name, declaration.summary), declaration);
   }
-  declare(tab, commands[DEFAULT_COMMAND]);
+  declareOptions(tab, commands[DEFAULT_COMMAND]);
   try {
     tab.parse([...words]);
   } catch (stopped) {
@@ -40,20 +40,20 @@ export function printCompletions(
   }
 }
 
-function declare(command: Command, { options, operands = [] }: CommandDeclaration): void {
+function declareOptions(command: Command, { options, operands = [] }: CommandDeclaration): void {
   for (const option of optionsOf(options)) {
     const { name, meaning, parse } = option;
-    // Such an option does not take the word after it as its value.
+    // An option whose value may be left out does not take the next word as its value.
     if (isValueOptional(option)) command.option(name, meaning);
-    else command.option(name, meaning, (complete) => offer(complete, choicesOf(parse)));
+    else command.option(name, meaning, (complete) => offerChoices(complete, choicesOf(parse)));
   }
   for (const operand of operands) {
-    if (operand.startsWith('file')) command.argument(operand, (complete) => offer(complete, undefined));
+    if (operand.startsWith('file')) command.argument(operand, (complete) => offerChoices(complete, undefined));
     else command.argument(operand);
   }
 }
 
-function offer(complete: Complete, choices: readonly string[] | undefined): void {
+function offerChoices(complete: Complete, choices: readonly string[] | undefined): void {
   if (choices === undefined) throw new OfferFiles();
   for (const choice of choices) complete(choice, '');
 }

@@ -5,14 +5,14 @@ import { pathOf, type CommandContext } from './control-plane-connection.js';
 import { type CommandResult, printable } from './command-result.js';
 import { compositionsView, compositionView } from './views.js';
 
-// A composition's servers as they are sent back in a change: all that people have set is preserved.
+// The servers of a composition as a change sends them back, with everything that people have set.
 
-/** What people set for a server; the response has more members. */
+/** The members of a server that people set. The response has others as well. */
 const SETTABLE_MEMBERS = ['name', 'tools', 'prompts', 'resources', 'curation'] as const;
 
 const serversShape = z.array(z.looseObject({ name: z.string() })).catch([]);
 
-/** @param servers as in the control plane's response. */
+/** What people have set for the servers. @param servers as in the control plane's response. */
 export function serverSettings(servers: unknown): Readonly<Record<string, unknown>>[] {
   return serversShape.parse(servers).map((server) => {
     const set = SETTABLE_MEMBERS.filter((member) => server[member] !== undefined && server[member] !== null);
@@ -20,21 +20,21 @@ export function serverSettings(servers: unknown): Readonly<Record<string, unknow
   });
 }
 
-/** A server that is no longer named keeps its prompts and resources; without any, it is dropped. */
+/** Replaces the tools. A server that is not `wanted` keeps only its prompts and resources; without these, it is dropped. */
 export function withTools(servers: unknown, wanted: readonly NamedTools[]): Readonly<Record<string, unknown>>[] {
   const known = serverSettings(servers);
   const kept = known.flatMap((server) => {
-    const named = wanted.find(({ name }) => isSame(name, server['name']));
+    const named = wanted.find(({ name }) => isSameServer(name, server['name']));
     if (named !== undefined) return [{ ...server, tools: named.tools }];
     const hasOthers = [server['prompts'], server['resources']].some((list) => Array.isArray(list) && list.length > 0);
     return hasOthers ? [{ ...server, tools: [] }] : [];
   });
-  const added = wanted.filter(({ name }) => !known.some((server) => isSame(name, server['name'])));
+  const added = wanted.filter(({ name }) => !known.some((server) => isSameServer(name, server['name'])));
   return [...kept, ...added.map(({ name, tools }) => ({ name, tools }))];
 }
 
-/** Whether two names are of one server, by the rule of the registry. */
-function isSame(name: string, other: unknown): boolean {
+/** Whether two names mean the same server: as in the registry, case does not matter. */
+function isSameServer(name: string, other: unknown): boolean {
   return typeof other === 'string' && name.toLowerCase() === other.toLowerCase();
 }
 
@@ -49,7 +49,7 @@ interface NewComposition {
   readonly isForced: boolean;
 }
 
-/** A change of a composition: `change` has only the members that change. */
+/** A change of a composition. `change` has only the members to change; the others keep their values. */
 interface CompositionChange extends CompositionName {
   readonly change: object & { readonly servers?: readonly NamedTools[] | undefined };
   readonly isForced: boolean;

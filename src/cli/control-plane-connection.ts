@@ -1,4 +1,4 @@
-// Requests to a running control plane, with refusals in words for people, and what its commands have in common.
+// Sends requests to a running control plane, explains refusals to people, and runs the commands that do so.
 import { setTimeout } from 'node:timers/promises';
 import * as z from 'zod';
 import type { controlPlaneClientOptions, ValuesOf } from '../config/index.js';
@@ -6,8 +6,8 @@ import { readBodyText, exitStatus, isObject, tryParseJson, refusals } from '../s
 import { CliFault, exitStatusOf, print, printResult, type CommandResult } from './command-result.js';
 import { callerView, type Columns } from './views.js';
 
-// What to do about a token that the control plane calls invalid without saying why (specification 2.2). Its claims can be read without a
-// key; if they do not explain the refusal, the signature is probably wrong.
+// What to do about a token that the control plane calls invalid without saying why (specification 2.2). The token's claims can be read
+// without a key; if they do not explain the refusal, the signature is probably wrong.
 
 type Claims = Readonly<Record<string, unknown>>;
 
@@ -15,19 +15,19 @@ type Claims = Readonly<Record<string, unknown>>;
 export function tokenAdvice(token: string, nowMs: number): string {
   const claims = claimsOf(token);
   if (claims === undefined) return 'it is not a JWT; set SWITCHYARD_TOKEN to one, as minted by `switchyard token`';
-  const fault = faultOf(claims, nowMs);
+  const fault = claimsFault(claims, nowMs);
   if (fault !== undefined) return `${fault}; put a new token into SWITCHYARD_TOKEN`;
   return "most likely its signature does not fit the control plane's key, or it is for another issuer or audience (`iss`, `aud`); put a token into SWITCHYARD_TOKEN that is signed with the private key (or the secret) that the control plane's --token-verification-… options belong to; its log says what is wrong (`cause`)";
 }
 
-function faultOf({ sub, exp, nbf }: Claims, nowMs: number): string | undefined {
+function claimsFault({ sub, exp, nbf }: Claims, nowMs: number): string | undefined {
   if (typeof sub !== 'string' || sub === '') return 'it has no subject (`sub`)';
   if (typeof exp !== 'number') return 'it has no expiry (`exp`)';
   if (typeof nbf === 'number' && nbf * 1_000 > nowMs) return 'it is not valid yet (`nbf`), if the clock here is right';
   return undefined;
 }
 
-/** `undefined` if the token is not a JWT. */
+/** The token's claims, not verified; `undefined` if the token is not a JWT. */
 function claimsOf(token: string): Claims | undefined {
   const parts = token.split('.');
   if (parts.length !== 3) return undefined;
@@ -35,12 +35,12 @@ function claimsOf(token: string): Claims | undefined {
   return isObject(header) && isObject(claims) ? claims : undefined;
 }
 
-/** Time for an answer to a command: long, because a probe takes its time. */
+/** How long the answer to a command may take: long, because the control plane may probe a server first. */
 const COMMAND_ANSWER_MS_MAX = 120_000;
 
 type RequestMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
-/** How often a command that is refused because of its rate (429) waits, and how long at most each time. */
+/** How often, and for how many seconds each time, a command waits at most when the rate limit refuses it (429). */
 const RATE_WAITS_MAX = 10;
 const RATE_WAIT_S_MAX = 120;
 
@@ -49,7 +49,7 @@ const errorShape = z.object({ detail: z.string() });
 export class ControlPlaneConnection {
   readonly #url: string;
   readonly #token: string;
-  /** How many user configs the last change had not reached when its response was sent. */
+  /** How many user configs the last request's change had not reached when the response was sent. */
   unpublishedCount = 0;
 
   /** @param url without a trailing slash. */
@@ -68,7 +68,7 @@ export class ControlPlaneConnection {
 
   /**
    * Changes a resource unless somebody else has changed it since it was read here.
-   * @param change makes what is sent from what was read.
+   * @param change makes the new resource from the one that was read.
    * @returns the changed resource. Rejects with a CliFault.
    */
   async update(
@@ -92,7 +92,7 @@ export class ControlPlaneConnection {
     return items;
   }
 
-  /** @param tag the version to change (`if-match`); `''` for any. @returns also the response's `link` and `etag` headers; `''` if absent. */
+  /** @param tag the version to change (`if-match`); `''` for any. @returns the JSON, and the headers `link` and `etag`; `''` if absent. */
   async #exchange(method: RequestMethod, path: string, body?: unknown, tag = '') {
     let { response, text } = await this.#fetch(method, path, body, tag);
     // A request that is refused for its rate was not carried out, so it may be sent again.
@@ -157,11 +157,11 @@ function reasonOf(error: unknown): string {
 export interface CommandContext {
   readonly connection: ControlPlaneConnection;
   readonly columns: Columns;
-  /** Prints a part of the text before the command is done; nothing with `--json`. */
+  /** Prints a part of the text before the command has ended; with `--json`, prints nothing. */
   readonly print: (text: string) => Promise<void>;
 }
 
-/** @returns the program's exit status, once everything is printed. */
+/** Runs a command and prints its result or fault. @returns the program's exit status, once everything is printed. */
 export async function runCli(
   { controlPlaneUrl, token, isJson }: ValuesOf<typeof controlPlaneClientOptions>,
   perform: (context: CommandContext) => Promise<CommandResult>,

@@ -5,7 +5,7 @@ import { CliFault } from './command-result.js';
 
 export const STANDARD_INPUT = '-';
 
-/** Reads all input. @param bytesMax reading stops soon after this many bytes; the caller refuses longer input. */
+/** Reads input until its end. @param bytesMax reading stops soon after this many bytes; the caller refuses longer input. */
 export async function readAll(input: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -17,7 +17,7 @@ export async function readAll(input: AsyncIterable<Uint8Array>, bytesMax: number
   return Buffer.concat(chunks);
 }
 
-/** Reads all of a file or of standard input, as `readAll` does. Throws a CliFault. */
+/** Reads a file or standard input with `readAll`. Rejects with a CliFault if it cannot be read. */
 export async function readInput(file: string, bytesMax: number): Promise<Buffer> {
   try {
     return await readAll(file === STANDARD_INPUT ? process.stdin : createReadStream(file), bytesMax);

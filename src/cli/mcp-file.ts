@@ -8,37 +8,37 @@ import { CliFault } from './command-result.js';
 import { SERVER_MAP_PATHS, serversIn, type SettingsServer } from './client-settings.js';
 import { readSettings } from './settings-text.js';
 
-/** The command line that runs a stdio server behind a bridge. It refers to environment variables, and has none of their values. */
+/** The command line that runs a stdio server behind a bridge. It names environment variables, but contains no values of them. */
 export function bridgeCommand(
   { command, args = [], env = {}, cwd }: StdioServer,
   bridge: 'supergateway' | 'mcp-proxy',
   port: number,
 ): string {
-  const words = [command, ...args].map(quoted).join(' ');
+  const words = [command, ...args].map(quoteWord).join(' ');
   const bridged =
     bridge === 'supergateway'
-      ? `npx -y supergateway --stdio ${quoted(words)} --outputTransport streamableHttp --stateful --port ${port}`
+      ? `npx -y supergateway --stdio ${quoteWord(words)} --outputTransport streamableHttp --stateful --port ${port}`
       : `npx -y mcp-proxy --host 127.0.0.1 --server stream --port ${port} -- ${words}`;
   const names = Object.keys(env).filter((name) => /^[A-Za-z_]\w*$/.test(name));
   const variables = names.map((name) => `${name}="$${name}" `).join('');
-  return `${cwd === undefined ? '' : `cd ${quoted(cwd)} && `}${variables}${bridged}`;
+  return `${cwd === undefined ? '' : `cd ${quoteWord(cwd)} && `}${variables}${bridged}`;
 }
 
 /** Quotes a word for a POSIX shell. */
-function quoted(word: string): string {
+function quoteWord(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 const MCP_REMOTE = /^(?:.*[\\/])?mcp-remote(?:@.*)?$/;
-/** A word that may precede `mcp-remote`: a program that starts another one, or an option of it. */
+/** A word that may precede `mcp-remote`: a program that starts other programs, or an option of such a program. */
 const LAUNCHER =
   /^(?:.*[\\/])?(?:npx|pnpx|bunx|bun|pnpm|yarn|npm|cmd)(?:\.cmd|\.exe)?$|^(?:-.*|\/c|exec|dlx|x|mcp-remote@?.*)$/i;
-/** Options of mcp-remote that are of no use without it. */
-const NEEDLESS = /^(?:header|transport|allow-http|host|callback-path|auth-timeout|debug|silent)$/;
+/** Options of mcp-remote that can be left out when the URL is used directly. */
+const NEEDLESS_OPTIONS = /^(?:header|transport|allow-http|host|callback-path|auth-timeout|debug|silent)$/;
 
 /**
- * @returns what mcp-remote connects to; `undefined` for another command. `lost` has the options that have no effect when the URL is used
- * directly.
+ * @returns what mcp-remote connects to; `undefined` for another command. `droppedOptions` has the options that would matter but
+ * cannot be kept when the URL is used directly.
  */
 function bridgedUrl({ command, args = [] }: StdioServer) {
   const words = [command, ...args];
@@ -55,8 +55,8 @@ function bridgedUrl({ command, args = [] }: StdioServer) {
     url: positionals.find((word) => word.includes('://')) ?? positionals[0] ?? '',
     type: /^(?:http|sse)-only|^sse/.exec(String(values.transport))?.[0].replace('-only', ''),
     headers: Object.fromEntries(headers) as Record<string, string>,
-    lost: Object.keys(values).filter(
-      (name) => !NEEDLESS.test(name) || (name === 'header' && headers.length < parsed.length),
+    droppedOptions: Object.keys(values).filter(
+      (name) => !NEEDLESS_OPTIONS.test(name) || (name === 'header' && headers.length < parsed.length),
     ),
   };
 }
@@ -65,7 +65,7 @@ export interface NeededSecret {
   readonly secret: string;
   readonly header: string;
   readonly origin: string;
-  /** The value in words, if the file has none for the header. */
+  /** A description of the value, if the file does not have the header's value itself. */
   readonly value?: string;
 }
 
@@ -124,7 +124,7 @@ export async function readMcpFile(text: string, options: ImportOptions): Promise
     const first = byName.get(name) ?? server;
     byName.set(name, first);
     if (first === server) return serverInFile(server, options, taken, () => port++);
-    // Several projects often have the same server.
+    // Several projects often have the same server: it is imported once.
     if (isDeepStrictEqual(first.members, server.members)) return [];
     return refused(name, `is another one in ${place} than in ${first.path}: rename one of them`);
   });
@@ -145,9 +145,11 @@ function serverInFile(
   if (command === undefined) return remoteOf(name, server, options, taken, notes);
   const bridged = bridgedUrl({ ...server, command });
   if (bridged !== undefined) {
-    // A word of another form may be a value that begins with a dash by mistake, and is not repeated.
-    const lost = bridged.lost.map((option) => (/^[a-z-]+\d?$/.test(option) ? `--${option}` : 'other options'));
-    notes.push(...lost.map((option) => `without mcp-remote's ${option}`));
+    // What does not look like an option may be a value that begins with a dash: it may be a secret, and is not repeated.
+    const dropped = bridged.droppedOptions.map((option) =>
+      /^[a-z-]+\d?$/.test(option) ? `--${option}` : 'other options',
+    );
+    notes.push(...dropped.map((option) => `without mcp-remote's ${option}`));
     return remoteOf(name, { ...server, ...bridged }, options, taken, notes);
   }
   const port = takePort();
@@ -155,7 +157,7 @@ function serverInFile(
   return { kind: 'stdio', name, notes, url, command: bridgeCommand({ ...server, command }, options.bridge, port) };
 }
 
-/** The server's transport. Clients spell it in many ways. If a file names none, clients try both, and most URLs of SSE end with `/sse`. */
+/** The transport that `type` names, in any of the clients' spellings; without a type, SSE for a URL that ends with `/sse`. */
 function transportOf(url: string, type = 'remote'): 'STREAMABLEHTTP' | 'SSE' | undefined {
   if (type === 'remote') return /\/sse\/?$/.test(new URL(url).pathname) ? 'SSE' : 'STREAMABLEHTTP';
   if (/^(?:streamable[-_]?)?http$/i.test(type)) return 'STREAMABLEHTTP';
@@ -180,7 +182,7 @@ function remoteOf(
   for (const [header, value] of Object.entries({ ...headers, ...elsewhere })) {
     // A placeholder as `switchyard servers export` writes it: `${secret:name}`.
     const known = readSecretLocation(/^\$\{(.*)\}$/.exec(value)?.[1] ?? '');
-    const secret = known === undefined ? freshName(`${name}-${header}`, taken) : '';
+    const secret = known === undefined ? createSecretName(`${name}-${header}`, taken) : '';
     const words = elsewhere[header] === undefined ? {} : { value };
     if (known === undefined) secrets.push({ secret, header, origin: new URL(url).origin, ...words });
     references.push([header, known ?? (options.secretsIn === 'store' ? { secret } : { file: secret })]);
@@ -190,7 +192,7 @@ function remoteOf(
   return { kind: 'remote', name, notes, secrets, body: { ...body, enabled: disabled === true ? false : enabled } };
 }
 
-/** What is wrong with a URL. URLs are stored and shown, so none may contain a secret. */
+/** Why a URL cannot be imported; `undefined` if it can. URLs are stored and shown, so none may contain a secret. */
 function urlFault(text: string): string | undefined {
   if (text === '') return 'has neither a url nor a command: add the URL where it is reached';
   if (/[{}]|\$[A-Z_]/.test(text)) return 'has a placeholder in its URL: write the URL itself';
@@ -204,10 +206,10 @@ function urlFault(text: string): string | undefined {
 }
 
 const SECRET_KEY = /key|token|secret|passw|auth|credential|signature|\bsig\b|\bcode\b/i;
-/** Whether a text looks like a secret: it is long, and has letters and digits. */
+/** A text that looks like a secret: long, with letters and digits. */
 const LIKE_A_SECRET = /^(?=.*\d)(?=.*[A-Za-z])[\w.~+/=-]{20,}$/;
 
-function freshName(text: string, taken: Set<string>): string {
+function createSecretName(text: string, taken: Set<string>): string {
   const letters = text.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
   const base = letters.replaceAll(/^-+|-+$/g, '').slice(0, limits.secretNameCharsMax - 5) || 'secret';
   let name = base;

@@ -1,11 +1,11 @@
-// `switchyard secrets …`. The commands open the store themselves, so that no secret goes over a network interface. They print nothing of
-// a secret.
+// `switchyard secrets …`. The commands open the store themselves, so that no secret goes through a plane's HTTP interface. They print
+// nothing of a secret.
 import { isSecretValue, type sealingOptions, type secretsOptions, type ValuesOf } from '../config/index.js';
 import { resealGrants, SecretKeys, SecretRecords, type SecretOrigins } from '../credentials/index.js';
 import { exitStatus, limits } from '../shared/index.js';
 import { countInWords, CliFault, print, textTable, type CommandResult } from './command-result.js';
 import { readAll } from './input-file.js';
-import { addToAuditTrail, withStore } from './store-use.js';
+import { addToAuditList, withStore } from './store-use.js';
 
 type InStore = ValuesOf<typeof secretsOptions>;
 type Sealing = ValuesOf<typeof sealingOptions>;
@@ -16,16 +16,16 @@ export async function set(
   { store, keys: texts, name, origins }: Sealing & { readonly name: string; readonly origins: SecretOrigins },
   input: SecretInput = process.stdin,
 ): Promise<CommandResult> {
-  const value = await readValue(input);
-  // Only this command creates a store: after a mistyped path, the others should fail.
+  const value = await readSecret(input);
+  // Of the commands about secrets, only this one creates a store: after a mistyped path, the others should fail.
   return withStore(store, true, async (records) => {
     const keys = new SecretKeys(texts);
     const secrets = new SecretRecords(records, keys);
     const before = await secrets.describe(name);
     await secrets.set(name, { value, origins }, keys.sealing);
     const change = { name, before, after: await secrets.describe(name) };
-    const { words } = await addToAuditTrail(records, { kind: 'secrets', operation: 'setSecret', ...change });
-    return done(`Set ${name}, for ${originsText(origins)}.\n${words}`);
+    const { words } = await addToAuditList(records, { kind: 'secrets', operation: 'setSecret', ...change });
+    return textResult(`Set ${name}, for ${originsText(origins)}.\n${words}`);
   });
 }
 
@@ -36,26 +36,26 @@ export async function remove({ store, keys, name }: InStore & { readonly name: s
     if (!(await secrets.delete(name)))
       throw new CliFault(exitStatus.notFound, `there is no secret ${name} in the store`);
     const change = { name, before, after: undefined };
-    const { words } = await addToAuditTrail(records, { kind: 'secrets', operation: 'deleteSecret', ...change });
-    return done(`Deleted ${name}.\n${words}`);
+    const { words } = await addToAuditList(records, { kind: 'secrets', operation: 'deleteSecret', ...change });
+    return textResult(`Deleted ${name}.\n${words}`);
   });
 }
 
 export async function list({ store, keys }: InStore): Promise<CommandResult> {
   return withStore(store, false, async (records) => {
     const all = await new SecretRecords(records, new SecretKeys(keys)).list();
-    if (all.length === 0) return done('No secrets.\n');
+    if (all.length === 0) return textResult('No secrets.\n');
     const rows = all.map(({ name, updatedAt, keyId, isUsable, origins }) => [
       name,
       updatedAt,
       isUsable ? keyId : `${keyId} (not usable with these keys)`,
       originsText(origins),
     ]);
-    return done(textTable(['NAME', 'SET', 'KEY', 'MAY GO TO'], rows, undefined));
+    return textResult(textTable(['NAME', 'SET', 'KEY', 'MAY GO TO'], rows, undefined));
   });
 }
 
-/** @param warn prints what failed. */
+/** Encrypts all secrets and grants again, with the first key. @param warn prints what failed. */
 export async function rotate(
   { store, keys: texts }: Sealing,
   warn: (lines: string) => Promise<void> = async (lines) => print(process.stderr, lines),
@@ -68,25 +68,25 @@ export async function rotate(
     const all = grants.resealed === 0 ? count : `${count} and ${countInWords(grants.resealed, 'user’s grant')}`;
     const after = { keyId: keys.sealing.id, secrets: resealed, grants: grants.resealed };
     const change = { operation: 'rotateSecrets', before: undefined, after } as const;
-    const { words } = await addToAuditTrail(records, { kind: 'secrets', ...change });
+    const { words } = await addToAuditList(records, { kind: 'secrets', ...change });
     const lines = failed.map(([name, reason]) => `switchyard: ${name}: ${reason}\n`);
     if (grants.failed > 0) {
       const those = countInWords(grants.failed, 'user’s grant');
       lines.push(`switchyard: ${those} could not be encrypted again: no key decrypts the present value\n`);
     }
-    if (lines.length === 0) return done(`Encrypted ${all} again.\n${words}`);
+    if (lines.length === 0) return textResult(`Encrypted ${all} again.\n${words}`);
     await warn(`${lines.join('')}switchyard: encrypted ${all} again\n${words}`);
-    return { ...done(''), exitStatus: exitStatus.refused };
+    return { ...textResult(''), exitStatus: exitStatus.refused };
   });
 }
 
-async function readValue(input: SecretInput): Promise<string> {
+async function readSecret(input: SecretInput): Promise<string> {
   const refuse = (words: string): never => {
     throw new CliFault(exitStatus.refused, words);
   };
   if (input.isTTY === true)
     return refuse('standard input is a terminal, which would show the secret; pipe the secret in');
-  // Two bytes more, because a line break at the end is removed.
+  // Two bytes more than the secret, for a line break at the end, which is removed.
   const bytesMax = limits.secretBytesMax + 2;
   const bytes = await readAll(input, bytesMax);
   if (bytes.length > bytesMax) return refuse(`the secret is longer than ${limits.secretBytesMax} bytes`);
@@ -99,6 +99,6 @@ function originsText(origins: SecretOrigins): string {
   return origins === 'any' ? 'any origin' : origins.join(', ');
 }
 
-function done(text: string): CommandResult {
+function textResult(text: string): CommandResult {
   return { answer: undefined, text };
 }

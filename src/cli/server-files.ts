@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
 import { exitStatus, limits } from '../shared/index.js';
-import { CliFault, jsonText, type CommandResult, parsedResponse, printable, textTable } from './command-result.js';
+import { CliFault, jsonText, type CommandResult, parseResponse, printable, textTable } from './command-result.js';
 import type { ControlPlaneConnection, CommandContext } from './control-plane-connection.js';
 import { readInput } from './input-file.js';
 import { readMcpFile, type ServerInFile, type ImportOptions, type NeededSecret } from './mcp-file.js';
@@ -11,12 +11,12 @@ import type { Columns } from './views.js';
 type ServersConnection = Pick<ControlPlaneConnection, 'request' | 'list'>;
 type ServersContext = Omit<CommandContext, 'connection'> & { readonly connection: ServersConnection };
 
-interface Imported {
+interface ImportResult {
   readonly name: string;
   readonly outcome: 'registered' | 'registered already' | 'refused' | 'to be registered' | 'to be bridged';
   /** The server's status: `active` or `inactive`. */
   readonly status?: string;
-  /** Why it is inactive. */
+  /** Why the server is inactive. */
   readonly lastError?: string;
   readonly why?: string;
   readonly command?: string;
@@ -36,18 +36,18 @@ export async function importServers(
   { file, way, isTrial }: Import,
   { connection, columns, print }: ServersContext,
 ): Promise<CommandResult> {
-  const results: Imported[] = [];
+  const results: ImportResult[] = [];
   const servers = await readMcpFile(await readText(file), way);
   const known = isTrial ? [] : z.array(z.looseObject({ name: z.string() })).parse(await connection.list('/servers'));
   const byName = new Map(known.map((server) => [server.name, server]));
   const longestName = servers.reduce((longest, { name }) => (name.length > longest.length ? name : longest), '');
   for (const server of servers) {
-    const result: Imported =
+    const result: ImportResult =
       server.kind === 'remote' && isRegistered(server.body, byName.get(server.name))
         ? { ...withNotes(server), outcome: 'registered already', secrets: server.secrets }
         : await register(server, isTrial, connection);
     const lines = outcomeTable(result, longestName, columns);
-    // Each line is printed at once, so that an interrupted import has said what it did.
+    // Each line is printed as soon as its server is done, so that an interrupted import has said what it did.
     await print(results.length === 0 ? lines : lines.slice(lines.indexOf('\n') + 1));
     results.push(result);
   }
@@ -59,7 +59,7 @@ export async function importServers(
   };
 }
 
-/** Whether the registry has the server exactly as the file has it. */
+/** Whether the registry has a server of this name with everything that the file says of it. */
 function isRegistered(body: object, known: Readonly<Record<string, unknown>> | undefined): boolean {
   if (known === undefined) return false;
   return Object.entries(body).every(([name, value]) => value === undefined || isDeepStrictEqual(value, known[name]));
@@ -67,7 +67,7 @@ function isRegistered(body: object, known: Readonly<Record<string, unknown>> | u
 
 const registeredShape = z.object({ status: z.string(), lastError: z.string().nullish() }).catch({ status: '' });
 
-async function register(server: ServerInFile, isTrial: boolean, connection: ServersConnection): Promise<Imported> {
+async function register(server: ServerInFile, isTrial: boolean, connection: ServersConnection): Promise<ImportResult> {
   const known = withNotes(server);
   if (server.kind === 'refused') return { ...known, outcome: 'refused' };
   if (server.kind === 'stdio') return { ...known, outcome: 'to be bridged', command: server.command, url: server.url };
@@ -78,7 +78,7 @@ async function register(server: ServerInFile, isTrial: boolean, connection: Serv
     const { status, lastError } = registeredShape.parse(answer);
     return { ...known, outcome: 'registered', status, ...(lastError && { lastError }), secrets };
   } catch (error) {
-    // The control plane may still accept the other servers.
+    // The import goes on after a refusal: the control plane may accept the other servers.
     if (!(error instanceof CliFault) || error.exitStatus !== exitStatus.refused) throw error;
     return { name: server.name, outcome: 'refused', why: error.message };
   }
@@ -88,9 +88,9 @@ function withNotes({ name, notes }: ServerInFile): { readonly name: string; read
   return { name, ...(notes.length > 0 && { why: notes.join(', ') }) };
 }
 
-/** The head and one row of the table of outcomes. */
+/** The table of outcomes with its head and one row. */
 function outcomeTable(
-  { name, outcome, status, lastError, why }: Imported,
+  { name, outcome, status, lastError, why }: ImportResult,
   longestName: string,
   columns: Columns,
 ): string {
@@ -99,7 +99,7 @@ function outcomeTable(
 }
 
 /** A text that says what people still have to do. */
-function adviceText(results: readonly Imported[], { secretsIn }: ImportOptions): string {
+function adviceText(results: readonly ImportResult[], { secretsIn }: ImportOptions): string {
   if (results.length === 0) return 'The file has no servers.\n';
   const secrets = results.flatMap((result) => (result.outcome === 'refused' ? [] : (result.secrets ?? [])));
   const lines: string[] = [];
@@ -142,18 +142,18 @@ const exportedShape = z.looseObject({
 });
 const headersShape = z.record(z.string(), z.union([z.object({ file: z.string() }), z.object({ secret: z.string() })]));
 
-/** Writes the servers in the form that `import` and clients read, with placeholders instead of secrets. */
+/** Returns the servers in the form that `import` and clients read, with placeholders instead of secrets. */
 export async function exportServers(
   _action: object,
   { connection }: Pick<ServersContext, 'connection'>,
 ): Promise<CommandResult> {
-  const servers = parsedResponse('control plane', z.array(exportedShape), await connection.list('/servers'));
-  const mcpServers = Object.fromEntries(servers.map((server) => [server.name, exported(server)]));
+  const servers = parseResponse('control plane', z.array(exportedShape), await connection.list('/servers'));
+  const mcpServers = Object.fromEntries(servers.map((server) => [server.name, exportServer(server)]));
   const answer = { mcpServers };
   return { answer, text: jsonText(answer) };
 }
 
-function exported(server: z.infer<typeof exportedShape>): object {
+function exportServer(server: z.infer<typeof exportedShape>): object {
   const { url, transport, description, tags, enabled, auth, curation } = server;
   const headers = auth?.type === 'headers' ? headersShape.safeParse(auth['headers']).data : undefined;
   const references = Object.entries(headers ?? {}).map(([header, reference]): [string, string] => [
@@ -177,7 +177,7 @@ function exported(server: z.infer<typeof exportedShape>): object {
 
 async function readText(file: string): Promise<string> {
   const bytes = await readInput(file, limits.importFileBytesMax);
-  // PowerShell writes UTF-16, with this mark, into files.
+  // PowerShell writes files in UTF-16, which begin with these two bytes.
   const isWide = bytes[0] === 0xff && bytes[1] === 0xfe;
   if (bytes.length <= limits.importFileBytesMax) return bytes.toString(isWide ? 'utf16le' : 'utf8');
   throw new CliFault(exitStatus.refused, `${file} has more than ${limits.importFileBytesMax} bytes`);

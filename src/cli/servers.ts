@@ -39,7 +39,7 @@ export async function show({ server }: ServerName, { connection, columns }: Comm
   return { answer: { ...Object(found), tools }, text: serverView(found) + toolsView(tools, columns) };
 }
 
-/** Changes a server. `change` has only the members that change. */
+/** Changes a server. `change` has only the members to change; the others keep their values. */
 export async function update(
   { server, change }: ServerName & { readonly change: object },
   { connection }: CommandContext,
@@ -74,7 +74,7 @@ export async function remove({ server }: ServerName, { connection }: CommandCont
 
 export async function refresh({ server }: ServerName, { connection }: CommandContext): Promise<CommandResult> {
   const answer = await connection.request('POST', pathOf('servers', server, 'refresh')).catch((error: unknown) => {
-    // The only reason for a refusal is that another refresh is running.
+    // With this exit status, another refresh is running: the control plane refuses a refresh for no other reason.
     if (!(error instanceof CliFault) || error.exitStatus !== exitStatus.refused) throw error;
     throw new CliFault(exitStatus.tryAgain, error.message, error);
   });
@@ -90,7 +90,7 @@ export async function connect(
   return { answer, text: `${printable((answer as { readonly url: string }).url)}\n` };
 }
 
-/** Withdraws a consent. `name` is the name that the server had when the consent was given. */
+/** Withdraws the user's consent for a server. @param name the name that the server had when the consent was given. */
 export async function disconnect(
   { name }: { readonly name: string },
   { connection }: CommandContext,

@@ -1,5 +1,5 @@
-// Reads settings in JSON, TOML or YAML. A fault has its line and column, and nothing of the text, which may contain secrets. The console
-// uses this file, too, so it imports nothing of Node.js.
+// Reads settings in JSON, TOML or YAML. A fault has its line and column where these are known, and nothing of the text, which may
+// contain secrets. The console uses this file, too, so it imports nothing of Node.js.
 import { parse, printParseErrorCode, visit, type ParseError, type ParseOptions } from 'jsonc-parser';
 
 type Language = 'JSON' | 'TOML' | 'YAML';
@@ -11,7 +11,7 @@ export async function readSettings(text: string): Promise<ParsedJson & { readonl
   return { ...(await read(text.replace(/^\uFEFF/, ''))), language };
 }
 
-/** The language, judged by the first line that is neither empty nor a comment: standard input has no name, and a file's may be wrong. */
+/** The language, judged by the first line that is neither empty nor a comment, since standard input has no name with a suffix. */
 function languageOf(text: string): Language {
   const line = /^[^\S\r\n\u2028\u2029]*[^\s#].{0,1000}/m.exec(text)?.[0] ?? '{';
   if (/^\s*(?:\[\[?[^[\]{},]+\]\]?\s*(?:#.*)?$|(?:[\w.-]|"[^"]*"|'[^']*')+\s*=)/.test(line)) return 'TOML';
@@ -31,7 +31,7 @@ async function readToml(text: string): Promise<ParsedJson> {
 async function readYaml(text: string): Promise<ParsedJson> {
   const { LineCounter, isScalar, parseDocument, visit } = await import('yaml');
   const lines = new LineCounter();
-  // `merge`: YAML 1.2 has no `<<`, but clients read it. `uniqueKeys`: the package would compare each name with all names before it.
+  // `merge`: YAML 1.2 has no `<<`, but clients read it. `uniqueKeys`: the package's own check compares each name with all before it.
   const file = parseDocument(text, { merge: true, logLevel: 'error', uniqueKeys: false, lineCounter: lines });
   const [error] = file.errors;
   if (error !== undefined) {
@@ -58,12 +58,12 @@ async function readYaml(text: string): Promise<ParsedJson> {
   }
 }
 
-/** A fault at a place. Both packages may quote the text after a colon or on further lines, so the rest of their message is left out. */
+/** Says what is wrong where. A package's message is cut before a colon, digit or line break: what follows may quote the text. */
 function faultAt(line: number, column: number, message: string): string {
   return `at line ${line}, column ${column}: ${message.split(/:| at line | \d|\n/)[0]}`;
 }
 
-/** A parsed value. @property fault for example "at line 3, column 7 a comma is missing". */
+/** A parsed value, or what is wrong with the text, for example "at line 3, column 7 a comma is missing". */
 export type ParsedJson = { readonly value: unknown; readonly fault?: undefined } | { readonly fault: string };
 
 /** Reads JSON in which comments are allowed, and a comma after the last member. */
@@ -79,7 +79,7 @@ export function readJsonWithComments(text: string): ParsedJson {
   return fault === undefined ? outcome : { fault };
 }
 
-/** What is wrong with the text as JSON; `undefined` if this parser finds no fault. */
+/** What is wrong with the text as JSON; `undefined` if the parser finds no fault. */
 export function faultOfJson(text: string): string | undefined {
   return read(text, { disallowComments: true, allowTrailingComma: false }).fault;
 }
@@ -89,14 +89,14 @@ function read(text: string, options: ParseOptions): ParsedJson {
   try {
     const value: unknown = parse(text, errors, options);
     const [first] = errors;
-    return first === undefined ? { value } : { fault: positionOf(text, first) };
+    return first === undefined ? { value } : { fault: faultAtOffset(text, first) };
   } catch (error) {
     if (error instanceof RangeError) return { fault: 'nested too deeply' };
     throw error;
   }
 }
 
-function positionOf(text: string, { error, offset }: ParseError): string {
+function faultAtOffset(text: string, { error, offset }: ParseError): string {
   const lines = text.slice(0, offset).split(/\r\n|\r|\n/);
   const column = (lines.at(-1) ?? '').length + 1;
   return `at line ${lines.length}, column ${column} ${FAULTS[printParseErrorCode(error)] ?? 'is not valid in JSON'}`;

@@ -11,7 +11,7 @@ import {
 } from '../store/index.js';
 import { CliFault, type CommandResult, printable } from './command-result.js';
 
-/** Opens the store for a command. @param mayCreate whether a missing embedded store is created. Rejects with a CliFault. */
+/** Opens the store for a command, then closes it. Rejects with a CliFault. @param mayCreate whether to create a missing embedded store. */
 export async function withStore(
   options: StoreOptions,
   mayCreate: boolean,
@@ -40,8 +40,8 @@ interface CommandChange {
   readonly after: object | undefined;
 }
 
-/** Adds a change to the audit list, with who runs the command. Tries once; `words` tells the user if that fails. */
-export async function addToAuditTrail(
+/** Adds a change to the audit list, with the name of who runs the command. Tries once. `words` tells the user of a failure, or is `''`. */
+export async function addToAuditList(
   records: RecordStore,
   { operation, kind, name, before, after }: CommandChange,
 ): Promise<{ readonly isListed: boolean; readonly words: string }> {
@@ -62,7 +62,7 @@ function beginningOf(text: string): string {
 
 // `switchyard store copy`: a backup of an embedded store.
 
-/** Copies an embedded store from one directory to another. Rejects with a CliFault. */
+/** Copies the embedded store in `from` to `directory`. Rejects with a CliFault. */
 export async function copyStore(action: { readonly from: string; readonly directory: string }): Promise<CommandResult> {
   const { from, directory: to } = action;
   const outcome = await copyEmbedded(from, to).catch((error: unknown) => {

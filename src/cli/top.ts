@@ -1,14 +1,7 @@
 // `switchyard top`: the current activity of a dataplane by worker, method and backend; repeated on a terminal, printed once elsewhere.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { figuresShape, workersShape, exitStatus } from '../shared/index.js';
-import {
-  countInWords,
-  CliFault,
-  printResult,
-  type CommandResult,
-  textTable,
-  parsedResponse,
-} from './command-result.js';
+import { countInWords, CliFault, printResult, type CommandResult, textTable, parseResponse } from './command-result.js';
 import { loadOf, type LoadRow, type DataplaneLoad, Figures, Interval } from '../metrics/index.js';
 import type { adminClientOptions, ValuesOf } from '../config/index.js';
 import { AdminConnection } from './admin-commands.js';
@@ -32,30 +25,30 @@ export async function runTop({ address, isJson, intervalMs }: TopRequest): Promi
 
 const CLEAR_SCREEN = '\u001b[H\u001b[J';
 
-/** Yields the activity since the previous yield. Rejects with a CliFault. */
+/** Yields the dataplane's activity in each interval, without end. Rejects with a CliFault. */
 export async function* watchDataplane(
   admin: Admin,
   intervalMs: number,
   columns: Columns,
 ): AsyncGenerator<CommandResult, never> {
-  let before = await read(admin);
+  let before = await readLoad(admin);
   for (;;) {
     await sleep(intervalMs);
-    const now = await read(admin);
+    const now = await readLoad(admin);
     const answer = loadOf(new Interval(before.figures, now.figures), now.workers);
     yield { answer, text: topText(answer, columns) };
     before = now;
   }
 }
 
-async function read(admin: Admin) {
+async function readLoad(admin: Admin) {
   const [figures, workers] = await Promise.all([admin.find('/metrics'), admin.get('/workers')]);
   if (figures === undefined) {
     throw new CliFault(exitStatus.notFound, 'the dataplane collects no metrics: start it with --metrics true');
   }
   return {
-    figures: new Figures(parsedResponse('dataplane', figuresShape, figures), performance.now()),
-    workers: parsedResponse('dataplane', workersShape, workers).workers,
+    figures: new Figures(parseResponse('dataplane', figuresShape, figures), performance.now()),
+    workers: parseResponse('dataplane', workersShape, workers).workers,
   };
 }
 
@@ -64,7 +57,7 @@ function topText(answer: DataplaneLoad, columns: Columns): string {
   const listening = workers.filter(({ health }) => health === 'ok').length;
   const head = [
     `${isReady ? 'ready' : 'not ready'}, ${listening} of ${countInWords(workers.length, 'worker')}, ${countInWords(sessions, 'session')}, ${countInWords(streams, 'stream')}, ${countInWords(requestsInFlight, 'request')} in flight`,
-    `${rate(answer.requestsPerSecond)} requests/s, ${rate(answer.refusalsPerSecond)} refused/s, own share p99 ${timeText(answer.gatewayP99S)}`,
+    `${rateText(answer.requestsPerSecond)} requests/s, ${rateText(answer.refusalsPerSecond)} refused/s, own share p99 ${timeText(answer.gatewayP99S)}`,
   ];
   const workerTable = textTable(
     ['SLOT', 'STATE', 'HEALTH', 'PID', 'VERSION', 'SESSIONS', 'IN FLIGHT', 'CPU', 'MEMORY', 'LOOP DELAY P99'],
@@ -82,12 +75,12 @@ function topText(answer: DataplaneLoad, columns: Columns): string {
 function loadTable(title: string, rows: readonly LoadRow[], columns: Columns): string {
   if (rows.length === 0) return '';
   const cells = rows.map(({ name, requestsPerSecond, failuresPerSecond, p50S, p99S }) => {
-    return [name, rate(requestsPerSecond), rate(failuresPerSecond), timeText(p50S), timeText(p99S)];
+    return [name, rateText(requestsPerSecond), rateText(failuresPerSecond), timeText(p50S), timeText(p99S)];
   });
   return textTable([title, 'REQUESTS/S', 'FAILED/S', 'P50', 'P99'], cells, columns);
 }
 
-function rate(perSecond: number): string {
+function rateText(perSecond: number): string {
   return perSecond === 0 ? '0' : perSecond.toFixed(perSecond < 10 ? 1 : 0);
 }
 

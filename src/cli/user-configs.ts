@@ -17,13 +17,13 @@ import {
   userConfigJsonSchema,
 } from '../user-config/index.js';
 import { CliFault, escapeUnprintableJson, type CommandResult, printable } from './command-result.js';
-import { addToAuditTrail, withStore } from './store-use.js';
+import { addToAuditList, withStore } from './store-use.js';
 import { inputName, readInput, STANDARD_INPUT } from './input-file.js';
 import { faultOfJson } from './settings-text.js';
 
 // The summary of a user config for the audit list. It has only the origins of URLs, because a path or query may be a secret.
 
-/** The summary of a value. @param value need not be a valid user config. */
+/** Summarizes a user config, which need not be valid. */
 function configSummary(value: Buffer): object {
   const hosts = membersOf(membersOf(tryParseJson(value))['virtual_hosts']);
   const virtualHosts = Object.entries(hosts).map(([id, host]) => {
@@ -78,7 +78,7 @@ export async function get({
   store: options,
 }: Omit<ChangeArguments, 'expectedDigest'>): Promise<CommandResult> {
   return withStore(options, false, async (store) => {
-    const value = required(await store.read(keyOf(subject)), store, subject);
+    const value = requireConfig(await store.read(keyOf(subject)), store, subject);
     const check = checkUserConfig(value);
     const answer = { subject, digest: digestOf(value), config: tryParseJson(value) ?? null, ...checkAnswer(check) };
     // A file or another program gets the bytes unchanged.
@@ -100,7 +100,7 @@ export async function put({
   }
   return withStore(options, true, async (store) => {
     const before = await readExpected(store, subject, expectedDigest);
-    // If the control plane's virtual hosts were left out, their clients would get 404 until it puts them back.
+    // If the virtual hosts that the control plane has published were left out, clients would get 404 there until it publishes them again.
     const published = before === undefined ? [] : await publishedIn(store, subject);
     if (published === undefined)
       throw new CliFault(
@@ -114,8 +114,8 @@ export async function put({
         `too large together with what the control plane published: ${kept.join()}`,
       );
     }
-    await swap(store, subject, before, config);
-    const { isListed, words } = await addToAuditTrail(store, {
+    await swapConfig(store, subject, before, config);
+    const { isListed, words } = await addToAuditList(store, {
       ...{ operation: 'putUserConfig', kind: 'user-configs', name: subject },
       ...{ before: before && configSummary(before), after: configSummary(config) },
     });
@@ -135,10 +135,10 @@ export async function put({
 
 export async function remove({ subject, store: options, expectedDigest }: ChangeArguments): Promise<CommandResult> {
   return withStore(options, false, async (store) => {
-    const before = required(await readExpected(store, subject, expectedDigest), store, subject);
+    const before = requireConfig(await readExpected(store, subject, expectedDigest), store, subject);
     const published = (await publishedIn(store, subject)) ?? [];
-    await swap(store, subject, before, undefined);
-    const { isListed, words } = await addToAuditTrail(store, {
+    await swapConfig(store, subject, before, undefined);
+    const { isListed, words } = await addToAuditList(store, {
       ...{ operation: 'deleteUserConfig', kind: 'user-configs', name: subject },
       ...{ before: configSummary(before), after: undefined },
     });
@@ -149,8 +149,8 @@ export async function remove({ subject, store: options, expectedDigest }: Change
 }
 
 /**
- * The virtual hosts that the control plane has published into the config; `undefined` if their record is damaged. None if the Redis user
- * may not read the record.
+ * The virtual hosts that the control plane has published into the config; `undefined` if the record of these is damaged; an empty list if
+ * there is no record, or if the Redis user may not read it.
  */
 async function publishedIn(records: RecordStore, subject: string): Promise<readonly string[] | undefined> {
   try {
@@ -176,8 +176,8 @@ async function readExpected(
   );
 }
 
-/** Stores or deletes the config. @param value `undefined` deletes it. */
-async function swap(
+/** Stores the config if the present one is still `stored`. @param value `undefined` deletes the config. */
+async function swapConfig(
   store: RecordStore,
   subject: string,
   stored: Buffer | undefined,
@@ -199,7 +199,7 @@ function hostsText(words: string, ids: readonly string[]): string {
   return ids.map((id) => `${words}: virtual host ${printable(id)}.\n`).join('');
 }
 
-function required(value: Buffer | undefined, store: RecordStore, subject: string): Buffer {
+function requireConfig(value: Buffer | undefined, store: RecordStore, subject: string): Buffer {
   if (value !== undefined) return value;
   throw new CliFault(exitStatus.notFound, `there is no user config of ${subject} in ${store.location}`);
 }

@@ -1,7 +1,7 @@
-// The control plane's responses for people. Only the members that are shown are checked, so that control planes of other versions work as
-// well.
+// Texts for people from the control plane's responses. Only the members that are shown are checked, so that responses of other versions
+// can be shown as well.
 import * as z from 'zod';
-import { textLines, textTable, parsedResponse } from './command-result.js';
+import { textLines, textTable, parseResponse } from './command-result.js';
 
 const serverShape = z.object({
   id: z.string(),
@@ -48,7 +48,7 @@ type Composition = z.infer<typeof compositionShape>;
 export type Columns = number | undefined;
 
 export function serversView(answer: unknown, columns: Columns): string {
-  const servers = parsedResponse('control plane', z.array(serverShape), answer);
+  const servers = parseResponse('control plane', z.array(serverShape), answer);
   if (servers.length === 0) return 'No servers.\n';
   const rows = servers.map((server) => [
     server.name,
@@ -61,12 +61,12 @@ export function serversView(answer: unknown, columns: Columns): string {
   return textTable(['NAME', 'STATUS', 'TOOLS', 'TAGS', 'URL', 'LAST ERROR'], rows, columns);
 }
 
-/** A hint for servers on plain HTTP: by default, only the control plane connects to them. */
+/** A hint for servers with http URLs: by default, the control plane connects to them, but the dataplane does not. */
 const PLAIN_HTTP =
   'plain HTTP: a dataplane refuses it unless it runs with --upstream-connection-mode plain-text-or-tls';
 
 export function serverView(answer: unknown): string {
-  const server = parsedResponse('control plane', serverShape, answer);
+  const server = parseResponse('control plane', serverShape, answer);
   return textLines([
     ['name', server.name],
     ['status', statusOf(server)],
@@ -85,14 +85,14 @@ export function serverView(answer: unknown): string {
 }
 
 export function toolsView(answer: unknown, columns: Columns): string {
-  const tools = parsedResponse('control plane', z.array(toolShape), answer);
+  const tools = parseResponse('control plane', z.array(toolShape), answer);
   if (tools.length === 0) return '';
   const rows = tools.map(({ name, description = '' }) => [name, description]);
   return `\n${textTable(['TOOL', 'DESCRIPTION'], rows, columns)}`;
 }
 
 export function refreshView(answer: unknown): { readonly text: string; readonly isRead: boolean } {
-  const { status, error, lists } = parsedResponse('control plane', reportShape, answer);
+  const { status, error, lists } = parseResponse('control plane', reportShape, answer);
   const isRead = error === undefined;
   const shown = lists.filter(({ list, counts }) => isRead && (list === 'tools' || counts.some((count) => count > 0)));
   const lines = shown.map(({ list, counts: [added, updated, removed] }): [string, string] => {
@@ -102,7 +102,7 @@ export function refreshView(answer: unknown): { readonly text: string; readonly 
 }
 
 export function compositionsView(answer: unknown, columns: Columns): string {
-  const compositions = parsedResponse('control plane', z.array(compositionShape), answer);
+  const compositions = parseResponse('control plane', z.array(compositionShape), answer);
   if (compositions.length === 0) return 'No compositions.\n';
   const rows = compositions.map((composition) => [
     composition.name,
@@ -115,7 +115,7 @@ export function compositionsView(answer: unknown, columns: Columns): string {
 }
 
 export function compositionView(answer: unknown): string {
-  const composition = parsedResponse('control plane', compositionShape, answer);
+  const composition = parseResponse('control plane', compositionShape, answer);
   return textLines([
     ['name', composition.name],
     ['description', composition.description],
@@ -132,7 +132,7 @@ export function compositionView(answer: unknown): string {
 const callerShape = z.object({ subject: z.string(), role: z.string().nullable(), teams: z.array(z.string()) });
 
 export function callerView(answer: unknown): string {
-  const { subject, role, teams } = parsedResponse('control plane', callerShape, answer);
+  const { subject, role, teams } = parseResponse('control plane', callerShape, answer);
   return textLines([
     ['subject', subject],
     ['role', role ?? 'none'],
@@ -144,7 +144,7 @@ function statusOf({ status, enabled }: Server): string {
   return enabled ? status : `${status}, disabled`;
 }
 
-/** The composition's tools in the form that the command line takes. */
+/** The composition's tools in the form that the command line takes: `server:tool`. */
 function toolsOf({ servers }: Composition): string[] {
   return servers.flatMap(({ name, tools }) => tools.map((tool) => `${name}:${tool}`));
 }

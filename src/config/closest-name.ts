@@ -1,12 +1,12 @@
 // Finds the known name that a misspelled one probably means, for messages. Cold path.
 
-/** Words too common to count as a match on their own. */
+/** Words so common that two names are not alike for having only them in common. */
 const COMMON_WORDS: ReadonlySet<string> = new Set(['name', 'switchyard']);
 
 /**
- * The known name with the most words in common, or within one or two letters.
- * @param slipsInShort letters that may differ in a name of up to three letters. 0 where unknown names are allowed: `uri` is not corrected
- *   to `url`.
+ * The known name that has most words in common with the name, or differs from it in one or two letters; `undefined` if none is alike.
+ * @param slipsInShort how many letters may differ in a name of up to three letters: 0 where unknown names are allowed, so that `uri` is
+ *   not corrected to `url`.
  */
 export function closestName(name: string, known: Iterable<string>, slipsInShort: 0 | 1 = 0): string | undefined {
   const words = wordsOf(name);
@@ -24,7 +24,7 @@ export function closestName(name: string, known: Iterable<string>, slipsInShort:
   return best;
 }
 
-/** The words of a name without endings of plurals and participles: `allowedToolNames` → allow, tool, name. */
+/** The words of a name in lower case, without the endings -s and -ed: `allowedToolNames` → allow, tool, name. */
 function wordsOf(name: string): string[] {
   const words =
     name
@@ -34,7 +34,7 @@ function wordsOf(name: string): string[] {
   return words.map((word) => (word.length > 3 ? word.replace(/(?:ed|s)$/, '') : word));
 }
 
-/** The letters to insert, omit, change or swap to make one text the other; 3 stands for more than two. */
+/** How many letters must be inserted, omitted, changed or swapped to make one text the other; 3 stands for more than two. */
 function editDistance(one: string, other: string): number {
   if (Math.abs(one.length - other.length) > 2) return 3;
   let beforeLast: number[] = [];

@@ -20,11 +20,11 @@ import {
 import { TOKEN_VARIABLE, unknownVariableFaults } from './environment.js';
 import { OptionFaults } from './values.js';
 
-/** The words of a command, or the text that `--help` or `--version` asks for. */
+/** The words of a command; or, for `--help` and `--version`, the text to print. */
 export type CommandLine<Name extends string> =
   CommandWords<Name> | { readonly command: 'answer'; readonly text: string };
 
-/** @param args the words after the program's name. @throws {OptionFaults} for an unknown command. */
+/** Parses the command line. @param args the words after the program's name. @throws {OptionFaults} for an unknown command. */
 export function readCommandLine<Name extends string>(
   args: readonly string[],
   commands: CommandDeclarations<Name>,
@@ -98,7 +98,7 @@ function declareCommand(command: Command, { summary, options, operands = [] }: C
   command
     .description(summary)
     .usage(['[options]', ...operands.map(operandAsWritten)].join(' '))
-    // All unknown options are to be reported, but commander would stop at the first.
+    // Unknown options are allowed here because all are reported later; commander would stop at the first.
     .allowUnknownOption()
     .allowExcessArguments()
     .addHelpText(
@@ -151,7 +151,7 @@ function advice(meant: string | undefined): string {
   return meant === undefined ? 'remove it or correct its name' : `correct it to ${meant}, or remove it`;
 }
 
-/** Sorts the words that are no options of the command. The values of unknown options are dropped, because they may be secrets. */
+/** Sorts the words that remain without the command's options. The values of unknown options are dropped, because they may be secrets. */
 function sortWords(words: readonly string[]): { unknownOptions: string[]; operands: string[] } {
   const unknownOptions: string[] = [];
   const operands: string[] = [];

@@ -1,5 +1,5 @@
-// Options that several commands share, and options that make up one thing, such as the change of a server. Others are in the rows of
-// `src/commands.ts`.
+// Options that several commands have, and options that make up one value, such as the change of a server. Other options of commands are
+// in the rows of `src/commands.ts`.
 import {
   oneOf,
   parseBaseUrl,
@@ -65,7 +65,7 @@ export const secretsOptions = { keys: secretsKeyFile, store: storeOptions };
 
 export const sealingOptions = { keys: required(secretsKeyFile), store: storeOptions };
 
-/** Adds a fault for an invalid name. The fault does not repeat the name, which may be the secret itself. */
+/** Adds a fault if the name of a secret is invalid. The fault does not repeat the name, which may be the secret itself. */
 export function checkSecretName(reader: OptionReader, [name]: readonly string[]): void {
   if (name !== undefined && !isSecretName(name)) reader.otherFault(`<name>: must be ${SECRET_NAME_RULE}`);
 }
@@ -151,7 +151,7 @@ function checkAuth(reader: OptionReader): void {
   if (type === 'headers' && !reader.isGiven(headers)) reader.fault(headers, 'is required with --auth headers');
 }
 
-/** The server's `auth`: `null` for no credentials; `undefined` if no option is given. */
+/** The server's `auth`: `null` for `--auth none`; `undefined` if no option is given. */
 const authOptions = section(
   { type: authType, ...authDetails },
   {
@@ -165,7 +165,7 @@ const authOptions = section(
 );
 
 const description = option('description <text>', 'what it is for', parseText);
-/** The team: `null` for none. */
+/** The team; `null` if the text is empty, for none. */
 const team = option('team <team>', 'team that it belongs to, whose editors may change it; empty for none', (text) =>
   text === '' ? null : text,
 );
@@ -188,8 +188,8 @@ function withoutAbsent<Members extends object>(members: Members): Members {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Members;
 }
 
-/** What a change sets: at least one of the options must be given. */
-function changeOf<Members extends Schema>(properties: Members) {
+/** Declares the options of a change, at least one of which must be given. The value has only those that are given. */
+function changeSection<Members extends Schema>(properties: Members) {
   return section(properties, {
     check: (reader) => {
       const [first, ...others] = optionsOf(properties);
@@ -203,7 +203,7 @@ function changeOf<Members extends Schema>(properties: Members) {
 
 const name = option('name <text>', 'its new name', parseText);
 
-export const serverChange = changeOf({
+export const serverChange = changeSection({
   name,
   url: option('url <url>', 'its new URL', parseText),
   enabled: option('enabled <true|false>', 'whether callers may use it', parseSwitch),
@@ -256,7 +256,7 @@ export const compositionProperties = {
   team,
 };
 
-export const compositionChange = changeOf({
+export const compositionChange = changeSection({
   name,
   servers: option('tools <list>', 'comma-separated server:tool pairs; replaces the tools it has', parseTools),
   subjects: option(

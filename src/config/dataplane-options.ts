@@ -1,5 +1,5 @@
-// Which options each plane has, and the types of their values: checked, with defaults, frozen; plain data that is sent to the workers in
-// one message. Times are in milliseconds, sizes in bytes, files have been read. The rows of the options are in `table/`.
+// Which options each plane has, and the types of their values. The values are checked, complete with defaults, and frozen: plain data that
+// the primary sends to each worker in one message. Times are in milliseconds, sizes in bytes. The rows of the options are in `table/`.
 import { type ValueOf, type ValuesOf, section, type CommandWords } from './option.js';
 import {
   connectionOptions,
@@ -23,7 +23,7 @@ import { protectedResourceOptions, tokenOptions, roleClaimOptions, hasKeys } fro
 import { signInOptions } from './table/sign-in-options.js';
 import { existsSync } from 'node:fs';
 
-/** The options of both planes, so that one file of environment variables can serve both. */
+/** The options that both planes have, so that one file of environment variables can be used for both. */
 export const planeOptions = {
   ...requestCheckOptions,
   store: storeOptions,
@@ -89,8 +89,8 @@ export type SignInOptions = Exclude<ValueOf<typeof signInOptions>, undefined>;
 // or started. Cold path.
 
 /**
- * The text that `--check` prints. It shows no secrets: of those in files, it has only the paths, and that of the proxy is left out.
- * @param listeners their names and addresses.
+ * The text that `--check` prints. It contains no secret: files are named by their paths, and the proxy's user and password are left out.
+ * @param listeners the addresses, by the names of the listeners.
  */
 export function describeStart(
   { command, given }: CommandWords,

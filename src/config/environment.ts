@@ -8,14 +8,14 @@ import { environmentVariable, type Option } from './option.js';
 
 const VARIABLE_PREFIX = 'SWITCHYARD_';
 
-/** The variable with the token. A token is never on the command line, which every user of the machine can read. */
+/** The variable with a command's token. A token is never on the command line, which every user of the machine can read. */
 export const TOKEN_VARIABLE = `${VARIABLE_PREFIX}TOKEN`;
 
-/** Faults of unknown variables, one line each. @param options those of all commands. */
+/** Faults for variables that nothing reads, one line each. @param options the options of all commands. */
 export function unknownVariableFaults(environment: NodeJS.ProcessEnv, options: readonly Option<unknown>[]): string[] {
   const knownVariables = new Set([TOKEN_VARIABLE, ...options.map(({ name }) => environmentVariable(name))]);
   return Object.entries(environment).flatMap(([name, value = '']) => {
-    if (!name.startsWith(VARIABLE_PREFIX) || value === '' || knownVariables.has(name) || isOfService(name, value))
+    if (!name.startsWith(VARIABLE_PREFIX) || value === '' || knownVariables.has(name) || isOfKubernetes(name, value))
       return [];
     const meant = closestName(name, knownVariables);
     return [
@@ -28,7 +28,7 @@ export function unknownVariableFaults(environment: NodeJS.ProcessEnv, options: r
  * Whether Kubernetes has set the variable to describe a service: SWITCHYARD_SERVICE_HOST, SWITCHYARD_PORT=tcp://10.0.0.1:8001,
  * SWITCHYARD_PORT_8001_TCP_ADDR. A service may be named after the program.
  */
-function isOfService(name: string, value: string): boolean {
+function isOfKubernetes(name: string, value: string): boolean {
   if (/_SERVICE_(?:HOST|PORT(?:_\w+)?)$/.test(name)) return true;
   return (
     /_PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?$/.test(name) ||
@@ -36,10 +36,10 @@ function isOfService(name: string, value: string): boolean {
   );
 }
 
-/** glibc returns allocations of this size to the kernel when they are freed; smaller ones may stay resident for long. */
+/** glibc returns allocations of this size or more to the kernel when they are freed; smaller ones may stay resident for long. */
 const MEMORY_RETURNED_FROM_BYTES = 12 * KIB;
 
-/** What systemd expects of this process; `undefined` if systemd did not start it. */
+/** What systemd expects of this process, from the environment variables that it has set. */
 export function serviceManager(environment: NodeJS.ProcessEnv = process.env): {
   readonly notifySocket: string | undefined;
   /** The time within which systemd expects another notification; `undefined` if it expects none. */
@@ -60,7 +60,7 @@ export function childEnvironment(environment: NodeJS.ProcessEnv = process.env): 
   return Object.fromEntries(Object.entries(environment).filter(([name]) => isForChild(name)));
 }
 
-/** A worker's environment. Options come to it as a message, except the header limit, which uWebSockets.js reads from here. */
+/** A worker's environment. A worker gets its options in a message, but uWebSockets.js reads the limit of headers from here. */
 export function workerEnvironment(environment: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
   return {
     MALLOC_MMAP_THRESHOLD_: String(MEMORY_RETURNED_FROM_BYTES),
@@ -76,7 +76,7 @@ export function operatorName(environment: NodeJS.ProcessEnv = process.env): stri
   return `${sudoer === '' ? user : `${sudoer} as ${user}`} (command line)`;
 }
 
-/** The user's name. In a container, a user may have none. */
+/** The name of this process's user, or its number: in a container, a user may have no name. */
 function localUser(): string {
   try {
     return userInfo().username;

@@ -15,10 +15,10 @@ export interface PemFile {
   readonly pem: string;
 }
 
-/** A file that cannot be read. Its content is not at fault, so another attempt may succeed. */
+/** A file or directory that cannot be read. No content is at fault, so another attempt may succeed. */
 export class UnreadableFile extends InvalidValue {}
 
-/** Checks that a directory exists. The files in it are read later, when they are needed. */
+/** Checks that a directory can be read. The files in it are read later, when they are needed. */
 export function parseDirectory(path: string): string {
   try {
     readdirSync(path);
@@ -30,7 +30,7 @@ export function parseDirectory(path: string): string {
   }
 }
 
-/** Reads the key that verifies tokens, or several keys during a key rotation. */
+/** Reads and checks the public keys that verify tokens: one, or several during a key rotation. */
 export function readTokenPublicKey(path: string): PemFile {
   const pem = readKeyFile(path).toString('utf8');
   keysOfPem(pem);
@@ -59,14 +59,14 @@ export function readTokenSecret(path: string) {
 
 const SECRET_KEY_BYTES = 32;
 
-/** Reads keys that encrypt secrets, one per line: 32 bytes in base64 or hexadecimal. @returns them in base64. */
+/** Reads keys that encrypt secrets, one per line: 32 bytes in base64 or hexadecimal. @returns the keys in base64. */
 export function readSecretKeys(path: string): readonly string[] {
   const lines = readFile(path).toString('latin1').split(/\r?\n/);
   const words = lines.map((line) => line.trim()).filter((line) => line !== '' && !line.startsWith('#'));
   const keys = words.map((word) => {
     const bytes = Buffer.from(word, /^[0-9a-f]{64}$/i.test(word) ? 'hex' : 'base64');
-    const isWhole = bytes.length === SECRET_KEY_BYTES && /^[A-Za-z0-9+/]+=*$/.test(word);
-    if (!isWhole)
+    const isValidKey = bytes.length === SECRET_KEY_BYTES && /^[A-Za-z0-9+/]+=*$/.test(word);
+    if (!isValidKey)
       throw new InvalidValue('has a line that is not a key of 32 bytes; write one with `openssl rand -base64 32`');
     return bytes.toString('base64');
   });
@@ -84,7 +84,7 @@ export function readPassword(path: string): string {
   return password;
 }
 
-/** Reads a certificate, which its chain may follow. */
+/** Reads and checks a file of certificates, such as one with its chain, or a bundle of CAs. */
 export function readCertificates(path: string): PemFile {
   const pem = readFile(path).toString('utf8');
   const certificates = pem.match(CERTIFICATE) ?? [];
@@ -144,7 +144,7 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
 }
 
-/** Bytes of the newline at the end of a file. Editors and `echo` add one, which is not part of the secret. */
+/** How many bytes the newline at the end of a file has: editors and `echo` add one, which is not part of the secret. */
 function finalNewlineLength(bytes: Buffer): number {
   if (bytes.at(-1) !== 0x0a) return 0;
   return bytes.at(-2) === 0x0d ? 2 : 1;

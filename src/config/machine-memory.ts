@@ -6,10 +6,10 @@ import { MIB } from '../shared/index.js';
 
 export const WORKERS_MAX = 1_024;
 
-/** The least memory limit of a worker. An idle worker uses half of it. */
+/** The least memory limit that a worker may have. An idle worker uses half of this. */
 export const WORKER_MEMORY_BYTES_MIN = 192 * MIB;
 
-/** The limits of the process's cgroup (version 2), or of a cgroup above it: the tightest one counts. `Infinity`: no limit. */
+/** The tightest limits of the process's cgroup (version 2) and of the cgroups above it; `Infinity` for no limit. */
 interface CgroupBounds {
   readonly memoryBytes: number;
   /** Processor time divided by the period: 1.5 means one and a half processors. */
@@ -30,8 +30,8 @@ export function readCgroupBounds(files = LINUX): CgroupBounds {
   const bounds = { memoryBytes: Infinity, processors: Infinity };
   const own = /^0::(\/.*)$/m.exec(textOf(files.membership))?.[1];
   if (own === undefined) return bounds;
-  // A cgroup outside the namespace begins with `/..`, hence `join`. In a container that sees the host's names, only the root exists,
-  // which is the container's own cgroup.
+  // `join` removes the `/..` with which the path of a cgroup outside the namespace begins. In a container that sees the host's paths, only
+  // the directory of the root exists, which is the container's own cgroup.
   for (let path = join('/', own); ; path = dirname(path)) {
     const directory = join(files.root, path);
     bounds.memoryBytes = Math.min(bounds.memoryBytes, memoryBound(textOf(join(directory, 'memory.max'))));
@@ -52,7 +52,7 @@ function processorBound(text: string): number {
   return Number(quota) > 0 && Number(period) > 0 ? Number(quota) / Number(period) : Infinity;
 }
 
-/** The file's text; `''` if there is no such file: the root cgroup has no limits, and others may lack a controller. */
+/** The file's text; `''` if it cannot be read: the root cgroup has no files of limits, and others may lack a controller. */
 function textOf(path: string): string {
   try {
     return readFileSync(path, 'utf8');
@@ -61,7 +61,7 @@ function textOf(path: string): string {
   }
 }
 
-/** The workers' share of the machine's memory. The rest is for the primary, the store, the kernel's buffers and other programs. */
+/** The part of the machine's memory for all workers. The rest is for the primary, the store, the kernel's buffers and other programs. */
 const WORKERS_FRACTION = 0.75;
 
 /** The default of the memory limit of each worker. */
@@ -69,7 +69,7 @@ export function defaultWorkerMemoryBytes(workerCount: number, machineBytes = mac
   return Math.max(WORKER_MEMORY_BYTES_MIN, Math.floor((machineBytes * WORKERS_FRACTION) / workerCount));
 }
 
-/** The default number of workers. A part of a processor counts as one; otherwise it would stay unused. */
+/** The default number of workers: one for each processor. A part of a processor gets a worker, too; otherwise it would stay unused. */
 export function defaultWorkerCount(bounds = readCgroupBounds(), machineProcessors = availableParallelism()): number {
   return Math.min(machineProcessors, Math.ceil(bounds.processors), WORKERS_MAX);
 }

@@ -1,18 +1,18 @@
-// Options and commands as data. An option is one row: how it is written, what it means, how its text becomes a value, and its default.
-// Values have the names that their options have in schemas. The command line, the environment, `--help`, completion and docs/options.md
-// are made from the rows.
+// Options and commands as data. An option is one row: how it is written, what it means, how its text becomes a value, and its default. In a
+// schema, each option has the name that its value gets. The command line, the environment, `--help`, completion and docs/options.md are
+// made from the rows.
 import { InvalidValue, OptionFaults } from './values.js';
 
 export interface Option<Value> {
   readonly name: string;
-  /** What help shows in place of the value, such as `<host:port>`. In square brackets, the value may be left out, which means `true`. */
+  /** What help shows in place of the value, such as `<host:port>`. If it is in square brackets, a missing value means `true`. */
   readonly placeholder: string;
   readonly meaning: string;
   readonly parse: (text: string) => Value;
   /** The default: a text to parse, or how it follows from other options. */
   readonly fallback: string | Derived<Value> | undefined;
   readonly isRequired: boolean;
-  /** Variables of other programs; the first that is set is read unless the program's own is set. */
+  /** Environment variables that other programs read, too. The first that is set is read, unless the option's own variable is set. */
   readonly commonVariables?: readonly string[];
 }
 
@@ -23,7 +23,7 @@ interface Derived<Value> {
   readonly from?: (reader: OptionReader) => Value;
 }
 
-/** Options that belong together. `check` adds faults that involve several of them; `combine` makes one value of theirs. */
+/** Options that belong together. `check` adds faults that involve several of them; `combine` makes one value of their values. */
 export interface Section<Value> {
   readonly options: Schema;
   check(reader: OptionReader): void;
@@ -39,7 +39,7 @@ export type ValueOf<Node> =
 
 export type ValuesOf<Members> = { readonly [Member in keyof Members]: ValueOf<Members[Member]> };
 
-/** Declares an option. @param usage for example `address <host:port>`. */
+/** Declares an option. @param usage its name and placeholder, for example `address <host:port>`. */
 export function option<Value>(
   usage: string,
   meaning: string,
@@ -73,7 +73,7 @@ export function required<Value>(optional: Option<Value | undefined>): Option<Val
   return { ...(optional as Option<Value>), isRequired: true };
 }
 
-/** The same option, which is also read from these variables. */
+/** The same option, which is also read from these environment variables. */
 export function alsoFrom<Value>(option: Option<Value>, ...commonVariables: string[]): Option<Value> {
   return { ...option, commonVariables };
 }
@@ -123,7 +123,7 @@ export interface CommandDeclaration {
   readonly options: Schema;
   /** Names of the words that follow. One that ends with `?` is optional; the last may end with `...`: one word or more. */
   readonly operands?: readonly string[];
-  /** Adds faults of operands, and of options that depend on them. */
+  /** Adds the faults of operands, and of options that depend on operands. */
   readonly check?: (reader: OptionReader, operands: readonly string[]) => void;
 }
 
@@ -201,11 +201,11 @@ export class OptionReader {
 
   /** The option's value, if it is given or its default is a text; `undefined` if it has no value, or a faulty one. */
   value<Value>({ name }: Option<Value>): Value | undefined {
-    // The value was parsed here: `read` may have parsed the text by the other plane's option of this name.
+    // Values are kept by name, because `read` may have been called with the other plane's option of this name.
     return this.#values.get(name) as Value | undefined;
   }
 
-  /** The option's value, which may also be a default that follows from other options. Must be called only when there is no fault. */
+  /** Does the same as `value`, and computes a default that follows from other options. Must be called only when there is no fault. */
   resolve<Value>(option: Option<Value>): Value {
     const { name, fallback } = option;
     if (!this.#values.has(name) && typeof fallback === 'object') this.#values.set(name, fallback.from?.(this));
@@ -217,7 +217,7 @@ export class OptionReader {
     this.#faults.push(`--${name}${variable === undefined ? '' : ` (from ${variable})`}: ${problem}`);
   }
 
-  /** Adds the fault to each of these options that is given. */
+  /** Adds a fault with this problem for each of the options that is given. */
   faultGiven(options: readonly Option<unknown>[], problem: string): void {
     for (const option of options) if (this.isGiven(option)) this.fault(option, problem);
   }

@@ -1,5 +1,5 @@
-// Makes a command's request: the values of its options, from their texts or defaults, and its operands. Collects all faults, to report
-// them at once.
+// Makes a command's request: the values of its options, from their texts or defaults, and its operands. All faults are collected and
+// reported at once.
 import {
   isOption,
   isSection,

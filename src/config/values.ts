@@ -11,7 +11,7 @@ export function formatAddress({ host, port }: ListenAddress): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** Freezes recursively; JavaScript cannot freeze binary data. */
+/** Freezes a value and all objects in it, except binary data, which JavaScript cannot freeze. */
 export function deepFreeze<Value>(value: Value): Value {
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value;
   for (const member of Object.values(value)) deepFreeze(member);
@@ -32,7 +32,7 @@ export function parseText(text: string): string {
   return text;
 }
 
-/** Reads a switch. One without a value arrives as `true`. */
+/** Reads a switch. A switch without a value arrives as the text `true`. */
 export function parseSwitch(text: string): boolean {
   if (/^(true|on|yes|1)$/i.test(text)) return true;
   if (/^(false|off|no|0)$/i.test(text)) return false;
@@ -66,7 +66,7 @@ export function wholeNumber(bounds: { readonly min: number; readonly max: number
   };
 }
 
-/** Reads a time in milliseconds. The unit is required: some would read a bare number as seconds. */
+/** Makes a parser of durations, which returns milliseconds. The text must have a unit: some people would take a bare number for seconds. */
 export function duration(bounds: { readonly minMs: number; readonly maxMs?: number }): (text: string) => number {
   const { minMs, maxMs = TIMER_MS_MAX } = bounds;
   return (text) => {
@@ -99,7 +99,7 @@ function sizeText(bytes: number): string {
   return `${bytes / unitBytes}${unit}`;
 }
 
-/** Reads an address to listen on. @param others what else the option accepts, for the message. */
+/** Reads an address to listen on. @param others what else the option accepts, added to the message. */
 export function parseListenAddress(text: string, others = ''): ListenAddress {
   const address = addressOf(text);
   if (address !== undefined) return address;
@@ -176,7 +176,7 @@ export function parseSecretOrigins(text: string): readonly string[] | 'any' {
   return origins;
 }
 
-/** Reads hosts: `host` or `host:port`. @returns them in lower case. */
+/** Reads hosts: `host` or `host:port`. @returns the hosts in lower case. */
 export function parseHosts(text: string): readonly string[] {
   return parseList(text, (item) => {
     const [, bracketed, bare, digits = '0'] = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::(\d{1,5}))?$/.exec(item) ?? [];
@@ -197,7 +197,7 @@ export function parseNameServers(text: string): readonly string[] {
   });
 }
 
-/** Reads networks. A bare address is a network of one. */
+/** Reads networks. An address without a prefix length is a network of that address alone. */
 export function parseNetworks(text: string): readonly string[] {
   return parseList(text, (item) => {
     const [, address = '', digits] = /^([\d.]+|[\da-f:.]+)(?:\/(\d{1,3}))?$/i.exec(item) ?? [];
@@ -217,7 +217,7 @@ export function parseProxy(text: string) {
   }
   const { hostname, port, username, password } = url;
   const user = `${percentDecoded(username)}:${percentDecoded(password)}`;
-  // The value of `proxy-authorization`; `''` for none.
+  // The value of the header `proxy-authorization`; `''` for none.
   const authorization = user === ':' ? '' : `Basic ${Buffer.from(user).toString('base64')}`;
   return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) || 80, authorization };
 }
@@ -230,7 +230,7 @@ function percentDecoded(text: string): string {
   }
 }
 
-/** Reads patterns separated by commas or spaces. None of them is a fault: programs differ in what they accept. */
+/** Reads patterns of hosts, separated by commas or spaces. No pattern is a fault, because programs differ in what they accept. */
 export function parseHostPatterns(text: string): readonly string[] {
   return text
     .toLowerCase()
@@ -245,7 +245,7 @@ export function parseTexts(text: string): readonly string[] {
   });
 }
 
-/** Reads a SHA-256, or `none`. */
+/** Reads a SHA-256 digest, or the word `none`. */
 export function parseDigest(text: string): string {
   if (text === 'none' || /^[0-9a-f]{64}$/.test(text)) return text;
   throw new InvalidValue('expects 64 hexadecimal digits, or none');
@@ -258,7 +258,7 @@ function isPlainUrl(text: string): boolean {
   return username === '' && password === '' && /^https?:$/.test(protocol);
 }
 
-/** Reads a URL that may have a path which a proxy has added. @returns it without a trailing slash. */
+/** Reads a URL, which may have a path, for example behind a proxy. @returns the URL without trailing slashes. */
 export function parseBaseUrl(text: string): string {
   if (isPlainUrl(text)) return new URL(text).href.replace(/\/+$/, '');
   throw new InvalidValue('expects an http or https URL, as in http://127.0.0.1:4444, without user, query and fragment');
@@ -273,7 +273,7 @@ export function parsePublicUrl(text: string): string {
   );
 }
 
-/** Reads issuers, which stay unchanged, because tokens name issuers with exactly these characters. */
+/** Reads issuers and returns them unchanged, because tokens name issuers with exactly these characters. */
 export function parseIssuers(text: string): readonly string[] {
   return parseList(text, (item) => {
     if (isPlainUrl(item)) return item;
@@ -313,10 +313,10 @@ export class InvalidValue extends Error {
 
 export class OptionFaults extends Error {
   override readonly name = 'OptionFaults';
-  /** The faults, one line each, which begins with the option's name. */
+  /** The faults, one line each. Nearly all begin with the name of an option or variable. */
   readonly faults: readonly string[];
 
-  /** @param advice a sentence. */
+  /** @param advice a sentence that the message ends with. */
   constructor(faults: readonly string[], advice: string) {
     const count = faults.length === 1 ? '1 fault' : `${faults.length} faults`;
     super([`${count} in the command line and environment:`, ...faults.map((fault) => `  ${fault}`), advice].join('\n'));
@@ -326,13 +326,13 @@ export class OptionFaults extends Error {
 
 // Secrets by name: where a secret is, and which names and values are valid.
 
-/** What names a secret may have: none of a hidden file, or of a path out of the directory. */
+/** The names that a secret may have. A name cannot be that of a hidden file, or a path. */
 const SECRET_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 
-/** The file of this name lists the hosts that a secret's file may be sent to. */
+/** A secret's file name and this suffix name the file that lists the hosts that the secret may be sent to. */
 export const HOSTS_FILE_SUFFIX = '.hosts';
 
-/** The rule for names of secrets in words, which follow a name. */
+/** The rule for the names of secrets in words, for messages. */
 export const SECRET_NAME_RULE = `up to ${limits.secretNameCharsMax} letters, digits, '.', '_' and '-'`;
 
 export function isSecretName(name: string): boolean {

@@ -4,12 +4,12 @@ import { createHash, createPublicKey, X509Certificate, type KeyObject } from 'no
 import { limits } from '../shared/index.js';
 import { InvalidValue } from './values.js';
 
-// Keys of types that are not listed here are refused at start-up, because no token could match them.
+// Keys of types that are not listed here cannot be used, because no token could match them.
 
 type KeyKind = 'RSA' | 'P-256' | 'P-384' | 'P-521' | 'Ed25519';
 
 /** The least length of an RSA key: JOSE allows no shorter one. */
-const RSA_BITS_MIN = 2048;
+const RSA_KEY_BITS_MIN = 2048;
 
 const CURVES: Readonly<Record<string, KeyKind>> = { prime256v1: 'P-256', secp384r1: 'P-384', secp521r1: 'P-521' };
 
@@ -22,7 +22,7 @@ export const ALGORITHMS: Readonly<Record<KeyKind, readonly [string, ...string[]]
   Ed25519: ['EdDSA', 'Ed25519'],
 };
 
-/** The least length of a secret, which is that of the hash (RFC 7518 section 3.2). */
+/** The least length of a secret for each algorithm: the length of its hash (RFC 7518 section 3.2). */
 const HMAC_SECRET_BYTES_MIN = { HS256: 32, HS384: 48, HS512: 64 };
 
 function hmacAlgorithms(secret: Uint8Array): readonly string[] {
@@ -36,7 +36,7 @@ export function keyKind(key: KeyObject): KeyKind | undefined {
   const { modulusLength = 0, namedCurve = '' } = key.asymmetricKeyDetails ?? {};
   switch (key.asymmetricKeyType) {
     case 'rsa':
-      return modulusLength >= RSA_BITS_MIN ? 'RSA' : undefined;
+      return modulusLength >= RSA_KEY_BITS_MIN ? 'RSA' : undefined;
     case 'ec':
       return CURVES[namedCurve];
     case 'ed25519':
@@ -59,9 +59,9 @@ export interface VerificationKey {
 type JwksOrigin = 'operator' | 'issuer';
 
 const PRIVATE_KEY_LABEL = /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/;
-/** Certificates stand for the public key in them. */
-const LABEL = /-----BEGIN (?:(?:[A-Z]+ )*PUBLIC KEY|(?:X509 |TRUSTED )?CERTIFICATE)-----/g;
-const BLOCK = /-----BEGIN ((?:[A-Z]+ )*PUBLIC KEY|(?:X509 |TRUSTED )?CERTIFICATE)-----[^-]*-----END \1-----/g;
+/** The first line of a public key, or of a certificate, which stands for the public key in it. */
+const KEY_LABEL = /-----BEGIN (?:(?:[A-Z]+ )*PUBLIC KEY|(?:X509 |TRUSTED )?CERTIFICATE)-----/g;
+const KEY_BLOCK = /-----BEGIN ((?:[A-Z]+ )*PUBLIC KEY|(?:X509 |TRUSTED )?CERTIFICATE)-----[^-]*-----END \1-----/g;
 const CERTIFICATE = /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----/;
 export const ACCEPTED_KEY_KINDS = 'RSA of 2048 bits or more, EC on P-256, P-384 or P-521, or Ed25519';
 
@@ -69,8 +69,8 @@ export const ACCEPTED_KEY_KINDS = 'RSA of 2048 bits or more, EC on P-256, P-384 
 export function keysOfPem(pem: string): readonly VerificationKey[] {
   // A private key is refused: Node.js would derive the public key, and every worker would have the private one.
   if (PRIVATE_KEY_LABEL.test(pem)) throw new InvalidValue('holds a private key; give the file of its public key');
-  const blocks = pem.match(BLOCK) ?? [];
-  const count = pem.match(LABEL)?.length ?? 0;
+  const blocks = pem.match(KEY_BLOCK) ?? [];
+  const count = pem.match(KEY_LABEL)?.length ?? 0;
   if (count === 0) throw new InvalidValue('is not a public key in PEM; write one with `openssl pkey -pubout`');
   if (blocks.length !== count) {
     throw new InvalidValue('holds a key whose end is missing or damaged; write the file again');
@@ -82,14 +82,14 @@ export function keysOfPem(pem: string): readonly VerificationKey[] {
   return checkedKeys(keys);
 }
 
-/** The keys that a secret makes. @throws {InvalidValue} */
+/** The key for a secret, with the algorithms that the secret is long enough for. @throws {InvalidValue} */
 export function keysOfSecret(secret: Uint8Array): readonly VerificationKey[] {
   const algorithms = hmacAlgorithms(secret);
   if (algorithms.length > 0) return [verificationKey(secret, algorithms, undefined)];
   throw new InvalidValue('holds a secret that is too short; use 32 random bytes or more');
 }
 
-/** The keys of a JWK set (RFC 7517). An issuer may withdraw its last key. @throws {InvalidValue} */
+/** The usable keys of a JWK set (RFC 7517). Only an issuer's set may have none: its last key may be withdrawn. @throws {InvalidValue} */
 export function keysOfJwks(text: string, origin: JwksOrigin): readonly VerificationKey[] {
   const members = jwksIn(text);
   if (members.length > limits.verificationKeysMax) {
@@ -109,7 +109,7 @@ export function keysOfJwks(text: string, origin: JwksOrigin): readonly Verificat
   return checkedKeys(usable);
 }
 
-/** Returns `keys`. @throws {InvalidValue} for too many, for equal keys, and for keys with the same `kid` and algorithm. */
+/** Returns the keys unchanged. @throws {InvalidValue} for too many, for equal keys, and for keys with the same `kid` and algorithm. */
 export function checkedKeys(keys: readonly VerificationKey[]): readonly VerificationKey[] {
   if (keys.length > limits.verificationKeysMax) {
     throw new InvalidValue(`holds ${keys.length} keys; ${limits.verificationKeysMax} is the maximum`);
@@ -163,7 +163,7 @@ function jwksIn(text: string): readonly unknown[] {
 
 const OTHER_USE = 'is not for signatures';
 
-/** The key in a member of a JWK set. @returns a text if the key cannot be used. */
+/** The key in a member of a JWK set. @returns a text that says why if the key cannot be used. */
 function keyOfJwk(jwk: unknown): VerificationKey | string {
   if (typeof jwk !== 'object' || jwk === null) return 'is no object';
   const { kty, kid, use, alg, key_ops: operations, k, d } = jwk as Readonly<Record<string, unknown>>;
@@ -219,7 +219,7 @@ function verificationKey(
   return { key, algorithms, id, digest };
 }
 
-/** @throws {InvalidValue} with this problem if `read` throws. */
+/** Calls `read`. @throws {InvalidValue} with this problem if `read` throws. */
 export function tryRead<Value>(read: () => Value, problem: string): Value {
   try {
     return read();

@@ -13,10 +13,10 @@ import {
 
 /** The most bytes of an entry. A larger one names the changed members without their values. */
 export const AUDIT_ENTRY_BYTES_MAX = 16 * KIB;
-/** Entries that are added in one write, and their bytes. */
+/** The most entries added in one write, and the most bytes of several entries. */
 const AUDIT_WRITTEN_AT_ONCE_MAX = 32;
 const AUDIT_WRITTEN_BYTES_MAX = 32 * KIB;
-/** Old entries removed in one write: always enough for those added in it. */
+/** The most old entries removed in one write: enough to make space for those that it adds. */
 const AUDIT_REMOVED_AT_ONCE_MAX = 512;
 
 /** A change made by a person or a command. */
@@ -57,7 +57,7 @@ export interface AuditBounds {
   /** The most entries, and bytes, that are kept. Beyond these, the oldest entries are removed. */
   readonly entriesKept: number;
   readonly bytesKept: number;
-  /** Entries that wait for the store. Beyond that, the oldest is lost, and the log says how many were. */
+  /** The most entries that wait for the store. Beyond these, the oldest waiting ones are lost, and the log has their number. */
   readonly waitingMax: number;
   readonly retryMs: number;
 }
@@ -69,7 +69,7 @@ interface Head {
   readonly first: number;
   readonly next: number;
   readonly bytes: number;
-  /** The token of the last batch: a writer that got no answer sees whether its batch was written. */
+  /** The token of the last batch, by which a writer that got no answer sees whether its batch was written. */
   readonly batch: string;
 }
 
@@ -98,7 +98,7 @@ export class AuditRecords {
   }
 
   append(entry: AuditEntry): void {
-    this.#waiting.push(bytesOf(entry));
+    this.#waiting.push(encodeEntry(entry));
     if (this.#waiting.length > this.#bounds.waitingMax) {
       this.#waiting.shift();
       this.#lostCount += 1;
@@ -106,7 +106,7 @@ export class AuditRecords {
     this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined));
   }
 
-  /** A page of the entries. Throws a `RecordStoreFault`. */
+  /** A page of the entries that the caller may see, newest first. Rejects with a `RecordStoreFault`. */
   async list({ record, limit, cursor }: AuditQuery, maySee: (entry: AuditEntry) => boolean): Promise<AuditPage> {
     const { first, next } = headIn(await this.#records.read(HEAD));
     let at = Math.min(cursor === undefined ? Infinity : Number(cursor), next - 1);
@@ -139,7 +139,7 @@ export class AuditRecords {
         await this.#write(batch);
         batch = this.#nextBatch();
       } catch {
-        // The loss is not logged here: an operator learns of a lost store from the code that depends on it.
+        // The failure is not logged here: an operator learns of a lost store from the code that depends on it.
         if (this.#isStopping) return this.#logLost(batch.values.length);
         await new Promise((resolve) => setTimeout(resolve, this.#bounds.retryMs));
       }
@@ -147,8 +147,8 @@ export class AuditRecords {
     if (this.#lostCount > 0) this.#logLost(0);
   }
 
-  #logLost(more: number): void {
-    const lost = this.#lostCount + more;
+  #logLost(moreCount: number): void {
+    const lost = this.#lostCount + moreCount;
     this.#lostCount = 0;
     this.#logger.warn(
       { lost },
@@ -183,7 +183,7 @@ export class AuditRecords {
     });
   }
 
-  /** @param end the position after the last stored entry. @returns the new head, and the removals. */
+  /** Drops the oldest entries beyond the bounds. @param end the position after the last stored one. @returns the new head, and removals. */
   async #withoutOldest(head: Head, end: number): Promise<[Head, RecordChange[]]> {
     const { entriesKept, bytesKept } = this.#bounds;
     const isTooMuch = (first: number, bytes: number): boolean => head.next - first > entriesKept || bytes > bytesKept;
@@ -220,7 +220,7 @@ function changeOf(position: number, expected: Buffer | undefined, value: Buffer 
 }
 
 /** The entry as JSON. If it is too long, `before` and `after` have only the names of their members. */
-function bytesOf(entry: AuditEntry): Buffer {
+function encodeEntry(entry: AuditEntry): Buffer {
   const whole = Buffer.from(JSON.stringify(entry));
   if (whole.length <= AUDIT_ENTRY_BYTES_MAX) return whole;
   const { before, after, ...rest } = entry;

@@ -8,9 +8,9 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { makeDirectory } from '../shared/index.js';
 
-/** Time to read a whole store at start-up. After that, it is opened without the rest being checked. */
+/** How long reading a whole store at start-up may take. After that, the store is opened although its rest was not checked. */
 const STORE_PROBE_MS_MAX = 20_000;
-/** How often an empty file is looked at, which another process may just be filling. After the last look, the store counts as damaged. */
+/** How often an empty file is looked at: another process may be filling it. If it is still empty then, the store counts as damaged. */
 const EMPTY_STORE_LOOKS_MAX = 20;
 const EMPTY_STORE_LOOK_MS = 50;
 
@@ -28,7 +28,7 @@ export class StoreDamage extends Error {
   override readonly name = 'StoreDamage';
 }
 
-/** Whether a store exists or is being created: opening one that does not exist would create it. True if nobody here can tell. */
+/** Whether the directory has a store, complete or being created. Also true if that cannot be found out, for lack of permission. */
 export function hasEmbeddedStore(path: string): boolean {
   try {
     return statSync(join(path, 'data.mdb'), { throwIfNoEntry: false }) !== undefined;
@@ -43,8 +43,8 @@ interface Meta {
 }
 
 /**
- * Resolves when every entry of the store can be read. Creates the directory if there is no store yet.
- * @throws {StoreDamage} with a message for an operator. Other errors when the store cannot be read.
+ * Checks that every entry of the store can be read, as far as time allows. Creates the directory if there is no store yet.
+ * @throws {StoreDamage} for a damaged store, with a message for an operator; the file system's error when its file cannot be read.
  */
 export async function checkEmbedded(path: string, probeMsMax: number = STORE_PROBE_MS_MAX): Promise<void> {
   const file = join(path, 'data.mdb');
@@ -67,7 +67,7 @@ export function damageInWords(path: string, damage: string): string {
   return `the embedded store in ${path} is damaged: ${damage}. Restore its files from a copy, or move them away to start with an empty store`;
 }
 
-/** The damage that the first pages reveal, such as a truncated file; `undefined` for none. */
+/** The damage that the file's size and first pages reveal, such as a truncated file; `undefined` for none. */
 export function findObviousDamage(path: string): string | undefined {
   const file = join(path, 'data.mdb');
   const bytes = sizeOf(file);
@@ -95,7 +95,7 @@ function findDamageInMeta(file: string): string | undefined {
   }
 }
 
-/** Reads a meta page. @returns a text that says what is wrong with it. */
+/** Reads a meta page. @returns what it says, or a text that says what is wrong with it. */
 function readMeta(descriptor: number, offset: number): Meta | string {
   const page = Buffer.alloc(META.bytes);
   if (readSync(descriptor, page, 0, META.bytes, offset) < META.bytes) return 'data.mdb ends within its first pages';
@@ -111,7 +111,7 @@ function readMeta(descriptor: number, offset: number): Meta | string {
     : 'data.mdb names an impossible page size';
 }
 
-/** Reads every entry in a separate process, which a damaged file may kill. */
+/** Reads every entry in a separate process, because a damaged file may kill its reader. @returns the damage, if any was found. */
 async function findDamageInEntries(path: string, withinMs: number): Promise<string | undefined> {
   try {
     const options = { env: {}, timeout: withinMs, killSignal: 'SIGTERM' } as const;
@@ -132,8 +132,8 @@ async function findDamageInEntries(path: string, withinMs: number): Promise<stri
 
 const { R_OK, W_OK, X_OK } = constants;
 
-/** Linux file systems in which no files can be stored, by their type in statfs(2). */
-const KERNEL_FILE_SYSTEMS: ReadonlySet<number> = new Set([
+/** Linux's virtual file systems, in which no store can be created, by their type in statfs(2). */
+const VIRTUAL_FILE_SYSTEMS: ReadonlySet<number> = new Set([
   0x9fa0, // /proc
   0x6265_6572, // /sys
   0x27_e0eb, // cgroups
@@ -143,7 +143,7 @@ const KERNEL_FILE_SYSTEMS: ReadonlySet<number> = new Set([
   0x7363_6673, // securityfs
 ]);
 
-/** Why a start would fail at this store, and what to do, for `--check`. Creates nothing. */
+/** Why a start would fail because of this store, and what to do, for `--check`; `undefined` if nothing is found. Creates nothing. */
 export function embeddedObstacle(path: string): string | undefined {
   try {
     if (hasEmbeddedStore(path)) {
@@ -151,7 +151,7 @@ export function embeddedObstacle(path: string): string | undefined {
       const damage = findObviousDamage(path);
       return damage && damageInWords(path, damage);
     }
-    const reason = directoryFault(nearestExisting(resolve(path)));
+    const reason = directoryObstacle(nearestExisting(resolve(path)));
     return reason && obstacleText(reason);
   } catch (error) {
     return obstacleText(error instanceof Error ? error.message : String(error));
@@ -165,13 +165,13 @@ function nearestExisting(path: string): string {
   return existing;
 }
 
-/** Throws the file system's error when this user may not write there. */
-function directoryFault(directory: string): string | undefined {
+/** Why no store can be created in the directory. Throws the file system's error when this user may not write there. */
+function directoryObstacle(directory: string): string | undefined {
   const stats = statSync(directory, { throwIfNoEntry: false });
   if (stats === undefined) return `${directory} is a symbolic link to something that does not exist`;
   if (!stats.isDirectory()) return `${directory} is not a directory`;
   accessSync(directory, W_OK | X_OK);
-  return KERNEL_FILE_SYSTEMS.has(statfsSync(directory).type) ? `nothing can be stored in ${directory}` : undefined;
+  return VIRTUAL_FILE_SYSTEMS.has(statfsSync(directory).type) ? `nothing can be stored in ${directory}` : undefined;
 }
 
 function obstacleText(reason: string): string {

@@ -1,4 +1,4 @@
-// Opens the embedded store's folder and the name spaces in it. Each is a separate database, so that no subject can reach one of the
+// Opens and copies the embedded store's folder. Each name space in it is a separate database, so that no subject can reach one of the
 // gateway's own keys.
 import { chmodSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,9 +7,9 @@ import { limits, makeDirectory, settledWithin } from '../shared/index.js';
 import { findObviousDamage, hasEmbeddedStore } from './check-embedded.js';
 
 /**
- * `noSubdir`: by default, lmdb takes a path whose last part has a dot for a file. `eventTurnBatching`: with it, a full disk rejects an
- * internal promise of lmdb that no caller can handle. `overlappingSync`: with it, commits are visible before they are flushed, and after
- * another process had opened the folder, a writer found pages in its file that it had not written (about once in thirty tries).
+ * What lmdb would do without these: take a path whose last part has a dot for a file (`noSubdir`); on a full disk, reject an internal
+ * promise that no caller can handle (`eventTurnBatching`); show commits before they are flushed, and once in a while, after another process
+ * has opened the folder, find pages in the file that it has not written (`overlappingSync`).
  */
 const OPEN_OPTIONS = {
   ...{ noSubdir: false, eventTurnBatching: false, overlappingSync: false },
@@ -25,12 +25,12 @@ export function openRoot(path: string, isFlushed = true): RootDatabase {
   return open({ path, ...OPEN_OPTIONS, noSync: !isFlushed });
 }
 
-/** Closes the store, or gives up after a while: after a full disk LMDB never ends a failed write. All commits are on disk then. */
+/** Closes the store, or gives up after a while, because LMDB never ends a write that a full disk has failed. Loses no commit. */
 export async function closeRoot(root: RootDatabase): Promise<void> {
   await settledWithin(root.close(), limits.peerAnswerMsMax, () => undefined);
 }
 
-/** How long to wait for lmdb's reason, which arrives within a turn or two of the event loop. */
+/** How long to wait for lmdb to say why a commit failed, which it does within a turn or two of the event loop. */
 const REASON_MS_MAX = 100;
 
 type DatabaseName = 'user-configs' | 'records' | 'publications' | 'changes';
@@ -40,10 +40,10 @@ export function openDatabase(root: RootDatabase, name: DatabaseName): Database<B
 }
 
 /**
- * The reason why lmdb could not commit, for example a full disk: its error has it as a promise, whose rejection must be handled. Never
- * rejects; other errors are returned unchanged.
+ * Finds why lmdb could not commit, for example a full disk: lmdb's error has the reason as a promise, whose rejection must be handled.
+ * Never rejects. @returns the reason, or the given error if it has none.
  */
-export async function commitReason(error: unknown): Promise<Error> {
+export async function findCommitError(error: unknown): Promise<Error> {
   if (!(error instanceof Error)) return new Error(String(error));
   if (!('commitError' in error) || !(error.commitError instanceof Promise)) return error;
   const reason = error.commitError.then(

@@ -1,12 +1,12 @@
-// Program that reads every entry of the embedded store at the path of its first argument, because a damaged file may kill the process
-// that reads it. Changes nothing. If the store is damaged, it prints the damage, and its status is 1. Cold path.
+// A program that reads every entry of the embedded store at the path in its first argument. It is a separate one because a damaged file may
+// kill the process that reads it. Changes nothing. If the store is damaged, it prints the damage, and its status is 1. Cold path.
 import { open, type Database } from 'lmdb';
 import { limits } from '../shared/index.js';
 
 const path = process.argv[2];
 if (path === undefined) throw new Error('the path of a store is missing');
 
-/** Tries for each database. More than one, because another process may write between the reads of the count and of the entries. */
+/** How often a database is checked until no damage is found: another process may write between reading the count and the entries. */
 const TRIES_MAX = 5;
 
 function findDamage(database: Database<Buffer, Buffer>): string | undefined {

@@ -3,23 +3,23 @@
 import { randomBytes } from 'node:crypto';
 import type { Database, RootDatabase } from 'lmdb';
 import { hasEmbeddedStore } from './check-embedded.js';
-import { closeRoot, commitReason, openRoot } from './embedded-databases.js';
+import { closeRoot, findCommitError, openRoot } from './embedded-databases.js';
 import type { SealedRead, SealedSession, SealedSessions } from './sealed-sessions.js';
 
 /** Interval between sweeps for expired records, which are never served. */
 export const SESSION_SWEEP_MS = 10_000;
 
-/** Pause after a failed write, for example on a full disk. Until then, other writes fail at once. */
+/** Pause after a failed commit, for example on a full disk. During the pause, all writes fail without an attempt. */
 const SESSION_WRITE_PAUSE_MS = 1_000;
-/** Shortest interval between commits: one of many changes costs little more than one of a single change. */
+/** Shortest interval between commits: a commit of many changes costs little more than a commit of one change. */
 export const SESSION_COMMIT_MS = 10;
 /** Records that a sweep checks in one step, in about a millisecond. */
 const SESSION_RECORDS_PER_STEP = 256;
-/** Pause between steps. It lets a sweep check 5,000 records a second: a client that keeps opening sessions cannot fill the folder. */
+/** Pause between steps. A sweep checks 5,000 records a second, so that a client that keeps opening sessions cannot fill the folder. */
 const SWEEP_STEP_MS = 50;
 
 const EXPIRY_BYTES = 8;
-/** The version of the mark that a removed record leaves; versions of records begin at 1. */
+/** The version of the mark that stands in place of a removed record; versions of records begin at 1. */
 const MARK_VERSION = 0;
 const KEY_BYTES = 32;
 const NO_BYTES = Buffer.alloc(0);
@@ -41,7 +41,7 @@ export class EmbeddedSessions implements SealedSessions {
   #sessions!: Database<Buffer, Buffer>;
   #sweepTimer: NodeJS.Timeout;
   /** Changes for the next commit. */
-  #due: Change[] = [];
+  #waitingChanges: Change[] = [];
   #committedAtMs = -Infinity;
   /** Where the next step of a sweep starts; random at first, so that processes start in different places. */
   #sweepFrom: Buffer = randomBytes(KEY_BYTES);
@@ -105,10 +105,10 @@ export class EmbeddedSessions implements SealedSessions {
     await closeRoot(this.#root);
   }
 
-  /** Makes a change in one commit with all others of this turn of the event loop, or a little later if the last commit was just now. */
+  /** Makes a change, in one commit with all others of this turn of the event loop, at least `SESSION_COMMIT_MS` after the last commit. */
   #change(apply: () => boolean): Promise<boolean> {
     return new Promise((settle, fail) => {
-      if (this.#due.push({ apply, settle, fail }) > 1) return;
+      if (this.#waitingChanges.push({ apply, settle, fail }) > 1) return;
       const commit = (): void => void this.#commit();
       const waitMs = this.#committedAtMs + SESSION_COMMIT_MS - performance.now();
       if (waitMs > 0) setTimeout(commit, waitMs);
@@ -116,11 +116,11 @@ export class EmbeddedSessions implements SealedSessions {
     });
   }
 
-  /** Commits the changes. Pauses after a failure, because lmdb prints to standard error for each commit that a full disk rejects. */
+  /** Commits the waiting changes; in the pause, they fail, since lmdb prints to standard error for each commit that a full disk rejects. */
   async #commit(): Promise<void> {
-    const due = this.#due;
+    const due = this.#waitingChanges;
     if (due.length === 0) return;
-    this.#due = [];
+    this.#waitingChanges = [];
     this.#committedAtMs = performance.now();
     if (this.#committedAtMs >= this.#pausedUntilMs) {
       try {
@@ -135,7 +135,7 @@ export class EmbeddedSessions implements SealedSessions {
         }
         return;
       } catch (error) {
-        this.#failure = await commitReason(error);
+        this.#failure = await findCommitError(error);
         this.#pausedUntilMs = performance.now() + SESSION_WRITE_PAUSE_MS;
       }
     }
@@ -164,12 +164,12 @@ export class EmbeddedSessions implements SealedSessions {
       if (expired.length > 0) this.#change(() => this.#removeExpired(expired)).catch(() => {});
       return isAtEnd;
     } catch {
-      // The failure is reported by the next read or write.
+      // The next read or write reports the failure.
       return true;
     }
   }
 
-  /** Removes the records, if they are still expired: they may have been renewed since they were read. */
+  /** Removes those of the records that are still expired: some may have been renewed since the sweep read them. */
   #removeExpired(entries: readonly { readonly key: Buffer }[]): boolean {
     for (const { key } of entries) {
       const value = this.#sessions.get(key);
@@ -193,7 +193,7 @@ function isExpired(value: Buffer): boolean {
   return value.length < EXPIRY_BYTES || value.readDoubleBE() <= Date.now();
 }
 
-/** The bytes with their expiry before them, in wall-clock time, because a record may outlive processes. */
+/** The value to store: the time of expiry, then the bytes. The time is wall-clock time, because a record may outlive processes. */
 function valueOf(bytes: Buffer, lifeMs: number): Buffer {
   const value = Buffer.allocUnsafe(EXPIRY_BYTES + bytes.length);
   value.writeDoubleBE(Date.now() + lifeMs);

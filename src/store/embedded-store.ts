@@ -1,5 +1,5 @@
-// The record store on this machine: databases in one LMDB folder, which other processes may have open. LMDB has one writer at a time
-// across all processes, which a swap needs, and a read sees all that was committed before.
+// The record store on this machine: databases in one LMDB folder, which other processes may have open. Swaps rely on LMDB's having one
+// writer at a time across all processes; a read sees all that was committed before it.
 import { isUtf8 } from 'node:buffer';
 import type { Database, RootDatabase } from 'lmdb';
 import {
@@ -16,7 +16,7 @@ import {
 } from './record-store.js';
 import { limits, RecentMap } from '../shared/index.js';
 import { StoreCounts, type Store, type StoreRead, encodeStoreKey, missing, unencodable } from './store.js';
-import { closeRoot, commitReason, openDatabase, openRoot } from './embedded-databases.js';
+import { closeRoot, findCommitError, openDatabase, openRoot } from './embedded-databases.js';
 
 type Space = RecordKey['space'];
 
@@ -42,12 +42,12 @@ export class EmbeddedRecords implements RecordStore {
 
   async read(key: RecordKey): Promise<Buffer | undefined> {
     const bytes = encodeRecordKey(key);
-    return this.#attempt(() => this.committed(key.space).getBinary(bytes));
+    return this.#attempt(() => this.currentDatabase(key.space).getBinary(bytes));
   }
 
   async readMany(keys: readonly string[]): Promise<(Buffer | undefined)[]> {
     return this.#attempt(() => {
-      const database = this.committed('records');
+      const database = this.currentDatabase('records');
       return keys.map((key) => database.getBinary(encodeRecordKey({ space: 'records', key })));
     });
   }
@@ -67,13 +67,13 @@ export class EmbeddedRecords implements RecordStore {
     }
   }
 
-  /** Keys after the given one, in byte order. @param after empty to start at the first. */
+  /** Lists keys after the given one, in byte order. @param after empty to start at the first key of the range. */
   async #keysAfter(space: Space, after: Buffer, countMax: number, range: { start?: Buffer; end?: Buffer }) {
     return this.#attempt(() => {
       const start = after.length === 0 ? range.start : after;
       // The limit is one more, because the range includes its start key.
       const bounds = { ...range, ...(start !== undefined && { start }), limit: countMax + 1 };
-      const keys = Array.from(this.committed(space).getKeys(bounds), (key) => Buffer.from(key));
+      const keys = Array.from(this.currentDatabase(space).getKeys(bounds), (key) => Buffer.from(key));
       return keys.filter((key) => !key.equals(after)).slice(0, countMax);
     });
   }
@@ -106,8 +106,7 @@ export class EmbeddedRecords implements RecordStore {
       this.#changes.resetReadTxn();
       const last = this.#lastPosition();
       const known = position === '' ? -1 : Number(position);
-      // Whether the changes since the known position are unknown: the log has one entry for each of the last `RECORD_CHANGES_KEPT`
-      // positions.
+      // The log has one entry for each of the last `RECORD_CHANGES_KEPT` positions. What was changed before them is unknown.
       const isUnknown = !(known >= 0 && known <= last) || last - known > RECORD_CHANGES_KEPT;
       if (isUnknown) return { position: String(last), keys: 'unknown' };
       const range = this.#changes.getRange({ start: positionKey(known + 1), end: positionKey(last + 1) });
@@ -118,7 +117,7 @@ export class EmbeddedRecords implements RecordStore {
 
   async ping(): Promise<boolean> {
     try {
-      this.committed('records').getBinary(AFTER_UTF8);
+      this.currentDatabase('records').getBinary(AFTER_UTF8);
       return true;
     } catch {
       return false;
@@ -129,8 +128,8 @@ export class EmbeddedRecords implements RecordStore {
     await closeRoot(this.#root);
   }
 
-  /** A name space as it is now: lmdb reuses a read snapshot for about a millisecond, which hides commits of other processes. */
-  committed(space: Space): Database<Buffer, Buffer> {
+  /** The database with all commits of other processes: without the reset, lmdb reuses a read snapshot for about a millisecond. */
+  currentDatabase(space: Space): Database<Buffer, Buffer> {
     const database = this.#databases[space];
     database.resetReadTxn();
     return database;
@@ -150,7 +149,7 @@ export class EmbeddedRecords implements RecordStore {
 
   /** Commits a change, which is durable when this resolves: LMDB flushes before it commits (`OPEN_OPTIONS`). */
   async #commit<Answer>(change: () => Answer): Promise<Answer> {
-    // A child transaction, because no other is rolled back when its change throws.
+    // A child transaction, because only this kind is rolled back when the change throws.
     return this.#attempt(() => this.#root.childTransaction(change));
   }
 
@@ -158,7 +157,7 @@ export class EmbeddedRecords implements RecordStore {
     try {
       return await action();
     } catch (error) {
-      const cause = await commitReason(error);
+      const cause = await findCommitError(error);
       const advice = 'make sure that this user may write there and that the disk is not full, and try again';
       throw new RecordStoreFault(`${this.location} failed: ${cause.message}; ${advice}`, { cause });
     }
@@ -175,11 +174,11 @@ function positionKey(position: number): Buffer {
   return key;
 }
 
-// The store of user configs and of the gateway's own records in the same folder. Each read looks at the folder; the cache only saves the
-// copy of an unchanged value. Hot path.
+// The store as the dataplane reads it, in the same folder. Each read looks at the folder; the cache only avoids copying a value that has
+// not changed. Hot path.
 
-/** What was read last under a name. */
-interface Known {
+/** The value that was last read under a name. */
+interface CachedRead {
   readonly key: Buffer;
   readonly read: { readonly kind: 'found'; readonly value: Buffer };
 }
@@ -187,7 +186,7 @@ interface Known {
 export class EmbeddedStore implements Store {
   readonly #counts: StoreCounts;
   readonly #records: EmbeddedRecords;
-  readonly #known = { 'user-configs': knownReads(), records: knownReads() };
+  readonly #cachedReads = { 'user-configs': createReadCache(), records: createReadCache() };
 
   /** Opens the folder, creating it for its owner alone when it does not exist. Throws when it cannot be used. */
   constructor(path: string, counts = new StoreCounts()) {
@@ -211,12 +210,12 @@ export class EmbeddedStore implements Store {
   }
 
   #read(space: Exclude<RecordKey['space'], 'publications'>, name: string): StoreRead {
-    const reads = this.#known[space];
+    const reads = this.#cachedReads[space];
     const known = reads.get(name);
     const key = known?.key ?? encodeStoreKey(name);
     if (key === undefined) return unencodable;
     try {
-      const volatile = this.#records.committed(space).getBinaryFast(key);
+      const volatile = this.#records.currentDatabase(space).getBinaryFast(key);
       if (volatile === undefined) return missing;
       // lmdb's buffer is overwritten by the next read, and may be longer than the value.
       const value = volatile.subarray(0, volatile.length);
@@ -241,6 +240,6 @@ export class EmbeddedStore implements Store {
   }
 }
 
-function knownReads(): RecentMap<Known> {
+function createReadCache(): RecentMap<CachedRead> {
   return new RecentMap(limits.cacheEntriesMax, limits.cacheBytesMax, ({ key, read }) => key.length + read.value.length);
 }

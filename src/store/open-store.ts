@@ -13,9 +13,9 @@ const SESSIONS_FOLDER = 'sessions';
 
 /**
  * Opens the store for records of sessions.
- * @param runDirectory private to this gateway, and deleted with it.
- * @param slot the slot whose sessions are recorded; used only where records are deleted with the gateway.
- * @returns `undefined` when the options say so, or the folder cannot be used, which is logged.
+ * @param runDirectory a directory that belongs to this gateway, and is deleted when it ends.
+ * @param slot the worker's slot, which has a folder of its own if records are deleted with the gateway.
+ * @returns `undefined` when the options turn records off, or when the folder cannot be used, which is logged.
  */
 export async function openSealedSessions(
   { sessionDirectory, store }: Pick<DataplaneOptions, 'sessionDirectory' | 'store'>,
@@ -35,7 +35,7 @@ async function tryOpenEmbedded(path: string, isFlushed: boolean, logger: Logger)
   try {
     const damage = findObviousDamage(path);
     if (damage !== undefined) {
-      // A damaged folder is removed, because it would kill this worker, and every worker that replaces it.
+      // A damaged folder is removed, because reading it would kill this worker, and every worker that replaces it.
       logger.error({ path, damage }, 'the stored sessions are damaged: they are removed, and lost');
       rmSync(path, { recursive: true, force: true });
     }
@@ -105,7 +105,7 @@ export async function openStore(
   }
 }
 
-/** The fault of a store that cannot be opened. LMDB's own message names no path. */
+/** Says that a store cannot be opened, with its path, which LMDB's own message lacks. */
 function openingFault(path: string, error: unknown): string {
   const reason = error instanceof Error ? error.message : String(error);
   return `the embedded store in ${path} cannot be opened: ${reason}; give --store-path a directory that this user may write`;

@@ -4,16 +4,16 @@
 import { OutsideFault, limits } from '../shared/index.js';
 import { encodeStoreKey } from './store.js';
 
-/** Entries of the log of changes. A control plane that has missed more reads all records again. */
+/** How many changes the log of changes keeps. A control plane that has missed more reads all records again. */
 export const RECORD_CHANGES_KEPT = 4_096;
 
-/** Records that are read at once; each may be large. */
+/** How many records are read at once, where many have to be read: each may be large. */
 export const RECORDS_PER_READ_MAX = 32;
 
-/** Keys that are listed at once; other work is done in between. */
+/** The most keys that are listed at once. Other work can be done before the next ones. */
 export const RECORDS_AT_ONCE_MAX = 256;
 
-/** Yields all records with a prefix, in batches. Those that are made or removed meanwhile may be among them or not. */
+/** Yields all records with a prefix, in batches. A record that is made or removed meanwhile may be left out or included. */
 export async function* walkRecords(
   records: Pick<RecordStore, 'listKeys' | 'readMany'>,
   prefix: string,
@@ -29,8 +29,8 @@ export async function* walkRecords(
 }
 
 /**
- * A key, and the name space that it is in: `records` has the gateway's own, which no subject can reach; `user-configs`, by subject, the
- * user configs; `publications`, by subject, what the gateway knows about each user config.
+ * A key, and its name space. `records` has the gateway's own records, which no subject can reach. The others have a key for each subject:
+ * `user-configs` its user config, `publications` what the control plane has published into that.
  */
 export interface RecordKey {
   readonly space: 'records' | 'user-configs' | 'publications';
@@ -54,7 +54,7 @@ export interface StoredRecord {
 export interface RecordChanges {
   /** The position to give to the next `readChanges`. */
   readonly position: string;
-  /** The keys that were changed, perhaps repeated; `unknown` where any record may have been changed. */
+  /** The keys of the changed records, some perhaps twice; `unknown` if any record may have been changed. */
   readonly keys: readonly string[] | 'unknown';
 }
 
@@ -74,11 +74,11 @@ export interface RecordStore {
   subjects(): AsyncIterable<readonly string[]>;
   /**
    * Makes all changes or none, atomically across machines; durable when it resolves. Resolves to false, without a change, when a stored
-   * value is not the expected one. When it rejects, the changes may have been made. They must all be of records, or all of one subject,
-   * since a Redis Cluster keeps only those together.
+   * value is not the expected one. When it rejects, the changes may have been made. All keys must be in the space `records`, or be of one
+   * subject, since a Redis Cluster can change only such keys together.
    */
   swap(changes: readonly RecordChange[]): Promise<boolean>;
-  /** What was changed since a position. @param position `''` when none is known. */
+  /** Reads what was changed since a position. @param position from the previous answer; `''` the first time. */
   readChanges(position: string): Promise<RecordChanges>;
   /** Whether the store responds. Never rejects. */
   ping(): Promise<boolean>;
@@ -97,10 +97,10 @@ export class RecordStoreFault extends OutsideFault {
   }
 }
 
-/** A key that sorts after every continuation of a prefix: its byte never occurs in UTF-8. */
+/** A byte above all bytes of UTF-8: a prefix and this byte sort after every key with the prefix. */
 export const AFTER_UTF8 = Buffer.from([0xff]);
 
-/** Throws when the caller breaks the contract of `swap`. */
+/** Throws unless all changes are of records, or all of one subject, as `swap` requires. */
 export function assertOneRedisSlot(changes: readonly RecordChange[]): void {
   const slots = new Set(changes.map(({ space, key }) => (space === 'records' ? 'records' : `of ${key}`)));
   if (slots.size > 1) throw new Error('changes of one swap must be all of records, or all of one subject');
@@ -116,10 +116,10 @@ export function encodeRecordKey({ key }: RecordKey): Buffer {
   return bytes;
 }
 
-/** How often a swap is tried: each failed attempt is another writer's success. */
+/** How often a swap is tried. Each attempt that fails means that another writer has succeeded. */
 export const RECORD_SWAP_TRIES_MAX = 64;
 
-/** Repeats an attempt (read, decide, swap) while it returns `undefined`: another writer was faster. */
+/** Repeats an attempt (read, decide, swap) that returns `undefined`: another writer was faster. Gives up with a `RecordStoreFault`. */
 export async function retrySwap<Result>(attempt: () => Promise<Result | undefined>): Promise<Result> {
   for (let tries = 0; tries < RECORD_SWAP_TRIES_MAX; tries++) {
     const result = await attempt();

@@ -1,6 +1,6 @@
-// One lifetime of the connections to a Redis Cluster: a link to each node that has slots. Once one link is lost, changes go unnoticed, so
-// all end, and the owner opens a new `RedisClusterLink`. When a slot has moved or is being moved, its key is read at the node where it is
-// now.
+// One lifetime of the connections to a Redis Cluster: a link to each node that has slots. When one of these links is lost, changes would go
+// unnoticed, so all of them end, and the owner opens a new `RedisClusterLink`. When a slot has moved or is being moved, a command goes to
+// the node that has the key now.
 //   opening ── every node's link is live ──> live
 //   opening, live ── a node's link is lost, or slots are at a node without a link, or end() ──> lost
 import { ReplyError, type Redis } from 'ioredis';
@@ -12,7 +12,7 @@ import { findShards, redisSlotOf, SLOTS } from './redis-location.js';
 type State = 'opening' | 'live' | 'lost';
 
 const REDIRECTION = /^(MOVED|ASK) (\d+) (.*):(\d+)$/;
-/** How often a key is looked for: a slot that is being moved may have left the node that a redirection names. */
+/** How often a command is tried: a slot that is being moved may have left the node that a redirection names. */
 const TRIES_MAX = 3;
 
 interface Node {
@@ -56,7 +56,7 @@ export class RedisClusterLink implements StoreLink {
     let isAsking = false;
     for (let tries = 1; node !== undefined; tries++) {
       try {
-        return await node.link.run(key, isAsking ? (data) => afterAsking(data, command) : command);
+        return await node.link.run(key, isAsking ? (data) => runAfterAsking(data, command) : command);
       } catch (error: unknown) {
         if (!(error instanceof ReplyError)) throw error;
         const refusal = messageOf(error);
@@ -120,7 +120,7 @@ export class RedisClusterLink implements StoreLink {
 }
 
 /** Sends ASKING and the command back to back, with no other command in between. */
-async function afterAsking<Answer>(data: Redis, command: (data: Redis) => Promise<Answer>): Promise<Answer> {
+async function runAfterAsking<Answer>(data: Redis, command: (data: Redis) => Promise<Answer>): Promise<Answer> {
   const [, answer] = await Promise.all([data.asking(), command(data)]);
   return answer;
 }

@@ -6,7 +6,7 @@ import { connect } from 'node:net';
 import standalone from 'ioredis/built/connectors/StandaloneConnector.js';
 import dataHandler from 'ioredis/built/DataHandler.js';
 
-/** Time for a connection to close. After that, it is cut. */
+/** How long a connection may take to close. After that, its socket is destroyed. */
 export const REDIS_DISCONNECT_MS_MAX = 200;
 
 export type RedisStoreOptions = Extract<StoreOptions, { kind: 'redis' }>;
@@ -26,7 +26,7 @@ function optionsOf({ username, password, tls }: RedisAccess) {
       tls.mode === 'plain-text'
         ? undefined
         : { ca: tls.trustBundle, cert: tls.clientCertificate, key: tls.clientPrivateKey },
-    // The type is wrong: ioredis wants a connector that takes any options.
+    // `never`, because ioredis's type asks for a connector that takes any options.
     Connector: RedisConnector as never,
     // RESP2, because RESP3 sends invalidations as push messages, which ioredis does not expose.
     protocol: 2 as const,
@@ -53,12 +53,12 @@ export function disconnectQuietly(connection: Redis): void {
   connection.disconnect();
 }
 
-/** Why a link is given up when a reply fits no command. Earlier replies may have belonged to other commands, too. */
+/** The reason of a loss when a reply fits no command. Earlier replies may have been taken for those of other commands, too. */
 export const UNEXPECTED_REPLY = 'its answer fits no request: make sure that the --redis-… options lead to a Redis';
-/** How ioredis's messages about such replies begin. */
+/** How ioredis's messages about replies that fit no command begin. */
 const GARBLED_BEGINNINGS = /^(?:Command queue state error|Unknown RESP type)/;
 
-/** Only the error's message: ioredis adds the arguments of a refused command to its errors, such as the password of AUTH. */
+/** The error's message alone: ioredis adds the arguments of a refused command to its errors, such as the password of AUTH. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   // These messages are replaced, because they quote data: ioredis the unexpected reply, Redis the arguments of an unknown command.
@@ -77,10 +77,10 @@ const TLS_MISSING_ADVICE = 'it answers, but not with TLS: give --redis-mode plai
 
 const CREDENTIALS_ADVICE = 'Correct --redis-username and --redis-password-file';
 
-/** The message when Redis closes a connection at the first bytes. */
+/** The message when Redis closes a connection without having sent anything. */
 const NO_ANSWER = 'it closed the connection without an answer: if it expects TLS, give --redis-mode tls or mtls';
 
-/** The first bytes of replies to PING: `+PONG`, `-NOAUTH …`. */
+/** The bytes with which a reply to PING can begin: `+PONG`, `-NOAUTH …`. */
 const ANSWER_BEGINNINGS = Buffer.from('+-');
 
 type Socket = Redis['stream'];
@@ -108,7 +108,7 @@ function explainClose(socket: Socket): void {
   });
 }
 
-/** When the handshake takes long, sends PING over another connection, without a password. */
+/** When the TLS handshake takes long, sends PING over a plain-text connection. An answer fails the handshake, with advice. */
 function askInPlainText(socket: Socket): void {
   const { remoteAddress: host, remotePort: port = 0 } = socket;
   const timer = setTimeout(() => {
@@ -129,7 +129,7 @@ interface Handler {
 }
 
 /**
- * A patch: when a reply cannot be handled, ioredis throws on the next tick, which would end the process. With the patch, only the
+ * Patches ioredis: when it cannot handle a reply, it throws on the next tick, which would end the process. With the patch, only the
  * connection fails.
  */
 const { prototype } = dataHandler.default as unknown as { readonly prototype: Handler };

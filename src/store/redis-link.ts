@@ -15,13 +15,13 @@ import {
 } from './redis-connection.js';
 import { checkRole, findRedis } from './redis-location.js';
 
-/** Interval between health checks. A silent loss is noticed after it and one command timeout. */
+/** Interval between health checks. A silent loss is noticed within this interval and one command timeout. */
 export const REDIS_HEALTH_CHECK_MS = 3_000;
 
 export interface RedisLinkEvents {
   /** Called when the link is live: from now on, every change of a key read over it is reported. */
   onLive(): void;
-  /** Called when these keys were written, deleted or evicted after they were read. */
+  /** Called when keys that were read over this link have been written, deleted or evicted since. */
   onChanged(keys: readonly Buffer[]): void;
   onFlushed(): void;
   /** Called with a message that was published to the link's own channel. */
@@ -65,7 +65,7 @@ export class RedisLink implements StoreLink {
   #data: Redis | undefined;
   #subscriber: Redis | undefined;
   #state: State = 'opening';
-  /** The timer: of the deadline while opening, of the next health check while live. */
+  /** While opening, the timer of the deadline; while live, that of the next health check. */
   #timer: NodeJS.Timeout | undefined;
 
   /** @param reports `undefined` when no change is to be reported. */
@@ -174,7 +174,7 @@ export class RedisLink implements StoreLink {
     else this.#events.onFlushed();
   }
 
-  /** A connection can be dead without any sign: only an unanswered command reveals it. */
+  /** Health checks are needed because a connection can be dead without any sign but an unanswered command. */
   #scheduleHealthCheck(): void {
     this.#timer = setTimeout(() => void this.#checkHealth(), REDIS_HEALTH_CHECK_MS);
     this.#timer.unref();

@@ -1,5 +1,5 @@
-// Finds the Redis: at a fixed address, where its sentinels report it, or at the nodes of a cluster. Looked up for every connection,
-// because a failover moves it. ACL permissions with sentinels: +role at the Redis, +sentinel|get-master-addr-by-name at the sentinels.
+// Finds the Redis: at a fixed address, where its sentinels report it, or at the nodes of a cluster. This is done for each new link, because
+// a failover moves the Redis. ACL permissions with sentinels: +role at the Redis, +sentinel|get-master-addr-by-name at the sentinels.
 // Cold path.
 import type { Redis } from 'ioredis';
 import { formatAddress, type ListenAddress, type RedisLocation } from '../config/index.js';
@@ -11,7 +11,7 @@ import {
   type RedisStoreOptions,
 } from './redis-connection.js';
 
-/** The slots of a Redis Cluster. Only keys in one slot can be changed together. */
+/** The number of slots of a Redis Cluster. Only keys in one slot can be changed together. */
 export const SLOTS = 16_384;
 const OPENING_BRACE = 0x7b;
 const CLOSING_BRACE = 0x7d;
@@ -21,11 +21,11 @@ export function redisSlotOf(key: Buffer): number {
   return crc16(hashedPart(key)) % SLOTS;
 }
 
-/** A text that, in braces at the start of another key, puts it into the slot of this key. */
+/** A tag for other keys: a key that begins with it, in braces, is in the same slot as this key. */
 export function slotTag(key: Buffer): Buffer {
   const part = hashedPart(key);
   if (part.length > 0 && !part.includes(CLOSING_BRACE)) return part;
-  // These bytes cannot be in braces, but a number in the same slot can: one in 16,384 is.
+  // This part cannot be a tag. A number whose slot is the same can; one in 16,384 numbers is.
   const slot = crc16(part) % SLOTS;
   for (let number = 0; ; number++) {
     const tag = Buffer.from(String(number));
@@ -49,7 +49,7 @@ function crc16(bytes: Buffer): number {
   return crc;
 }
 
-/** The address of the Redis. Rejects when no sentinel knows it. */
+/** Finds the address of a Redis that is no cluster. Rejects when no sentinel knows it. */
 export async function findRedis(options: RedisStoreOptions): Promise<ListenAddress> {
   const { place: location } = options;
   if ('nodes' in location) throw new Error('a cluster is no one Redis');
@@ -69,7 +69,7 @@ async function firstOf<Answer>(answers: readonly Promise<Answer>[], problem: str
   }
 }
 
-/** Rejects when the Redis is no master and accepts no writes: a sentinel that was cut off may name a former master. */
+/** Rejects when the Redis that sentinels have named is not a master: a sentinel that was cut off may name a former one. */
 export async function checkRole(redis: Redis, { place: location }: RedisStoreOptions): Promise<void> {
   if (!('sentinels' in location)) return;
   const [role] = (await redis.role()) as readonly unknown[];
@@ -83,14 +83,14 @@ export function redisInWords(location: RedisLocation): string {
   return `the Redis ${location.name} of the Sentinels at ${location.sentinels.map(formatAddress).join(', ')}`;
 }
 
-/** The slots of one node, including `last`. */
+/** A range of slots, `first` and `last` included, and the address of its node. */
 interface Shard {
   readonly first: number;
   readonly last: number;
   readonly address: ListenAddress;
 }
 
-/** The nodes and their slots. Rejects when no node can report them. */
+/** Asks the nodes of a cluster which of them has which slots. Rejects when no node can say. */
 export async function findShards(options: RedisStoreOptions): Promise<readonly Shard[]> {
   const { place: location } = options;
   if (!('nodes' in location)) throw new Error('the Redis is not a cluster');
@@ -103,7 +103,7 @@ async function askNode(access: RedisAccess, address: ListenAddress): Promise<rea
   return (answer as readonly SlotRange[]).map(([first, last, [host, port]]) => {
     // Checked, because the caller loops over the range.
     if (!isSlot(first) || !isSlot(last)) throw new Error(`${formatAddress(address)}: it names slots that do not exist`);
-    // If the host is absent, it is the node that was asked.
+    // An absent host means the node that was asked.
     return { first, last, address: { host: host === null || host === '' ? address.host : host, port } };
   });
 }

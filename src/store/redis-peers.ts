@@ -1,5 +1,5 @@
-// Messages between processes that share a session, through Redis: each process subscribes to its own channel. A peer acknowledges
-// `ended`, because Redis's reports of changed records do not show whether anybody got them. `passed` brings sealed data about a session.
+// Messages between processes that have the same session, through Redis: each process subscribes to its own channel. A peer acknowledges
+// `ended`, since Redis does not say whether its own report of the change has arrived. `passed` brings sealed data about a session.
 // `<key>` is the key of the session's record, `<number>` counts the sender's messages. Cold path: mostly when a shared session ends.
 //   ended <key> <sender> <number>             to a peer
 //   heard <peer> <number>                     the acknowledgement, to the sender
@@ -8,7 +8,7 @@ import { randomBytes } from 'node:crypto';
 import { limits, RecentMap } from '../shared/index.js';
 import type { SessionPeers } from './sealed-sessions.js';
 
-/** Recent messages whose repetitions are ignored: every node of a cluster delivers a message. */
+/** How many recent messages are remembered, to ignore their repetitions: every node of a cluster delivers a message. */
 const RECENT_MESSAGES_KEPT = 1_024;
 
 const CHANNEL_PREFIX = 'switchyard/sessions/';
@@ -64,7 +64,7 @@ export class RedisPeers implements SessionPeers {
     });
     try {
       const count = await this.#publish(CHANNEL_PREFIX + listener, message);
-      // A process that cannot receive messages would wait for nothing.
+      // If this process cannot receive messages, no acknowledgement can arrive, so none is awaited.
       return count === 0 || this.cannotReceive || (await acknowledged);
     } finally {
       clearTimeout(timer);
@@ -83,7 +83,7 @@ export class RedisPeers implements SessionPeers {
     const key = Buffer.from(first, 'base64url');
     if (kind === 'passed') return this.onPassed?.(key, Buffer.from(sealed, 'base64url'));
     this.onEnded?.(key);
-    // If the acknowledgement is not sent, the peer waits for its timeout.
+    // If the acknowledgement cannot be sent, the sender of `ended` waits until its timeout.
     this.#publish(CHANNEL_PREFIX + sender, `heard ${this.#name} ${number}`).catch(() => undefined);
   }
 }

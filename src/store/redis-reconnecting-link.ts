@@ -7,17 +7,17 @@ import { messageOf, type RedisStoreOptions } from './redis-connection.js';
 import { RedisLink, type RedisLinkEvents, type RedisLinkReports, type StoreLink } from './redis-link.js';
 import { redisInWords } from './redis-location.js';
 
-/** The longest delay of a retry. It is short, so that a Redis that is back is found soon. */
+/** The longest delay before a retry: short, so that a Redis that is back is found soon. */
 export const RETRY_DELAY_MS_MAX = 2_000;
 
 export const RETRY_DELAY_MS_MIN = 50;
 
-/** Different reasons logged for one outage. */
+/** The most different reasons that are logged for one outage. */
 const REDIS_REASONS_LOGGED_MAX = 16;
 
 export interface ReconnectingLinkEvents extends Partial<Omit<RedisLinkEvents, 'onLive' | 'onLost'>> {
   onLive(): void;
-  /** @param isNew whether the reason of the loss is new in this outage, and to be logged: retries never end, and reasons may alternate. */
+  /** @param isNew whether to log the reason, which is new in this outage: retries never end, and reasons may alternate. */
   onLost(reason: string, isNew: boolean): void;
 }
 
@@ -27,13 +27,13 @@ export class ReconnectingLink {
   readonly #events: ReconnectingLinkEvents;
   readonly #reports: RedisLinkReports | undefined;
   readonly #backoff = new Backoff(RETRY_DELAY_MS_MIN, RETRY_DELAY_MS_MAX);
-  readonly #knownReasons = new Set<string>();
+  readonly #loggedReasons = new Set<string>();
   #isLive = false;
   #link: StoreLink;
   #lostReason = 'it is being connected to';
   #retryTimer: NodeJS.Timeout | undefined;
 
-  /** @param reports `undefined` if changes are not to be reported; then there is no second connection. */
+  /** @param reports `undefined` if changes are not to be reported; then the link has no subscriber connection. */
   constructor(options: RedisStoreOptions, events: ReconnectingLinkEvents, reports?: RedisLinkReports) {
     this.location = redisInWords(options.place);
     this.#options = options;
@@ -51,7 +51,7 @@ export class ReconnectingLink {
     return this.#isLive;
   }
 
-  /** The newest link. Its failures are not explained. */
+  /** The newest link. Its errors are those of ioredis, not the explained ones of `send`. */
   get link(): StoreLink {
     return this.#link;
   }
@@ -88,17 +88,17 @@ export class ReconnectingLink {
   #onLive(): void {
     this.#isLive = true;
     this.#backoff.reset();
-    this.#knownReasons.clear();
+    this.#loggedReasons.clear();
     this.#events.onLive();
   }
 
   #onLost(reason: string): void {
     this.#isLive = false;
     this.#lostReason = reason;
-    const isNew = !this.#knownReasons.has(reason) && this.#knownReasons.size < REDIS_REASONS_LOGGED_MAX;
-    if (isNew) this.#knownReasons.add(reason);
+    const isNew = !this.#loggedReasons.has(reason) && this.#loggedReasons.size < REDIS_REASONS_LOGGED_MAX;
+    if (isNew) this.#loggedReasons.add(reason);
     this.#events.onLost(reason, isNew);
-    // Processes do not all reconnect at once: the wait is shortened at random by up to half.
+    // The delay is shortened at random, so that processes do not all reconnect at once.
     this.#retryTimer = setTimeout(() => {
       this.#link = this.#createLink();
       void this.#link.open();

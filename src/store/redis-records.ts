@@ -32,7 +32,7 @@ function ownKey(text: string, rest: Buffer | string = ''): Buffer {
 }
 
 const POSITION_KEY = ownKey('{switchyard}position');
-/** The key of a random text, the epoch: positions of another epoch mean nothing. */
+/** The key of the epoch, a random text that is made with the log of changes: positions of another epoch mean nothing. */
 const EPOCH_KEY = ownKey('{switchyard}epoch');
 /** The log of changes, a stream: the ids are positions, the field `k` is the key of a changed record. */
 const LOG_KEY = ownKey('{switchyard}changes');
@@ -57,15 +57,15 @@ export function redisRecordKey(key: RecordKey): Buffer {
   }
 }
 
-/** The sorted set of all record keys with the same beginning, up to the first slash. */
+/** The Redis key of the sorted set that lists all record keys with the same beginning, up to the first slash. */
 function listKeyOf(recordKey: string): Buffer {
   return ownKey('{switchyard}keys/', recordKey.slice(0, recordKey.indexOf('/') + 1));
 }
 
 /**
  * KEYS: the key of each change; then the sorted sets that list keys; then, if any change is logged, position, epoch and log. ARGV: the
- * number of changes, how many entries the log keeps (0: no change is logged), an epoch to start with; then for each change: the number of
- * its sorted set (0: none), its name there, whether it is logged, its expected and new values, each as '=' and the bytes, or '' for none.
+ * number of changes, how many entries the log keeps (0: no change is logged), an epoch to store if there is none; then for each change: the
+ * number of its sorted set (0: none), its record key, whether it is logged, its expected and new values: '=' and the bytes, or '' for none.
  * All values are checked before the first write, because Redis has no rollback.
  */
 const SWAP_SCRIPT = `
@@ -95,8 +95,8 @@ end
 return 1`;
 
 /**
- * KEYS: position, epoch, log. ARGV: the epoch and position that the caller knows, an epoch to start with. Returns the epoch and the
- * position; and the log's entries since the known position, unless that is of another epoch or the log does not go back that far.
+ * KEYS: position, epoch, log. ARGV: the epoch and position of the caller's last read, and an epoch to store if there is none. Returns the
+ * present epoch and position, then the log's entries since the caller's position. Without entries, the log does not have them all.
  */
 const CHANGES_SCRIPT = `
 local position, epoch = redis.call('GET', KEYS[1]), redis.call('GET', KEYS[2])
@@ -178,7 +178,7 @@ export class RedisRecords implements RecordStore {
     const lists: Buffer[] = [];
     const args: (Buffer | string)[] = [];
     for (const { space, key, isLogged = false, expected, value } of changes) {
-      const list = space === 'records' ? positionIn(lists, listKeyOf(key)) : 0;
+      const list = space === 'records' ? findOrAppend(lists, listKeyOf(key)) : 0;
       args.push(String(list), key, isLogged ? '1' : '0', encodeOptional(expected), encodeOptional(value));
     }
     const isAnyLogged = changes.some(({ isLogged }) => isLogged === true);
@@ -210,7 +210,7 @@ export class RedisRecords implements RecordStore {
     this.#link.close();
   }
 
-  /** Runs a command. @param key any key serves for records, which are all in one slot of a cluster. */
+  /** Runs a command. @param key decides the node of a cluster; the default is right for all records, which are in one slot. */
   async #run<Answer>(command: (redis: Redis) => Promise<Answer>, key = POSITION_KEY): Promise<Answer> {
     return this.#link.send((link) => link.run(key, command));
   }
@@ -220,8 +220,8 @@ function encodeOptional(value: Buffer | undefined): Buffer | string {
   return value === undefined ? '' : Buffer.concat([Buffer.from('='), value]);
 }
 
-/** The position of a key in a list, to which it is added if it is missing; from 1 on. */
-function positionIn(keys: Buffer[], key: Buffer): number {
+/** Finds a key in the list, or adds it. @returns its position, counted from 1. */
+function findOrAppend(keys: Buffer[], key: Buffer): number {
   const index = keys.findIndex((other) => other.equals(key));
   return index === -1 ? keys.push(key) : index + 1;
 }

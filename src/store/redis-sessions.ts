@@ -1,5 +1,5 @@
-// Records of sessions in Redis, shared by all machines: under each key a version and the bytes. Redis reports when another machine
-// changes a record that was read or written over this link. An ended session leaves a mark, version 0, for a while, so that it is not
+// Records of sessions in Redis, shared by all machines: under each key a version and the bytes. Redis reports when another machine changes
+// a record that was read or written over this link. A removed record leaves a mark, version 0, for a while, so that its session is not
 // taken for one that Redis has lost. Cold path. ACL permissions: +eval +get +set +pexpire +pttl +ping +publish +subscribe +client|id
 // +client|tracking, on keys that begin with \xff, and the channels __redis__:invalidate and switchyard/sessions/*.
 import type { Logger } from '../shared/index.js';
@@ -14,8 +14,8 @@ const VERSION_BYTES = 8;
 const ENDED = versionBytes(0);
 
 /**
- * KEYS: the record. ARGV: the expected version, as bytes, or '' for none; the new value; its life in ms. Reads the record in the end,
- * because Redis reports changes only of keys read since their last change.
+ * KEYS: the record. ARGV: the expected version, as bytes, or '' for none; the new value; its life in ms. Ends with a read of the
+ * record, because Redis reports only changes of keys that were read since their last change.
  */
 const WRITE_SCRIPT = `
 local present = redis.call('GET', KEYS[1])
@@ -24,7 +24,7 @@ redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 redis.call('GET', KEYS[1])
 return 1`;
 
-/** KEYS: the record. ARGV: its life from now on, in ms. */
+/** KEYS: the record. ARGV: its life from now on, in ms. Returns 0 if there is no record, or only a mark. */
 const RENEW_SCRIPT = `
 local present = redis.call('GET', KEYS[1])
 if not present or #present == ${VERSION_BYTES} then return 0 end
@@ -34,8 +34,8 @@ return 1`;
 
 /**
  * KEYS: the record. ARGV: the longest remaining life, in ms, with which it is removed, or '' for any; the mark and its life in ms; the
- * known version, as bytes, or '' for any; the mark's life when another version is found, which is then returned. A missing record gets a
- * mark, too.
+ * known version, as bytes, or '' for any; the mark's life if the record has another version. Returns a record of another version, 1 for
+ * the known version or a missing record, which gets a mark, too, and 0 if nothing was done.
  */
 const REMOVE_SCRIPT = `
 local present = redis.call('GET', KEYS[1])

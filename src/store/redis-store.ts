@@ -1,6 +1,6 @@
 // The store in Redis, with a cache of read values. Hot path.
 // A connected period lasts while the link is live, and Redis reports every change in it. A value that was read in the current period is
-// returned at once; any other is read again. Without a link, values of a period that ended within the grace are served.
+// returned at once; any other is read again. While the link is lost, values are served whose period ended less than the grace ago.
 import { ReplyError } from 'ioredis';
 import { limits, type Logger, RecentMap } from '../shared/index.js';
 import { encodeRecordKey } from './record-store.js';
@@ -27,8 +27,8 @@ interface ConnectedPeriod {
   usedUntil: string;
 }
 
-/** What was read last under a name. */
-interface Known {
+/** The outcome of the last read of a name. */
+interface CachedRead {
   readonly read: StoreRead;
   readonly readAtMs: number;
   readonly period: ConnectedPeriod;
@@ -37,10 +37,10 @@ interface Known {
 /** The cache of one name space. */
 class SpaceCache {
   readonly space: 'user-configs' | 'records';
-  readonly known = new RecentMap<Known>(limits.cacheEntriesMax, limits.cacheBytesMax, ({ read }) =>
+  readonly cachedReads = new RecentMap<CachedRead>(limits.cacheEntriesMax, limits.cacheBytesMax, ({ read }) =>
     read.kind === 'found' ? read.value.length : 0,
   );
-  /** Reads that wait for Redis. A read that is no longer here was overtaken by a change, and is not cached. */
+  /** Reads that wait for Redis. A read that is no longer in this map was overtaken by a change, and is not cached. */
   readonly pending = new Map<string, Promise<StoreRead>>();
 
   constructor(space: 'user-configs' | 'records') {
@@ -48,12 +48,12 @@ class SpaceCache {
   }
 
   forget(name: string): void {
-    this.known.delete(name);
+    this.cachedReads.delete(name);
     this.pending.delete(name);
   }
 
   forgetAll(): void {
-    this.known.clear();
+    this.cachedReads.clear();
     this.pending.clear();
   }
 }
@@ -78,7 +78,7 @@ export class RedisStore implements Store {
   readonly #caches = [this.#userConfigs, this.#ownRecords];
   readonly #link: ReconnectingLink;
   readonly #records: RedisRecords;
-  /** The current or last period; `undefined` before the first. */
+  /** The current or last connected period; `undefined` before the first. */
   #period: ConnectedPeriod | undefined;
   #lostReason = '';
   readonly #counts: StoreCounts;
@@ -121,7 +121,7 @@ export class RedisStore implements Store {
 
   /** Reads a value. @param name a subject, or the key of a record. */
   #read(cache: SpaceCache, name: string): StoreRead | Promise<StoreRead> {
-    const known = cache.known.get(name);
+    const known = cache.cachedReads.get(name);
     if (!this.#link.isLive) return this.#lastKnown(known);
     if (known === undefined || known.period !== this.#period) {
       this.#counts.asked += 1;
@@ -132,7 +132,7 @@ export class RedisStore implements Store {
   }
 
   kept(subject: string): Kept | undefined {
-    const known = this.#userConfigs.known.get(subject);
+    const known = this.#userConfigs.cachedReads.get(subject);
     if (this.#link.isLive || known?.period.endedAtMs === undefined) return undefined;
     return { readAt: inSeconds(known.readAtMs), usedUntil: known.period.usedUntil };
   }
@@ -148,7 +148,7 @@ export class RedisStore implements Store {
     return this.#change(this.#ownRecords, key, () => this.#records.swap([{ space: 'records', key, expected, value }]));
   }
 
-  /** Makes a change. The cached value is forgotten even if that fails: it may have been made, and its invalidation arrives later. */
+  /** Makes a change, and forgets the cached value even when it fails, since it may have been made. Without a link, the value is kept. */
   async #change<Answer>(cache: SpaceCache, name: string, change: () => Promise<Answer>): Promise<Answer> {
     const wasLive = this.#link.isLive;
     try {
@@ -168,14 +168,14 @@ export class RedisStore implements Store {
     for (const cache of this.#caches) cache.forgetAll();
   }
 
-  /** Requests a value. One GET answers all reads of the name. */
-  #fetch({ space, known, pending }: SpaceCache, name: string): StoreRead | Promise<StoreRead> {
+  /** Requests a value. Reads of a name that wait at the same time share one GET. */
+  #fetch({ space, cachedReads: known, pending }: SpaceCache, name: string): StoreRead | Promise<StoreRead> {
     const pendingRead = pending.get(name);
     if (pendingRead !== undefined) return pendingRead;
     const key = encodeStoreKey(name) && redisRecordKey({ space, key: name });
     if (key === undefined) return unencodable;
-    const waiting = this.#userConfigs.pending.size + this.#ownRecords.pending.size;
-    if (waiting >= limits.waitingMax) return overloaded;
+    const waitingCount = this.#userConfigs.pending.size + this.#ownRecords.pending.size;
+    if (waitingCount >= limits.waitingMax) return overloaded;
     const period = this.#period!;
     /** @returns false when a change has overtaken the read. */
     const settle = (): boolean => pending.get(name) === answer && pending.delete(name);
@@ -195,7 +195,7 @@ export class RedisStore implements Store {
     return answer;
   }
 
-  #lastKnown(known: Known | undefined): StoreRead {
+  #lastKnown(known: CachedRead | undefined): StoreRead {
     const endedAtMs = known?.period.endedAtMs;
     const isUsable = endedAtMs === undefined || performance.now() - endedAtMs <= this.#options.staleGraceMs;
     if (known === undefined || !isUsable) {
@@ -223,7 +223,7 @@ export class RedisStore implements Store {
     return new ReconnectingLink(this.#options, events, { ownChanges: true });
   }
 
-  /** Called for a key that has changed. One that is no subject's does no harm here. */
+  /** Called for a key that has changed. A key of neither a record nor a subject does no harm here. */
   #onChanged(key: Buffer): void {
     const recordKey = recordKeyAt(key);
     if (recordKey === undefined) this.#userConfigs.forget(key.toString());
@@ -240,8 +240,8 @@ export class RedisStore implements Store {
 
   #onLost(reason: string, isNew: boolean): void {
     this.#lostReason = reason;
-    // After such a reply, one user's config may be cached as another's.
-    if (reason.endsWith(UNEXPECTED_REPLY)) for (const cache of this.#caches) cache.known.clear();
+    // After an unexpected reply, one user's config may be cached as another's.
+    if (reason.endsWith(UNEXPECTED_REPLY)) for (const cache of this.#caches) cache.cachedReads.clear();
     if (this.#period !== undefined && this.#period.endedAtMs === undefined) this.#endPeriod(this.#period, reason);
     else if (isNew) this.#logger.warn({ reason }, 'Redis cannot be connected to');
     this.#reportObstacle();
@@ -271,7 +271,7 @@ function inSeconds(atMs: number): string {
   return new Date(atMs).toISOString().replace(/\.\d+/, '');
 }
 
-/** @param known what was read last, which is returned if the value is the same. */
+/** @param known the cached outcome, which is returned if the value is the same. */
 function readOf(value: Buffer | null, known: StoreRead | undefined): StoreRead {
   if (value === null) return missing;
   if (value.length > limits.redisValueBytesMax) return tooLarge;

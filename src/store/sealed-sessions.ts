@@ -1,5 +1,5 @@
-// A store for records of sessions. Keys are hashes and values are sealed: the store can read neither. Records may be lost, and with them
-// sessions whose process is gone.
+// A store for records of sessions. It understands neither keys, which are hashes, nor values, which are sealed. When a record is lost and
+// its process has ended, the session is lost.
 
 export interface SealedSession {
   /** The version, which each write increments. */
@@ -10,7 +10,7 @@ export interface SealedSession {
 /** The record as found; `ended` when it was removed not long ago. */
 export type SealedRead = SealedSession | 'ended' | undefined;
 
-/** Messages to processes on other machines that have the same session. `key` is that of its record. */
+/** Messages to processes on other machines that have the same session. `key` is always the key of the session's record. */
 export interface SessionPeers {
   /** The name by which others reach this process; `undefined` while it cannot receive messages. */
   readonly listener: string | undefined;
@@ -19,7 +19,7 @@ export interface SessionPeers {
    * @returns how many existing processes did not acknowledge in time. Rejects when the message could not be sent.
    */
   tellEnded(key: Buffer, listeners: readonly string[]): Promise<number>;
-  /** Called when another process has ended a session; its return is the acknowledgement. */
+  /** Called when another process has ended a session. That process gets an acknowledgement when this returns. */
   onEnded: ((key: Buffer) => void) | undefined;
   /** Sends sealed data, without acknowledgement. Rejects as `tellEnded` does. */
   pass(key: Buffer, listeners: readonly string[], sealed: Buffer): Promise<void>;
@@ -40,8 +40,8 @@ export interface SealedSessions {
   /** Reads a record. Throws or rejects when it cannot be read. */
   read(key: Buffer): SealedRead | Promise<SealedRead>;
   /**
-   * Writes version 1 where there is neither a record nor a mark, or a later version only over its predecessor.
-   * @returns false when the predecessor was not found. Rejects when it could not be written.
+   * Writes version 1 only where there is neither a record nor a mark, and a later version only over the version before it.
+   * @returns whether the record was written. Rejects when the store has failed.
    */
   write(key: Buffer, session: SealedSession, lifeMs: number): Promise<boolean>;
   /** Renews a record's life. @returns false when there is no record. Rejects as `write` does. */
@@ -50,10 +50,10 @@ export interface SealedSessions {
    * Removes the record, and leaves a mark for `markMs`, over which nothing is written.
    * @param leftMsMax unless `Infinity`, a record with more life left stays, because another process has renewed it.
    * @param known if given, a record of another version is returned, and its mark is kept for `laterMarkMs`.
-   * @returns false when the record stays, or had been removed before. Rejects as `write` does.
+   * @returns false when the record stays, or had been removed before. Rejects as `write` does. If not `isShared`, it always removes.
    */
   remove(key: Buffer, markMs: number, leftMsMax: number, known?: KnownVersion): Promise<boolean | SealedSession>;
-  /** Called when others have changed a record that this process read or wrote; `undefined` for all records. */
+  /** Called when others have changed a record that this process read or wrote; with `undefined` when any may have changed. */
   onChanged: ((key: Buffer | undefined) => void) | undefined;
   close(): Promise<void>;
 }

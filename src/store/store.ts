@@ -1,4 +1,4 @@
-// What the dataplane needs of a key-value store. Keys are subjects (specification 2.7), values are bytes.
+// The key-value store as the dataplane uses it: user configs by subject (specification 2.7), and the gateway's own records.
 import { limits } from '../shared/index.js';
 
 /** How often a store was read, and where the answers came from. Hot path. */
@@ -7,10 +7,10 @@ export class StoreCounts {
   remembered = 0;
   /** Reads answered by the store, or by a read of it that was already in flight. */
   asked = 0;
-  /** Reads answered with the last known value, while the store is lost. */
+  /** Reads answered with the last known value, while Redis is lost. */
   stale = 0;
   failed = 0;
-  /** Cached values that may have changed; a flush of all counts as one. */
+  /** Cached values that may have changed, as reported by Redis; a flush of all values counts as one. */
   invalidations = 0;
 
   get reads(): Readonly<Record<string, number>> {
@@ -27,8 +27,8 @@ export const unencodable: StoreRead = Object.freeze({
 });
 
 /**
- * The key of a subject: its UTF-8 bytes (specification 2.7). No subject can reach the gateway's own keys, which begin with 0xFF.
- * @returns `undefined` for a subject that is empty, is too long, or contains a lone surrogate.
+ * The key of a subject or record: its UTF-8 bytes (specification 2.7). In Redis, no subject can reach the gateway's own keys, which begin
+ * with 0xFF. @returns `undefined` for a text that is empty, is too long, or contains a lone surrogate.
  */
 export function encodeStoreKey(subject: string): Buffer | undefined {
   if (!subject.isWellFormed()) return undefined;
@@ -37,13 +37,13 @@ export function encodeStoreKey(subject: string): Buffer | undefined {
 }
 
 /**
- * The result of a read. If the store can tell cheaply that the value has not changed (Redis), it is the same `Buffer`: callers compare by
- * identity first.
+ * The result of a read. While a value is cached and has not changed, each read returns the same `Buffer`: callers compare by identity
+ * first.
  */
 export type StoreRead =
   | { readonly kind: 'found'; readonly value: Buffer }
   | { readonly kind: 'missing' }
-  /** The read failed; `isForAll` when no key can be read. */
+  /** The read failed; `isForAll` if reads of other keys would fail, too. */
   | { readonly kind: 'failed'; readonly reason: string; readonly isForAll?: true };
 
 /** How current a value is that may be out of date; both times in ISO 8601. */
@@ -53,8 +53,8 @@ export interface Kept {
 }
 
 /**
- * Told of obstacles. @param obstacle why nothing can be read; `''` when reads succeed.
- * @param staleness why what is read may be out of date, and until when it is served.
+ * Called when reads begin or cease to succeed. @param obstacle why nothing can be read; `''` when reads succeed.
+ * @param staleness why the values that are read may be out of date, and until when they are served.
  */
 export type StoreObstacleListener = (obstacle: string, staleness?: string) => void;
 
@@ -63,12 +63,12 @@ export interface Store {
    * Reads a user config, without a promise if possible (embedded store always, Redis on a cache hit). Never throws or rejects. Hot path.
    */
   read(subject: string): StoreRead | Promise<StoreRead>;
-  /** How current the user config is. @returns `undefined` when what `read` returns is up to date. */
+  /** How old a user config is that is served from the cache without Redis; `undefined` if `read` returns none such. */
   kept?(subject: string): Kept | undefined;
   /** Reads one of the gateway's own records, like `read`. */
   readRecord(key: string): StoreRead | Promise<StoreRead>;
   /**
-   * Changes one of the gateway's own records if its value is the expected one, and resolves to whether it was. When it rejects, the
+   * Changes one of the gateway's own records, if its value is the expected one. @returns whether it was changed. When this rejects, the
    * change may have been made.
    */
   swapRecord(key: string, expected: Buffer | undefined, value: Buffer | undefined): Promise<boolean>;

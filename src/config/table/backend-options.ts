@@ -24,7 +24,7 @@ export const upstreamMode = (fallback: 'tls-only' | 'plain-text-or-tls') =>
     fallback,
   );
 
-/** The keys that encrypt secrets. The option is required by commands that do so. */
+/** The keys that encrypt and decrypt secrets. Commands that encrypt secrets require this option. */
 export const secretsKeyFile = option(
   'secrets-key-file <path>',
   'file of keys for the secrets in the store, one per line; the first one encrypts, all of them decrypt',
@@ -191,7 +191,7 @@ export const connectionOptions = section(
   },
 );
 
-// Options for which clients are served, and for slow answers and reconnecting clients.
+// Options for the eras of clients that are served, for slow answers, and for clients that reconnect.
 
 export const eraOptions = {
   served: option(

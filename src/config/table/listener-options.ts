@@ -56,7 +56,7 @@ function checkTls(reader: OptionReader): void {
   }
 }
 
-/** Refuses an admin listener that shares an address with callers. */
+/** Adds a fault if the admin listener has the address and port of another listener. */
 function checkAdmin(reader: OptionReader): void {
   const admin = reader.value(adminAddress);
   for (const option of [address, tlsAddress]) {
@@ -110,7 +110,7 @@ export const requestCheckOptions = {
     parseOrigins,
     { text: 'loopback origins on a loopback host', from: (): readonly string[] => [] },
   ),
-  /** Hosts that requests may name: `host` or `host:port`, in lower case. If empty, the listen address decides (specification 2.2). */
+  /** Hosts that a request may name: `host` or `host:port`, in lower case. If none is given, the listen address decides (specification 2.2). */
   allowedHosts: option(
     'allowed-hosts <list>',
     'comma-separated host or host:port values that the Host header may have',
@@ -120,7 +120,7 @@ export const requestCheckOptions = {
   bodyBytesMax: option(
     'max-body-bytes <size>',
     'largest request body; a larger one gets 413',
-    // The upper bound follows from the scanner's 32-bit offsets; besides, a body is held in memory.
+    // The upper bound keeps the JSON scanner's offsets within 32 bits; besides, a whole body is held in memory.
     size({ minBytes: 1, maxBytes: 1024 * MIB }),
     '4MiB',
   ),

@@ -115,7 +115,7 @@ export const traceOptions = section(
 export const controlPlaneMemory = option(
   'control-plane-memory <size>',
   'memory limit of the control plane; as it is approached, first new sessions and then new requests get 503',
-  // The least memory: without any servers, the control plane uses almost half of it.
+  // Without any servers, the control plane already uses almost half of the least value.
   size({ minBytes: 256 * MIB }),
   { text: "three quarters of the machine's or cgroup's memory", from: () => defaultWorkerMemoryBytes(1) },
 );

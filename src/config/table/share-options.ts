@@ -37,9 +37,9 @@ const requestCountOptions = {
   ),
 };
 
-/** @param memory the option for the memory limit of the process. */
-export function shareOptionsOf(memory: Option<number>) {
-  const eighthOf = (reader: OptionReader) => Math.floor(reader.resolve(memory) / 8);
+/** The options of a process's bounds and shares. @param memoryLimit the option with the memory limit of the process. */
+export function shareOptionsOf(memoryLimit: Option<number>) {
+  const eighthOf = (reader: OptionReader) => Math.floor(reader.resolve(memoryLimit) / 8);
   const eighth = {
     text: "an eighth of a process's memory, at most 512MiB",
     from: (reader: OptionReader) => Math.min(eighthOf(reader), 512 * MIB),
@@ -95,7 +95,7 @@ export function shareOptionsOf(memory: Option<number>) {
   };
 }
 
-/** Bounds for registry and compositions. The defaults are meant for trusted colleagues, who still make mistakes. */
+/** Bounds of the registry and of compositions. The defaults are for trusted colleagues, who may still make mistakes. */
 export const composerOptions = {
   serversMax: option('max-servers <count>', 'most registered servers; one more gets 409', upToTenThousand, '10000'),
   compositionsMax: option('max-compositions <count>', 'most compositions; one more gets 409', upToTenThousand, '10000'),

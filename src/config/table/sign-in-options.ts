@@ -44,7 +44,7 @@ const details = {
   ),
 };
 
-/** Refuses at start-up what would fail only at the first sign-in. */
+/** Adds faults for options with which the program would start, but the first sign-in would fail. */
 function checkSignIn(reader: OptionReader): void {
   if (!reader.isGiven(issuer))
     return reader.faultGiven(Object.values(details), 'has no effect without --sign-in-issuer; give that, too');
@@ -66,7 +66,7 @@ function checkSignIn(reader: OptionReader): void {
   );
 }
 
-/** The options of signing in; `undefined` when OpenID Connect is not used for that. */
+/** The options of signing in to the console; `undefined` if that is done without OpenID Connect. */
 export const signInOptions = section(
   { issuer, ...details },
   {

@@ -87,7 +87,7 @@ export type RedisTls =
       readonly clientPrivateKey: string | undefined;
     };
 
-/** Sentinels, which know the address of the Redis, also after a failover. */
+/** A Redis whose address Sentinels know, also after a failover. */
 interface RedisSentinels {
   readonly sentinels: readonly ListenAddress[];
   /** The name by which the sentinels know the Redis. */
@@ -96,7 +96,7 @@ interface RedisSentinels {
   readonly password: string | undefined;
 }
 
-/** Some nodes of a Redis Cluster, which know the others. */
+/** A Redis Cluster, of which some nodes are given; these know the others. */
 interface RedisNodes {
   readonly nodes: readonly ListenAddress[];
 }
@@ -111,11 +111,11 @@ export type StoreOptions =
       readonly tls: RedisTls;
       readonly username: string | undefined;
       readonly password: string | undefined;
-      /** How long the last known configs are used without Redis. */
+      /** How long the last known user configs are used while the Redis cannot be reached. */
       readonly staleGraceMs: number;
     };
 
-const REDIS_PORT = { plainText: 6379, tls: 16379 };
+const DEFAULT_REDIS_PORTS = { plainText: 6379, tls: 16379 };
 
 function checkStore(reader: OptionReader): void {
   const { address, cluster, sentinels, port, sentinelName, sentinelUsername, sentinelPassword } = redis;
@@ -147,15 +147,15 @@ function checkTls(reader: OptionReader): void {
   checkPair(reader, clientCertificate, clientPrivateKey);
 }
 
-function locationOf(values: ValuesOf<typeof redis>): RedisLocation | undefined {
+function redisLocationOf(values: ValuesOf<typeof redis>): RedisLocation | undefined {
   const { sentinels, cluster, address, mode } = values;
   if (sentinels !== undefined) {
     const { sentinelName: name, sentinelUsername: username, sentinelPassword: password } = values;
     return { sentinels, name, username, password };
   }
   if (cluster !== undefined) return { nodes: cluster };
-  const usualPort = mode === 'plain-text' ? REDIS_PORT.plainText : REDIS_PORT.tls;
-  return address === undefined ? undefined : { host: address, port: values.port ?? usualPort };
+  const defaultPort = mode === 'plain-text' ? DEFAULT_REDIS_PORTS.plainText : DEFAULT_REDIS_PORTS.tls;
+  return address === undefined ? undefined : { host: address, port: values.port ?? defaultPort };
 }
 
 export const storeOptions = section(
@@ -163,7 +163,7 @@ export const storeOptions = section(
   {
     check: checkStore,
     combine: ({ path, ...values }): StoreOptions => {
-      const location = locationOf(values);
+      const location = redisLocationOf(values);
       if (location === undefined) return { kind: 'embedded', path };
       const { mode, username, password, staleGraceMs } = values;
       const files = {

@@ -1,4 +1,4 @@
-// Options for verifying and minting tokens, and for what clients without one are told.
+// Options for verifying and minting tokens, and for what clients without a token are told.
 import { readTokenJwks, readTokenPrivateKey, readTokenPublicKey, readTokenSecret } from '../files.js';
 import { option, section, type ValueOf, type OptionReader } from '../option.js';
 import { anyMs, parseIssuers, parsePublicUrl, parseText, parseTexts, parseList, InvalidValue } from '../values.js';
@@ -13,7 +13,7 @@ export const roles = ['reader', 'editor', 'admin'] as const;
 
 export type Role = (typeof roles)[number];
 
-/** Whether a role is enough. @param actual `undefined` for no role. */
+/** Whether the actual role may do what the needed role may. @param actual `undefined` for no role. */
 export function isRoleEnough(actual: Role | undefined, needed: Role): boolean {
   return actual !== undefined && roles.indexOf(actual) >= roles.indexOf(needed);
 }
@@ -21,7 +21,7 @@ export function isRoleEnough(actual: Role | undefined, needed: Role): boolean {
 type RoleNames = Readonly<Record<Role, readonly string[]>>;
 
 /**
- * Reads the path of a claim: names of members, from the payload on, separated by dots; `\\.` is a literal dot. A text with a colon or slash
+ * Reads the path of a claim: names of members, from the payload on, separated by dots; `\.` is a literal dot. A text with a colon or slash
  * is one name, because identity providers name custom claims by URLs.
  */
 export function parseClaimPath(text: string): readonly string[] {
@@ -36,7 +36,7 @@ export function parseClaimPath(text: string): readonly string[] {
   return steps;
 }
 
-/** Reads comma-separated `role=value`: values that stand for a role instead of its name. */
+/** Reads comma-separated `role=value`. Each value stands for the role, in place of the role's own name. */
 export function parseRoleNames(text: string): RoleNames {
   const named = parseList(text, (item) => {
     const [, roleText = '', value = ''] = /^([^=]*?)\s*=\s*(.*)$/s.exec(item) ?? [];
@@ -45,8 +45,8 @@ export function parseRoleNames(text: string): RoleNames {
     throw new InvalidValue(`is not role=value, e.g. editor=mcp-editors; roles: ${roles.join(', ')}`);
   });
   const values = named.map(({ value }) => value);
-  const twice = values.find((value, index) => values.indexOf(value) !== index);
-  if (twice !== undefined) throw new InvalidValue(`names ${twice} twice; each value can mean only one role`);
+  const repeated = values.find((value, index) => values.indexOf(value) !== index);
+  if (repeated !== undefined) throw new InvalidValue(`names ${repeated} twice; each value can mean only one role`);
   const namesOf = (role: Role): readonly string[] => {
     const names = named.filter((each) => each.role === role).map(({ value }) => value);
     return names.length === 0 ? DEFAULT_ROLE_NAMES[role] : names;
@@ -137,7 +137,7 @@ export const tokenOptions = section(
       publicKey: publicKey?.pem,
       secret: secret?.secret,
       jwks: jwks?.text,
-      /** These files are read again when they change. */
+      /** The paths of the files of keys, which are read again when they change. */
       keyPaths: { publicKey: publicKey?.path, secret: secret?.path, jwks: jwks?.path },
       /** Whether issuers' keys may be fetched over http from a loopback address. */
       isPlainTextAllowed: reader.resolve(mode) === 'plain-text-or-tls',
@@ -147,7 +147,7 @@ export const tokenOptions = section(
 
 type VerifiedTokens = ValueOf<typeof tokenOptions>;
 
-/** Whether any key verifies tokens. */
+/** Whether any source of keys that verify tokens is configured. */
 export function hasKeys({ publicKey, secret, jwks, issuerKeys }: VerifiedTokens): boolean {
   return publicKey !== undefined || secret !== undefined || jwks !== undefined || issuerKeys.length > 0;
 }
@@ -171,7 +171,7 @@ const teams = option(
   { text: 'nobody has a team' },
 );
 
-/** The claims with role and teams; `undefined` if no claim is examined. Control plane only. */
+/** The claims with role and teams; `undefined` if no token's role is examined. Control plane only. */
 export const roleClaimOptions = section(
   { role, roleNames, teams },
   {
@@ -207,13 +207,13 @@ export const protectedResourceOptions = {
 
 // `--token-jwks-url`: where each issuer's keys are.
 
-/** Where an issuer's keys are: a JWK set. If no URL is given, it is discovered at the issuer's well-known addresses. */
+/** Where an issuer's JWK set is. If `url` is `undefined`, the set is discovered at the issuer's well-known addresses. */
 export interface IssuerKeySource {
   readonly issuer: string;
   readonly url: string | undefined;
 }
 
-/** Reads comma-separated `issuer=url`, or just an issuer's URL. */
+/** Reads a comma-separated list, each entry `issuer=url` or just an issuer's URL. */
 export function parseIssuerKeySources(text: string): readonly IssuerKeySource[] {
   const sources = parseList(text, parseSource);
   sources.forEach(({ issuer }, index) => {
@@ -223,7 +223,7 @@ export function parseIssuerKeySources(text: string): readonly IssuerKeySource[] 
   return sources;
 }
 
-/** Whether keys may be fetched from the URL. Over plain text, they could be anybody's, except on this machine. */
+/** Whether keys may be fetched from the URL. Plain text is allowed only from this machine: elsewhere, anybody could send other keys. */
 export function isKeyUrl(text: string, isPlainTextAllowed: boolean): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || url.username !== '' || url.password !== '') return false;
