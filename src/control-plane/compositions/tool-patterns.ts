@@ -24,7 +24,6 @@ export function isPattern(tool: string): boolean {
 export function matchedTools(tools: readonly string[], names: Iterable<string>): readonly string[] {
   const matched = new Set(tools.filter((tool) => !isPattern(tool)));
   const patterns = tools.filter(isPattern).map((pattern) => pattern.split('*'));
-  if (patterns.length === 0) return [...matched];
   let [countLeft, charsLeft]: [number, number] = [MATCHED_TOOLS_MAX, MATCHED_TOOL_CHARS_MAX];
   for (const name of names) {
     if (name.length > limits.toolPatternCharsMax || matched.has(name)) continue;
