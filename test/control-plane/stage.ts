@@ -17,7 +17,8 @@ import { composerQuotas } from '../support/composer-quotas.js';
 import { startRedis } from '../support/redis.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 
-const AMPLE_MS = 20_000;
+/** Waited out by failing tests alone. */
+const AMPLE_MS = 120_000;
 export const NEVER_MS = 3_600_000;
 
 export interface Stage {

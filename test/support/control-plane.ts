@@ -35,7 +35,9 @@ export async function startControlPlane(
 ): Promise<ControlPlane> {
   const { storeOptions = embeddedStore(t), key = createKeyPair(t), options = [] } = setup;
   const words = ['control-plane', '--address', '127.0.0.1:0', ...storeOptionWords(storeOptions), ...verifyWith(key)];
-  const program = await startProgram(t, [...words, '--rate-limit', '0', ...options], setup);
+  // A healthy server may be slow to answer on a busy machine.
+  const defaults = ['--rate-limit', '0', '--probe-timeout', '60s'];
+  const program = await startProgram(t, [...words, ...defaults, ...options], setup);
   const document = (await send(program.origin, { method: 'GET', path: '/openapi.json', headers: [] })).json();
   return new ControlPlane(program, storeOptions, key, new ApiContract(document as ApiDocument));
 }

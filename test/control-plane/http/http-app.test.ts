@@ -33,7 +33,7 @@ interface Stage {
   readonly requestLines: readonly string[];
 }
 
-/** An app whose registry and compositions always fail. */
+/** An app whose registry and compositions always fail. @param error or an object whose `fault` is thrown. */
 async function setStage(
   t: Test,
   error: unknown,
@@ -42,7 +42,7 @@ async function setStage(
   const lines: string[] = [];
   const requestLines: string[] = [];
   const fail = async (): Promise<never> => {
-    throw error;
+    throw error instanceof Object && 'fault' in error ? error.fault : error;
   };
   const app = await openApp(t, {
     records: { kind: 'embedded', ping: async () => true },
@@ -110,8 +110,10 @@ t.test('each fault has its status and keeps its message', async (t) => {
     'role-missing': 403,
   };
   t.same(Object.keys(statuses), Object.keys(faultAnswers));
+  const thrown: { fault?: ControlPlaneFault } = {};
+  const stage = await setStage(t, thrown);
   for (const [code, status] of Object.entries(statuses)) {
-    const stage = await setStage(t, new ControlPlaneFault(code as FaultCode, `words of ${code}`));
+    thrown.fault = new ControlPlaneFault(code as FaultCode, `words of ${code}`);
     t.same(await answerOf(stage, 'POST', '/servers/x/refresh'), [status, { detail: `words of ${code}` }]);
     t.same(await answerOf(stage, 'DELETE', '/compositions/x'), [status, { detail: `words of ${code}` }]);
     t.same(stage.lines, [], 'a refusal is no fault of ours');

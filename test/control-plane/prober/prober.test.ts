@@ -13,6 +13,7 @@ import type { ProbedServer } from '../../../src/control-plane/prober/probed-sess
 import { ProberClosedError } from '../../../src/control-plane/prober/probe-fault.js';
 import type { ServerTool } from '../server-tool.js';
 import { ProbeFault } from '../../../src/control-plane/prober/probe-fault.js';
+import { DeadlineWheel } from '../../../src/fair/deadline-wheel.js';
 import { limits } from '../../../src/shared/limits.js';
 import { createCertificates } from '../../support/certificates.js';
 import { startMcpBackend, type McpBackend, type McpBackendOptions } from '../../support/mcp-backend.js';
@@ -24,7 +25,8 @@ import { ModernSdkServer } from '../../support/modern-sdk-server.js';
 import { until } from '../../support/until.js';
 
 const MIB = 1024 * 1024;
-const AMPLE_MS = 20_000;
+/** Waited out by failing tests alone. */
+const AMPLE_MS = 120_000;
 const INITIALIZE_RESULT = {
   protocolVersion: '2025-11-25',
   capabilities: { tools: {} },
@@ -40,6 +42,11 @@ function createProber(t: Test, options: Partial<ConstructorParameters<typeof Pro
   const prober = new Prober({ timeoutMs: AMPLE_MS, ...options });
   t.teardown(() => prober.close());
   return prober;
+}
+
+/** For servers that answer in any case, however late: no time passes for the prober. */
+function stoppedClock(): DeadlineWheel {
+  return new DeadlineWheel(10, () => 0);
 }
 
 async function startMcp(t: Test, options: McpBackendOptions): Promise<McpBackend> {
@@ -288,7 +295,7 @@ t.test('events whose lines end with a carriage return alone are read from a stre
     const message = JSON.stringify({ jsonrpc: '2.0', id, result, error: null });
     await request.eventStream().bytes(`event: message\rdata: ${message}\r\r`);
   });
-  const { tools } = findingsOf(await createProber(t, { timeoutMs: 5_000 }).probe(backend.url));
+  const { tools } = findingsOf(await createProber(t).probe(backend.url));
   t.match(tools, [{ name: 'a' }]);
 });
 
@@ -318,7 +325,7 @@ t.test('of result and error, one may be null, as in the calls of clients', async
       if (id === undefined) return request.empty(request.method === 'POST' ? 202 : 405);
       return say(request, { jsonrpc: '2.0', id, ...answerOf(method) });
     });
-    const probe = await createProber(t, { timeoutMs: 2_000 }).probe(backend.url);
+    const probe = await createProber(t).probe(backend.url);
     t.equal(probe.kind, 'reached', what);
     if (probe.kind === 'reached') t.same(findingsOf(probe).tools, tools, what);
   }
@@ -496,7 +503,7 @@ t.test('a server of both eras is recorded with both, any other with its own, wha
         else if (id === undefined) request.empty(202);
         else request.json({ jsonrpc: '2.0', id, result: method === 'initialize' ? result : { tools: [] } });
       });
-      const { era, eras } = findingsOf(await createProber(t).probe(backend.url));
+      const { era, eras } = findingsOf(await createProber(t, { deadlines: stoppedClock() }).probe(backend.url));
       t.same([era, eras], ['legacy', what === 'both' ? ['legacy', 'modern'] : ['legacy']], what);
     }),
   );
@@ -518,7 +525,8 @@ t.test('both eras are found even where the operators’ own authority vouches fo
   const backend = await startRawBackend(handler, { hearsDiscovery: true, tls });
   t.teardown(() => backend.close());
   const authorities = readFileSync(authority.certificatePath, 'utf8');
-  t.same(findingsOf(await createProber(t, { authorities }).probe(backend.url)).eras, ['legacy', 'modern']);
+  const prober = createProber(t, { authorities, deadlines: stoppedClock() });
+  t.same(findingsOf(await prober.probe(backend.url)).eras, ['legacy', 'modern']);
 });
 
 t.test(
