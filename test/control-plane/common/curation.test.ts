@@ -1,6 +1,6 @@
 // Clashes between separately curated servers: how each is settled, and what it costs to settle many of them.
 import t from 'tap';
-import { curationFault, withoutClashes } from '../../../src/control-plane/common/curation.js';
+import { curationFault, curationOfNamed, withoutClashes } from '../../../src/control-plane/common/curation.js';
 import { limits } from '../../../src/shared/limits.js';
 import { duplicateIssuesOf } from '../../../src/user-config/curation-schema.js';
 import { mapsAsObjects } from '../../../src/user-config/known-members.js';
@@ -134,4 +134,24 @@ t.test('the result is that of settling one clash after the other', async (t) => 
 t.test('a misspelt member of a curation is named', async (t) => {
   t.equal(curationFault({ tools: { a: { hiden: true } } }), 'tools.a.hiden: is not known; did you mean hidden?');
   t.equal(curationFault({ tools: { a: 'b' } }), 'tools.a: must be an object');
+});
+
+t.test('of a curation, what is for the named tools and prompts is used', async (t) => {
+  const [a, b] = [{ name: 'A' }, { name: 'B' }];
+  const curation = {
+    prefix: 'p',
+    tools: new Map([
+      ['a', a],
+      ['b', b],
+    ]),
+    prompts: new Map([
+      ['c', a],
+      ['d', b],
+    ]),
+  };
+  const of = (tools: string[], prompts: string[]): unknown => curationOfNamed(curation, { tools, prompts });
+  t.strictSame(of(['*'], ['*']), curation);
+  t.strictSame(of(['b', 'x'], ['c']), { prefix: 'p', tools: new Map([['b', b]]), prompts: new Map([['c', a]]) });
+  t.strictSame(of([], ['x']), { prefix: 'p' });
+  t.strictSame(curationOfNamed({ prefix: 'p' }, { tools: ['*'], prompts: ['*'] }), { prefix: 'p' });
 });
