@@ -16,6 +16,7 @@ import { logInto } from '../support/log-lines.js';
 import { McpCaller, rpc } from '../support/mcp-caller.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { mint } from '../support/tokens.js';
+import { until } from '../support/until.js';
 
 const { load } = optionLoader('control-plane', controlPlaneOptions);
 const key: KeyPair = createKeyPair(t, 'ed25519');
@@ -135,12 +136,16 @@ t.test('the MCP endpoints serve what is registered, and changes of the registry 
   t.same(await names(), ['one-a', 'one-b'], 'and read again after a change');
   const answer = await mcp.send({ body });
   const id = answer.header('x-request-id') ?? '';
-  t.match(await ask(`/requests/${id}`), { status: 200, body: [{ plane: 'control-plane', requestId: id }] });
-  t.match(
-    lines.find((line) => line.includes(id)),
-    /"outcome":"ok"/,
-  );
-  t.match(await ask('/audit'), { body: [{ operation: 'refreshServer' }, { operation: 'registerServer' }] });
+  // A request is logged and remembered once its answer is gone.
+  await until(() => lines.some((line) => line.includes(id)), 'the line of the request');
+  t.match(await ask(`/requests/${id}`), {
+    status: 200,
+    body: [{ plane: 'control-plane', requestId: id, outcome: 'ok' }],
+  });
+  const changes = async (): Promise<unknown[]> =>
+    ((await ask('/audit')).body as { operation: string }[]).map(({ operation }) => operation);
+  await until(async () => (await changes()).length === 2, 'the records of both changes');
+  t.same(await changes(), ['refreshServer', 'registerServer']);
 });
 
 t.test('without ids, no request can be looked up', async (t) => {
@@ -159,7 +164,12 @@ t.test('a drain lets requests finish for a while, and leaves nothing open', asyn
   socket.write(`${head}content-length: 2\r\nexpect: 100-continue\r\n\r\n`);
   await once(socket, 'readable');
   const drained = drain(3_600_000);
-  await t.rejects(fetch(`${origin}/health`), 'no more connections');
+  const isRefused = async (): Promise<boolean> =>
+    ask('/health').then(
+      () => false,
+      () => true,
+    );
+  await until(isRefused, 'the end of new connections');
   socket.write('{}');
   t.match(await answer, /HTTP\/1\.1 422 [^]*name is missing/);
   await drained;
