@@ -104,7 +104,10 @@ t.test('a consent that begins binds its browser by a cookie that only these page
   for (const cookie of [`other=x; switchyard-connect=${BROWSER}`, `switchyard-connect=${BROWSER}x`, `other=${BROWSER}`])
     await send('POST', '/connect/files', { headers: { ...headers, cookie }, payload: 'x=y' });
   t.same([asked[0]?.[2], asked[0]?.[3]], ['', BROWSER], 'a browser keeps its secret');
-  for (const words of asked.slice(1)) t.not(words[3], BROWSER, 'and what is none is replaced');
+  for (const [, , , secret] of asked.slice(1)) {
+    t.match(secret, /^[\w-]{43}$/);
+    t.not(secret, BROWSER, 'and what is none is replaced');
+  }
 });
 
 t.test('a browser that comes back gets to know what came of it', async (t) => {
