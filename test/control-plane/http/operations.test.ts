@@ -59,8 +59,8 @@ async function scene(t: Test, hasRoles = false): Promise<Scene> {
     records: { kind: 'redis', ping: async () => state.isReachable },
   } as unknown as Kept;
   const overload = new Overload(logInto([]));
-  const tokens = new TokenVerifier({ ...tokenOptions({ secret: SECRET }), ...(hasRoles && { roleClaims }) });
-  const app = await openApp(t, { ...kept, overload, tokens });
+  const tokenVerifier = new TokenVerifier({ ...tokenOptions({ secret: SECRET }), ...(hasRoles && { roleClaims }) });
+  const app = await openApp(t, { ...kept, overload, tokenVerifier });
   const ask: Scene['ask'] = async (method, url, { payload, claims = {}, headers = {} } = {}) => {
     const authorization = `Bearer ${await mint({ sub: 'ann', algorithm: 'HS256', key: SECRET, claims })}`;
     const type = payload === undefined ? {} : { 'content-type': 'application/json' };
