@@ -35,6 +35,7 @@ export {
   beginsWithResult,
   isMcpMethod,
   readBackendAnswer,
+  readBackendBatch,
   readBackendMessage,
   readClientMessage,
 } from './json-rpc.js';

@@ -373,6 +373,20 @@ export function clientBatchIn(tape: JsonScanner): ClientBatch {
   return { kind: 'batch', members };
 }
 
+/** The messages in an array of a backend, its only answer last; `undefined` for any other array, and for a large one. */
+export function readBackendBatch(bytes: Buffer): readonly Buffer[] | undefined {
+  if (bytes.length > limits.readAtOnceBytesMax || !scanner.scan(bytes, 1) || scanner.kind(0) !== jsonKind.array)
+    return undefined;
+  const { members } = clientBatchIn(scanner);
+  const [answers, others]: [Buffer[], Buffer[]] = [[], []];
+  for (const { start, end } of members) {
+    const kind = readBackendMessage(bytes.subarray(start, end))?.kind;
+    if (kind === undefined) return undefined;
+    (kind === 'response' ? answers : others).push(bytes.subarray(start, end));
+  }
+  return answers.length === 1 && others.length < limits.batchMembersMax ? [...others, ...answers] : undefined;
+}
+
 const taskNames = new MemberNames('taskId');
 const uriNames = new MemberNames('uri');
 const refParamsNames = new MemberNames('ref');

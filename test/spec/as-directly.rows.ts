@@ -120,6 +120,22 @@ function endlessNotices(headers: Record<string, string>): (response: ServerRespo
   };
 }
 
+const LOGGED = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}';
+
+function inArray(before: string): (response: ServerResponse) => void {
+  return (response) => {
+    const end = response.end.bind(response) as (body?: unknown) => ServerResponse;
+    response.removeHeader('content-length');
+    const writeHead = response.writeHead.bind(response);
+    response.writeHead = ((status: number, headers: Record<string, string> = {}) =>
+      writeHead(
+        status,
+        Object.fromEntries(Object.entries(headers).filter(([name]) => !/length/i.test(name))),
+      )) as never;
+    response.end = ((body?: string | Buffer) => end(body === undefined ? body : `[${before}${String(body)}]`)) as never;
+  };
+}
+
 const ODDITIES: Readonly<Record<string, () => Oddity>> = {
   none: () => ({}),
   'GET is answered with 404, by a framework': () => ({
@@ -140,20 +156,8 @@ const ODDITIES: Readonly<Record<string, () => Oddity>> = {
   },
   'named heartbeats before the answer': () => ({ changes: beforeEvents('event: ping\ndata: {"at":"12:00"}\n\n') }),
   'heartbeats without a name': () => ({ changes: beforeEvents('data: {"at":"12:00"}\n\ndata: still here\n\n') }),
-  'each answer as the only element of an array': () => ({
-    isJson: true,
-    changes: (response) => {
-      const end = response.end.bind(response) as (body?: unknown) => ServerResponse;
-      response.removeHeader('content-length');
-      const writeHead = response.writeHead.bind(response);
-      response.writeHead = ((status: number, headers: Record<string, string> = {}) =>
-        writeHead(
-          status,
-          Object.fromEntries(Object.entries(headers).filter(([name]) => !/length/i.test(name))),
-        )) as never;
-      response.end = ((body?: string | Buffer) => end(body === undefined ? body : `[${String(body)}]`)) as never;
-    },
-  }),
+  'each answer as the only element of an array': () => ({ isJson: true, changes: inArray('') }),
+  'each answer in an array with a notification': () => ({ isJson: true, changes: inArray(`${LOGGED},`) }),
   '201 with the answer': () => ({ changes: withStatus(201), isJson: true }),
   'a redirect to the path with a slash': () => ({
     answers: ({ url }, response) => {

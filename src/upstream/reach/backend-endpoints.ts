@@ -42,7 +42,7 @@ export const FORGIVEN = {
     'a number of the request, its id or progress token, as a string: ' +
     "nothing else is in flight on the request's own response; on a stream of several requests, one whose id is that string comes first",
   array:
-    'an array around the one message of a JSON body: as in a batch of 2025-03-26; more than one message is refused',
+    'an array around the answer, with other messages or alone: a batch of 2025-03-26; more than one answer is refused',
   'byte-order-mark': 'a byte order mark before JSON: readers may ignore it (RFC 8259, 8.1)',
   'not-utf-8':
     'bytes that are not UTF-8 in the text of a message of 128 KiB at most, or of a list: ' +

@@ -1,7 +1,7 @@
 // What a JSON-RPC request to a backend consists of, and the handler of its answer (rpc-request.ts).
 import { isUtf8 } from 'node:buffer';
 import { withoutByteOrderMark } from '../../bytes/index.js';
-import type { BackendMessage, Era } from '../../mcp/index.js';
+import { readBackendBatch, type BackendMessage, type Era } from '../../mcp/index.js';
 import { type MessageMemory, wakeScheduler } from '../../fair/index.js';
 import type { UpstreamTarget } from '../../user-config/index.js';
 import type {
@@ -22,7 +22,7 @@ export interface IdSpan {
   readonly end: number;
 }
 
-/** The JSON of a whole answer, without a byte order mark, and without the brackets of an array. */
+/** The JSON of a whole answer, without a byte order mark, and without an array around it. */
 export function jsonOf(bytes: Buffer, { endpoint }: Pick<RequestPlan, 'endpoint'>): Buffer {
   const json = withoutByteOrderMark(bytes);
   if (json !== bytes) endpoint.onForgiven('byte-order-mark');
@@ -32,7 +32,7 @@ export function jsonOf(bytes: Buffer, { endpoint }: Pick<RequestPlan, 'endpoint'
   while (json.length - end < SPACE_BYTES_MAX && isSpace(json[end - 1])) end--;
   if (json[start] !== OPENING_BRACKET || json[end - 1] !== CLOSING_BRACKET) return json;
   endpoint.onForgiven('array');
-  return json.subarray(start + 1, end - 1);
+  return readBackendBatch(json)?.at(-1) ?? json.subarray(start + 1, end - 1);
 }
 
 /** The message with U+FFFD for bytes that are not UTF-8; `undefined` if there are none, or too many bytes to be read at once. */

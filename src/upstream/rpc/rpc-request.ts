@@ -2,6 +2,7 @@
 // path: one object per relayed call.
 //
 //   waiting ── head ──> json ── end of a large answer ──> scanning
+//   json ── end of an array of messages ──> event-stream
 //   waiting ── head ──> event-stream ── answer ──> answered
 //   waiting ── answer on a stream that requests share ──> answered
 //   waiting ── 202, while the backend's own stream is open ──> event-stream
@@ -31,6 +32,7 @@ import {
   answersRequest,
   beginsWithResult,
   readBackendAnswer,
+  readBackendBatch,
   readBackendMessage,
   type BackendMessage,
   readLargeBackendMessage,
@@ -147,13 +149,12 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   }
 
   #tryWaitForStrayAnswer(status: number): boolean {
-    const { id, session, endpoint } = this.#plan;
-    const elsewhere = session?.strayAnswers;
-    if (status !== 202 || elsewhere === undefined) return false;
-    endpoint.onForgiven('stray-answer');
-    this.#answerSource = elsewhere;
+    const strayAnswers = this.#plan.session?.strayAnswers;
+    if (status !== 202 || strayAnswers === undefined) return false;
+    this.#plan.endpoint.onForgiven('stray-answer');
+    this.#answerSource = strayAnswers;
     this.#transition('waiting', 'event-stream');
-    elsewhere.wait(id, this);
+    strayAnswers.wait(this.#plan.id, this);
     return true;
   }
 
@@ -178,8 +179,8 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
           break;
         }
         this.#restartSilenceTimeout();
-        if (this.#unparsed !== undefined) this.#addTo(this.#unparsed, chunk);
-        else this.#collect(chunk, this.#answerBytesMax);
+        if (this.#unparsed === undefined) this.#collect(chunk, this.#answerBytesMax);
+        else if (!this.#unparsed.tryAdd(chunk)) this.#fail(upstreamFault('answer-too-large'));
         break;
       case 'event-stream':
         // There is no parser if the answer comes elsewhere.
@@ -311,6 +312,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   #onJson(): void {
     if (this.#unparsed !== undefined) return this.#unparsed.end(() => this.#tryFinish());
     const whole = this.#whole ?? this.#received?.bytes ?? NO_BYTES;
+    if (whole[0] !== OPENING_BRACE && this.#tryBatch(whole)) return this.onEnd();
     const bytes = whole[0] === OPENING_BRACE ? whole : jsonOf(whole, this.#plan);
     if (bytes.length <= limits.readAtOnceBytesMax) return this.#onJsonMessage(bytes, readBackendAnswer(bytes));
     // From here on, the backend is not to blame for delays.
@@ -322,6 +324,16 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
       (message) => this.#onJsonMessage(bytes, message),
       this.#plan.hasTasks,
     );
+  }
+
+  /** Takes each message of an array as if it came in an event of its own (2025-03-26). */
+  #tryBatch(bytes: Buffer): boolean {
+    const messages = readBackendBatch(bytes);
+    if (messages === undefined) return false;
+    this.#plan.endpoint.onForgiven('array');
+    if (this.#transition('json', 'event-stream')) this.#chunk = this.#whole;
+    for (const message of messages) this.#onEvent(message);
+    return true;
   }
 
   #onJsonMessage(bytes: Buffer, message: BackendMessage | undefined): void {
@@ -369,8 +381,9 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   #onEventMessage(data: Buffer, message: BackendMessage | undefined): void {
     const readable = message === undefined ? asValidUtf8(data, this.#plan) : undefined;
     if (readable !== undefined) return this.#onEventMessage(readable, readBackendMessage(readable));
-    if (message === undefined) return this.#plan.endpoint.onForgiven('heartbeat');
-    if (message.kind === 'response' && !this.#isAnswer(data, message)) {
+    if (message === undefined) {
+      if (!this.#tryBatch(data)) this.#plan.endpoint.onForgiven('heartbeat');
+    } else if (message.kind === 'response' && !this.#isAnswer(data, message)) {
       this.#plan.endpoint.onForgiven('stray-answer');
     } else if (message.kind === 'response') {
       this.#deliverAnswer(this.#owned(data), message);
@@ -441,10 +454,8 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     const received = (this.#received ??= new BodyCollector(this.#answerBytesMax, shortLivedMemory));
     const bytes = Math.max(received.length + chunk.length, this.#bodyBytes);
     if (bytes > bytesMax) {
-      const isRefusal = this.#state === 'refused';
-      return this.#fail(
-        isRefusal ? statusFault(this.status, this.#plan.carriesSession) : upstreamFault('answer-too-large'),
-      );
+      const tooLarge = upstreamFault('answer-too-large');
+      return this.#fail(this.#state === 'refused' ? statusFault(this.status, this.#plan.carriesSession) : tooLarge);
     }
     const isCounted = bytes >= limits.countedFromBytes && this.#state === 'json' && this.#tryReserveMemory(bytes);
     // If there is no room, the request has failed.
@@ -458,17 +469,13 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     else if (this.#scan === undefined && !this.#waitingEvents?.length) this.#reservation?.release();
   }
 
-  #addTo(unparsed: UnparsedAnswer, piece: Buffer): void {
-    if (!unparsed.tryAdd(piece)) this.#fail(upstreamFault('answer-too-large'));
-  }
-
   #largeEventHandler(unparsed: UnparsedAnswer): LargeEventHandler {
     const isOpen = (): boolean => this.#state === 'event-stream';
     return {
       fromBytes: connectionBounds.upstreamReadBytes,
       accepts: (beginning) => isOpen() && beginsWithResult(beginning),
       onPiece: (piece) => {
-        if (isOpen()) this.#addTo(unparsed, piece);
+        if (isOpen() && !unparsed.tryAdd(piece)) this.#fail(upstreamFault('answer-too-large'));
       },
       onEnd: () => {
         if (isOpen()) unparsed.end(() => this.#onAnsweredOnStream());

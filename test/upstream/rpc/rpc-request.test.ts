@@ -190,6 +190,37 @@ t.test('json: anything but the answer is a fault', async (t) => {
   }
 });
 
+t.test(
+  'an array with the answer and other messages, in a body or an event, is taken as if each came on its own',
+  async (t) => {
+    for (const array of [`[${NOTICE},${RESULT}]`, ` [${RESULT},\n${NOTICE}]`])
+      for (const type of [JSON_TYPE, STREAM_TYPE]) {
+        const { call, listener } = start(t);
+        const text = type === JSON_TYPE ? array : `data: ${array.replace('\n', '\ndata: ')}\n\n`;
+        call.head(200, type).data(text).end();
+        t.same(
+          [listener.messages, listener.answers, listener.faults],
+          [[`notification ${NOTICE}`], [`result ${RESULT}`], []],
+          text,
+        );
+      }
+    const large = `[${NOTICE},${RESULT.replace('{', `{"_":"${'x'.repeat(limits.readAtOnceBytesMax)}",`)}]`;
+    for (const array of [
+      large,
+      `[${RESULT},${ERROR}]`,
+      `[${NOTICE}]`,
+      `[[${RESULT}],${RESULT}]`,
+      '[]',
+      `[${RESULT},1]`,
+    ]) {
+      const { call, listener } = start(t);
+      call.json(array);
+      await until(() => listener.faults.length > 0, array.slice(0, 99));
+      t.same([listener.messages, listener.answers], [[], []]);
+    }
+  },
+);
+
 t.test('the id is the same in other digits or escapes', async (t) => {
   const { call, listener } = start(t);
   call.json(RESULT.replace('7', '7.0e0'));
