@@ -99,7 +99,7 @@ function outcomeTable(
 }
 
 /** A text that says what people still have to do. */
-function adviceText(results: readonly ImportResult[], { secretsIn }: ImportOptions): string {
+function adviceText(results: readonly ImportResult[], { secretsIn, bridgePort }: ImportOptions): string {
   if (results.length === 0) return 'The file has no servers.\n';
   const secrets = results.flatMap((result) => (result.outcome === 'refused' ? [] : (result.secrets ?? [])));
   const lines: string[] = [];
@@ -118,7 +118,9 @@ function adviceText(results: readonly ImportResult[], { secretsIn }: ImportOptio
   }
   const bridged = results.filter(({ command }) => command !== undefined);
   if (bridged.length > 0) {
-    lines.push('\nThese servers use stdio. Run each behind a bridge, then register it:\n');
+    const next = bridgePort + bridged.length;
+    const other = `for those of another file, begin with --bridge-port ${next}`;
+    lines.push(`\nThese servers use stdio. Run each behind a bridge, then register it (${other}):\n`);
     for (const { name, command = '', url = '' } of bridged) {
       lines.push(`  ${printable(command)}\n  switchyard servers add ${shellWord(name)} ${url}\n`);
     }

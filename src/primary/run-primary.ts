@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type DataplaneOptions, type StoreOptions, hasKeys, formatAddress } from '../config/index.js';
+import { type DataplaneOptions, type StoreOptions, hasKeys, formatAddress, OptionFaults } from '../config/index.js';
 import {
   limits,
   exitStatus,
@@ -241,6 +241,7 @@ async function tryReload(fleet: Fleet, current: DataplaneOptions, entry: Primary
   try {
     read = entry.readOptions();
   } catch (error) {
+    if (error instanceof OptionFaults) return error.faults.join('; ');
     return (error instanceof Error ? error.message : String(error)).replaceAll('\n', ' ');
   }
   // These options stay as they are, because a running gateway cannot change them.

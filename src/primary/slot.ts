@@ -399,6 +399,8 @@ export class Slot {
 function endingInWords(status: number | null, signal: NodeJS.Signals | null): string {
   if (signal === 'SIGBUS')
     return 'SIGBUS: a file that it reads was truncated, perhaps that of the embedded store, or its disk is full';
+  if (status === 1)
+    return 'exit status 1: its error is on standard error; EMFILE there means that `ulimit -n` is too low';
   return signal ?? `exit status ${status}`;
 }
 

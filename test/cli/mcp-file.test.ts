@@ -236,6 +236,7 @@ t.test('an import reports the outcome of each server, and can read what an expor
   const words = String(outcome.text);
   t.match(words, 'switchyard secrets set git-authorization --origins https://git.example');
   t.match(words, 'switchyard servers add sh http://127.0.0.1:8100/mcp');
+  t.match(words, 'for those of another file, begin with --bridge-port 8101', 'each file begins at the same port');
   t.notMatch(words + JSON.stringify([asked, outcome.answer]), new RegExp(SECRET));
   const exported = await exportServers({}, { connection });
   t.match(exported.answer, {

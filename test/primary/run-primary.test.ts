@@ -93,6 +93,9 @@ void t.test('a worker that exits before it listens is named by its exit status',
   const primary = startPrimary(t, stubOptions({ workerCount: 1 }), [{ start: 'exit' }]);
   t.equal(await primary.ended, 70);
   t.match(primary.fatal(), { msg: /exit status 3/ });
+  const crashing = startPrimary(t, stubOptions({ workerCount: 1 }), [{ start: 'crash' }]);
+  t.equal(await crashing.ended, 70);
+  t.match(crashing.fatal(), { msg: /exit status 1: its error is on standard error; EMFILE/ }, 'it has said why itself');
 });
 
 void t.test('the drain timeout ends the wait for a worker that does not drain', async (t) => {

@@ -5,7 +5,7 @@ import { connectToPrimary, sendHeartbeats } from '../../src/process/channel.js';
 import type { StartMessage, ToWorker } from '../../src/process/messages.js';
 
 export interface StubPlan {
-  readonly start?: 'listen' | 'report-failure' | 'exit' | 'hang' | 'send-stray-first';
+  readonly start?: 'listen' | 'report-failure' | 'exit' | 'crash' | 'hang' | 'send-stray-first';
   /** The worker listens once this file exists. */
   readonly gate?: string;
   /** The worker cannot start while this file exists. */
@@ -92,6 +92,9 @@ function main(journal: string): void {
         return;
       case 'exit':
         process.exit(3);
+        return;
+      case 'crash':
+        process.exit(1);
         return;
       case 'hang':
         return;

@@ -9,6 +9,7 @@ import { CoalescedRuns } from '../../fair/index.js';
 import type { Exposure } from '../../user-config/index.js';
 import { type Change, ChangeOutcome } from '../common/change.js';
 import { ownershipAfter, ownershipOfNew, refuseForeignTeam } from '../common/principal.js';
+import { readCuration } from '../common/curation.js';
 import { ControlPlaneFault, refuseMember } from '../common/control-plane-fault.js';
 import { cursorAfter, type Page, type PageQuery } from '../mirror/named-mirror.js';
 import { Collection } from '../registry/collection.js';
@@ -328,7 +329,11 @@ export class Compositions {
     const missing = await Promise.all(
       matches.map(async (match) => {
         const names = isCallable(match.server) ? await this.#toolNames.of(match.server) : undefined;
-        const tools = match.composed.tools.filter((tool) => names === undefined || !toolExists(tool, names));
+        const { tools: chosen, curation } = match.composed;
+        // A curated tool that the server is known not to have is a slip, too.
+        const curated = (names && readCuration(curation).tools?.keys()) ?? [];
+        const named = [...new Set([...chosen, ...curated])];
+        const tools = named.filter((tool) => names === undefined || !toolExists(tool, names));
         return tools.map((tool) => ({ server: nameOf(match), tool }));
       }),
     );

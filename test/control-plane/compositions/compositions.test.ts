@@ -392,6 +392,20 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       t.strictSame((await publishedTo('bob', records))?.[empty.id], { files: ['read_me'] });
     });
 
+    t.test('a curated tool that the server does not have is told, once that is known', async (t) => {
+      const { compositions, registry } = await setScene(t, await optionsOf(t));
+      const late = await backendFor(t, { tools: ['a'] });
+      late.raw.stopListening();
+      await registry.register({ name: 'late', url: late.url });
+      const curation = { tools: { a: { description: 'A' }, aa: { description: 'A slip' } } };
+      const servers = [{ name: 'late', tools: ['*'], curation }];
+      const desk = await compositions.create({ name: 'desk', servers }, 'alice');
+      t.same(desk.missingTools, [{ server: 'late', tool: '*' }]);
+      await late.raw.listenAgain();
+      await registry.refresh('late');
+      t.same((await compositions.find('desk'))?.missingTools, [{ server: 'late', tool: 'aa' }]);
+    });
+
     t.test('a server that was never reached is not published until it is', async (t) => {
       const { compositions, registry, records } = await setScene(t, await optionsOf(t));
       const late = await backendFor(t, { tools: ['a'] });
