@@ -115,7 +115,7 @@ t.test('of the sessions of a virtual host those of the subject are shown, by the
   const session = (id: string, subject: string, virtualHostId: string): object => ({
     identity: { id, subject, virtualHostId },
     upstreams: {
-      used: (backend: string) => (backend === 'docs' ? { state: 'open', record: { era: 'legacy' } } : undefined),
+      findUsed: (backend: string) => (backend === 'docs' ? { state: 'open', record: { era: 'legacy' } } : undefined),
     },
   });
   const sessions = [session('s-1', 'alice', 'vh'), session('s-2', 'bob', 'vh'), session('s-3', 'alice', 'else')];

@@ -105,7 +105,7 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
 
   /** Whether a server with sessions also works without them. False if the server does not say so within this time. */
   async isAlsoModern(withinMs: number): Promise<boolean> {
-    const plan = { ...this.openingPlan(NO_METADATA), dueMs: this.context.nowMs() + withinMs };
+    const plan = { ...this.openingPlan(NO_METADATA), dueAtMs: this.context.nowMs() + withinMs };
     const isModern = this.#runUntilClosed<boolean>(
       (resolve) => new Discovery(this.context, plan, { onOpen: () => resolve(true), onFault: () => resolve(false) }),
     );

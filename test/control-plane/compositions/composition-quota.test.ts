@@ -93,7 +93,7 @@ t.test('a composition is found by its current servers, and no longer by its form
   t.same([...directory.ofServer('files')], []);
   t.same([...directory.ofServer('mail')], [changed]);
   t.equal(directory.usageOf('mallory').compositionCount, 0);
-  t.match(directory.usageOf('admin'), { compositions: 1, publishedBytes: 1_000 });
+  t.match(directory.usageOf('admin'), { compositionCount: 1, publishedBytes: 1_000 });
   directory.put(COMPOSITIONS_PREFIX + one.id, undefined);
   t.same([...directory.subjects], []);
   t.equal(directory.size, 0);

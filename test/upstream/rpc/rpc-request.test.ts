@@ -859,9 +859,9 @@ t.test('answers of more bytes than the limit', async (t) => {
   t.same(lost.listener.faults, [upstreamFault('session-lost')]);
   for (const readsInPlace of [true, undefined] as const) {
     for (const [tooMany, answerBytesMax] of [RESULT.length, RESULT.length - 1].entries()) {
-      const its = start(t, { answerBytesMax }, Object.assign(new Listener(), { readsInPlace }));
+      const its = start(t, { answerBytesMax }, Object.assign(new Listener(), { acceptsBorrowed: readsInPlace }));
       its.call.whole(RESULT);
-      const event = start(t, { answerBytesMax }, Object.assign(new Listener(), { readsInPlace }));
+      const event = start(t, { answerBytesMax }, Object.assign(new Listener(), { acceptsBorrowed: readsInPlace }));
       event.call.head(200, STREAM_TYPE);
       event.request.onEvent(Buffer.from(RESULT));
       for (const { listener } of [its, event]) {

@@ -30,11 +30,11 @@ t.test('heads that are cut short anywhere, or too long, are refused', async (t) 
 
 t.test('the head of an answer that the other worker would refuse is not sent', (t) => {
   let sent = 0;
-  const reserve = (_kind: string, _stream: number, bytes: number): Buffer => {
+  const addFrame = (_kind: string, _stream: number, bytes: number): Buffer => {
     sent += 1;
     return Buffer.alloc(bytes);
   };
-  const socket = { reserve } as unknown as HopSocket;
+  const socket = { addFrame } as unknown as HopSocket;
   const send = (bodyBytes: number): boolean =>
     trySendRespondHead(socket, 1, { bodyBytes, status: 200, contentType: '', sessionId: undefined, headers: [] });
   t.equal(send(hopBounds.hopAnswerBytesMax + 1), false);
