@@ -43,7 +43,7 @@ import { exitStatus } from './shared/index.js';
 import { workerBounds } from './primary/index.js';
 
 interface Command extends CommandDeclaration {
-  /** Makes the command's request from its words. Throws an `OptionFaults` with every fault. */
+  /** Parses the command's options and operands for `run`. Throws an `OptionFaults` that lists every fault. */
   readonly read: (words: CommandWords) => object;
   /** Runs the command. Resolves with the program's exit status; rejects with an `OptionFaults` as `read` throws it. */
   readonly run: (words: CommandWords) => Promise<number>;

@@ -66,7 +66,7 @@ export class ModernLeg {
   #sentMirroredParams: readonly MirroredParam[] | undefined;
   /** Reads the backend's tools again after it has refused the headers. */
   #toolsReader: ListPages | undefined;
-  #isRefreshed = false;
+  #hasTriedRefresh = false;
   #isOver = false;
 
   constructor(plan: RelayedRequestPlan, owner: ModernLegOwner) {
@@ -141,9 +141,9 @@ export class ModernLeg {
   /** If the backend has refused the headers (N04), and so not begun: reads its tools again, and sends the request with new headers. */
   #tryRefresh(bytes: Buffer, message: BackendMessage): boolean {
     const { context, merger, upstream, bareName, metadata, message: call } = this.#plan;
-    if (this.#isRefreshed || call.method !== 'tools/call') return false;
+    if (this.#hasTriedRefresh || call.method !== 'tools/call') return false;
     if (errorCodeIn(bytes, message.bodyStart, message.bodyEnd) !== rpcCodes.headerMismatch) return false;
-    this.#isRefreshed = true;
+    this.#hasTriedRefresh = true;
     upstream.noteMissedMirrors(bareName);
     this.#toolsReader = new ListPages(context, merger, listKinds.tools, upstream, metadata, (pages) => {
       merger.dropPages(upstream.subject, pages);

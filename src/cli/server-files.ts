@@ -158,7 +158,7 @@ export async function exportServers(
 function exportServer(server: z.infer<typeof exportedShape>): object {
   const { url, transport, description, tags, enabled, auth, curation } = server;
   const headers = auth?.type === 'headers' ? headersShape.safeParse(auth['headers']).data : undefined;
-  const references = Object.entries(headers ?? {}).map(([header, reference]): [string, string] => [
+  const headersWithPlaceholders = Object.entries(headers ?? {}).map(([header, reference]): [string, string] => [
     header,
     'secret' in reference ? `\${secret:${reference.secret}}` : `\${file:${reference.file}}`,
   ]);
@@ -171,7 +171,7 @@ function exportServer(server: z.infer<typeof exportedShape>): object {
   return {
     type: transport === 'SSE' ? 'sse' : 'http',
     url,
-    ...(references.length > 0 && { headers: Object.fromEntries(references) }),
+    ...(headersWithPlaceholders.length > 0 && { headers: Object.fromEntries(headersWithPlaceholders) }),
     ...(!enabled && { disabled: true }),
     ...(Object.keys(others).length > 0 && { 'x-switchyard': others }),
   };

@@ -130,7 +130,7 @@ function checkedSecret(read: FileRead): FileRead {
   return { ...read, text: undefined, fault };
 }
 
-/** Secrets that a process caches. Beyond that, the least recently used are read again. */
+/** The most unsealed secrets that a process caches; the least recently used are unsealed again when needed. */
 const SECRETS_KNOWN_MAX = 1_024;
 
 export type StoredSecretRead =

@@ -1,5 +1,5 @@
 // One HTTP request of a caller and its answer, as the relay sees them. The edge, the hop, the control plane and batches implement
-// `Exchange`; `CallerlessExchange` is for notifications that another process has answered. Hot path: one object per request.
+// `Exchange`; `CallerlessExchange` is for messages whose HTTP request another process has answered. Hot path: one object per request.
 import { bearerToken, headerIn, KIB } from '../shared/index.js';
 import type { ParsedClientMessage } from '../mcp/index.js';
 import type { MemoryWaiter, ShareBound } from '../fair/index.js';
@@ -239,7 +239,7 @@ export function callerlessRequest(sessionId: string, body: Buffer, more: Partial
   };
 }
 
-/** The exchange of a notification that another process has answered: answers are discarded. Cold path. */
+/** The exchange of a message whose HTTP request another process has answered: what is sent to it is discarded. Cold path. */
 export class CallerlessExchange extends Exchange {
   readonly request: ExchangeRequest;
   readonly isAborted: boolean = false;

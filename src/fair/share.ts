@@ -9,7 +9,7 @@ export interface ShareBounds {
   readonly totalMax: number;
   /** The part of `totalMax` for subjects that use little. */
   readonly reserved?: number;
-  /** Whether an even part stays free for the next subject, because nobody waits for room. */
+  /** Whether an equal part stays free for one more subject, because it would be refused at once, and not queued. */
   readonly keepsPart?: true;
 }
 
@@ -98,7 +98,7 @@ export class Share {
     return this.capacity.hasRoomFor(this.used, amount) ? undefined : 'totalMax';
   }
 
-  /** Whether the subject would still use little with this amount more. */
+  /** Whether, with this amount more, the subject may still take from the reserved part. */
   isLittleWith(amount: number): boolean {
     return this.capacity.isLittle(this.used + amount);
   }

@@ -5,7 +5,7 @@ import {
   type ListKind,
   readListAnswer,
   type PageMirrors,
-  type ToolMirrors,
+  type MirroredTool,
   type ListEra,
 } from '../mcp/index.js';
 import { type Deadline, wakeScheduler } from '../fair/index.js';
@@ -39,7 +39,7 @@ export class ListPages implements RequestHandler {
   readonly #done: ListPagesHandler;
   readonly #dueAtMs: number;
   #pages: ReadPage[] = [];
-  #mirrors: ToolMirrors[] = [];
+  #mirrors: MirroredTool[] = [];
   /** Tool names and URIs that MCP Apps use without a prefix. */
   #apps: string[] = [];
   /** Bytes of pages that may still stay on the event loop, where they count in no share. */

@@ -75,4 +75,4 @@ export {
   taskIdFinder,
   taskLocation,
 } from './value-finder.js';
-export { type MirroredParam, type PageMirrors, type ToolMirrors, isVisibleTo } from './tool-mirrors.js';
+export { type MirroredParam, type PageMirrors, type MirroredTool, isVisibleTo } from './tool-mirrors.js';

@@ -135,7 +135,7 @@ function readTasks(bytes: Buffer, tasks: number): number {
   );
 }
 
-/** An object's entries by name; of two with one name, the first. Only objects count, with names short enough for a method. */
+/** An object's members that are objects, as JSON by name; of two with one name, the first. Names must be short enough for a method. */
 function entriesIn(bytes: Buffer, node: number): ReadonlyMap<string, string> {
   const byName = new Map<string, string>();
   if (!isObjectNode(node)) return byName;

@@ -12,7 +12,7 @@ import {
   readMirrors,
   type MirroredParam,
   type PageMirrors,
-  type ToolMirrors,
+  type MirroredTool,
 } from './tool-mirrors.js';
 import { ITEM_DEPTH, withReadableItems } from './readable-items.js';
 
@@ -73,7 +73,7 @@ export type ListEra = Era | 'bridged';
 /** The depth of an item: `{"result":{"tools":[…]}}`. */
 const LISTED_DEPTH = 3;
 const ANSWER_DEPTH = LISTED_DEPTH + ITEM_DEPTH;
-/** Where a page has too many values, only an item's own members are recorded. */
+/** For a page with too many values for the tape, or a repaired page: only an item's own members are recorded. */
 const CROWDED_ANSWER_DEPTH = LISTED_DEPTH + 1;
 /** The depth of a tool's `_meta`, which is scanned separately: `{"ui":{"resourceUri":…}}`. */
 const META_DEPTH = 2;
@@ -145,7 +145,7 @@ function readPage(
 /** What mirrored headers mean for a page. @returns the rows of the tools that stay listed, and the mirrored parameters of the page. */
 function mirrorsOn(bytes: Buffer, spans: Int32Array, isModern: boolean) {
   const listedSpans: number[] = [];
-  const tools: ToolMirrors[] = [];
+  const tools: MirroredTool[] = [];
   const invalid: string[] = [];
   for (let row = 0; row < spans.length; row += SPAN_LENGTH) {
     const item = bytes.subarray(spans[row + span.start], spans[row + span.end]);

@@ -23,10 +23,10 @@ export interface MirroredParam {
 }
 
 /** A tool's mirrored parameters; `undefined` for a tool that is too large to be read. */
-export type ToolMirrors = readonly [name: string, params: readonly MirroredParam[] | undefined];
+export type MirroredTool = readonly [name: string, params: readonly MirroredParam[] | undefined];
 
 export interface PageMirrors {
-  readonly tools: readonly ToolMirrors[];
+  readonly tools: readonly MirroredTool[];
   /** The first tools with invalid headers, as texts for the log: `<tool>: <what is invalid>`. */
   readonly invalid: readonly string[];
   /** The page URIs and tool names that apps use (list-page.ts). */
@@ -55,7 +55,7 @@ export function readMirrors(item: Buffer): readonly MirroredParam[] | string | u
   return readSchema(tool.inputSchema, [], params, true) ?? params;
 }
 
-/** Reads a schema, whose depth is bounded. @param isReachable whether `path` leads to it. @returns what is invalid, as a text. */
+/** Adds the mirrored parameters of a schema (its depth is bounded) to `params`. @param isReachable whether `path` leads to it. @returns what is invalid. */
 function readSchema(
   schema: unknown,
   path: readonly string[],

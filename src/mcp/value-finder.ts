@@ -182,7 +182,7 @@ export const uriFinder = new ValueFinder(['"uri"', 'Uri"'], ['\\u0055', '\\u007'
   ],
 });
 
-/** Whether a text is a URI: in an error's `data.uri`, servers also write what is missing in words. */
+/** Whether a text is a URI. Some servers put a description instead of a URI into an error's `data.uri`. */
 function isUri(bytes: Buffer, start: number, end: number): boolean {
   return end - start <= limits.uriBytesMax && URI.test(stringValue(bytes, start, end));
 }
@@ -200,19 +200,19 @@ export const RELATED_TASK = 'io.modelcontextprotocol/related-task';
 /** Where a task id is, as bits: `created`, the task that a call has become; `own`, that of the message; `related`, in `RELATED_TASK`. */
 export const taskLocation = { created: 1, own: 2, related: 4 } as const;
 
-function idAt(location: number) {
+function taskIdMember(location: number) {
   return ['taskId', { location }] as const;
 }
 
 const ABOUT = [
-  idAt(taskLocation.own),
-  ['_meta', { members: [[RELATED_TASK, { members: [idAt(taskLocation.related)] }]] }],
+  taskIdMember(taskLocation.own),
+  ['_meta', { members: [[RELATED_TASK, { members: [taskIdMember(taskLocation.related)] }]] }],
 ] as const;
 
 /** Finds task ids. Few backends have tasks, and only their messages are searched. */
 export const taskIdFinder = new ValueFinder(['"taskId"'], ['\\u006', '\\u007', '\\u0049'], {
   members: [
-    ['result', { members: [...ABOUT, ['task', { members: [idAt(taskLocation.created)] }]] }],
+    ['result', { members: [...ABOUT, ['task', { members: [taskIdMember(taskLocation.created)] }]] }],
     ['params', { members: ABOUT }],
   ],
 });

@@ -130,8 +130,8 @@ export function callersUri(uriName: string, uri: string): string {
 
 /** What to insert into a URI for the caller's form. @param start,end the span of the string token, with its quotes. */
 export function uriInsertion(bytes: Buffer, start: number, end: number, prefix: UriPrefix): Insertion {
-  const behindUi = endOfPrefix(bytes, start, end, UI);
-  return behindUi === -1 ? { at: start + 1, putIn: prefix.plain } : { at: behindUi, putIn: prefix.ui };
+  const uiPrefixEnd = endOfPrefix(bytes, start, end, UI);
+  return uiPrefixEnd === -1 ? { at: start + 1, putIn: prefix.plain } : { at: uiPrefixEnd, putIn: prefix.ui };
 }
 
 /** The backend of a URI. @returns `undefined` for a URI that belongs to no backend of the virtual host. */

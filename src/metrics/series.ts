@@ -1,7 +1,7 @@
 // Figures as workers send them to the primary: plain data for each combination of labels that occurred.
 import { metricFamilies, type MetricName } from './catalogue.js';
 
-/** Counts rare events with names from closed lists: refusals, faults, failed hops. */
+/** Counts rare events (refusals, faults, failed hops) by labels. Nothing is evicted: labels must have few values. */
 export class LabelCounter {
   readonly #name: MetricName;
   readonly #counts = new Map<string, { readonly labels: readonly string[]; value: number }>();

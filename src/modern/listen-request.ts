@@ -172,7 +172,8 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
     );
     this.#unsolicited?.open(exchange, undefined, encodeEvent(acknowledgement));
     // The stream ends at once if nothing can come on it. A backend that is not open yet may still send something.
-    const mayStillOpen = (each: CompiledBackend): boolean => session.upstreams.of(each).knownCapabilities === undefined;
+    const mayStillOpen = (each: CompiledBackend): boolean =>
+      session.upstreams.of(each).usableCapabilities === undefined;
     const isAnyMissing = this.#pendingBackends.size > 0 || this.#backends.some(mayStillOpen);
     const isAnyHonoured = honoured.changes.length > 0 || honoured.uris.length > 0 || this.#subscribingCount > 0;
     if (!isAnyMissing && !isAnyHonoured) this.endWithSession();

@@ -65,19 +65,19 @@ export class Readiness {
     const slots = this.#sources.slots();
     const listening = slots.filter(({ isListening }) => isListening);
     const absent = slots.filter(({ isListening }) => !isListening);
-    const isAbsenceInTheWay = ({ slot, isFailing }: SlotReadiness): boolean =>
+    const preventsReadiness = ({ slot, isFailing }: SlotReadiness): boolean =>
       listening.length === 0 || (!isFailing && !this.#settledSlots.has(slot));
     const isStoreInTheWay = listening.every(({ storeObstacle }) => storeObstacle !== '');
     const counts = { slotCount: slots.length, listeningCount: listening.length };
     // During a drain nothing else is reported, because the drain causes every other change.
     if (this.#isDraining) return { isReady: false, obstacles: [DRAINING], degraded: [], ...counts };
     const store = workerObstacles('store-unreachable', listening, ({ storeObstacle }) => storeObstacle);
-    const obstacles = [...absenceObstacles(absent.filter(isAbsenceInTheWay), false), ...(isStoreInTheWay ? store : [])];
+    const obstacles = [...absenceObstacles(absent.filter(preventsReadiness), false), ...(isStoreInTheWay ? store : [])];
     if (!this.#sources.hasKeys) obstacles.push(KEYS_MISSING);
     const keys = workerObstacles('keys-unreachable', listening, ({ keysObstacle }) => keysObstacle);
     const areKeysInTheWay = listening.every(({ isKeyless }) => isKeyless);
     if (areKeysInTheWay) obstacles.push(...keys);
-    const others = absent.filter((slot) => !isAbsenceInTheWay(slot));
+    const others = absent.filter((slot) => !preventsReadiness(slot));
     const [failing, late] = [others.filter(({ isFailing }) => isFailing), others.filter(({ isFailing }) => !isFailing)];
     const degraded = [
       ...absenceObstacles(failing, true),

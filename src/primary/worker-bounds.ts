@@ -13,9 +13,9 @@ export const workerBounds = {
   workerFailedStartsMax: 5,
   /** longest wait before a failed start is tried again; the first is `workerRestartDelayMsMin` → the wait grows no further */
   workerStartRetryMsMax: 30_000,
-  /** wait before a worker that died a second time is replaced; after the first death there is none → it is started, and the wait doubles */
+  /** wait before a dead worker is replaced, from its second death in a row on; after the first there is no wait → the wait doubles */
   workerRestartDelayMsMin: 50,
-  /** longest wait before a dead worker is replaced, as its sessions' callers are waiting → the wait grows no further */
+  /** longest wait before a dead worker is replaced; short, because callers of its sessions wait → the wait grows no further */
   workerRestartDelayMsMax: 800,
   /**
    * part of a worker's time to stop that is reserved for everything but notifying backends → notifying ends, and backends that were not

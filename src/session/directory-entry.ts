@@ -12,7 +12,7 @@
 // Where several machines share the directory, the record lists the processes that have the session (its listeners). Each process is listed
 // before it serves its first request: a process that ends the session waits until all listeners know.
 import type {
-  KnownRecord,
+  RecordState,
   LookUp,
   FoundSession,
   SessionDirectory,
@@ -182,7 +182,7 @@ export class DirectoryEntry implements SessionWatcher {
     const isWritten = this.#state !== 'opening' && this.#state !== 'over';
     this.detach();
     if (!isWritten) return undefined;
-    const known = (): KnownRecord => ({
+    const known = (): RecordState => ({
       version: this.#version,
       wasShared: this.wasShared,
       listeners: this.#listeners,

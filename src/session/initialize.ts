@@ -152,8 +152,8 @@ export function mergeDeclarations(session: Session, virtualHost: CompiledVirtual
   let capabilities = 0;
   const instructions: string[] = [];
   for (const backend of virtualHost.backends.values()) {
-    const { record, knownCapabilities = PRESUMED_CAPABILITIES } = session.upstreams.of(backend);
-    capabilities |= knownCapabilities;
+    const { record, usableCapabilities = PRESUMED_CAPABILITIES } = session.upstreams.of(backend);
+    capabilities |= usableCapabilities;
     if (record === undefined) session.upstreams.listChangeReporter.onMissing(backend.name);
     else if (record.instructions !== undefined) instructions.push(`# ${backend.name}\n\n${record.instructions}`);
   }
@@ -258,7 +258,7 @@ export function backendsWithUnknownMethods(
   { backends }: CompiledVirtualHost,
 ): ReadonlyMap<string, CompiledBackend> {
   const isUnknown = (backend: CompiledBackend): boolean =>
-    !isLimited(backend) && upstreams.findUsed(backend.name)?.knownCapabilities === undefined;
+    !isLimited(backend) && upstreams.findUsed(backend.name)?.usableCapabilities === undefined;
   return new Map([...backends].filter(([, backend]) => isUnknown(backend)));
 }
 

@@ -204,7 +204,7 @@ export class SessionUpstreams {
   declares(bit: number): 'yes' | 'no' | 'unknown' {
     let isUnknown = (this.announcedCapabilities & bit) !== 0;
     for (const name of this.virtualHost?.backends.keys() ?? []) {
-      const capabilities = this.#byBackend.get(name)?.knownCapabilities;
+      const capabilities = this.#byBackend.get(name)?.usableCapabilities;
       if (capabilities === undefined) isUnknown = true;
       else if ((capabilities & bit) !== 0) return 'yes';
     }

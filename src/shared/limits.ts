@@ -191,7 +191,7 @@ export const limits = Object.freeze({
    */
   upstreamConnectionsTotalMax: 16_384,
   /**
-   * backend origins that a worker keeps connections for at once, of which one subject may be the first to call a quarter → an idle origin is
+   * backend origins that a worker keeps connections for at once; at most a quarter were first called by the same subject → an idle origin is
    * dropped; when all are busy, fault `connections-used` or `connections-share-used`
    */
   upstreamOriginsMax: 16_384,
@@ -244,7 +244,7 @@ export const limits = Object.freeze({
   connectMsMax: 20_000,
   /** the ticket in a link for consent, which contains the backend's URL and `auth` → there is no link: the error has no URL */
   connectTicketCharsMax: 7_168,
-  /** links for consent used for one user and backend within `personMsMax` → a page says so, with 429 */
+  /** consent links that one user may open for one backend within `personMsMax` → the next one gets a page with status 429 */
   connectStartsMax: 16,
 
   // ## Tokens of callers

@@ -183,7 +183,7 @@ export class AuditRecords {
     });
   }
 
-  /** Drops the oldest entries beyond the bounds. @param end the position after the last stored one. @returns the new head, and removals. */
+  /** Finds the oldest entries beyond the bounds. @param end the position after the last stored one. @returns the new head, and the removals. */
   async #withoutOldest(head: Head, end: number): Promise<[Head, RecordChange[]]> {
     const { entriesKept, bytesKept } = this.#bounds;
     const isTooMuch = (first: number, bytes: number): boolean => head.next - first > entriesKept || bytes > bytesKept;

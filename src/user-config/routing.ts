@@ -4,8 +4,8 @@ import type { ListKind } from '../mcp/index.js';
 import type { CompiledBackend, CompiledVirtualHost, AllowedNames } from './compiled-config.js';
 import { bareNameOf, callersNameOf, type CuratedItem, curatedItems, entriesOf, withholdsAnything } from './curation.js';
 
-// The URIs of a backend's resources begin with the backend's encoded name and `+`, as part of the scheme (RFC 3986, 3.1). Different
-// names have different encodings.
+// URIs as callers see them: the backend's encoded name and `+` stand before the backend's own URI, as part of its scheme (RFC 3986, 3.1).
+// In `ui:` URIs, the name and `/` follow `ui://`. Different names have different encodings.
 
 const UNENCODED = /^[A-Za-z0-9-]$/;
 const UNENCODED_IN_LOWER_CASE = /^[a-z0-9-]$/;

@@ -5,10 +5,10 @@ import type { Caller } from '../exchange/index.js';
 import { type Logger, subjectHash, RepeatedLog, refusals, tokenRefusals, type Refusal } from '../shared/index.js';
 import type { UserConfigRead, UserConfigs } from '../user-config/index.js';
 
-export type AdmissionOutcome = Caller | RefusedToken;
+export type AdmissionOutcome = Caller | RefusedAdmission;
 
 /** The refusal for the caller; the subject and the cause are only for the log. */
-export interface RefusedToken {
+export interface RefusedAdmission {
   readonly refusal: Refusal;
   readonly subject?: string | undefined;
   readonly cause?: TokenFault | undefined;
@@ -34,7 +34,7 @@ export class Admission {
   }
 
   /** Checks the token of a request that is refused in any case. @returns `undefined` when the token is valid. */
-  refusalOfToken(authorization: string): RefusedToken | undefined | Promise<RefusedToken | undefined> {
+  refusalOfToken(authorization: string): RefusedAdmission | undefined | Promise<RefusedAdmission | undefined> {
     const verified = this.#tokens.verify(authorization);
     return verified instanceof Promise ? verified.then(refusalOf) : refusalOf(verified);
   }
@@ -71,10 +71,10 @@ export class Admission {
   }
 }
 
-function refusalOf(verified: TokenOutcome): RefusedToken | undefined {
+function refusalOf(verified: TokenOutcome): RefusedAdmission | undefined {
   return verified.kind === 'refused' ? refusedToken(verified) : undefined;
 }
 
-function refusedToken({ reason, cause }: Extract<TokenOutcome, { kind: 'refused' }>): RefusedToken {
+function refusedToken({ reason, cause }: Extract<TokenOutcome, { kind: 'refused' }>): RefusedAdmission {
   return { refusal: tokenRefusals[reason], cause };
 }

@@ -47,7 +47,7 @@ import { wakeScheduler, type Overload, type LoadShedder } from '../fair/index.js
 import type { RequestScheduler } from './request-scheduler.js';
 import type { RefusalDetails, RequestWatch } from '../observation/index.js';
 import type { WorkerFigures } from './worker-figures.js';
-import type { Admission, AdmissionOutcome, RefusedToken } from './admission.js';
+import type { Admission, AdmissionOutcome, RefusedAdmission } from './admission.js';
 import type { HopFailure } from './hop/call.js';
 import type { ForwardedIdentity } from './hop/heads.js';
 import type { Hops, RequestsAwaitingOwner } from './hop/hops.js';
@@ -370,7 +370,7 @@ export class Pipeline implements EdgeHandler {
     this.#refuseRequest(exchange, { refusal, subject });
   }
 
-  #refuseRequest(exchange: EdgeExchange, details: RefusedToken & Pick<RefusalDetails, 'host'>): void {
+  #refuseRequest(exchange: EdgeExchange, details: RefusedAdmission & Pick<RefusalDetails, 'host'>): void {
     this.#parts.watch?.onRefused(exchange.request, exchange.head.virtualHostId ?? '', details);
     const path = this.#resourcePath(exchange);
     refuse(exchange, this.#parts.resource.challenge(details.refusal, path, this.#originOf(exchange)));

@@ -1,7 +1,7 @@
 // Parameters of tools that calls repeat in headers: learnt from the lists of backends of MCP 2026-07-28, written for clients with a
 // session, and compared with the body for clients without one.
 import t, { type Test } from 'tap';
-import type { ToolMirrors } from '../../src/mcp/tool-mirrors.js';
+import type { MirroredTool } from '../../src/mcp/tool-mirrors.js';
 import { LIST_BYTES_INLINE_MAX } from '../../src/lists/list-memory.js';
 import { limits } from '../../src/shared/limits.js';
 import { KnownMirrors, MIRRORS_CHARS_MAX } from '../../src/upstream/session/known-mirrors.js';
@@ -331,11 +331,11 @@ t.test('what is kept, read and logged of such tools is bounded', async (t) => {
     drop: (bytes: number): void => void (bytes > 0 && kept.pop()),
   };
   const mirrors = new KnownMirrors(memory);
-  const half = (name: string): ToolMirrors => [
+  const half = (name: string): MirroredTool => [
     name,
     [{ header: 'mcp-param-a', path: ['x'.repeat(MIRRORS_CHARS_MAX / 2)] }],
   ];
-  const small = (name: string): ToolMirrors => [name, [{ header: 'mcp-param-a', path: ['a'] }]];
+  const small = (name: string): MirroredTool => [name, [{ header: 'mcp-param-a', path: ['a'] }]];
   mirrors.learn([small('one'), half('two'), half('three')]);
   t.same(
     ['one', 'two', 'three'].map((name) => mirrors.paramsOf(name) !== undefined),

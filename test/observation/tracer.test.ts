@@ -133,7 +133,7 @@ class Scene {
 
 t.test("a call is a span of its client's trace, with one below it that the backend is told", async (t) => {
   const scene = new Scene(t, 0);
-  const traceparent = { traceparent: PARENT, tracetraceState: 'vendor=1' };
+  const traceparent = { traceparent: PARENT, tracestate: 'vendor=1' };
   scene.post('tools/call', { name: 'b-add', arguments: { secret: 'the-argument' } }, traceparent);
   const { trace } = scene.context.http.last.request;
   t.same(scene.spans, [], 'not before its end');
@@ -143,7 +143,7 @@ t.test("a call is a span of its client's trace, with one below it that the backe
   const common = { traceId: TRACE_ID, traceState: 'vendor=1', name: 'tools/call add', isError: false };
   t.match(server, { ...common, kind: 'server', parentId: '00f067aa0ba902b7' });
   t.match(client, { ...common, kind: 'client', parentId: server?.spanId });
-  t.match(trace, { traceparent: `00-${TRACE_ID}-${client?.spanId}-01`, tracetraceState: 'vendor=1' });
+  t.match(trace, { traceparent: `00-${TRACE_ID}-${client?.spanId}-01`, tracestate: 'vendor=1' });
   t.match(server?.attributes, {
     'mcp.method.name': 'tools/call',
     'gen_ai.operation.name': 'execute_tool',

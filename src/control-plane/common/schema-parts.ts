@@ -88,7 +88,7 @@ export function exactObject<
   return { type: 'object', properties, required, additionalProperties: false };
 }
 
-// Members that people set on both servers and compositions.
+// Members that servers and compositions have in common.
 
 export const nameSchema = {
   ...textSchema,

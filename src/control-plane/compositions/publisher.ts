@@ -198,13 +198,13 @@ export class Publisher {
     const { compositions } = this.#parts.directory;
     const wanted = new Map<string, string>();
     for (const composition of compositions.forSubject(subject)) {
-      wanted.set(composition.id, await this.#jsonOf(composition));
+      wanted.set(composition.id, await this.#virtualHostJsonOf(composition));
     }
     return wanted;
   }
 
   /** The composition's virtual host as JSON, computed once for all its subjects. */
-  async #jsonOf(composition: StoredComposition): Promise<string> {
+  async #virtualHostJsonOf(composition: StoredComposition): Promise<string> {
     const { servers } = this.#parts.directory;
     const { version } = servers;
     const known = this.#hostJson.get(composition);

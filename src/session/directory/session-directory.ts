@@ -25,8 +25,8 @@ export const PEER_MESSAGES_UNDER_WAY_PER_SUBJECT_MAX = 64;
 /** Look-ups of unknown sessions that a worker has in progress at once. Beyond that, further ones wait. */
 export const SESSION_LOOK_UPS_MAX = 256;
 /**
- * Time that a store keeps the mark of a removed session that no other machine had; other marks are kept for 1.5 times
- * `--session-idle-timeout`. After that, the mark is removed.
+ * How long the store keeps the mark of a removed session that only this process is known to have had. Other marks, and those of sessions
+ * that ended idle, are kept for 1.5 times `--session-idle-timeout`.
  */
 export const SESSION_MARK_MS = 60_000;
 
@@ -70,7 +70,7 @@ export interface SessionWatcher {
 }
 
 /** What the process that ends a session knows of its record. */
-export interface KnownRecord {
+export interface RecordState {
   readonly version: number;
   readonly wasShared: boolean;
   readonly listeners: readonly string[];
@@ -78,7 +78,7 @@ export interface KnownRecord {
 
 interface Removal {
   readonly session: OwnedSession;
-  readonly known: KnownRecord;
+  readonly known: RecordState;
 }
 
 export class SessionDirectory {
@@ -193,7 +193,7 @@ export class SessionDirectory {
    * have the session know of its end, or had time to.
    * @param known resolves when no write is in progress that would bring the record back.
    */
-  async remove(session: OwnedSession, known: KnownRecord | Promise<KnownRecord>): Promise<void> {
+  async remove(session: OwnedSession, known: RecordState | Promise<RecordState>): Promise<void> {
     const name = nameOf(recordKey(session.id));
     this.#ending.add(name);
     const removal = { session, known: await known };

@@ -315,7 +315,7 @@ export class BackendRequests {
     return request;
   }
 
-  /** Settles a request that has been answered here or in another process. @param key that of the gateway's id. */
+  /** Settles a request that has been answered here or in another process. @param key `idKey` of the gateway's id for it. */
   #settleAnswered(key: string): AwaitedAnswer | undefined {
     const request = this.#open.get(key);
     if (request !== undefined) this.#settle(request);

@@ -305,7 +305,7 @@ export class Initialization extends Handshake implements RequestHandler {
     this.#confirmation?.abort();
     if (fault === undefined || this.#isOver) return;
     this.#endSession(this.#result?.record);
-    // Some servers of 2026-07-28 answer `initialize`, but then refuse requests that name the agreed version.
+    // Some servers of 2026-07-28 answer `initialize`, but then refuse the agreed version with 400.
     this.#fail(fault, fault.kind === 'http-status' && fault.detail === '400');
   }
 

@@ -1,6 +1,6 @@
 // What calls need of the list of tools that the backend last gave to this upstream session: the parameters that a call must repeat in
 // `mcp-param-*` headers, and the tool names and page URIs that MCP Apps use.
-import type { MirroredParam, ToolMirrors, ExtraCapability, Era } from '../../mcp/index.js';
+import type { MirroredParam, MirroredTool, ExtraCapability, Era } from '../../mcp/index.js';
 import { KIB } from '../../shared/index.js';
 
 /** All that another process needs to continue an open upstream session. */
@@ -47,9 +47,9 @@ export class KnownMirrors {
   }
 
   /** Replaces all that is known. @param tools those with mirrored parameters. @param apps tool names and page URIs that apps use. */
-  learn(tools: readonly ToolMirrors[], apps: readonly string[] = []): void {
+  learn(tools: readonly MirroredTool[], apps: readonly string[] = []): void {
     this.drop();
-    const kept: ToolMirrors[] = [];
+    const kept: MirroredTool[] = [];
     let text = '';
     const missed = tools.filter(([name]) => name === this.#missed);
     for (const tool of new Set([...missed.slice(0, 1), ...tools])) {

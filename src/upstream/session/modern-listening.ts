@@ -63,7 +63,7 @@ export class ModernListening {
   #current: ListenRequest | undefined;
   #next: ListenRequest | undefined;
   #acknowledgementDeadline: Deadline | undefined;
-  #isRenewing = false;
+  #isRenewalScheduled = false;
   /** Whether the listening is closed, or refused for good. Changed only here, like `isOffered`. */
   isOver = false;
   /** Whether the backend has ever acknowledged. */
@@ -81,11 +81,11 @@ export class ModernListening {
 
   /** Called when what is wanted may have changed. Several changes at once cause one renewal. */
   renew(): void {
-    if (this.isOver || this.#isRenewing) return;
-    this.#isRenewing = true;
+    if (this.isOver || this.#isRenewalScheduled) return;
+    this.#isRenewalScheduled = true;
     this.#plan.onAsking();
     queueMicrotask(() => {
-      this.#isRenewing = false;
+      this.#isRenewalScheduled = false;
       this.#open();
     });
   }

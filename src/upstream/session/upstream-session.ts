@@ -7,7 +7,7 @@ import {
   type ExtraCapability,
   type BackendMessage,
   type MirroredParam,
-  type ToolMirrors,
+  type MirroredTool,
 } from '../../mcp/index.js';
 import { hashOfIntroduction, type ClientIntroduction } from './client-introduction.js';
 import { listeningHeaders, sessionHeaders, type HandshakeResult } from './handshake.js';
@@ -65,7 +65,7 @@ export class UpstreamSession extends UpstreamOpening {
   /** What the backend declared, without texts for which there is no room; `undefined` unless open. Changed only here. */
   record: MutableRecord | undefined = undefined;
   /** The capabilities, as bits of `capability`; without tasks where callers cannot have any. */
-  knownCapabilities: number | undefined = undefined;
+  usableCapabilities: number | undefined = undefined;
   hasTasks = false;
   /** All capabilities that the backend declared. They outlive the record, so that a request that needs one reopens the session. */
   #capabilities: number | undefined;
@@ -85,7 +85,7 @@ export class UpstreamSession extends UpstreamOpening {
   /** What brings the answers to requests that get 202; `undefined` while the backend's own stream is not open. Changed only here. */
   strayAnswers: StrayAnswers | undefined = undefined;
   /** While a notification of changed roots is in progress: sends the latest one, which may be that itself. */
-  #sendRootsChanged: (() => void) | undefined;
+  #latestRootsChange: (() => void) | undefined;
   #envelope: Buffer | undefined;
 
   constructor(
@@ -114,11 +114,11 @@ export class UpstreamSession extends UpstreamOpening {
   }
 
   declares(bit: number): boolean {
-    return ((this.knownCapabilities ?? 0) & bit) !== 0;
+    return ((this.usableCapabilities ?? 0) & bit) !== 0;
   }
 
   /** Learns from a list of tools. @param tools those with mirrored parameters. @param apps tool names and page URIs that apps use. */
-  learnMirrors(tools: readonly ToolMirrors[], apps: readonly string[]): void {
+  learnMirrors(tools: readonly MirroredTool[], apps: readonly string[]): void {
     if (tools.length > 0 || apps.length > 0) this.mirrors ??= new KnownMirrors(this.#textBudget);
     this.mirrors?.learn(tools, apps);
   }
@@ -243,14 +243,14 @@ export class UpstreamSession extends UpstreamOpening {
 
   /** Tells the backend of changed roots. Any number of changes during one notification cause one more. */
   tellRootsChanged(body: Buffer, metadata: RequestMetadata): void {
-    const isUnderWay = this.#sendRootsChanged !== undefined;
+    const isUnderWay = this.#latestRootsChange !== undefined;
     const onDone = (): void => {
-      const next = this.#sendRootsChanged;
-      if (next === send) this.#sendRootsChanged = undefined;
+      const next = this.#latestRootsChange;
+      if (next === send) this.#latestRootsChange = undefined;
       else next?.();
     };
     const send = (): void => this.send({ body }, metadata, onDone);
-    this.#sendRootsChanged = send;
+    this.#latestRootsChange = send;
     if (!isUnderWay) send();
   }
 
@@ -329,8 +329,8 @@ export class UpstreamSession extends UpstreamOpening {
 
   #learnCapabilities(capabilities: number): void {
     this.#capabilities = capabilities;
-    this.knownCapabilities = mayHaveTasks(this.backend) ? capabilities : capabilities & ~ANY_TASK_CAPABILITY;
-    this.hasTasks = (this.knownCapabilities & ANY_TASK_CAPABILITY) !== 0;
+    this.usableCapabilities = mayHaveTasks(this.backend) ? capabilities : capabilities & ~ANY_TASK_CAPABILITY;
+    this.hasTasks = (this.usableCapabilities & ANY_TASK_CAPABILITY) !== 0;
   }
 
   /** Keeps a record, which nobody else may change, after the previous one was dropped. */

@@ -112,7 +112,7 @@ export function predecessorSocketPath(directory: string, slot: number): string {
 export class Predecessor {
   readonly #hops: Hops;
   readonly #path: string;
-  readonly #startedAtMs = performance.now();
+  readonly #createdAtMs = performance.now();
   /** Whether there was no predecessor, or it has ended. */
   #isGone = false;
   readonly #waiting = new RequestsAwaitingOwner(
@@ -130,8 +130,8 @@ export class Predecessor {
     this.#hops.forwardTo(this.#path, identity, new CallerlessExchange(request), (failure) => {
       if (failure !== 'owner-absent') return;
       // Nobody listens at the path: the predecessor may not listen yet.
-      this.#isGone ||= performance.now() - this.#startedAtMs >= PREDECESSOR_WAIT_MS_MAX;
-      if (!this.#isGone) this.#waiting.tryWait(identity.subject, this.#startedAtMs, () => this.send(identity, request));
+      this.#isGone ||= performance.now() - this.#createdAtMs >= PREDECESSOR_WAIT_MS_MAX;
+      if (!this.#isGone) this.#waiting.tryWait(identity.subject, this.#createdAtMs, () => this.send(identity, request));
     });
   }
 }

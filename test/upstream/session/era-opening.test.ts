@@ -105,7 +105,7 @@ t.test('a backend without sessions is opened for a client that has one, and next
   t.same(scene.told, ['open']);
   t.match(upstream.record, { era: 'modern', sessionId: '', protocolVersion: '2026-07-28', instructions: 'Be kind.' });
   t.equal(upstream.needsDelete, false, 'nothing is kept there');
-  t.equal(upstream.knownCapabilities, capability.tools | capability.toolsListChanged, 'tasks are others since');
+  t.equal(upstream.usableCapabilities, capability.tools | capability.toolsListChanged, 'tasks are others since');
 
   scene.open('legacy');
   t.same(scene.sent, ['initialize', 'server/discover', 'server/discover']);
@@ -133,7 +133,7 @@ t.test(
     t.same(scene.sent, ['server/discover', 'server/discover'], 'once, however many use it');
     t.same(scene.told, ['open', 'used', 'used', 'used'], 'at once');
     scene.result({ ...DISCOVERED, capabilities: { prompts: {} }, instructions: 'Be quick.' });
-    t.equal(upstream.knownCapabilities, capability.prompts);
+    t.equal(upstream.usableCapabilities, capability.prompts);
     t.same(changed, ['b'], 'what was kept of its lists is old');
 
     for (const [next, why] of [
@@ -149,7 +149,7 @@ t.test(
       use();
       t.equal(scene.sent.length, sentCount + 1, why);
       next();
-      t.equal(upstream.knownCapabilities, capability.prompts, why);
+      t.equal(upstream.usableCapabilities, capability.prompts, why);
       t.equal(upstream.state, 'open', why);
       t.same(changed, ['b'], why);
     }
