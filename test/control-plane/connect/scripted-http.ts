@@ -37,9 +37,12 @@ export function scriptedHttp(answer: (request: AskedRequest) => ScriptedAnswer |
       const asked = { ...request, url, text: request.body?.toString() ?? '' };
       http.asked.push(asked);
       let isOver = false;
+      // Keeps the process alive, as the socket of a request that waits does: the timers of signals do not.
+      let openConnection: NodeJS.Timeout | undefined;
       queueMicrotask(() => {
         const said = answer(asked) ?? { status: 404 };
-        if (said === 'silence' || isOver) return;
+        if (isOver) return;
+        if (said === 'silence') return void (openConnection = setInterval(() => {}, 1_000));
         const { status = 200, body = '', header = '', isEndless = false, fault } = said;
         if (fault !== undefined) return handler.onFault(fault);
         const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
@@ -49,6 +52,7 @@ export function scriptedHttp(answer: (request: AskedRequest) => ScriptedAnswer |
       });
       const abort = (): void => {
         isOver = true;
+        clearInterval(openConnection);
         http.aborted += 1;
       };
       return { isSent: true, abort, pause: () => {}, resume: () => {} };
