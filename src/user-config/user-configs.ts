@@ -150,6 +150,8 @@ export class UserConfigs {
       const compiled = this.#compileInThread(value).then((late) => withNumber(late, number));
       return this.#awaitCompilation(subject, value, compiled);
     }
+    // An older, larger config that is still being compiled must not replace this one in the cache.
+    this.#compiling.delete(subject);
     const decoding = decodeUserConfig(value);
     const read = decoding.ok
       ? withNumber(foundRead(compileUserConfig(decoding.config, this.#upstreamMode), decoding.oddities), number)

@@ -171,6 +171,16 @@ t.test('of two large configs the one written last is cached', async (t) => {
   t.equal(configs.read('alice'), await second);
 });
 
+t.test('a small config stays cached when an older large one has been compiled', async (t) => {
+  const { store, configs } = configsOf(t);
+  store.answer = { kind: 'found', value: colourful };
+  const older = configs.read('alice');
+  store.answer = { kind: 'found', value: oneBackend };
+  const newer = found(configs.read('alice'));
+  found(await older);
+  t.equal(found(configs.read('alice')), newer);
+});
+
 t.test('an invalid large config is reported like a small one, and cached', async (t) => {
   const { store, configs } = configsOf(t);
   const faulty = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`b${index}`, { url: 'none' }]));
