@@ -62,7 +62,7 @@ export interface ExchangeRequest {
   readonly method: 'POST' | 'DELETE' | 'GET' | 'other';
   /** The value of `mcp-session-id`, or `''`. */
   readonly sessionId: string;
-  /** The value of `last-event-id` of a GET, or `''`. */
+  /** The value of `last-event-id`, or `''`; the backend's name, if the request is a backend's answer that was passed back. */
   readonly lastEventId: string;
   /** The request's id for logs, and for backends as `x-request-id`; `''` where requests have no ids. */
   readonly requestId: string;
@@ -76,6 +76,8 @@ export interface ExchangeRequest {
   mirror: MirrorHeaders;
   /** Whether a wrapped call was replaced: its headers do not repeat its arguments, so the gateway makes the `mcp-param-*` headers. */
   isWrapped?: boolean;
+  /** Whether it came from this worker's successor on their own channel: then a response is a backend's answer to a request here. */
+  isPassedBack?: boolean;
   /** The whole body; empty for none. Only `wrapped-call.ts` changes its bytes. */
   readonly body: Buffer;
 }

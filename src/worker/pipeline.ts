@@ -195,6 +195,7 @@ export class Pipeline implements EdgeHandler {
 
   /** Serves a message that the successor passes back, such as a cancellation, because the request that it is about is in flight here. */
   onPassedBack(identity: ForwardedIdentity, exchange: Exchange): void {
+    exchange.request.isPassedBack = true;
     this.#admitForwarded(identity, (outcome) => {
       if ('refusal' in outcome) refuse(exchange, outcome.refusal);
       else this.#parts.relay.handle(outcome, exchange);

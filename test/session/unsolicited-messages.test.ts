@@ -180,6 +180,23 @@ t.test(
   },
 );
 
+t.test("an answer is a backend's only if the successor passes it back, whatever a client's headers say", async (t) => {
+  const scene = new Scene(t);
+  scene.listen();
+  for (const stream of scene.streams) stream.head(200, 'text/event-stream');
+  const call = scene.post('tools/call', { name: 'a-add', arguments: {} }, 1);
+  scene.http.last.empty(202);
+  scene.relay.retire();
+  const answer = (by: string): Buffer => Buffer.from(`{"jsonrpc":"2.0","id":1,"result":{"content":[],"by":"${by}"}}`);
+  scene.request({ body: answer('client'), lastEventId: 'a' });
+  t.equal(call.answer, undefined);
+  scene.request({ body: answer('other'), lastEventId: 'b', isPassedBack: true });
+  t.equal(call.answer, undefined, 'of another backend');
+  scene.request({ body: answer('backend'), lastEventId: 'a', isPassedBack: true });
+  await until(() => call.answer !== undefined, 'the answer');
+  t.match(call.answer?.body.toString(), '"by":"backend"');
+});
+
 t.test('the end of the session ends all its streams', async (t) => {
   const scene = new Scene(t);
   const stream = scene.listen();

@@ -355,8 +355,10 @@ t.test('what a successor passes back is served here, even by a worker that has l
   const scene = createScene();
   const identity = { subject: 'alice', virtualHostId: 'vh' };
   scene.pipeline.retire();
-  scene.pipeline.onPassedBack(identity, createExchange().exchange);
+  const passedBack = createExchange().exchange;
+  scene.pipeline.onPassedBack(identity, passedBack);
   t.equal(scene.relayed.length, 1);
+  t.equal(passedBack.request.isPassedBack, true, 'known by the channel');
   scene.admission = Promise.resolve(admitted);
   scene.pipeline.onPassedBack(identity, createExchange().exchange);
   await until(() => scene.relayed.length === 2, 'the one whose config had to be read');

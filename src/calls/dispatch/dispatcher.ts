@@ -80,10 +80,8 @@ function serveNonRequest(session: Session, exchange: Exchange, message: ClientMe
 }
 
 function serveResponse(session: Session, exchange: Exchange, message: ClientMessage): Refusal | undefined {
-  // A response that a successor passes back is a backend's answer to a request here; its `last-event-id` names the backend.
-  const { body, lastEventId } = exchange.request;
-  const answering = session.isRetired && lastEventId !== '' ? session.upstreams.findOpen(lastEventId) : undefined;
-  if (answering !== undefined) return void answering.strayAnswers?.take(body, message);
+  const { body, lastEventId, isPassedBack } = exchange.request;
+  if (isPassedBack === true) return void session.upstreams.findOpen(lastEventId)?.strayAnswers?.take(body, message);
   const outcome = session.backendRequests.onAnswer(exchange.request, message);
   if (outcome !== 'asked-elsewhere') return outcome;
   const key = idKey(body, message.idStart, message.idEnd);
