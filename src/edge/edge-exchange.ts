@@ -41,7 +41,6 @@ export class ReaderWatch {
   #progressAtMs = performance.now();
 
   /**
-   * Starts watching.
    * @param writeMore tries to write more, and returns whether any byte was taken.
    * @param onStalled called when nothing was taken for `timeoutMs`; the watch has stopped.
    */
@@ -106,7 +105,7 @@ const ONE_WRITE_BYTES_MAX = REUSED_BUFFER_BYTES;
 
 export class EdgeExchange extends Exchange {
   readonly head: RequestHead;
-  /** The request. What is not known yet is empty. */
+  /** The request. Members that are not known yet are empty. */
   readonly request: ExchangeRequest;
   readonly incoming: IncomingRequest;
   readonly isTls: boolean;
@@ -152,8 +151,8 @@ export class EdgeExchange extends Exchange {
   }
 
   /**
-   * An ambiguous request is answered in a later turn, and its connection is closed: what follows it must not be taken for a request. If
-   * that came together with the request, the library closes the connection before the response.
+   * An ambiguous request is answered in a later turn, and its connection is closed: the bytes after it must not be taken for a request. If
+   * any arrived together with the request, the library closes the connection before the response.
    */
   respond(
     status: number,

@@ -12,7 +12,7 @@ import { readHead, RequestIds } from './request-head.js';
 
 /** A turn of the event loop of at most this duration is quiet: after it, almost no connection waits to be accepted. */
 const QUIET_TURN_MICROSECONDS_MAX = 100;
-/** The most turns in which a quiet one is awaited. */
+/** After this many turns, a quiet turn is no longer awaited. */
 const QUIET_TURNS_TRIED_MAX = 200;
 
 async function untilQuietTurn(): Promise<void> {
@@ -39,7 +39,7 @@ const DRAIN_CHECK_MS = 50;
 export interface EdgeHandler {
   /** Called when the head of an MCP request has arrived, and perhaps its body. */
   onRequest(exchange: EdgeExchange): void;
-  /** Called for an MCP path with a method that it does not have. */
+  /** Called for an MCP path with an HTTP method that MCP does not use. */
   onOtherMethod(exchange: EdgeExchange): void;
   onPreflight(exchange: EdgeExchange): void;
   /** Called when a client asks where to get a token. */

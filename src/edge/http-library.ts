@@ -14,7 +14,7 @@ export interface HttpRequest {
 export interface HttpResponse {
   writeStatus(status: string): unknown;
   writeHeader(name: string, value: string): unknown;
-  /** Writes a part of a body of unknown length. @returns whether nothing is held back. */
+  /** Writes a part of a body of unknown length. @returns false if the library holds bytes back. */
   write(chunk: string | Uint8Array): boolean;
   end(body?: string | Uint8Array, closeConnection?: boolean): unknown;
   endWithoutBody(): unknown;

@@ -120,7 +120,7 @@ export class IncomingRequest implements MemoryWaiter {
       this.#resumeReading();
   }
 
-  /** Calls back when the body is complete or discarded, perhaps at once; never after an abort or an answer. */
+  /** Calls back when the body is complete or discarded, perhaps synchronously; never after an abort or an answer. */
   receive(onReceived: (outcome: BodyOutcome) => void): void {
     this.#onReceived = onReceived;
     this.#handOver();
@@ -203,11 +203,11 @@ export class IncomingRequest implements MemoryWaiter {
     }
   };
 
-  /** Takes memory. @returns false when there is none: reading stops until there is. */
+  /** Takes memory. @returns false without room: reading then stops until there is some. */
   #reserveMemory(bytes: number): boolean {
     if (bytes < limits.countedFromBytes || this.subject === '') return true;
     this.#reservation ??= this.#context.requestMemory.createReservation(this.subject, this);
-    // If the content length is unknown, twice as much is asked for as has arrived.
+    // If the content length is unknown, memory for twice the bytes that have arrived is reserved.
     const outcome = this.#reservation.grow(
       bytes,
       this.#lengthBytes > 0 ? bytes : Math.min(2 * bytes, this.#context.bodyBytesMax),

@@ -1,5 +1,5 @@
-// One request and its answer over `node:http`, with what the edge relies on in uWebSockets.js: written bytes are copied, `onWritable` is
-// called when the caller has read them, and nothing is called after an abort.
+// One request and its answer over `node:http`, behaving as the edge expects of uWebSockets.js: written bytes are copied, `onWritable` is
+// called when the caller has read them, and no callback is called after an abort.
 //   open ── the kernel does not take all ──> held-back ── it has taken it ──> open
 //   open, held-back ── end ──> ended
 //   open, held-back, ended ── the connection is closed, or the server itself answers ──> gone

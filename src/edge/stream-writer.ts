@@ -4,7 +4,7 @@ import { keepAliveComment } from '../bytes/index.js';
 import { JOINED_EVENT_BYTES_MAX } from '../exchange/index.js';
 import type { HttpResponse } from './http-library.js';
 
-/** Bytes written at once. With the head they fit into the 16 KiB that the library gathers; of more, it may lose some. */
+/** Bytes written at once. With the head they fit into the 16 KiB that the library gathers: beyond these, it may lose bytes. */
 const SLICE_BYTES = 14 * 1024;
 /** How much the library is given to find out whether it still holds something back. */
 const PROBE_BYTES = 1024;
@@ -64,7 +64,7 @@ export class StreamWriter {
     return this.#unwritten.length > 0 || !this.#isBetweenEvents ? !this.isBlocked : this.#writeSlices(keepAliveComment);
   }
 
-  /** Writes more of what waits. @returns whether more may be written. */
+  /** Writes more of the bytes that wait. @returns whether `write` may be called again. */
   writeMore(): boolean {
     const rest = this.#unwritten;
     this.#unwritten = NO_BYTES;

@@ -1,4 +1,4 @@
-// Builds the gateway's own JSON-RPC answers, and gives answers to callers as they accept them.
+// Builds the gateway's own JSON-RPC answers, and sends answers to callers in the form that they accept.
 import { encodeEvent, requestIdIn } from '../bytes/index.js';
 import type { ClientMessage, ClientBatch, ParsedClientMessage } from '../mcp/index.js';
 import { limits, type Refusal, type RpcError, refusals } from '../shared/index.js';
@@ -47,7 +47,7 @@ export function answerFrame(exchange: Exchange, id: IdSpan, isStreaming: boolean
   return { head, framing: isStreaming || acceptsOnlyEvents(exchange) ? 'event' : 'message', extras };
 }
 
-/** Gives a whole answer: as one event if the caller accepts only event streams, else as one JSON object (specification 2.2). */
+/** Sends a whole answer: as one event if the caller accepts only event streams, else as one JSON object (specification 2.2). */
 export function answer(exchange: Exchange, message: Buffer, sessionId?: string): void {
   const isEvent = acceptsOnlyEvents(exchange);
   if (isEvent && message.length > limits.readAtOnceBytesMax && sessionId === undefined)
@@ -142,7 +142,7 @@ export function refuseInvalid(exchange: Exchange, unread: ClientBatch | 'not-jso
   else refuseMessage(exchange, refusals.notJsonRpc, unread);
 }
 
-/** Whether a request that is refused because of its head has its body received all the same, for the id in it. */
+/** Whether the body of a request is received although its head is refused: for the request's id in the body. */
 export function isBodyReceivedForId(
   method: ExchangeRequest['method'],
   { isAmbiguous, contentLength }: { readonly isAmbiguous: boolean; readonly contentLength: string },

@@ -37,7 +37,7 @@ export type RequestOutcome = 'ok' | 'tool-error' | 'rpc-error' | 'fault' | 'refu
 /** What kind of thing a name in logs and traces belongs to; `''` for no name. */
 export type NameKind = 'tool' | 'prompt' | '';
 
-/** The headers of MCP 2026-07-28 that repeat parts of the body, as sent: some may have the form `=?base64?…?=`. `''` for an absent one. */
+/** The headers of MCP 2026-07-28 that repeat parts of the body, as sent: some may be `=?base64?…?=`. `''` for an absent header. */
 export interface MirrorHeaders {
   /** `mcp-protocol-version`; legacy callers send it, too. */
   readonly protocolVersion: string;
@@ -82,7 +82,7 @@ export interface ExchangeRequest {
   readonly body: Buffer;
 }
 
-// Which of the caller's headers go to a backend (specification 2.6): the ones that this backend lists.
+// Selects the caller's headers that a backend gets (specification 2.6): those that this backend's config lists.
 
 export function metadataFor(backend: CompiledBackend, request: ExchangeRequest): RequestMetadata {
   const { requestId } = request;
@@ -93,12 +93,12 @@ export function metadataFor(backend: CompiledBackend, request: ExchangeRequest):
   const headers =
     backend.passthroughHeaders.size === 0 ? NO_METADATA.headers : headersFor(backend.passthroughHeaders, request);
   if (headers.length === 0 && requestId === '' && callerToken === '') return NO_METADATA;
-  // A backend that lists `x-request-id` gets the caller's own id instead of the gateway's.
+  // A backend whose config lists `x-request-id` gets the caller's own id instead of the gateway's.
   const hasOwnId = headers.length > 0 && headerIn(headers, 'x-request-id') !== undefined;
   return { headers, requestId: hasOwnId ? '' : requestId, callerToken };
 }
 
-/** The caller's headers that a backend lists. @returns name, value, name, value, … */
+/** The caller's headers that the config of a backend lists. @returns name, value, name, value, … */
 function headersFor(listed: ReadonlySet<string>, { passthroughHeaders: offered }: ExchangeRequest): readonly string[] {
   const copied: string[] = [];
   for (let i = 0; i + 1 < offered.length; i += 2)
@@ -117,7 +117,7 @@ export abstract class Exchange {
   abstract readonly isAborted: boolean;
 
   /**
-   * Gives the whole answer.
+   * Sends the whole answer.
    * @param body belongs to the exchange from then on: a large one is sent without a copy.
    * @param sessionId the `mcp-session-id`, only for a result of `initialize` (S18).
    * @param headers name, value, …
@@ -177,11 +177,11 @@ export abstract class Exchange {
   /** Called once when the caller goes away before the answer is complete. Set by the relay. */
   onAbort: (() => void) | undefined = undefined;
 
-  /** Told what happens in the exchange, for logs, metrics and traces; `undefined` if none of them needs it. */
+  /** Gets the events of the exchange, for logs, metrics and traces; `undefined` if none of these needs them. */
   watcher: ExchangeWatcher | undefined = undefined;
   /** Called once at the end, after the watcher. @see ExchangeWatcher.onDone */
   onDone: ((status: number, bytes: number, ending: ExchangeEnding) => void) | undefined = undefined;
-  /** Called for a request in a lease: the backend at the URL keeps no session, so any process may ask it. */
+  /** Called for a request in a lease if the backend at the URL keeps no sessions, so that any process may send requests to it. */
   onSessionless: ((url: string) => void) | undefined = undefined;
 
   /** Reports the end. Later calls do nothing. */
@@ -198,12 +198,12 @@ export abstract class Exchange {
 export interface ExchangeWatcher {
   /** Whether results have to be searched for `isError`. */
   readonly wantsToolErrors: boolean;
-  /** Called once it is known what the request is for. @param backend its name, or `''`. @param name that of a tool or prompt, or `''`. */
+  /** Called once the request's target is known. @param backend the backend's name, or `''`. @param name of a tool or prompt, or `''`. */
   onIdentified(method: string, backend: string, name: string, nameKind?: NameKind): void;
   /**
    * Called before the answer is given; not for trivial answers, such as an empty list.
    * @param detail the code of an error or a refusal, the kind of a fault; or `''`.
-   * @param backendMs the time until the one backend that was asked had answered or failed; -1 if none was asked.
+   * @param backendMs milliseconds until the backend had answered or failed; -1 if the request was sent to no backend.
    */
   onOutcome(outcome: RequestOutcome, detail: string | number, backendMs: number): void;
   /** Whether `onSending` returns trace headers. */

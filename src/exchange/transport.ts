@@ -112,7 +112,7 @@ function isModernHead(version: string, method: string): boolean {
   return version === MODERN_PROTOCOL_VERSION && method !== '' && method !== 'initialize';
 }
 
-// The mirror is read within its bounds. For a legacy caller, which sends at most a version, an object is used again.
+// The mirror is read within its bounds. Legacy callers send at most a version, so requests with the same version share one mirror object.
 
 const PARAMETER = 'mcp-param-';
 const NO_PARAMS: readonly string[] = Object.freeze([]);

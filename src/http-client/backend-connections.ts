@@ -1,5 +1,5 @@
-// A process's connections to backends, in three sets that do not wait for each other: calls; streams, which hold a connection for hours;
-// and replies to what backends ask: the calls during which they ask may hold all other connections.
+// A process's connections to backends, in three sets with bounds of their own: for calls; for streams, which hold a connection for hours;
+// and for replies to backends' requests, because the calls during which backends send requests may hold all other connections.
 import type { Names } from './names/names.js';
 import { perSubject } from '../shared/index.js';
 import type { BackendShareBounds } from './backend-shares.js';

@@ -1,5 +1,5 @@
-// Counts connections to backends, per subject and in total. A subject is charged only for those that carry its requests. The last free ones
-// are reserved for subjects that use few (fair/share.ts). Hot path: a few counters per request.
+// Counts connections to backends, per subject and in total. A subject's share counts only connections that carry its requests. The last
+// free connections are reserved for subjects that use few (fair/share.ts). Hot path: a few counters per request.
 import { readFileSync } from 'node:fs';
 import { isWithinBounds, ListNode, withReserve, type ShareBounds } from '../fair/index.js';
 import { limits, perSubject } from '../shared/index.js';
@@ -44,7 +44,7 @@ export class BackendShares {
   readonly #uses = new Map<string, SubjectUse>();
   /** All connections, also those being opened. Pools change this number. */
   connectionCount = 0;
-  /** Connections that carry requests, and the subjects that have such connections. */
+  /** Connections that carry requests. `#busySubjectCount`: the subjects that have such connections. */
   #busyCount = 0;
   #busySubjectCount = 0;
 
@@ -102,7 +102,7 @@ export class BackendShares {
   }
 }
 
-/** Half of the files that the process may open, if that is known: the other half is for callers. */
+/** Half of the files that the process may open, if their number is known: the other half is for callers. */
 function connectionsOfProcess(): number {
   let openFilesMax = Infinity;
   try {

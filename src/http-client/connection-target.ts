@@ -16,7 +16,7 @@ import { dropOldest, KIB } from '../shared/index.js';
 export const TLS_SESSIONS_MAX = 4_096;
 /** A larger TLS session is not kept. */
 export const TLS_SESSION_BYTES_MAX = 16 * KIB;
-/** Time that a TLS session is resumed, without another check of the certificate. */
+/** How long a TLS session may be resumed, without another check of the certificate. */
 export const TLS_SESSION_MS_MAX = 3_600_000;
 
 interface KeptSession {

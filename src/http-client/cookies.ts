@@ -1,12 +1,12 @@
-// The cookies of one upstream session, by which a load balancer may keep it at one node. They are sent only in that session, to the same
-// origin, and kept as the value of `cookie`, without lifetimes: a balancer ignores what it no longer knows. Cold path.
+// The cookies of one upstream session, by which a load balancer may keep the session at one node. They are sent only in that session, to
+// the same origin, and kept as the value of the `cookie` header, without lifetimes: a balancer ignores expired cookies. Cold path.
 import { isHttpToken, KIB } from '../shared/index.js';
 import { headersSetBy, type CompiledBackend, type UpstreamTarget } from '../user-config/index.js';
 
 export const SESSION_COOKIES_MAX = 8;
 export const SESSION_COOKIES_BYTES_MAX = 4 * KIB;
 
-/** Whether a backend's cookies are kept: not where the `cookie` header is the caller's, or a configured secret. */
+/** Whether a backend's cookies are kept: not if the config makes the `cookie` header the caller's own, or a secret. */
 export function keepsCookies({ passthroughHeaders, auth }: CompiledBackend): boolean {
   return !passthroughHeaders.has('cookie') && !headersSetBy(auth).includes('cookie');
 }

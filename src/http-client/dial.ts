@@ -1,5 +1,5 @@
-// Opens a socket: looks the host up, and tries its addresses one after another (RFC 8305); if one fails or is slow, it tries the next as
-// well. The first to connect wins. Forbidden addresses are refused at each connection, whatever the name resolved to before. Cold path.
+// Opens a socket: looks up the host, and tries its addresses in order (RFC 8305), the next one as soon as one fails or is slow. The first
+// to connect wins. Each dial checks for forbidden addresses, because a name may change its addresses. Cold path.
 //
 //   looking up ──addresses──> trying ──connected──> over, with a socket
 //        └──no address, refused──────┴──all failed──> over, with a fault
@@ -12,12 +12,12 @@ export function connectFaultKindOf(error: unknown, isTls: boolean): UpstreamFaul
   const { code, syscall } = error as NodeJS.ErrnoException;
   if (code === 'ECONNREFUSED') return 'connection-refused';
   if (code === 'ETIMEDOUT') return 'connect-timeout';
-  // Other errors than those of the system call `connect` come from the TLS handshake.
+  // Errors of any origin but the system call `connect` come from the TLS handshake.
   if (isTls && syscall !== 'connect') return 'tls-failed';
   return 'connect-failed';
 }
 
-/** The fault when all addresses have failed: any other says more than `connect-failed`. */
+/** The fault when all addresses have failed: any kind but `connect-failed` if there is one, because it says more. */
 export function mostTellingKind(kinds: readonly UpstreamFaultKind[]): UpstreamFaultKind {
   return kinds.find((kind) => kind !== 'connect-failed') ?? 'connect-failed';
 }
@@ -92,7 +92,7 @@ export class Dial {
     for (const socket of this.#connectingSockets) {
       socket.removeAllListeners('connect');
       socket.removeAllListeners('error');
-      // Errors that come later are ignored, because they would end the process.
+      // Later errors are ignored: without a listener, they would end the process.
       socket.on('error', () => {}).destroy();
     }
   }

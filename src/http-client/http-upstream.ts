@@ -7,7 +7,7 @@
 import type { UpstreamTarget } from '../user-config/index.js';
 import type { UpstreamFault } from './upstream-fault.js';
 
-/** What a backend gets, with a message, of the client's HTTP request because of which the message is sent. */
+/** What a backend gets from the client's HTTP request, with each message that the request causes. */
 export interface RequestMetadata {
   /** The caller's headers for this backend: name, value, … */
   readonly headers: readonly string[];
@@ -94,8 +94,8 @@ export interface UpstreamHandler {
    * @param contentType in lower case, without parameters; `''` if absent.
    * @param sessionId `''` if absent.
    * @param bodyBytes -1 if unknown.
-   * @param statusHeader what the status calls for, or `''`: the `set-cookie` lines of 2xx, `location` of 3xx, `www-authenticate` of 401,
-   *   `retry-after` of 429 and 503.
+   * @param statusHeader the header that matters for the status, or `''`: the `set-cookie` lines of 2xx, `location` of 3xx,
+   *   `www-authenticate` of 401, `retry-after` of 429 and 503.
    */
   onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, statusHeader: string): void;
   /** @param chunk valid until this returns; until `onEnd` returns if it is the whole body, and the head had its length. */
@@ -105,7 +105,7 @@ export interface UpstreamHandler {
 }
 
 export interface UpstreamCall {
-  /** From `onEnd` on: whether the whole request was sent, so that nothing reads its memory any more. */
+  /** Whether the whole request was sent, so that nothing reads its memory any more. Known from `onEnd` on. */
   readonly isSent: boolean;
   /** Ends the call: no callback is called any more. Safe at any time. */
   abort(): void;

@@ -27,7 +27,7 @@ export interface ConnectionOwner {
   onConnected(): void;
   /** Called when the connection no longer has this call, before `onFree`, `onSpare` and `onLost`. */
   onCallOver(call: Http1Call): void;
-  /** Called at the end. @param unsent a call that another connection may send. @param refusal why no connection came about, if so. */
+  /** Called at the end. @param unsent a call that another connection may send. @param refusal why it could not connect, if so. */
   onLost(connection: Http1Connection, unsent: Http1Call | undefined, refusal: UpstreamFaultKind | undefined): void;
 }
 
@@ -37,7 +37,7 @@ type State = 'connecting' | 'free' | 'sending' | 'busy' | 'lost';
 const readBuffer = Buffer.allocUnsafe(connectionBounds.upstreamReadBytes);
 
 export class Http1Connection implements ResponseReceiver, PacedConnection {
-  /** Whether the host's name no longer stands for this connection's address. */
+  /** Whether the host's name no longer resolves to this connection's address. */
   isOutdated = false;
   readonly #owner: ConnectionOwner;
   readonly #target: ConnectionTarget;
@@ -52,18 +52,18 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
   call: Http1Call | undefined = undefined;
   answersCount = 0;
   #state: State = 'connecting';
-  /** Why the connection is being closed, if that is known, and more about it for people. */
+  /** Why the connection is being closed, if that is known. `#faultDetail`: a text about it; `''` for none. */
   #faultKind: UpstreamFaultKind | undefined;
   #faultDetail = '';
   /** Whether anything has arrived since the request was written. */
   #hasAnswerBegun = false;
   /** Whether `resume` was called since the reads were last stopped. */
   #wasResumed = false;
-  /** Whether the connection broke before the kernel had taken all of the request: then the backend cannot have all of it. */
+  /** Whether the connection broke before the kernel had taken the whole request: the backend cannot have received all of it. */
   #isCutOff = false;
   #isEndedByBackend = false;
   readonly #pace: ReadPace;
-  /** Of a free connection: the sweeps until it is closed, and those since it became free. */
+  /** While the connection is free: the sweeps until it is closed. `#sweepsSeen`: the sweeps since it became free. */
   #sweepsLeft = 0;
   #sweepsSeen = 0;
   #freedAtTurn = -1;
@@ -262,7 +262,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     const call = this.#takeCall();
     this.answersCount += 1;
     if (call?.isPaused === true || wasStopped) socket?.resume();
-    // If the backend answered before it had the whole request, the rest of that would delay the next request.
+    // If the backend answered before the whole request was sent, the rest of this request would delay the next one.
     const isSent = socket?.writableLength === 0;
     const canReuse = hasNothingLeftOver && isSent && this.#parser.canReuseConnection && socket.writable;
     // This comes before the handler's `onEnd`, which may send another request.
@@ -343,8 +343,8 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
   }
 
   /**
-   * Whether the call may be sent again: none of it was written, or a reused connection broke before all of it was written and before any
-   * response, because the backend had closed it. If a new connection breaks, that is the backend's reaction to this request.
+   * Whether the call may be sent again: none of it was written, or the backend had closed a reused connection, so that it broke before the
+   * whole call was written and before any response. If a new connection breaks, that is the backend's reaction to this request.
    */
   #maySendAgain(): boolean {
     if (this.call?.handler === undefined) return false;

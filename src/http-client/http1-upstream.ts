@@ -102,7 +102,7 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
     this.shares.sweep();
   }
 
-  /** Of the pools that were opened for the subject, closes the oldest without a call. */
+  /** Closes the oldest pool that was opened for the subject and has no call. @returns whether there was one. */
   #closeIdleOf(use: SubjectUse): boolean {
     for (let pool = use.pools.next; pool instanceof OriginPool; pool = pool.next) {
       if (pool.isIdle) return this.#closePool(pool);

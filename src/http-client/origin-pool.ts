@@ -15,7 +15,7 @@ import { connectionBounds } from './connection-bounds.js';
 /** After so many connections in a row that were closed soon after their first answer, connections are not reused until one stays open. */
 export const UPSTREAM_CLOSED_IN_ROW_MAX = 2;
 
-/** Subjects that are passed over in one go because they may not take the last connections of the process. */
+/** How many subjects one `#serveWaiting` passes over because they may not take the last connections of the process. */
 const PASSES_MAX = 32;
 
 export interface PoolBounds {
@@ -161,7 +161,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     this.#forget(connection);
     if (refusal !== undefined) {
       this.#connectingCount -= 1;
-      // Waiting calls would have the same fault, and have nothing to wait for.
+      // Without an established connection, the waiting calls fail, too.
       const concernsWaiting = refusal !== 'connections-share-used' && refusal !== 'connections-used';
       if (concernsWaiting && this.#connectingCount === this.#connections.size) this.#failWaiting(refusal);
     }

@@ -55,7 +55,7 @@ export class ReadScheduler {
   readonly #next = new ListNode();
   /** The connections that were released, and do not rest yet. */
   readonly #released = new ListNode();
-  /** How many bytes are left of the turn, and since when its time counts. */
+  /** How many bytes are left of the turn. `#startMs`: since when its time counts. */
   #bytesLeft = 0;
   #startMs = 0;
   /** Bytes that connections keep until they are released. `ReadPace` changes this number. */
@@ -197,7 +197,7 @@ export class ReadScheduler {
     entry.reader.resumeReading(sliceBytes);
   }
 
-  /** @param isNextFirst false for the last of a turn: connections without data return to `#next`, and would starve those in `#waiting`. */
+  /** @param isNextFirst false for the last of a turn: connections without data return to `#next`, so those in `#waiting` could starve. */
   #takeNext(isNextFirst: boolean): ReadQueueEntry | undefined {
     const first = this.#next.next;
     return isNextFirst && first instanceof ReadQueueEntry ? first : this.#waiting.take();

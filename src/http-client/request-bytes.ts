@@ -1,5 +1,5 @@
-// Serializes requests. All requests of a session have the same array of headers, by which the head without the length is cached: at first
-// as text, since many sessions send one request and then nothing for long; from the second request on as bytes: faster to copy. Hot path.
+// Serializes requests. All requests of a session have the same array of headers, by which the head without the length is cached: as text at
+// first, because many sessions send one request and then none for long; as bytes, which are faster to copy, from the second on. Hot path.
 import { isHttpToken, KIB, PROGRAM_VERSION } from '../shared/index.js';
 import type { ModernHead, TraceHeaders, UpstreamRequest } from './http-upstream.js';
 
@@ -18,7 +18,7 @@ interface RememberedHead {
 const rememberedHeads = new WeakMap<readonly string[], RememberedHead>();
 
 export interface RequestBytes {
-  /** The head, and all of a small body, or the beginning of a large one up to the left-out span, with what is put in, if that is short. */
+  /** The head and a small body; of a large body only the beginning up to the end of `putIn`, if that is short. */
   readonly first: Buffer;
   readonly rest: readonly Buffer[] | undefined;
 }

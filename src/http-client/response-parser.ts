@@ -27,7 +27,7 @@ export function encodingInWords(value: string): string {
 /** `content-type` values whose media type is cached, per worker. Beyond that, all are forgotten. */
 const MEDIA_TYPES_MAX = 256;
 
-/** What gets the response. Its call is looked up for each piece, because a handler may abort the call after any piece. */
+/** Receives the response. `call` is read anew for each piece, because a handler may abort the call after any piece. */
 export interface ResponseReceiver {
   readonly call: { readonly handler: Pick<UpstreamHandler, 'onHead' | 'onData'> | undefined } | undefined;
 }
@@ -51,7 +51,7 @@ export class ResponseParser {
   #remainingBytes = 0;
   #trailerBytes = 0;
   canReuseConnection = true;
-  /** The last value of `keep-alive`, from which `idleMsMax` was computed. Usually all responses have the same. */
+  /** The last value of `keep-alive`, from which `idleMsMax` was computed: usually, all responses have one value. */
   #keepAliveValue = '';
   /** How long a free connection is kept: less than the backend announces. */
   idleMsMax: number = connectionBounds.upstreamConnectionIdleMs;
@@ -114,7 +114,7 @@ export class ResponseParser {
     return true;
   }
 
-  /** Consumes what the state `head` can use. @returns the index after that, or `INVALID`, like `#onBodyBytes` and `#onLine`. */
+  /** Consumes the bytes of the head. @returns the index after these, or `INVALID`, like `#onBodyBytes` and `#onLine`. */
   #onHeadBytes(chunk: Buffer, at: number): number {
     const partial = this.#partial;
     if (partial === undefined) {

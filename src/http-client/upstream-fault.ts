@@ -71,7 +71,7 @@ export interface UpstreamFault {
   readonly kind: UpstreamFaultKind;
   /** Whether it is safe to send the request again: the backend cannot have received all of it. */
   readonly isUnsent: boolean;
-  /** For some kinds, more for callers: such as the HTTP status, where a redirect leads, the backend's versions, or the list's method. */
+  /** A detail for callers that some kinds have: the HTTP status, where a redirect leads, the backend's versions, or the list's method. */
   readonly detail?: string;
   /** The text and delay of a response 429 or 503, which the caller gets, and the log does not. */
   readonly refusal?: BackendRefusal;
@@ -93,14 +93,14 @@ export function httpStatusFault(status: number): UpstreamFault {
   return { kind: 'http-status', isUnsent: false, detail: String(status) };
 }
 
-/** The fault of a redirect. @param location the header, `''` if absent. @param from the requested target. */
+/** The fault of a redirect. @param location the value of the header; `''` if absent. @param from the target of the request. */
 export function redirectFault(status: number, location: string, from: UpstreamTarget): UpstreamFault {
   const base = `${from.origin}${from.path}`;
   if (location === '' || !URL.canParse(location, base)) return httpStatusFault(status);
   const [to, asked] = [new URL(location, base), new URL(base)];
   const shown = to.pathname.slice(0, REDIRECT_PATH_CHARS_MAX);
   const path = shown.length < to.pathname.length ? `path ${shown}…` : `path ${shown}`;
-  // Callers are not told the path, which may contain a secret. They are told about a trailing slash, the usual mistake.
+  // Callers do not learn the path, which may contain a secret, but they learn of a trailing slash, the usual mistake.
   const [detail, logDetail] =
     to.origin === asked.origin
       ? [SAME_ORIGIN_TEXTS[slashDifference(asked.pathname, to.pathname)], `the ${path}`]
@@ -188,7 +188,7 @@ const MOVED_CHARS_MAX = 1_024;
 /**
  * Where to send a request again after 307 or 308: another path of the same origin; `undefined` for any other redirect. With credentials,
  * which may be meant for one path only, the new path may differ only by a trailing slash.
- * @param from where the request was sent. @param configured its target without redirects.
+ * @param from where the request was sent. @param configured the target before any redirect.
  */
 export function movedTarget(
   status: number,

@@ -44,7 +44,7 @@ export interface RelayOptions {
   /** The HTTP client for responses and notifications to backends during calls; `http` by default. */
   readonly replies?: HttpUpstream;
   readonly deadlines: DeadlineWheel;
-  /** What is already known of backends' endpoints; nothing by default. */
+  /** The backends' endpoints and circuits; created by default. */
   readonly endpoints?: BackendEndpoints;
   readonly upstream: UpstreamOptions;
   readonly answers: AnswerOptions;
@@ -71,7 +71,7 @@ export interface RelayOptions {
   readonly logger: Logger;
 }
 
-/** Makes what all upstream sessions of a relay have in common. @param merger the list merger, which is told of list changes. */
+/** Makes the context that all upstream sessions of a relay share. @param merger gets the changes of backends' lists. */
 export function createUpstreamContext(options: RelayOptions, merger: ListMerger): UpstreamContext {
   const { http, deadlines, upstream } = options;
   const nowMs = (): number => deadlines.nowMs();

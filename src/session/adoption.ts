@@ -13,7 +13,7 @@ export class Adoption {
   readonly #directory: SessionDirectory;
   readonly #sessions: Sessions;
   readonly #accounts: Accounts;
-  /** Look-ups in progress, by session and owner: a caller that names somebody else's session must not get the owner's result. */
+  /** Look-ups in progress, by session and owner: a caller that names another user's session must not get that user's result. */
   readonly #lookUps = new Map<string, Promise<Found>>();
 
   constructor(directory: SessionDirectory, sessions: Sessions, accounts: Accounts) {
@@ -69,7 +69,7 @@ export class Adoption {
     const adopted = { id: sessionId, ...found };
     const session = this.#sessions.create({ account, virtualHost, protocolVersion, introduction, adopted });
     if (!(session instanceof Session)) return session;
-    // Tells other machines that the session is used here. Where this process is not listed yet, the write that lists it does.
+    // Tells other machines that the session is used here. If this process is not listed yet, the write that lists it tells them.
     if (this.#directory.isShared && session.entry?.isListed === true) session.entry.renew();
     return session;
   }

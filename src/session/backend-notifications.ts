@@ -1,5 +1,5 @@
-// Which notifications of a backend go on to the client. Every byte is kept, except that resource URIs and task ids get the backend's name.
-// Cold path, except for progress; that is passed as it is where the backend has no tasks.
+// Decides which notifications of a backend the client gets. Every byte is kept, except that resource URIs and task ids get the backend's
+// name. Cold path, except for progress, which is forwarded unchanged if the backend has no tasks.
 import { findStringMember, stringValue, insertion, partsOf, type Edit } from '../bytes/index.js';
 import { type BackendMessage, taskLocation } from '../mcp/index.js';
 import { limits } from '../shared/index.js';

@@ -12,7 +12,7 @@ import type { Session } from './session.js';
  */
 export const LISTEN_CONFIG_MS = 10_000;
 
-/** User configs that are read at once for open client streams, per worker. Beyond that, each is read when another has been read. */
+/** User configs that are read concurrently for open client streams, per worker. */
 export const LISTEN_CONFIGS_AT_ONCE_MAX = 16;
 
 type ListeningSession = Pick<Session, 'identity' | 'isEnded' | 'virtualHost' | 'applyConfig' | 'endStream'>;
@@ -53,7 +53,7 @@ export class ConfigPoll {
     if (this.#isRunning) this.#nextRound.restart();
   }
 
-  /** Checks sessions until none is left in the iterator. Several of these loops run at once and take from the same one. */
+  /** Checks sessions until none is left in the iterator, which several concurrent calls share. */
   async #checkLeft(left: IterableIterator<[Exchange, ListeningSession]>): Promise<void> {
     for (const [exchange, session] of left) {
       if (this.#listening.has(exchange)) {

@@ -23,9 +23,9 @@ import { type SessionRecord, type UpstreamRecord, unsealRecord } from './directo
 import type { DeadlineWheel } from '../fair/index.js';
 import type { SessionIdentity } from './session-upstreams.js';
 
-/** Time that an `initialize` waits for its session's record to be written. After that, it is answered all the same. */
+/** How long `initialize` waits for the write of its session's record. After that, the client gets the answer all the same. */
 export const SESSION_WRITE_WAIT_MS_MAX = 1_000;
-/** Processes that a record lists, to be told of the session's end. Beyond that, the oldest is dropped when one is added. */
+/** Listeners of one session in its record. Beyond that, the oldest is dropped when one is added. */
 const SESSION_LISTENERS_MAX = 64;
 
 interface RecordedSession {
@@ -74,7 +74,7 @@ export class DirectoryEntry implements SessionWatcher {
    */
   use: 'used' | 'unused' | 'quiet' = 'used';
   #writeUnderWay: Promise<void> | undefined;
-  /** Callbacks for when the session is up to date and the record lists this process, or when that has failed. */
+  /** Called once the session is up to date and the record lists this process, or once that has failed. */
   #waiting: (() => void)[] = [];
   #listeners: readonly string[];
   /** Whether another process has, or had, the session too. */
@@ -177,7 +177,7 @@ export class DirectoryEntry implements SessionWatcher {
     this.#endWaiting();
   }
 
-  /** Removes the record of an ended session. @returns a promise resolved when other machines know; `undefined` if there are none. */
+  /** Removes the record of an ended session. @returns resolved when other machines know of the end; `undefined` without other machines. */
   remove(): Promise<void> | undefined {
     const isWritten = this.#state !== 'opening' && this.#state !== 'over';
     this.detach();
@@ -206,7 +206,7 @@ export class DirectoryEntry implements SessionWatcher {
     if (wasChangedElsewhere) await this.settle();
     if (this.#state === 'over' || this.#isOutdated) return 'elsewhere';
     const outcome = await this.#directory.removeIdle(this.#session.identity.id, wasChangedElsewhere);
-    // If the directory fails, and no other process was seen to change the record, none is assumed to have the session.
+    // If the directory fails, another process counts as having the session only if it was seen to change the record.
     return outcome === 'removed' || (outcome === 'failed' && !wasChangedElsewhere) ? 'over' : 'elsewhere';
   }
 

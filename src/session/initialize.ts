@@ -93,8 +93,8 @@ function kindFault(name: string, node: number, kind: 'string' | 'object'): strin
 }
 
 /**
- * Opens the upstream sessions with `backends`. When the patience is over, a slow backend is still being opened in the background, and a
- * request that needs it waits for that. If none is open by then, the first one that opens ends the waiting.
+ * Opens the upstream sessions with `backends`. When the patience is over, slow backends go on opening in the background, and a request that
+ * needs one waits for it. If no backend is open by then, the first one that opens ends the wait.
  * @param done called once, with the backends that are unavailable.
  */
 export function openUpstreams(
@@ -191,7 +191,7 @@ type Upstreams = Pick<SessionUpstreams, 'findUsed'>;
 
 /**
  * The only backend known to have the method; `undefined` if none or several have it. A backend whose config hides some of its items does
- * not count, because nobody knows what such a method can reach.
+ * not count, because the method might reach a hidden item.
  */
 export function backendOfMethod(
   { upstreams, identity: { era } }: Pick<Session, 'upstreams' | 'identity'>,

@@ -36,7 +36,7 @@ export function trySetLogLevel(
   }
   session.logLevel = Buffer.from(params);
   const work = new PendingRequest({ session, exchange, id, ending: rpcErrors.logLevelSessionEnded }, false);
-  // One more than there are backends, so that a config without backends is answered, too.
+  // One more than the backends, for the last `settle` here: a request to a config without backends is answered, too.
   let pendingCount = virtualHost.backends.size + 1;
   const settle = (): void => {
     pendingCount -= 1;

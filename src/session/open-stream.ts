@@ -15,7 +15,7 @@ export function openStream(session: Session, exchange: Exchange): void {
   // Nothing follows the event, so a client that got a stream would reconnect endlessly; a 204 stops it.
   if (outcome === 'complete') exchange.respond(204, '', '');
   if (outcome !== 'other') return;
-  // Events that another process sent on its session stream are not kept here: the client receives what is sent from now on.
+  // Events that another process sent on its session stream are not kept here: the client receives only later ones.
   const isOwn = id !== undefined && id.stream === session.streamKeeper?.sessionStreamNumber;
   const unsolicited = session.startListening();
   if (!(unsolicited instanceof UnsolicitedMessages)) return refuse(exchange, unsolicited);

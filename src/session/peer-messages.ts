@@ -30,7 +30,7 @@ function cancelHere(session: Session, exchange: Exchange, message: ClientMessage
   return false;
 }
 
-/** Bytes of a message to the other processes that have the session. A larger cancellation is not passed on. */
+/** Bytes of a message to the other processes that have the session. A larger cancellation is not sent to them. */
 const PEER_MESSAGE_BYTES_MAX = 32 * KIB;
 
 interface CancellationMessage {
@@ -41,10 +41,10 @@ interface CancellationMessage {
   readonly requestId: string;
 }
 
-/** Tells that the client has answered here what another process asked it, and that the backend has the answer. */
+/** Says that this process has got the client's answer to a question that another process had asked, and has sent it to the backend. */
 interface AnsweredMessage {
   readonly kind: 'answered';
-  /** The key of the id under which the client was asked. */
+  /** The key of the id under which the client got the question. */
   readonly key: string;
 }
 

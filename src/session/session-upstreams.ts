@@ -59,7 +59,7 @@ class ListChangeReporter {
     this.#report(bits);
   }
 
-  /** Called when the client gets such lists, or an `initialize` result, without the backend's items. @param bits of `LIST_CHANGES`. */
+  /** Called when the client gets lists, or an `initialize` result, without the backend's items. @param bits the lists (`LIST_CHANGES`). */
   onMissing(backendName: string, bits: number = LIST_CHANGES): void {
     this.#missing ??= new Map();
     this.#missing.set(backendName, (this.#missing.get(backendName) ?? 0) | bits);
@@ -114,7 +114,7 @@ function sorted(names: ReadonlySet<string> | undefined): readonly string[] | und
   return names && [...names].sort();
 }
 
-/** The session for the record; `undefined` if it is not open, or nobody could continue it: an HTTP+SSE session ends with its stream. */
+/** The upstream session for the record; `undefined` if it is not open, or uses HTTP+SSE: such a session ends with its stream. */
 function upstreamRecordOf({ record, backend }: UpstreamSession): UpstreamRecord | undefined {
   const { name, target, transport } = backend;
   if (record === undefined || transport === 'SSE') return undefined;
@@ -144,8 +144,8 @@ export class SessionUpstreams {
   readonly #byBackend = new Map<string, UpstreamSession>();
   readonly listChangeReporter = new ListChangeReporter();
   /**
-   * Capabilities that the client may have been told of, as bits: by this process, by the one that opened the session, or, in a lease, by
-   * any process.
+   * Capabilities that may have been announced to the client, as bits: by this process, by the one that opened the session, or, in a lease,
+   * by any process.
    */
   announcedCapabilities: number;
   /** The virtual host by the config applied last. Changed only by `apply`. */
@@ -198,8 +198,8 @@ export class SessionUpstreams {
   }
 
   /**
-   * Whether any backend of the config applied last declares the capability, as far as is known. Never `no` for a capability that the client
-   * was told of: if no backend has it any more, the client gets an empty answer rather than an error.
+   * Whether any backend of the config applied last declares the capability, as far as is known. Never `no` for an announced capability: if
+   * no backend has it any more, the client gets an empty answer rather than an error.
    */
   declares(bit: number): 'yes' | 'no' | 'unknown' {
     let isUnknown = (this.announcedCapabilities & bit) !== 0;
@@ -213,7 +213,7 @@ export class SessionUpstreams {
 
   /**
    * Applies a newer config.
-   * @returns every upstream session, and its backend as configured before; `undefined` if that was removed or has moved, so that the
+   * @returns every upstream session, with its backend's previous config; without it if the backend was removed or has moved, so that the
    * upstream session must be closed.
    */
   apply(virtualHost: CompiledVirtualHost): { upstream: UpstreamSession; before: CompiledBackend | undefined }[] {
@@ -245,7 +245,7 @@ export class SessionUpstreams {
    * recorded one is used.
    * @param base `undefined` when the session is adopted: then upstream sessions that cannot continue are ended at their old address,
    * because their backend was removed, has moved, or may not be reached any more.
-   * @returns the names of those backends.
+   * @returns the names of the backends whose upstream sessions were ended.
    */
   takeOver(
     virtualHost: CompiledVirtualHost | undefined,
@@ -289,7 +289,7 @@ function isSameTarget(one: CompiledBackend, other: CompiledBackend): boolean {
     one.target.path === other.target.path &&
     one.transport === other.transport &&
     one.obstacle === other.obstacle &&
-    // With other credentials, the upstream session would be somebody else's.
+    // With other credentials, the upstream session would belong to another user.
     JSON.stringify(one.auth) === JSON.stringify(other.auth)
   );
 }

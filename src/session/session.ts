@@ -58,7 +58,7 @@ export type ForwardRequest = (
 export interface SessionContext {
   readonly slow: SlowRequests;
   readonly answers: AnswerOptions;
-  /** Passes on cancellations and answers whose requests are not in flight here, but perhaps in the process that this one replaced. */
+  /** Sends cancellations and answers to the process that this one replaced, if their requests are not in flight here. */
   readonly passBack?: ((identity: SessionIdentity, request: ExchangeRequest) => void) | undefined;
 }
 
@@ -84,7 +84,7 @@ export class Session {
   #logLevel: Buffer | undefined;
   /** The session's entry in the directory, set by `Sessions`; `undefined` without a session directory. */
   entry: DirectoryEntry | undefined = undefined;
-  /** The list changes that the client wants to be told of, as bits of `capability`; all, unless the client says which. */
+  /** The list changes that the client wants to know, as bits of `capability`; all, unless the client says which. */
   wantedChanges: number = LIST_CHANGES;
   isRetired = false;
   /** When the session began, for operators: by the deadline wheel's clock, not exact to the millisecond. */
@@ -119,7 +119,7 @@ export class Session {
     this.inFlight = new RequestsInFlight(account, sessionContext.slow);
   }
 
-  /** Repeats to the backend what it has forgotten with its old session, or never heard. */
+  /** Sends a backend with a new session what this session has set: subscriptions and the log level. */
   #onUpstreamOpened(upstream: UpstreamSession, metadata: RequestMetadata): void {
     this.upstreams.listChangeReporter.onOpened(upstream);
     this.#unsolicited?.onOpened(upstream, metadata);
@@ -134,7 +134,7 @@ export class Session {
     if (request.body.length < limits.countedFromBytes) this.#sessionContext.passBack?.(this.identity, request);
   }
 
-  /** Passes on an answer that nothing waits for here. @param bytes valid until this returns. */
+  /** Sends an answer for which no request waits here to the process that this one replaced. @param bytes valid until this returns. */
   passBack({ backend }: UpstreamSession, bytes: Buffer): void {
     if (bytes.length > limits.readAtOnceBytesMax) return;
     const request = callerlessRequest(this.identity.id, Buffer.from(bytes), { lastEventId: backend.name });
@@ -270,7 +270,7 @@ export class Session {
     this.#takeOver(record, this.virtualHost, base, !isChanged);
   }
 
-  /** Takes over what is in the record. @param isComplete whether subscriptions that are not recorded are over. */
+  /** Takes over the contents of the record. @param isComplete whether subscriptions that are not in the record have ended. */
   #takeOver(
     { upstreams, subscriptions, allowLists }: SessionRecord,
     virtualHost: CompiledVirtualHost | undefined,
@@ -320,7 +320,7 @@ export class Session {
     return !this.isEnded && this.upstreams.virtualHost === virtualHost;
   }
 
-  /** What keeps streams for resumption; `undefined` when the client cannot resume any, for example by its protocol version (S42). */
+  /** Keeps streams for resumption; `undefined` if the client cannot resume any, for example because of its protocol version (S42). */
   get streamKeeper(): StreamKeeper | undefined {
     if (this.#streamKeeper !== undefined) return this.#streamKeeper;
     // No client knows the id of a lease, or of the session for a `subscriptions/listen` (`OWN_INTRODUCTION`), to resume its streams.

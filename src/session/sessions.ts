@@ -1,6 +1,6 @@
 // The sessions that this worker owns, by id. `Sessions` mints ids, ends idle sessions, and enforces the shares of sessions and of their
-// memory. No session is ended to make room for another: otherwise a client that opens sessions endlessly would cost other clients of its
-// subject theirs.
+// memory. No session is ended to make room for another: otherwise a client that opens sessions endlessly would end those of its subject's
+// other clients.
 import { type Account, type Deadline, type DeadlineWheel } from '../fair/index.js';
 import type { Refusal } from '../shared/index.js';
 import type { CompiledVirtualHost } from '../user-config/index.js';
@@ -23,7 +23,7 @@ import { Session, type SessionContext } from './session.js';
 
 /** Interval between the steps in which a worker renews the records of its sessions, a few at a time, so that writes come evenly. */
 export const SESSION_RENEWAL_STEP_MS = 100;
-/** Delay of the event loop that one renewal step makes up for. After that, the remaining sessions are renewed in the next round. */
+/** The longest delay of the event loop that one renewal step makes up for. After a longer one, some sessions are left to the next round. */
 const SESSION_RENEWAL_STEP_MS_MAX = 500;
 
 export interface RenewedSession {
@@ -181,7 +181,7 @@ export class Sessions {
 
   /**
    * Ends the session everywhere. @param request the DELETE that asked for it, if any.
-   * @returns a promise resolved when other machines know, or had time to; `undefined` where there are none.
+   * @returns a promise resolved when other machines know, or after a timeout; `undefined` if no other machine has the session.
    */
   end(session: Session, request?: ExchangeRequest): Promise<void> | undefined {
     this.#forget(session);
@@ -203,7 +203,7 @@ export class Sessions {
   #onIdleChecked(session: Session, outcome: 'over' | 'elsewhere'): void {
     if (session.isEnded) return;
     if (outcome === 'over') void this.end(session);
-    // The session is used elsewhere, and was used here meanwhile: both processes keep it.
+    // Another process uses the session, but this one has used it meanwhile, too: both keep it.
     else if (session.isBusy || session.listeningStreams !== undefined || session.entry?.use === 'used')
       session.idleDeadline?.restart();
     else this.#drop(session);
@@ -219,7 +219,7 @@ export class Sessions {
     return this.#options.idleTimeoutMs / SESSION_RENEWALS_PER_IDLE_TIMEOUT;
   }
 
-  /** Removes a session that may continue in another process: nobody is told that it has ended. */
+  /** Removes a session that may continue in another process: neither client nor backends learn of an end. */
   #drop(session: Session): void {
     this.#forget(session);
     session.entry?.detach();

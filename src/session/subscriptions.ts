@@ -41,7 +41,7 @@ export class Subscriptions {
   }
 
   /**
-   * Reserves room for a subscription while the backend is asked; one that exists already needs no more room.
+   * Reserves room for a subscription until the backend has answered; an existing subscription needs no more room.
    * @returns a function that releases the room, safe to call again; `undefined` when there is no room.
    */
   tryReserve(backendName: string, uri: string): (() => void) | undefined {
@@ -100,8 +100,8 @@ export class Subscriptions {
   }
 
   /**
-   * Called when the config has changed. If the resource allow-list has changed, too, subscriptions end unless its entries grant them by URI
-   * or template; which URIs its names stand for is not known here. The client can subscribe again.
+   * Called when the config has changed. If the resource allow-list has changed, too, subscriptions end unless a URI or template in the list
+   * grants them: the URIs of names in the list are not known here. The client can subscribe again.
    */
   onReconfigured(upstream: UpstreamSession, before: CompiledBackend, metadata: RequestMetadata): void {
     if (allowListHash(before) !== allowListHash(upstream.backend)) this.endUngranted(upstream, metadata);

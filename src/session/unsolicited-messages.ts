@@ -23,7 +23,7 @@ import { Backoff, getOrMake, limits } from '../shared/index.js';
 
 /** Time after which an open upstream session counts as steady: after its loss, the delays before reopening begin anew. */
 const STEADY_MS = 30_000;
-/** Time for which a lost upstream session cannot be reopened before the client is told that the backend's lists are gone. */
+/** How long a lost upstream session fails to reopen before the client learns that the backend's items are gone from the lists. */
 const GONE_AFTER_MS = 30_000;
 
 /**
@@ -36,9 +36,9 @@ export const LIST_CHANGED_METHODS: ReadonlySet<string> = new Set(listChanges.map
 
 const UNASKED = capability.logging | LIST_CHANGES | capability.resourcesSubscribe | capability.tasks;
 
-// Listens to one backend. A backend with sessions has one stream for all that it sends unasked; a backend without is told which
-// notifications are wanted. An upstream session that was lost, or could not be opened, is reopened here, because no request would do so
-// while the client only listens.
+// Listens to one backend. A backend with sessions has one stream for everything that it sends unasked; a backend without sessions gets a
+// filter with the wanted notifications. An upstream session that was lost, or could not be opened, is reopened here, because a client that
+// only listens sends no request that would reopen it.
 
 class BackendListener implements BackendStreamPlan, ModernListeningPlan {
   /** The stream; `undefined` until the upstream session is open. */
@@ -53,7 +53,7 @@ class BackendListener implements BackendStreamPlan, ModernListeningPlan {
   #openedAtMs = 0;
   #lostAtMs = 0;
   #delay: Deadline | undefined;
-  /** Whether the upstream session was lost and is not open again yet, while somebody listens. */
+  /** Whether the upstream session was lost and is being reopened for the client that listens. */
   #isReopening = false;
 
   constructor(owner: UnsolicitedMessages, upstream: UpstreamSession, metadata: RequestMetadata) {
@@ -132,7 +132,7 @@ class BackendListener implements BackendStreamPlan, ModernListeningPlan {
     return this.#owner.filterFor(this.#upstream);
   }
 
-  /** Opens the stream. @param lastEventIdOrFilter the id of the last event; for a backend without sessions, what it is to notify of. */
+  /** Opens the stream. @param lastEventIdOrFilter the id of the last event; for a backend without sessions, the filter. */
   ask(lastEventIdOrFilter: string, handler: UpstreamHandler): UpstreamCall {
     return this.#upstream.listen(lastEventIdOrFilter, this.metadata, handler);
   }
@@ -261,7 +261,7 @@ export class UnsolicitedMessages {
       listener.close();
     }
     const maySendUnasked = this.#maySendUnasked(upstream);
-    // A backend that declares nothing may still ping its session, and end it if nobody answers.
+    // A backend that declares nothing may still ping its session, and end the session without an answer.
     if (!maySendUnasked && (upstream.isModern || upstream.record?.sessionId === '')) return;
     // Calls wait as if the upstream session were still being opened, until the stream below is open.
     if (maySendUnasked) upstream.delayRequests();
@@ -293,7 +293,7 @@ export class UnsolicitedMessages {
     if (upstream.state === 'open') sendOwnRequest(upstream, 'ping', '', metadata);
   }
 
-  /** The notifications wanted from a backend without sessions, as JSON; `''` for none. */
+  /** The notifications that a backend without sessions is to send: a filter as JSON; `''` for none. */
   filterFor(upstream: UpstreamSession): string {
     const wanted = this.#session.wantedChanges;
     const changes = listChanges.filter(({ bit }) => (wanted & bit) !== 0 && upstream.declares(bit));
@@ -302,7 +302,7 @@ export class UnsolicitedMessages {
     return changes.length === 0 && uris.length === 0 ? '' : filterJson({ changes, uris });
   }
 
-  /** Asks backends without sessions again, with the URIs that are now subscribed to. */
+  /** Sends backends without sessions a new filter, with the URIs of the current subscriptions. */
   onSubscriptionsChanged(): void {
     for (const { stream } of this.#listeners?.values() ?? []) if (stream instanceof ModernListening) stream.renew();
   }
@@ -350,7 +350,7 @@ export class UnsolicitedMessages {
     if (isPossible && this.stream.isOpenOrExpected && !this.#isOver) this.#listenerOf(upstream, metadata).reopen();
   }
 
-  /** Ends the client's stream. @param isForGood false if it may be opened here again. @param isNow whether no call is waited for. */
+  /** Ends the client's stream. @param isForGood false if it may be opened again. @param isNow whether no call's answer is awaited. */
   end(isForGood = true, isNow = false): void {
     this.#isOver ||= isForGood;
     this.#lingerDeadline?.cancel();

@@ -11,8 +11,8 @@ import { NO_METADATA } from '../http-client/index.js';
  */
 export const TERMINATIONS_PER_ORIGIN_MAX = 256;
 /**
- * Requests in flight to one origin at the beginning, so that a silent origin does not delay the others. Each that is answered then allows
- * one more, each that is not answered halves the number.
+ * Requests in flight to one origin at the beginning, so that a silent origin does not delay the others. Each answer then allows one more
+ * request, and each failure halves their number.
  */
 export const TERMINATIONS_PER_ORIGIN_FIRST = 16;
 
@@ -32,7 +32,7 @@ interface Pace {
 }
 
 export class UpstreamTerminations {
-  /** Upstream sessions whose backend is still to be told, by origin. An origin at its limit is paused. */
+  /** Upstream sessions whose DELETE was not sent yet, by origin. An origin at its limit is paused. */
   readonly #left = new FairQueue<UpstreamSession>(Infinity, Infinity);
   readonly #paces = new Map<string, Pace>();
   readonly #totalCount: number;

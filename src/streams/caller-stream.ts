@@ -31,7 +31,7 @@ export interface StreamOwner {
   onCallerDetached(): void;
   onCallerAttached?(): void;
   onWritable?(): void;
-  /** Whether the client is not told how many events were lost. */
+  /** Whether the client gets no count of lost events. */
   readonly hidesLosses?: boolean;
 }
 
@@ -276,7 +276,7 @@ export class CallerStream extends ReplayBuffer {
     }
   }
 
-  /** Tells how many events were lost, under the id of the event before the next: a client that resumes from an earlier one is told again. */
+  /** Sends the count of lost events, with the id before the next event's: a client that resumes before that id gets the count again. */
   #tellLoss(lostCount: number): void {
     if (this.#owner?.hidesLosses === true) return;
     this.#write(encodeEventAfter(this.#headText(this.nextPosition - 1), lossNotification(lostCount)));

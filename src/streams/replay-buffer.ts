@@ -58,7 +58,7 @@ export function requestOfPart(name: string): IdSpan | undefined {
 // A kept event is the bytes that were sent. If it stays for more than a few seconds, it becomes a string of one character per byte: a slice
 // of a buffer would keep its whole block alive.
 
-/** A small event as sent (bytes, or the same in Latin-1), or one with large data or a callback. */
+/** A small event as sent (as bytes, or as a Latin-1 string), or an event with large data or a callback. */
 export type KeptEventBytes = Buffer | string | KeptEvent;
 
 /** Stands for an event that could not be kept. */
@@ -333,7 +333,7 @@ function onLostOf(kept: KeptEventBytes): (() => void) | undefined {
 
 // A first-in, first-out queue. Unlike `Array.prototype.shift`, taking an item costs the same at any length. Hot path.
 
-/** Items move up once more slots than this are free before them, and as many as there are items. */
+/** Items move to the front once more slots than this are free before them, and at least as many as there are items. */
 const SPARE_SLOTS = 32;
 
 export class Fifo<Item> {

@@ -5,7 +5,7 @@
 //   closed, expected, lingering ── GET ──> open
 //   closed ── about to be opened ──> expected ── not opened in time, session or process ends ──> closed
 //   open ── the client is gone or has listened for long ──> lingering ── its time, session or process ends ──> closed
-//   open ── the same, where it cannot resume; session or process ends ──> closed
+//   open ── the client cannot resume, and is gone or has listened for long; session or process ends ──> closed
 //
 // Waiting messages are lost when the stream closes, but not when a newer GET replaces it.
 import { type Account, type Deadline, type DeadlineWheel, wakeScheduler } from '../fair/index.js';
@@ -51,7 +51,7 @@ class StreamMemory implements EventMemory {
   }
 }
 
-/** What differs for a session's stream that answers a request (`subscriptions/listen`) instead of a GET. */
+/** Changes a session's stream so that it answers a request (`subscriptions/listen`) instead of a GET. */
 export interface StreamAdapter {
   /** @returns what the client gets in place of the message; `undefined` for nothing. */
   adapt(message: Buffer): Buffer | undefined;
@@ -64,7 +64,7 @@ type State = 'closed' | 'expected' | 'open' | 'lingering';
 
 interface StreamedSession {
   readonly account: Account;
-  /** What keeps streams for resumption; `undefined` if the client cannot resume any. */
+  /** Keeps streams for resumption; `undefined` if the client cannot resume any. */
   readonly streamKeeper: StreamKeeper | undefined;
   /** Whether the client is ready, so that it may be sent requests (S29). */
   readonly isReady: boolean;
@@ -82,7 +82,7 @@ export class SessionStream implements AskingStream, StreamOwner {
   /** Changed lists to be reported soon, by method, with the backend's own bytes if there was one notification. */
   #changes: Map<string, Buffer> | undefined;
   #changeDeadline: Deadline | undefined;
-  /** The deadline that runs while a request waits for the client to be ready, with everything after it. */
+  /** Runs while a backend's request, and every event after that, waits for the client to be ready. */
   #readyDeadline: Deadline | undefined;
 
   /** @param onClosed called when the client has gone or its GET has lasted too long, not for another GET. */
@@ -114,7 +114,7 @@ export class SessionStream implements AskingStream, StreamOwner {
     if (this.#transition(['closed'], 'expected')) this.#endStateAfter(forMs, () => this.#close());
   }
 
-  /** A `subscriptions/listen` did not ask to be told of losses. */
+  /** Whether the stream answers a `subscriptions/listen`, whose client gets no count of losses. */
   get hidesLosses(): boolean {
     return this.#adapter !== undefined;
   }

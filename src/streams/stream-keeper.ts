@@ -1,6 +1,6 @@
 // The event streams of one session that its client can resume: their numbers, and the bytes kept for them. The bytes count as session bytes,
-// but fill at most half of any bound. Without room, what is dropped is first streams whose answer was sent, then a stream's own oldest
-// events, then the oldest answers not fetched. Hot path: a few assignments for a call that streams.
+// but fill at most half of any bound. Without room, streams whose answer was sent are dropped first, then a stream's own oldest events,
+// then the oldest answers that were not fetched. Hot path: a few assignments for a call that streams.
 //
 //   running ──answered──> delivered, or undelivered ──time, another in its place, no room──> released
 import type { AnswerOptions } from '../config/index.js';

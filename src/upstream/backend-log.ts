@@ -1,4 +1,4 @@
-// Logs what happens to backends, once per change: with thousands of sessions on one backend, a line for each would bury everything else.
+// Logs when backends fail and recover: one line per change, not one per session, since thousands of sessions may use one backend.
 import { type Logger, FAILURE_LOG_INTERVAL_MS, dropOldest } from '../shared/index.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../user-config/index.js';
 import { loggedReason, type UpstreamFault, type UpstreamFaultKind, faultReason } from '../http-client/index.js';
@@ -15,7 +15,7 @@ export interface LastFault {
   readonly at: string;
 }
 
-/** Origins that are logged as never connected to, such as `http:` with `tls-only`. Beyond that, no more are logged. */
+/** Origins that are logged as forbidden, such as an `http:` origin with `tls-only`. Beyond that, no more are logged. */
 export const BACKEND_OBSTACLES_MAX = 1_024;
 
 /** Called for each failed request, and each failed opening, for metrics. */
@@ -30,7 +30,7 @@ export class BackendLog {
   readonly #loggedDiffering = new WeakSet<CompiledVirtualHost>();
   /** The obstacles that were logged: `<reason> <origin>`. */
   readonly #loggedObstacles = new Set<string>();
-  /** When a failed request was last logged, and how many have failed since. */
+  /** By backend: when a failed request was last logged, and how many have failed since. */
   readonly #failures = new WeakMap<CompiledBackend, { loggedAtMs: number; unloggedCount: number }>();
   readonly #nowMs: () => number;
   readonly #onFault: BackendFaultHandler | undefined;
@@ -41,7 +41,7 @@ export class BackendLog {
     this.#onFault = onFault;
   }
 
-  /** The last failure at the origin, of any caller: shown to operators. */
+  /** The last failure at the origin, whoever the caller was; for operators. */
   lastFaultOf(origin: string): LastFault | undefined {
     return this.#lastFaults.get(origin);
   }
@@ -58,7 +58,7 @@ export class BackendLog {
     this.#onFault?.(backend.name, fault.kind, 'opening');
   }
 
-  /** Logs that a request has failed: one line per backend and interval, with the number of those not logged. */
+  /** Logs a failed request: at most one line per backend and interval, with the number of failures not logged in the interval before. */
   onFailure(backend: CompiledBackend, fault: UpstreamFault): void {
     this.#onFault?.(backend.name, fault.kind, 'request');
     this.#noteLastFault(backend, fault, 'request');
@@ -76,7 +76,7 @@ export class BackendLog {
     );
   }
 
-  /** Logs which tools are left out; again only when these have changed. */
+  /** Logs which tools a list omits, and again only when other tools are omitted. */
   onToolsLeftOut(backend: CompiledBackend, tools: readonly string[]): void {
     const text = tools.join();
     if (this.#loggedLeftOut.get(backend) === text) return;
@@ -91,7 +91,7 @@ export class BackendLog {
     this.#logger.warn({ virtualHost: virtualHost.id, extensions }, meaning);
   }
 
-  /** Logs, once per origin, that the gateway never connects to it: that cannot change while this process runs. */
+  /** Logs that an origin is forbidden: once, because it stays forbidden while this process runs. */
   #logObstacle(backend: CompiledBackend, reason: string): void {
     const text = `${reason} ${backend.target.origin}`;
     if (this.#loggedObstacles.has(text) || this.#loggedObstacles.size >= BACKEND_OBSTACLES_MAX) return;
@@ -114,7 +114,7 @@ export class BackendLog {
   }
 }
 
-/** The backend in the log: with its origin, as names are not unique; without path and query, which may contain secrets. */
+/** The backend's fields in the log: its origin, too, as names are not unique, but no path or query, which may contain secrets. */
 function logFieldsOf({ name, target: { origin } }: CompiledBackend): Record<'backend' | 'origin', string> {
   return { backend: name, origin };
 }

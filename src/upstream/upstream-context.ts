@@ -8,7 +8,7 @@ import type { BackendLog } from './backend-log.js';
 import type { BackendEndpoints } from './reach/backend-endpoints.js';
 import type { Credentials } from '../credentials/index.js';
 
-/** Ids from here on are more than callers count to, and less than the seconds since 1970, which some callers take as ids. */
+/** Our ids collide with no caller's: callers that count stay below, and callers that use the seconds since 1970 are above. */
 const FIRST_ID = 2 ** 30;
 const ID_COUNT = 2 ** 29;
 
@@ -32,7 +32,7 @@ export interface UpstreamDependencies {
   readonly deadlines: DeadlineWheel;
   readonly options: Pick<UpstreamOptions, 'initializeTimeoutMs' | 'callIdleTimeoutMs'>;
   readonly oneWayRequests: OneWayRequests;
-  /** The requests that carry notifications and responses. Calls may hold all connections of `http` while they wait for such a message. */
+  /** Sends notifications and responses. Calls may hold all connections of `http` while they wait for such a message. */
   readonly replies: OneWayRequests;
   readonly endpoints: BackendEndpoints;
   readonly ids: OwnRequestIds;

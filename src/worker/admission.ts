@@ -60,7 +60,7 @@ export class Admission {
     return virtualHost === undefined ? { refusal: refusals.virtualHostUnknown, subject } : { subject, virtualHost };
   }
 
-  /** Logs why a user config cannot be used. If no subject's can be read, the lines of all subjects count as one kind. */
+  /** Logs why a user config cannot be used. If no config can be read, this is logged once for all subjects. */
   #report({ reason, isForAll }: Extract<UserConfigRead, { kind: 'failed' }>, subject: string): void {
     if (isForAll === true) {
       this.#repeated.error(this.#logger, reason, { reason }, 'user configs cannot be read');

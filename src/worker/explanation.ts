@@ -132,7 +132,7 @@ function verdictOf(virtualHost: CompiledVirtualHost, tool: string, relay: RelayV
   return `${clashNote}allowed: a call goes to ${backend.name} as "${route.bareName}"${entryNote}. It is listed if the server lists it; whether it does was not asked${lastFaultNote}`;
 }
 
-/** Describes a tool that the longer prefix hides: of a backend with a shorter prefix, under the same name. `''` if there is none. */
+/** Describes a tool of this name at a backend with a shorter prefix, which the longer prefix hides. `''` if there is none. */
 function describeShadowedTool(virtualHost: CompiledVirtualHost, backend: CompiledBackend, tool: string): string {
   const route = routeName({ ...virtualHost, backendsByPrefixLength: [backend] }, 'tools', tool);
   if (route === undefined) return '';

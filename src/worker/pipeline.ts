@@ -142,7 +142,7 @@ export class Pipeline implements EdgeHandler {
     }
   }
 
-  /** Refuses an HTTP method unknown to MCP; for a missing token first, because clients take a 405 for a sign that none is needed. */
+  /** Refuses an HTTP method that MCP does not use; first for a missing token, because to clients a 405 means that no token is needed. */
   onOtherMethod(exchange: EdgeExchange): void {
     if (!this.#checkHostOrRefuse(exchange)) return;
     const { methodNotAllowed } = refusals;
@@ -193,7 +193,7 @@ export class Pipeline implements EdgeHandler {
     this.#admitForwarded(identity, (outcome) => this.#onHopAdmission(identity, exchange, outcome));
   }
 
-  /** Serves a message that the successor passes back, such as a cancellation, because the request that it is about is in flight here. */
+  /** Serves a message from the successor about a request that is in flight in this retired worker, such as its cancellation. */
   onPassedBack(identity: ForwardedIdentity, exchange: Exchange): void {
     exchange.request.isPassedBack = true;
     this.#admitForwarded(identity, (outcome) => {
@@ -290,7 +290,7 @@ export class Pipeline implements EdgeHandler {
     });
   }
 
-  /** Forwards a request to its owner, which watches it from here on. */
+  /** Forwards a request to its owner, which then watches it (`RequestWatch`) in place of this worker. */
   #forward(
     owner: number,
     { subject, virtualHost }: Caller,
@@ -345,7 +345,7 @@ export class Pipeline implements EdgeHandler {
   }
 
   #startHop(caller: Caller, exchange: Exchange): void {
-    // The request goes on to the successor, of which the worker that sent it did not know yet.
+    // The request is forwarded to the successor: the worker that sent it here did not know yet that there is one.
     if (this.#isRetired) this.#passToOwner(caller, exchange);
     else this.#passToRelay(caller, exchange);
   }

@@ -83,7 +83,7 @@ export class Worker {
     return new Worker(await assemble(start, primary));
   }
 
-  /** Takes a message of the primary. Resolves when what it asks for is done, and answered if it has an answer. */
+  /** Handles a message of the primary. Resolves when that is done, and the answer, if any, is sent. */
   async onMessage(message: Exclude<ToWorker, StartMessage>): Promise<void> {
     const { announcer, configs, edge, pipeline, primary, views } = this.#parts;
     switch (message.kind) {

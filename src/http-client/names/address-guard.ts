@@ -1,6 +1,6 @@
-// Addresses that the gateway never connects to (SSRF): those that serve a cloud machine's credentials, or that only that machine reaches
-// (specification 3, "URLs"). Checked at each connection, after name resolution, since a name may change its addresses. Names behind the
-// outbound proxy are not checked. Loopback and private networks are allowed: backends live there.
+// Addresses that the gateway never connects to (SSRF): they serve the credentials of the cloud machine on which it runs, or only this
+// machine reaches them (specification 3, "URLs"). Checked at each connection, after name resolution, since a name may change its
+// addresses. Names behind the outbound proxy are not checked. Loopback and private networks are allowed: backends live there.
 import { BlockList, isIP } from 'node:net';
 
 /** A `BlockList` also matches IPv4 addresses mapped into IPv6, `::ffff:0:0/96`. */
@@ -68,7 +68,7 @@ function addressIn(host: string): string {
   return URL.canParse(url) ? new URL(url).hostname : '';
 }
 
-/** @param addresses of one name: one forbidden address is enough to refuse them all, because it counts as an attack. */
+/** The obstacle of a name with these addresses: a single forbidden one is enough, because it counts as an attack. */
 export function firstObstacle(guard: AddressGuard, addresses: readonly string[]): AddressObstacle | undefined {
   for (const address of addresses) {
     const obstacle = guard.obstacleOf(address);

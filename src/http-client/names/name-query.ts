@@ -9,8 +9,8 @@ const processSeed = randomBytes(16);
 
 /**
  * The order in which to try addresses: IPv6 and IPv4 alternating, IPv6 first (RFC 8305, 4).
- * @param seed decides the order within a family: the same for a process, so that sessions stay with one address, but different between
- *   processes, so that these spread.
+ * @param seed decides the order within a family. A process keeps its seed, so that its sessions use one address; other processes have
+ *   other seeds, so that all addresses are used.
  */
 export function orderAddresses(addresses: readonly string[], seed: Buffer = processSeed): readonly string[] {
   const rank = new Map(addresses.map((address) => [address, rankOf(address, seed)]));
@@ -26,7 +26,7 @@ function rankOf(address: string, seed: Buffer): number {
   return createHash('sha256').update(seed).update(address).digest().readUInt32BE(0);
 }
 
-/** Time to wait for the addresses of the other family: some name servers never answer for one. */
+/** How long the addresses of one family wait for those of the other: some name servers never answer for one of the two. */
 export const OTHER_FAMILY_WAIT_MS = 50;
 
 export type NameAnswer =
@@ -53,7 +53,7 @@ export function queryName(
   }
   queryBothFamilies(resolver, name, (answer) => {
     if (answer.kind === 'found' || others.length === 0) onAnswer(answer);
-    // If no other candidate is found either, this answer counts: if it was a failure, "not found" would be uncertain.
+    // If the other candidates are not found either, this answer counts: after a failure, "not found" would be uncertain.
     else queryName(resolver, others, (other) => onAnswer(other.kind === 'not-found' ? answer : other));
   });
 }

@@ -1,5 +1,5 @@
-// Looks up the addresses of host names, for all that connects to backends. Addresses are kept for the TTL of their records, and longer if
-// the name servers do not respond. Look-ups are bounded per subject, round robin by subject. Cold path: once per connection.
+// Looks up the addresses of host names for connections to backends. Addresses are kept for the TTL of their records, and longer if the
+// name servers do not respond. Look-ups are bounded per subject, and queued round robin by subject. Cold path: once per connection.
 //
 //   entry      asked                     found           not found     failed, silent
 //   (none)     starts or joins a query   kept for TTL    kept briefly  kept briefly
@@ -21,13 +21,13 @@ export const HOST_NAMES_KEPT_MAX = 16_384;
 export const NAME_FILE_BYTES_MAX = MIB;
 export const NAME_LOOK_UP_MS_MAX = 5_000;
 
-/** Time that a request waits for new addresses when there are expired ones, which are then used. */
+/** How long a request waits for new addresses before it uses expired ones, if there are any. */
 export const NAME_STALE_AFTER_MS = 500;
 
 export const NAME_KEPT_MS_MIN = 1_000;
 export const NAME_KEPT_MS_MAX = 300_000;
 export const NAME_FAULT_KEPT_MS = 1_000;
-/** Time that expired addresses are used while name servers do not respond. */
+/** How long expired addresses are used while name servers do not respond. */
 export const NAME_STALE_MS_MAX = 3_600_000;
 const NAME_SERVER_MS_MAX = 1_000;
 const NAME_SERVER_TRIES_MAX = 3;
@@ -155,7 +155,7 @@ export class Names {
     return new WatchedFile(path, NAME_FILE_BYTES_MAX, ({ text = '' }) => parse(text), this.#nowMs);
   }
 
-  /** Ends all look-ups. Those in progress fail; who waits for a queued one is never called. */
+  /** Ends all look-ups. Those in progress fail; callers that wait for a queued look-up are never called. */
   close(): void {
     this.#resolver?.queries.cancel();
     this.#resolver = undefined;
@@ -208,7 +208,7 @@ export class Names {
   /** Starts a look-up. @param subject the one in whose quota it is counted already. */
   #start(entry: NameEntry, subject: string): void {
     entry.isQuerying = true;
-    // Nobody waits long for name servers while there are usable addresses.
+    // If there are expired addresses, callers wait only briefly for new ones.
     const staleTimer = setTimeout(() => this.#serveStale(entry), NAME_STALE_AFTER_MS);
     const endTimer = setTimeout(() => finish({ kind: 'failed' }), NAME_LOOK_UP_MS_MAX);
     let isOver = false;
@@ -221,7 +221,7 @@ export class Names {
         this.#onAnswer(entry, answer);
         this.#onLookUpOver(subject);
       } else if (answer.kind === 'found' && !entry.isQuerying) {
-        // The addresses of both families, after those of one were taken; or an answer after the time limit.
+        // A second answer: the addresses of both families, after those of one were used; or an answer after the time limit.
         this.#onAnswer(entry, answer);
       }
     };
@@ -293,7 +293,7 @@ export class Names {
   }
 }
 
-// Parses /etc/hosts, and what is needed of /etc/resolv.conf.
+// Parses /etc/hosts, and the settings of /etc/resolv.conf that matter here.
 
 /** Addresses by the name in lower case, in the order in which to try them. */
 type HostsTable = ReadonlyMap<string, readonly string[]>;

@@ -1,4 +1,4 @@
-// A small file, read again when it has changed. Its status is checked when its content is asked for, at most once a second.
+// A small file, read again when it has changed. Reading `content` checks the file's status, at most once a second.
 import { readFileSync, statSync } from 'node:fs';
 
 export const FILE_CHECK_MS = 1_000;

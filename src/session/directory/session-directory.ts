@@ -18,15 +18,15 @@ import {
  * removes them later. Beyond that, the oldest is forgotten.
  */
 export const SESSION_REMOVALS_KEPT = 10_000;
-/** Messages (peer-messages.ts) that a worker is sending to other processes at once. Beyond that, further ones are dropped. */
+/** Messages to other processes (peer-messages.ts) that a worker has in flight. Beyond that, further ones are dropped. */
 const PEER_MESSAGES_UNDER_WAY_MAX = 1_024;
-/** Messages for sessions of one subject that a worker is sending at once. Beyond that, further ones are dropped. */
+/** Such messages for the sessions of one subject. Beyond that, further ones are dropped. */
 export const PEER_MESSAGES_UNDER_WAY_PER_SUBJECT_MAX = 64;
 /** Look-ups of unknown sessions that a worker has in progress at once. Beyond that, further ones wait. */
 export const SESSION_LOOK_UPS_MAX = 256;
 /**
- * How long the store keeps the mark of a removed session that only this process is known to have had. Other marks, and those of sessions
- * that ended idle, are kept for 1.5 times `--session-idle-timeout`.
+ * How long the store keeps the mark of a removed session that no other process is known to have had. Other marks, and those of sessions that
+ * ended idle, are kept for 1.5 times `--session-idle-timeout`.
  */
 export const SESSION_MARK_MS = 60_000;
 
@@ -52,7 +52,7 @@ export type LookUp = FoundSession | 'unknown' | 'ended' | 'failed' | 'full';
 /** How a write ended. `overtaken`: another process has written since. */
 export type WriteOutcome = 'written' | 'overtaken' | 'failed';
 
-/** For how many idle timeouts a record is kept after its last renewal: renewals may come late by a part of one. */
+/** For how many idle timeouts a record is kept after its last renewal: more than one, because renewals may be late. */
 const LIFE_FACTOR = 1.5;
 
 interface ReadUnderWay {
@@ -61,7 +61,7 @@ interface ReadUnderWay {
   isEnded: boolean;
 }
 
-/** Is told what other processes do to a session that this process has, too. */
+/** Receives what other processes do to a session that this process has, too. */
 export interface SessionWatcher {
   onChangedElsewhere(): void;
   onEndedElsewhere(): void;
@@ -120,12 +120,12 @@ export class SessionDirectory {
     return this.#sessions.isShared;
   }
 
-  /** The name by which other processes reach this one; `undefined` if none could. */
+  /** The name by which other processes reach this one; `undefined` if they cannot. */
   get listener(): string | undefined {
     return this.#sessions.peers?.listener;
   }
 
-  /** Tells the watcher of other machines' changes, until `unwatch`. */
+  /** Calls the watcher when another machine changes or ends the session, until `unwatch`. */
   watch(sessionId: string, watcher: SessionWatcher): void {
     if (this.isShared) this.#watchers.set(nameOf(recordKey(sessionId)), watcher);
   }
@@ -178,7 +178,7 @@ export class SessionDirectory {
     }
   }
 
-  /** Renews a record, because the session was used recently. @returns whether it exists; true when that cannot be told. */
+  /** Renews a record, because the session was used recently. @returns whether the record exists; true if the store fails. */
   async renew(sessionId: string): Promise<boolean> {
     try {
       return await this.#sessions.renew(recordKey(sessionId), this.#lifeMs);
@@ -189,8 +189,8 @@ export class SessionDirectory {
   }
 
   /**
-   * Removes the record of a session that has ended; from now on, `find` says that it has. Always resolves: when the other processes that
-   * have the session know of its end, or had time to.
+   * Removes the record of a session that has ended; from now on, `find` returns `ended`. Always resolves: when the other processes that
+   * have the session know of its end, or after a timeout.
    * @param known resolves when no write is in progress that would bring the record back.
    */
   async remove(session: OwnedSession, known: RecordState | Promise<RecordState>): Promise<void> {
@@ -268,7 +268,7 @@ export class SessionDirectory {
 
   /**
    * Removes a session that has been idle here for the idle timeout and a round of renewals.
-   * @param wasChangedElsewhere whether another machine was seen to use it: then it stays if that was within the idle timeout.
+   * @param wasChangedElsewhere whether another machine was seen to use the session, which is kept if that was within the idle timeout.
    */
   async removeIdle(sessionId: string, wasChangedElsewhere: boolean): Promise<'removed' | 'kept' | 'failed'> {
     const leftMsMax = wasChangedElsewhere ? this.#lifeMs - this.#options.idleTimeoutMs : Infinity;
@@ -282,8 +282,8 @@ export class SessionDirectory {
     leftMsMax: number,
     known?: KnownVersion,
   ): Promise<boolean | SealedSession | 'failed'> {
-    // If the session was shared, others that still have it must learn of its end, however late. Otherwise the mark only keeps out writes in
-    // progress.
+    // If other processes had the session, the mark tells them of its end, however late they look. Otherwise the mark only stops writes that
+    // are in progress.
     const markMs = wasShared ? this.#lifeMs : Math.min(SESSION_MARK_MS, this.#lifeMs);
     try {
       return await this.#sessions.remove(key, markMs, leftMsMax, known);
@@ -326,7 +326,7 @@ export class SessionDirectory {
       });
   }
 
-  /** Begins waiting look-ups up to the limit: one alone may not read, if its session has ended, and would then begin no other. */
+  /** Begins waiting look-ups up to the limit. One would not do: if its session has ended, it reads nothing, and so begins no other. */
   #beginWaiting(): void {
     while (this.#lookUpsUnderWay < SESSION_LOOK_UPS_MAX) {
       const begin = this.#waiting.take();

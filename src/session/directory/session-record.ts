@@ -1,15 +1,15 @@
-// Everything needed to continue a session in another process, as plain data and as bytes. The owner is not part of it, but only the owner
-// can open it (`sealRecord`). Backends' instructions are left out: they are sent only once, with `initialize`.
+// Everything needed to continue a session in another process, as plain data and as bytes. The record does not name the session's owner, but
+// only the owner can open it (`sealRecord`). It has no instructions of backends: clients get these only once, with `initialize`.
 import { hash } from 'node:crypto';
 import { limits, SEAL_KEY_BYTES, seal as sealBytes, unseal as unsealBytes, RecentMap } from '../../shared/index.js';
 
-// A record is encrypted, and found and opened only with the session's id, which only its client has, and only for its subject and virtual
-// host. Cold path: a few times per session.
+// A record is encrypted. To find and open it takes the session's id, which only the client has, the subject and the virtual host. Cold
+// path: a few times per session.
 
 /** Recent sessions whose keys a process remembers. Beyond that, the keys are computed again. */
 const SESSION_KEYS_KEPT = 1_024;
 
-/** A session's id, and who owns it. */
+/** A session's id and its owner: a subject at one virtual host. */
 export interface OwnedSession {
   readonly id: string;
   readonly subject: string;
@@ -71,7 +71,7 @@ export interface SessionRecord {
   readonly allowLists: Readonly<Record<string, string>>;
   /** The secret that seals the ids of requests from backends without sessions; absent if there can be none, or in old records. */
   readonly askingSecret?: string | undefined;
-  /** The processes that have the session, to be told of its end, if several machines share it; absent in old records. */
+  /** The processes that have the session, which must learn of its end, if several machines have it; absent in old records. */
   readonly listeners?: readonly string[] | undefined;
 }
 

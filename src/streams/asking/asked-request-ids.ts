@@ -1,6 +1,6 @@
-// The ids of backends' requests at the client. Each contains the backend's name and its own id, so that any process can pass the response
-// on. A seal with a key that no client has keeps clients from answering requests that they never got. No id is issued twice in a session.
-// Cold path: only such requests are sealed.
+// The ids under which clients get backends' requests. Each contains the backend's name and the backend's own id, so that any process can
+// forward the response. A seal with a key that no client has prevents responses to requests that the client never got. No id is issued
+// twice in a session. Cold path: only backends' requests are sealed.
 //
 // The key is the id of the backend's session. For a backend without sessions, the key is a secret in the record of the client's session, and
 // the time is sealed, too: after a restart, such a backend may use the same id for another client.
@@ -8,7 +8,7 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { tryParseJson, limits } from '../../shared/index.js';
 import type { UpstreamSession } from '../../upstream/index.js';
 
-/** Requests of other processes whose response was forwarded here: remembered, so that none gets two. Beyond that, the oldest is forgotten. */
+/** Requests of other processes to which this one forwarded the response: they get no second one. Beyond that, the oldest is forgotten. */
 export const ANSWERED_IDS_KEPT_MAX = 256;
 
 export interface AskedRequest {
@@ -101,7 +101,7 @@ export class AskedRequestIds {
     return seal.digest().toString('base64url', 0, SEAL_BYTES);
   }
 
-  /** Notes that the response was forwarded. @returns false if one with this seal was already. */
+  /** Notes that a response was forwarded. @returns false if a response with this seal was forwarded before. */
   #noteAnswered(seal: string): boolean {
     this.#answered ??= new Set();
     if (this.#answered.has(seal)) return false;

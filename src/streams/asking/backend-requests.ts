@@ -61,14 +61,14 @@ export type InputHandler = (answer: Buffer | RpcError) => void;
 interface AwaitedAnswer extends AskedRequest {
   readonly id: Buffer;
   readonly key: string;
-  /** The upstream session in which the backend asked; in a later one, the id would be that of another request, or of none. */
+  /** The upstream session in which the backend asked; in a later one, the id may belong to another request. */
   readonly askedIn: UpstreamSessionRecord | undefined;
   readonly backendIdKey: string;
   readonly bytes: number;
   readonly stream: AskingStream;
   readonly metadata: RequestMetadata;
   readonly deadline: Deadline;
-  /** Takes the response if the backend has no session in which it could be answered. */
+  /** Gets the response in place of the backend, if the backend has no session in which to send it. */
   readonly onInput: InputHandler | undefined;
 }
 
@@ -80,7 +80,7 @@ interface BackendRequestsPlan {
   readonly account: Account;
   readonly introduction: ClientIntroduction;
   isTaskReachable(backend: CompiledBackend, taskId: string): boolean;
-  /** The upstream sessions in which another process may have passed on a backend's request. */
+  /** The upstream sessions of which another process may have forwarded a request to the client. */
   openUpstreams(): readonly UpstreamSession[];
 }
 
@@ -166,7 +166,7 @@ export class BackendRequests {
   /**
    * Sends the client a question that a backend gave in place of a result.
    * @param onInput called once, later, unless the stream ends first.
-   * @returns why the client is not asked, if so.
+   * @returns why the client is not asked; `undefined` if it is.
    */
   askInput(
     stream: AskingStream,
@@ -217,7 +217,7 @@ export class BackendRequests {
     return undefined;
   }
 
-  /** Called when another process has passed the response to the backend. @param key that of the gateway's id, from `idKey`. */
+  /** Called when another process has forwarded the response to the backend. @param key `idKey` of the gateway's id for the request. */
   onAnsweredElsewhere(key: string): void {
     this.#settleAnswered(key);
   }
@@ -236,7 +236,7 @@ export class BackendRequests {
     upstream.send(this.#withBareTask(answer, message, upstream), headers, () => requestBytes.give(body.length));
   }
 
-  /** Passes on progress of a backend's request, or of the task that it became. Dropped if two requests have the same token. */
+  /** Forwards progress of a backend's request, or of the task that it became, unless two requests have the token. */
   onProgress(exchange: Exchange, message: ClientMessage): void {
     const { body } = exchange.request;
     // Large progress is dropped: its memory would not be counted while it waits.
@@ -248,7 +248,7 @@ export class BackendRequests {
     else if (request.upstream.record === request.askedIn) this.#notify(request.upstream, exchange, message);
   }
 
-  /** Passes on the status of a client's own task to the backend that asked for it. */
+  /** Forwards the status of a client's own task to the backend that asked for the task. */
   onTaskStatus(exchange: Exchange, message: ClientMessage): void {
     const { body } = exchange.request;
     const { paramsStart, paramsEnd } = message;
@@ -362,7 +362,7 @@ export class BackendRequests {
   }
 
   #onTimeUp(request: AwaitedAnswer): void {
-    // Settled first, because otherwise the loss of the cancellation would answer the request a second time.
+    // The request is settled first: otherwise, if the cancellation got lost, the backend would get a second answer.
     this.#settle(request);
     tellCancelled(request, 'It was not answered in time');
     tellAsker(request, errorsToBackends.clientTimedOut);
@@ -380,7 +380,7 @@ export class BackendRequests {
     return (this.#offers ??= readRequestableOfClient(this.#plan.introduction.capabilities));
   }
 
-  /** The error for a request that the client does not support (C19), if so. */
+  /** The error for a request that the client does not support (C19); `undefined` if it does. */
   #offerError(method: string, upstream: UpstreamSession, { mode, taskId = '' }: RequestDetail): RpcError | undefined {
     const offers = this.#offered;
     switch (method) {
@@ -398,7 +398,7 @@ export class BackendRequests {
         return offers.tasks ? this.#unknownTask(upstream, taskId) : errorsToBackends.methodNotSupported(method);
       case 'tasks/cancel':
         return offers.tasksCancel ? this.#unknownTask(upstream, taskId) : errorsToBackends.methodNotSupported(method);
-      // `tasks/list` is not passed on either: the client's list has the tasks of all backends.
+      // `tasks/list` is refused, too: the client's list has the tasks of all backends.
       default:
         return errorsToBackends.methodNotSupported(method);
     }
@@ -434,7 +434,7 @@ function resultIn(body: Buffer, { tape }: AnswerSpans): Buffer | undefined {
 
 const scanner = new JsonScanner();
 
-/** Stands for the backend's id of a question that has none. */
+/** Takes the place of the backend's id if a question has no id. */
 const NO_ID = Buffer.from('""');
 const BEFORE_ID = Buffer.from('{"jsonrpc":"2.0","id":');
 const CLOSE = Buffer.from('}');

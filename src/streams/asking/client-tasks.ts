@@ -37,7 +37,7 @@ export class ClientTasks {
     return this.#tasks.get(taskId)?.upstream;
   }
 
-  /** The backend that the progress is for; `undefined` also if two tasks have the same token. */
+  /** The backend of the task with this progress token; `undefined` without such a task, or if several have the token. */
   ownerOfProgress(progressKey: string): UpstreamSession | undefined {
     const [task, ...others] = [...this.#tasks.values()].filter((candidate) => candidate.progressKey === progressKey);
     return others.length === 0 ? task?.upstream : undefined;

@@ -78,7 +78,7 @@ export abstract class RequestInFlight extends ListNode {
 
   cancel?(exchange: Exchange, notification: ClientMessage): void;
 
-  /** A key for what the request waits for, if its caller is gone and a later request can wait for the same. */
+  /** A key of what the request waits for, if its caller is gone and a later request can wait for it instead. */
   abandonedWaitKey?(): string | undefined;
 
   /** Ends the request, because nobody waits for the answer. Absent for requests that soon end by themselves. */
@@ -87,13 +87,13 @@ export abstract class RequestInFlight extends ListNode {
   /** Called once per tick when the request has been in flight for long: the caller may be sent a sign of life. */
   onSlow?(): void;
 
-  /** Called when the client's responses to backends go to another process from now on. */
+  /** Called when the session is left to another process, which gets the client's responses to backends from now on. */
   onRetired?(): void;
 
-  /** @param isExcused whether the backend's silence does not count, because it waits for an answer to what it asked on its own stream. */
+  /** @param isExcused whether the backend's silence does not count, because it waits for an answer to a request on its own stream. */
   excuseSilence?(upstream: UpstreamSession, isExcused: boolean): void;
 
-  /** Where the client is asked what the backend asks on its own stream during this request; `undefined` if it cannot be. */
+  /** Where the client gets requests that the backend sends on its own stream during this request; `undefined` if it cannot get any. */
   askableBy?(upstream: UpstreamSession): AskingStream | undefined;
 
   /** Takes progress from the backend's own stream. @returns whether it belongs to this request. */
@@ -144,7 +144,7 @@ export class RequestsInFlight extends ListNode {
     this.#account.requests.take(1);
   }
 
-  /** Removes a request. @returns whether none is left and it took long: then its end is activity of the session. */
+  /** Removes a request. @returns whether no request is left and this one took long: then its end counts as use of the session. */
   finish(work: RequestInFlight): boolean {
     if (!work.isLinked) return false;
     work.unlink();
@@ -162,7 +162,7 @@ export class RequestsInFlight extends ListNode {
     return undefined;
   }
 
-  /** Gives up the requests whose callers are gone, and that wait for the same as a new one. @param waitKey as from `abandonedWaitKey`. */
+  /** Gives up the requests whose callers are gone and whose `abandonedWaitKey` is that of a new request. */
   giveUpAbandoned(waitKey: string): void {
     for (const work of this.#chosen((each) => each.abandonedWaitKey?.() === waitKey)) work.giveUp?.();
   }
@@ -173,7 +173,7 @@ export class RequestsInFlight extends ListNode {
     }
   }
 
-  /** Passes progress to its request. @returns whether it has one, or bears the token of a request at another backend. */
+  /** Delivers progress to its request. @returns whether it has a request here, or the token of a request at another backend. */
   takeProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
     let isForOtherBackend = false;
     for (const work of this.#alike(bytes, message)) {
@@ -183,7 +183,7 @@ export class RequestsInFlight extends ListNode {
     return isForOtherBackend;
   }
 
-  /** Whether a client could take this progress for that of a request at another backend. */
+  /** Whether a client could mistake this progress for the progress of a request at another backend. */
   isMistakable(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean {
     for (const work of this.#alike(bytes, message)) if (work.isForOtherBackend?.(upstream)) return true;
     return false;
@@ -280,7 +280,7 @@ export class SlowRequests {
   #onTick(): void {
     this.tick += 1;
     const tick = this.tick - TICKS_UNTIL_SLOW - 1;
-    // The sessions left to notify. One that is notified may unlink itself and others. New ones are notified in the next tick.
+    // The sessions left to notify: a callback may unlink its own session and others. New sessions are notified in the next tick.
     const unvisited = new ListNode();
     unvisited.takeAll(this.#busy);
     for (let requests = unvisited.next; requests instanceof RequestsInFlight; requests = unvisited.next) {

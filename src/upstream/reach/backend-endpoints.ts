@@ -1,11 +1,11 @@
-// What a relay knows about reaching backends: the endpoints, one for each URL, and the circuits of their origins. Both are bounded. One
-// look-up per upstream session.
+// What a relay knows about reaching backends: an endpoint for each URL, and a circuit for each origin, both bounded in number. Each
+// upstream session looks its endpoint up once.
 //
-// While an origin (scheme, host and port) cannot be reached, its circuit is open: no request waits for it, whatever the session, and the
-// gateway's own probe finds out when it is back.
+// While an origin (scheme, host and port) cannot be reached, its circuit is open: requests to it fail at once, in all sessions, and the
+// gateway's own probes find out when the origin is back.
 //
-// No caller can abuse a circuit. It is opened only by a failure to connect, which no header, path or body can cause, and not while the
-// origin responds to anyone. It is closed by a probe, which contains nothing of callers, or by any response.
+// No caller can abuse a circuit. Only a failure to connect opens it, which no header, path or body can cause, and only if the origin has
+// answered no caller for a while. A response to any request closes it, and so does a probe, which contains no data of callers.
 //
 //   closed ── fault, and no response recently ──> open ── delay ──> half-open ── the probe fails ──> open
 //   open, half-open ── answered, or no longer needed ──> closed
@@ -30,8 +30,8 @@ import {
   SilenceLedger,
 } from './silence-ledger.js';
 
-// What readers of backends' responses forgive, as official clients do. Counted by origin, for operators. What two readers could take for
-// two different messages is not forgiven.
+// Errors in backends' responses that the gateway forgives, as official clients do, and counts by origin for operators. Bytes that two
+// parsers could read as different messages are not forgiven.
 export const FORGIVEN = {
   heartbeat: 'an event that is no JSON-RPC message: skipped, since it cannot be the answer',
   'stray-answer':
@@ -60,9 +60,9 @@ export type Forgiven = keyof typeof FORGIVEN;
 
 type State = 'closed' | 'open' | 'half-open';
 
-/** How long the origin counts as reachable after any response, whatever fails; longer than connections are kept. */
+/** How long an origin counts as reachable after any response, even if connecting fails; longer than most idle connections are kept. */
 export const ORIGIN_ANSWERED_MS = 5_000;
-/** How long a connected probe waits for a response. After that, the origin was reached all the same: the path may be silent. */
+/** How long a connected probe waits for a response. After that, the origin still counts as reached: perhaps only the path is silent. */
 export const PROBE_ANSWER_MS_MAX = 1_000;
 
 export interface CircuitContext {
@@ -78,7 +78,7 @@ export interface CircuitContext {
 /** Probes in progress per worker. Beyond that, other origins wait. */
 export const ORIGIN_PROBES_MAX = 64;
 
-/** The path of probes. Any will do, as a refusal counts as a response. */
+/** The path of probes. Any path will do, because a refusal is a response, too. */
 const PROBE_PATH = '/';
 const PROBE_HEADERS = ['accept', 'application/json'];
 
@@ -95,7 +95,7 @@ export class OriginCircuit {
   #openedAtMs = -Infinity;
   #neededAtMs = -Infinity;
   readonly #backoff = new Backoff(PROBE_DELAY_MS_MIN, PROBE_DELAY_MS_MAX);
-  /** In `open`, the deadline for the next probe; in `half-open`, for its end. */
+  /** In `open`, when the next probe begins; in `half-open`, when the probe ends at the latest. */
   #deadline: Deadline | undefined;
   #probe: UpstreamCall | undefined;
 
@@ -104,7 +104,7 @@ export class OriginCircuit {
     this.#origin = origin;
   }
 
-  /** Called when a request was refused because of `fault`: the origin is worth a probe. */
+  /** Called when a request has failed with `fault` unsent: probes go on only while there are such requests. */
   onNeeded(): void {
     this.#neededAtMs = this.#context.nowMs();
   }
@@ -115,7 +115,7 @@ export class OriginCircuit {
     if (this.state !== 'closed') this.close();
   }
 
-  /** Called when a request failed. Only failures that would affect every caller count. */
+  /** Called when a request failed. Opens the circuit if every caller's requests would fail, too. */
   onFault(fault: UpstreamFault): void {
     if (!isReachFault(fault)) return;
     const nowMs = this.#context.nowMs();
@@ -150,7 +150,7 @@ export class OriginCircuit {
         onEnd: () => this.close(),
         onFault: (fault) => this.#onProbeFault(fault),
       });
-      // A probe that has not failed by then has connected: its silence may be that of the path.
+      // A probe that has not failed by then has connected: perhaps only its path is silent.
       this.#deadline = deadlines.after(connectTimeoutMs + PROBE_ANSWER_MS_MAX, () => this.close());
     }
   }
@@ -170,7 +170,7 @@ export class OriginCircuit {
     }
   }
 
-  /** Changes the state, and cancels the timer and probe of the one that is left. */
+  /** Changes the state, and cancels the timer and the probe of the previous state. */
   #transition(from: State, to: State): boolean {
     if (this.state !== from) return false;
     this.#deadline?.cancel();
@@ -192,24 +192,24 @@ export const CONTENT_HEADERS: readonly string[] = Object.freeze([
   ...['accept', 'application/json, text/event-stream'],
 ]);
 
-/** Time after which a backend's era, and the capabilities of one without sessions, are asked again: it may have been replaced. */
+/** How long a backend's refusal of an era counts, and the capabilities of a backend without sessions: it may have been upgraded since. */
 export const ERA_KNOWN_MS = 600_000;
 
 /**
- * What all sessions know about one URL of a backend: its origin's circuit, whether `initialize` is answered, and its era of MCP. Other
- * parts of its answers concern only the caller who got them.
+ * What all sessions know about one URL of a backend: its origin's circuit, whether it answers `initialize`, and its era of MCP. Everything
+ * else that a backend says in an answer concerns only that caller.
  */
 export class BackendEndpoint {
   readonly circuit: OriginCircuit;
   /** `CONTENT_HEADERS` in an array of its own, because heads of requests are cached by their arrays (http-client/request-bytes.ts). */
   readonly contentHeaders = [...CONTENT_HEADERS];
-  /** Whether the backend kept a session for any modern client; `undefined` while no session was opened for one. */
+  /** Whether the backend kept a session for any modern client; `undefined` until a session was opened for a modern client. */
   #keepsSessions: boolean | undefined;
   #answeredAtMs = -Infinity;
-  /** The era that the backend was last found not to speak. Forgotten after a while, since backends are upgraded. */
+  /** The era that the backend last refused. Ignored after `ERA_KNOWN_MS`. */
   #refusedEra: Era | undefined;
   #eraRefusedAtMs = 0;
-  /** Who has waited in vain since the last response; `undefined` if nobody has. */
+  /** The subjects whose openings got no answer since the backend's last response; `undefined` for none. */
   #silence: SilenceLedger | undefined;
 
   constructor(circuit: OriginCircuit) {
@@ -228,7 +228,7 @@ export class BackendEndpoint {
     return this.#keepsSessions === false;
   }
 
-  /** Called when a session was opened for a modern client. A backend that keeps sessions for one caller counts as keeping them. */
+  /** Called when a session was opened for a modern client. A backend that keeps a session for one caller counts as keeping sessions. */
   onModernOpen(isSessionKept: boolean): void {
     this.#keepsSessions = isSessionKept || this.#keepsSessions === true;
   }
@@ -238,7 +238,7 @@ export class BackendEndpoint {
     counts[what] = (counts[what] ?? 0) + 1;
   }
 
-  /** The era to try first. @param preferred the client's, in which nothing has to be converted. */
+  /** The era to try first: the preferred one, unless the backend has refused it. @param preferred the client's: it needs no conversion. */
   firstEra(preferred: Era, nowMs: number): Era {
     const isRefused = this.#refusedEra === preferred && nowMs - this.#eraRefusedAtMs < ERA_KNOWN_MS;
     return isRefused ? otherEra(preferred) : preferred;
@@ -254,12 +254,12 @@ export class BackendEndpoint {
     if (this.#refusedEra === era) this.forgetEras();
   }
 
-  /** Forgets the eras: the backend may now speak the one that it refused. */
+  /** Forgets which era the backend refused: it may speak that era now. */
   forgetEras(): void {
     this.#refusedEra = undefined;
   }
 
-  /** Whether the subject may open a session. A trial ends with any response, `onOpenFault` or `onTrialOver`. */
+  /** Whether the subject may open a session now. A trial ends with any response, `onOpenFault` or `onTrialOver`. */
   admit(subject: string, nowMs: number): OpeningAdmission {
     return this.#silence?.admit(subject, nowMs) ?? 'free';
   }
@@ -269,7 +269,7 @@ export class BackendEndpoint {
     this.#silence?.onTrialOver(subject);
   }
 
-  /** Called when an opening failed. @returns whether this endpoint now decides when to try again. */
+  /** Called when an opening failed. @returns whether this endpoint, not the session, now decides when to try again. */
   onOpenFault(subject: string, fault: UpstreamFault, startedAtMs: number, nowMs: number): boolean {
     const isSilent = fault.kind === 'answer-timeout' && this.#answeredAtMs < startedAtMs;
     if (isSilent) {
@@ -307,7 +307,7 @@ export class BackendEndpoints {
 
   of({ origin, path }: UpstreamTarget): BackendEndpoint {
     return getOrMake(this.#endpoints, origin + path, () => {
-      // Sessions that use the dropped endpoint keep it. Others begin without its knowledge.
+      // Sessions that use the dropped endpoint keep it. New sessions start without what it knew.
       dropOldest(this.#endpoints, ENDPOINTS_MAX);
       return new BackendEndpoint(this.#circuitOf(origin));
     });

@@ -1,16 +1,16 @@
-// Remembers for one URL who waited in vain for the answer to `initialize`. The cause may be one caller's own (its headers, its config's
-// path), so a subject is refused only after its own timeout, and may try again after a delay. Once two subjects have waited in vain, a
-// third gets the fault at once, while its first try continues in the background. Cold path.
+// Remembers for one URL which subjects got no answer to `initialize` in time. The cause may concern only one subject (its headers, its
+// config's path), so a subject is refused only after a timeout of its own, and may try again after a delay. Once two subjects got no
+// answer, any other gets the fault at once, while its first try continues in the background. Cold path.
 
 import { dropOldest } from '../../shared/index.js';
 
 export const SILENCE_SUBJECTS_MAX = 64;
 
-/** First wait before an unreachable origin is probed, shortened at random by up to half; it doubles. */
+/** The delay before the first probe of an unreachable origin, shortened at random by up to half. It doubles for each further probe. */
 export const PROBE_DELAY_MS_MIN = 200;
-/** Longest wait before a probe; short, so that a reachable origin is found soon. */
+/** The longest delay before a probe; short, so that an origin that is back is found soon. */
 export const PROBE_DELAY_MS_MAX = 4_000;
-/** Time without a request or another timeout after which an origin is no longer probed: the next request tries it. */
+/** After this time without requests, an origin is not probed any more: the next request tries it. A subject's timeout is forgotten, too. */
 export const ORIGIN_FORGOTTEN_MS = 60_000;
 
 interface SubjectSilence {
@@ -20,16 +20,16 @@ interface SubjectSilence {
   isTrying: boolean;
 }
 
-/** How many subjects must have waited in vain before others are refused. */
+/** Once so many subjects got no answer, the first try of any other one is a trial. */
 const WITNESSES_MIN = 2;
 
-/** Whether a subject may try. `trial`: yes, but nobody should wait for it. `refused`: another try is in progress or was just made. */
+/** Whether a subject may open a session. `trial`: yes, but no request should wait for it. `refused`: its last try is too recent. */
 export type OpeningAdmission = 'free' | 'trial' | 'refused';
 
 export class SilenceLedger {
   readonly #silences = new Map<string, SubjectSilence>();
 
-  /** Whether the subject may open a session. After `trial`, the outcome must be reported. */
+  /** Whether the subject may open a session. After `trial`, call `onSilence` or `onTrialOver`. */
   admit(subject: string, nowMs: number): OpeningAdmission {
     this.#dropExpired(nowMs);
     const silence = this.#silences.get(subject);

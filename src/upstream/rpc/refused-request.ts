@@ -20,7 +20,7 @@ import {
   type UpstreamFault,
 } from '../../http-client/index.js';
 
-/** Characters of a backend's text for 429 or 503 that reach the caller. */
+/** The most characters of a backend's text with 429 or 503 that the caller gets. */
 export const BACKEND_REFUSAL_CHARS_MAX = 512;
 
 type ReadRefusal = { readonly answer: BackendMessage } | { readonly fault: UpstreamFault };
@@ -41,7 +41,7 @@ export function statusFault(status: number, carriesSession: boolean): UpstreamFa
   return status === 404 && carriesSession ? upstreamFault('session-lost') : httpStatusFault(status);
 }
 
-/** Reads a refusal. A message with the request's id is the answer (R24), whatever the status. @param isAnswer whether it has this id. */
+/** Reads a refusal. A message with the request's id is the answer (R24), whatever the status. @param isAnswer compares the ids. */
 export function readRefusal(
   plan: RequestPlan,
   handler: RequestHandler,
@@ -51,7 +51,7 @@ export function readRefusal(
   isAnswer: IsAnswer,
 ): ReadRefusal {
   const { carriesSession, era, isUnauthorizedFault = false } = plan;
-  // The redirect is forgotten, because it may no longer be valid.
+  // An earlier redirect is forgotten, because it may no longer be valid.
   (plan.stream ?? plan.redirection).moved = undefined;
   const message = readBackendMessage(body);
   const error = message?.isError === true ? message : undefined;
@@ -67,7 +67,7 @@ export function readRefusal(
   return { fault: { ...httpStatusFault(status), refusal: readRefusalText(body, error, statusHeader) } };
 }
 
-/** The backend's words for the caller. @param retryAfter seconds or an HTTP date; `''` if absent. */
+/** The backend's text and delay for the caller. @param retryAfter seconds or an HTTP date; `''` if absent. */
 function readRefusalText(body: Buffer, error: BackendMessage | undefined, retryAfter: string): BackendRefusal {
   const text = error === undefined ? plainTextIn(body) : backendErrorIn(body, error).message;
   const message = text.slice(0, BACKEND_REFUSAL_CHARS_MAX);
@@ -84,7 +84,7 @@ function plainTextIn(body: Buffer): string {
   return /^<|[^\P{C}\s]/u.test(text) ? '' : text;
 }
 
-/** What servers say that do not know the session. Each repetition in the pattern is bounded: up to 64 KiB of text are matched at once. */
+/** Matches the errors of servers that do not know the session. Its repetitions are bounded, since a text may have 64 KiB. */
 const NO_SESSION =
   /\b(?:no|unknown|invalid|expired|stale)(?: (?:or|valid|active|such|open|existing|known|mcp|expired|invalid)){0,8} session\b|\bsession\b(?: id)?(?: [\w"':-]{1,64})? (?:(?:is|was|has|has been|does|could) )?(?:not|no longer|unknown|invalid|expired|terminated|closed|ended|lost)\b|\bnot initialized\b/i;
 /** Whether an error with this code is about a message, and not about its session. */
@@ -107,7 +107,7 @@ export function saysNoSession(
   return code === SESSION_NOT_FOUND && NO_SESSION.test(message);
 }
 
-/** Whether the session is refused: by the SDKs' code, or in words with 400, 401 or 404. `statusFault` judges any other 404. */
+/** Whether the session is refused: by the SDKs' code, or by the text of a 400, 401 or 404. `statusFault` judges any other 404. */
 const isSessionRefused: IsRefused = (plan, status, body, error, isAnswer) => {
   if (error !== undefined && saysNoSession(plan, body, error)) return true;
   if (status !== 400 && status !== 404 && (status !== 401 || plan.isUnauthorizedFault === true)) return false;
@@ -130,7 +130,7 @@ const isModernRefused: IsRefused = (_plan, status, body, error, isAnswer) => {
   return !isModernError && code !== rpcCodes.internalError && !isAnswer(error);
 };
 
-/** Whether a backend refuses a legacy request as only servers of 2026-07-28 do: for its version, missing headers or envelope. */
+/** Whether a backend refuses a legacy request as only servers of 2026-07-28 do: for its version, or for missing headers or envelope. */
 const isLegacyRefused: IsRefused = (_plan, status, body, error) => {
   if (status !== 400 || error === undefined) return false;
   const { code, versions } = backendErrorIn(body, error);

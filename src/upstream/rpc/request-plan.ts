@@ -22,7 +22,7 @@ export interface IdSpan {
   readonly end: number;
 }
 
-/** The JSON of a whole answer, without a byte order mark, and without an array around it. */
+/** The JSON of a whole answer, without a byte order mark; of an array, its last message. */
 export function jsonOf(bytes: Buffer, { endpoint }: Pick<RequestPlan, 'endpoint'>): Buffer {
   const json = withoutByteOrderMark(bytes);
   if (json !== bytes) endpoint.onForgiven('byte-order-mark');
@@ -35,14 +35,14 @@ export function jsonOf(bytes: Buffer, { endpoint }: Pick<RequestPlan, 'endpoint'
   return readBackendBatch(json)?.at(-1) ?? json.subarray(start + 1, end - 1);
 }
 
-/** The message with U+FFFD for bytes that are not UTF-8; `undefined` if there are none, or too many bytes to be read at once. */
+/** A copy with U+FFFD in place of bytes that are not UTF-8; `undefined` if all are, or if the message is too large to be read at once. */
 export function asValidUtf8(bytes: Buffer, { endpoint }: Pick<RequestPlan, 'endpoint'>): Buffer | undefined {
   if (bytes.length > limits.readAtOnceBytesMax || isUtf8(bytes)) return undefined;
   endpoint.onForgiven('not-utf-8');
   return Buffer.from(bytes.toString());
 }
 
-/** How much white space is skipped on each side. Tens of megabytes would block the event loop. */
+/** The most white space that is skipped on each side of the JSON. Tens of megabytes would block the event loop. */
 const SPACE_BYTES_MAX = 64;
 const OPENING_BRACKET = 0x5b;
 const CLOSING_BRACKET = 0x5d;
@@ -52,18 +52,18 @@ function isSpace(byte: number | undefined): boolean {
 }
 
 export interface RequestHandler {
-  /** @param bytes the whole answer, a result or an error; may be kept, unless `isBorrowed`: then it is valid until this returns. */
+  /** @param bytes the whole answer, a result or an error; if `isBorrowed`, valid only until this returns. */
   onAnswer(bytes: Buffer, message: BackendMessage, isBorrowed?: boolean): void;
-  /** Set by a handler that copies what it keeps: an answer in one piece is then not copied for it. */
+  /** Set by a handler that copies what it keeps: an answer in one piece may then be borrowed. */
   readonly acceptsBorrowed?: true;
   /** @param bytes a notification or a request, valid until this returns, unless longer than `limits.readAtOnceBytesMax`. */
   onMessage(bytes: Buffer, message: BackendMessage): void;
   onFault(fault: UpstreamFault): void;
-  /** Called when the ration has been read, and the request is paused. @param spentMs the time that it took. */
+  /** Called when the bytes of `setRation` have been read, and the request is paused. @param spentMs the time spent reading them. */
   onRationRead?(spentMs: number): void;
-  /** Reads an error with an HTTP error status that belongs to no request. Without this, only the status counts. */
+  /** The fault for a JSON-RPC error without the request's id in an HTTP error response; `undefined` if only the status counts. */
   faultOfError?(error: Buffer): UpstreamFault | undefined;
-  /** Gets an answer that another thread parses, in parts, unless it is a small one on a stream. A fault may come in between. */
+  /** Gets the answer in parts, for another thread to parse, except a small one on a stream. `onFault` may come between two parts. */
   onUnparsed?(pieces: readonly Buffer[], isLast: boolean): void;
 }
 
@@ -72,9 +72,9 @@ export interface Redirection {
   moved: UpstreamTarget | undefined;
 }
 
-/** What brings the answer to a request that got 202. */
+/** Delivers answers to requests that got 202. */
 export interface AnswerSource {
-  /** Calls the reader's `onEvent` or `onLost` once, perhaps at once, unless `forget` is called before. */
+  /** Calls the reader's `onEvent` or `onLost` once, perhaps synchronously, unless `forget` is called before. */
   wait(id: IdSpan, reader: SharedStreamReader): void;
   forget(id: IdSpan, reader: SharedStreamReader): void;
 }
@@ -92,7 +92,7 @@ export interface SharedStreamReader extends UpstreamHandler {
   onLost(fault: UpstreamFault): void;
 }
 
-/** Takes the answer's reader out of those that wait. A number may have come back as a string. @param key that of the answer's id. */
+/** Removes and returns the reader that waits for an answer. A number id may come back as a string. @param key of the answer's id. */
 export function takeReader(waiting: Map<string, SharedStreamReader>, key: string): SharedStreamReader | undefined {
   const waitingKey = waiting.has(key) ? key : key.replace(/^"(?!")/, '');
   const reader = waiting.get(waitingKey);
@@ -100,14 +100,14 @@ export function takeReader(waiting: Map<string, SharedStreamReader>, key: string
   return reader;
 }
 
-/** Hands an answer to its reader, round robin by subject, because a chunk may contain hundreds; a large one at once, to be counted. */
+/** Hands an answer to its reader: a large one at once, to be counted; others round robin by subject, since a chunk may contain hundreds. */
 export function handOver(subject: string, reader: SharedStreamReader, answer: Buffer): void {
   if (answer.length >= limits.countedFromBytes) reader.onEvent(answer);
   else wakeScheduler.run(subject, () => reader.onEvent(answer));
 }
 
 interface SendingSession {
-  /** What brings an answer that does not come in the response; `undefined` if nothing can. */
+  /** Delivers answers that do not come in the response; `undefined` if there is no stream for them. */
   readonly strayAnswers?: AnswerSource | undefined;
   noteHead(sessionId: string, cookieLines: string, requestSessionId: string): void;
 }
@@ -125,11 +125,11 @@ export interface RequestPlan extends OutgoingMessage {
   readonly isSilenceTimeout: boolean;
   /** Whether the request has a session id of the backend: only then does 404 mean that the session is lost. */
   readonly carriesSession: boolean;
-  /** The session, which is told the session id and `set-cookie` lines of the response. */
+  /** The session, which gets the session id and `set-cookie` lines of the response. */
   readonly session?: SendingSession | undefined;
   /** The session id of the request; `''` for none. */
   readonly sessionId?: string;
-  /** The backend's era, so that it is noticed when the backend no longer speaks it; `undefined` for requests that detect it. */
+  /** The era of the request: the backend may no longer speak it. `undefined` for requests that find out the backend's era. */
   readonly era?: Era | undefined;
   /** The memory that counts a large answer; absent where the answer is small. */
   readonly memory?: MessageMemory | undefined;
@@ -139,7 +139,7 @@ export interface RequestPlan extends OutgoingMessage {
   readonly isUnauthorizedFault?: boolean;
   /** The most bytes of a JSON answer or one event; by default `limits.upstreamMessageBytesMax`. */
   readonly answerBytesMax?: number;
-  /** The stream of a server with the 2024-11-05 transport. */
+  /** The stream that brings the answer, for a server with the 2024-11-05 transport. */
   readonly stream?: SharedStream | undefined;
   /** The client for GETs that resume an event stream which ended before the answer. Without it, the request fails. */
   readonly resumingHttp?: HttpUpstream | undefined;

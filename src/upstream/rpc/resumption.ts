@@ -21,9 +21,9 @@ import { Backoff, limits } from '../../shared/index.js';
 export const BACKEND_RETRY_MS_MIN = 100;
 export const BACKEND_RETRY_MS_MAX = 3_600_000;
 
-/** When and from which event to request a stream again that has ended (C13, C14): after the backend's `retry`, or else a growing delay. */
+/** When to request an ended stream again, and after which event (C13, C14): after the backend's `retry`, or else a growing delay. */
 export class Reconnection {
-  /** The event after which to resume; `''` for none, and for an id that cannot be sent in a header. Changed only here. */
+  /** The id of the event after which to resume; `''` for none, and if the id cannot be sent in a header. Changed only here. */
   lastEventId = '';
   #retryMs: number | undefined;
   readonly #backoff = new Backoff(limits.retryDelayMsMin, limits.retryDelayMsMax);
@@ -38,7 +38,7 @@ export class Reconnection {
     this.#retryMs = retryMs ?? this.#retryMs;
   }
 
-  /** The delay: the backend's `retry`, if any; after a failed attempt, at least the growing delay. @param hasEnded false after one. */
+  /** The backend's `retry`, if any; after a failed attempt, at least the growing delay. @param hasEnded false after a failed attempt. */
   nextDelayMs(hasEnded: boolean): number {
     const delayMs = this.#backoff.next();
     if (this.#retryMs === undefined) return delayMs;
@@ -60,7 +60,7 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
   #call: UpstreamCall | undefined;
   #delay: Deadline | undefined;
   #isPaused = false;
-  /** Bytes of the current stream, and the most of earlier ones that began after the same event. */
+  /** Bytes of the current stream; `#longestBytes`: the most bytes of an earlier stream that began after the same event. */
   #streamBytes = 0;
   #longestBytes = 0;
 
@@ -177,7 +177,7 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
   }
 }
 
-/** The headers of the GET: those of the request, even if the session id has changed since, without those that describe a body. */
+/** The headers of the GET: the request's own, without those that describe a body. A session id that has changed since is not replaced. */
 function resumingHeaders(headers: readonly string[], lastEventId: string): string[] {
   const resuming = ['accept', 'text/event-stream', 'last-event-id', lastEventId];
   for (let index = 0; index + 1 < headers.length; index += 2) {

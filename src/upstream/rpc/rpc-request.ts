@@ -76,14 +76,14 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   #statusHeader = '';
   #bodyBytes = -1;
   #received: BodyCollector | undefined;
-  /** The whole answer, for a handler that `readsInPlace`, in memory that is valid only until the response ends. */
+  /** The whole answer, for a handler that `acceptsBorrowed`, in memory that is valid only until the response ends. */
   #whole: Buffer | undefined;
   /** The parts of an answer, used instead of `#received` for a handler with `onUnparsed`. */
   readonly #unparsed: UnparsedAnswer | undefined;
   #parser: EventStreamParser | undefined;
   #chunk: Buffer | undefined;
   #scan: Scan | undefined;
-  /** Events that arrived while `#scan` was set or the request was paused, and how the stream ended after them. */
+  /** Events that arrived while `#scan` was set or the request was paused. `#ending`: how the stream ended after them. */
   #waitingEvents: Buffer[] | undefined;
   #ending: UpstreamFault | 'end' | undefined;
   /** Memory counted for a large answer or event until the handler takes it over. */
@@ -91,9 +91,9 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   /** Whether the handler has paused the request. Changed only here. */
   isPaused = false;
   #isSilenceExcused = false;
-  /** How much may be read before the request pauses, and the time spent reading; `undefined` for no limit. */
+  /** The bytes that may be read before the request pauses, and the time spent reading; `undefined` for no limit. */
   #ration: { bytesLeft: number; spentMs: number } | undefined;
-  /** The client with which a redirect is followed; `undefined` once that was done. */
+  /** The HTTP client that sends the request again after a redirect; `undefined` once a redirect was followed. */
   #redirectHttp: HttpUpstream | undefined;
   #sentTo: UpstreamTarget;
 
@@ -183,13 +183,13 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
         else if (!this.#unparsed.tryAdd(chunk)) this.#fail(upstreamFault('answer-too-large'));
         break;
       case 'event-stream':
-        // There is no parser if the answer comes elsewhere.
+        // There is no parser if the answer comes on another stream.
         if (this.#parser === undefined) break;
         if (this.#resumption?.hasProgressed(this.#parser.lastEventId) !== false) this.#restartSilenceTimeout();
         this.#chunk = chunk;
         if (!this.#parser.push(chunk)) this.#onStreamEnd(upstreamFault('answer-too-large'));
         this.#chunk = undefined;
-        // If the stream was resumed while a large event was scanned, only the call before was paused: pauses this one, too.
+        // If the stream was resumed while a large event was scanned, the new call is not paused yet.
         if (this.#waitingEvents?.length) this.#call.pause();
         this.#countEvent();
         break;
@@ -268,7 +268,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     this.#fail(fault);
   }
 
-  /** Notes how the stream ended; that takes effect once no event waits any more. */
+  /** Notes how the stream ended. The end takes effect when no event waits any more. */
   #onStreamEnd(ending: UpstreamFault | 'end'): void {
     if (this.#state !== 'event-stream') return;
     this.#ending ??= ending;
@@ -302,7 +302,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     this.#ending = undefined;
     const wasWaitingForRoom = this.#reservation?.isWaiting === true;
     this.#reservation?.release();
-    // A pause by the handler must be repeated on the new call. A pause for memory has ended with `release`.
+    // A pause by the handler is repeated on the new call. A pause for want of memory has ended with the reservation.
     if (this.isPaused) resumption.pause();
     else resumption.resume();
     if (wasWaitingForRoom) this.#restartSilenceTimeout();
@@ -315,7 +315,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     if (whole[0] !== OPENING_BRACE && this.#tryBatch(whole)) return this.onEnd();
     const bytes = whole[0] === OPENING_BRACE ? whole : jsonOf(whole, this.#plan);
     if (bytes.length <= limits.readAtOnceBytesMax) return this.#onJsonMessage(bytes, readBackendAnswer(bytes));
-    // From here on, the backend is not to blame for delays.
+    // The answer is complete: the backend is not to blame for further delays.
     this.#deadline.cancel();
     this.#transition('json', 'scanning');
     this.#scan = readLargeBackendMessage(
@@ -326,7 +326,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     );
   }
 
-  /** Takes each message of an array as if it came in an event of its own (2025-03-26). */
+  /** Treats each message of an array (a batch of 2025-03-26) as if it came in an event of its own. */
   #tryBatch(bytes: Buffer): boolean {
     const messages = readBackendBatch(bytes);
     if (messages === undefined) return false;
@@ -415,7 +415,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     while (!this.isPaused && this.#unparsed?.tryPassOnPart() === true);
   }
 
-  /** A copy of an event if it lies in the current chunk, whose memory is valid only now. */
+  /** The event, copied if it lies in the current chunk, whose memory is valid only during `onData`. */
   #owned(data: Buffer): Buffer {
     return data.buffer === this.#chunk?.buffer ? Buffer.from(data) : data;
   }
@@ -435,7 +435,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     this.#call.resume();
   }
 
-  /** Called when the answer has come on a stream, which should end now (S10). It gets some time, so that the connection can be reused. */
+  /** Called when the answer has come on a stream. The backend gets time to end the stream (S10), so that the connection can be reused. */
   #onAnsweredOnStream(): void {
     if (!this.#transition('event-stream', 'answered')) this.#transition('waiting', 'answered');
     this.#deadline.restartAfter(ANSWERED_STREAM_MS_MAX);
@@ -462,7 +462,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     if (this.#state !== 'done') received.add(chunk, this.#bodyBytes, isCounted);
   }
 
-  /** Counts an incomplete event, which the parser keeps. The handler counts complete ones. */
+  /** Counts the memory of an incomplete event, which the parser keeps. The handler counts complete events. */
   #countEvent(): void {
     const bytes = this.#parser?.keptBytes ?? 0;
     if (bytes >= limits.countedFromBytes && this.#state === 'event-stream') this.#tryReserveMemory(bytes);
@@ -483,7 +483,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     };
   }
 
-  /** Follows one redirect: the request was not carried out. Later requests go to the new target at once. */
+  /** Follows one redirect, which says that the request was not carried out. Later requests go to the new target at once. */
   #tryFollow(status: number, location: string): boolean {
     const { endpoint, target, redirection, stream, isUnauthorizedFault = false } = this.#plan;
     const moved = movedTarget(status, location, this.#sentTo, isUnauthorizedFault, stream?.messageTarget ?? target);
@@ -553,7 +553,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     this.#reservation.take(bytes);
   }
 
-  /** Reserves memory for the bytes of a message so far; without room, reading stops until there is some. @returns whether there is. */
+  /** Reserves memory for the bytes of a message so far. Without room, reading stops until `onRoom`. @returns whether there is room. */
   #tryReserveMemory(bytes: number): boolean {
     const { memory, subject } = this.#plan;
     if (memory === undefined) return false;

@@ -1,6 +1,6 @@
-// The event stream on which a backend sends what belongs to no request, in response to a GET, for one upstream session. When it ends, it is
-// reopened from where it left off, after the backend's `retry` or a growing delay (C13, C14). A backend without such a stream says so
-// (C04). Cold path: a few events per session.
+// The event stream of one upstream session: the response to a GET, on which the backend sends messages that belong to no request. When it
+// ends, it is resumed after its last event, after the backend's `retry` or a growing delay (C13, C14). A backend without such a stream
+// answers 405 (C04). Cold path: a few events per session.
 //
 //   asking ── 200 ──> streaming ── end, fault ──> waiting ── delay ──> asking
 //   asking ── 5xx, 429, 409, fault ──> waiting
@@ -18,7 +18,7 @@ export interface BackendStreamPlan {
   readonly memory: MessageBudget;
   /** Requests the stream. @param lastEventId `''` for none. */
   ask(lastEventId: string, handler: UpstreamHandler): UpstreamCall;
-  /** Follows a redirect. @returns whether to ask once more, where it leads. */
+  /** Follows a redirect. @returns whether to request the stream again, at the new target. */
   tryFollow(status: number, location: string): boolean;
   /** Called with the outcome. @param isStream false if the backend refuses the stream, cannot be reached, or sends too large an event. */
   onOutcome(isStream: boolean): void;
@@ -29,7 +29,7 @@ export interface BackendStreamPlan {
   onAnswer?(bytes: Buffer, message: BackendMessage): void;
   /** Called when the stream was cut within an event that cannot come again. */
   onCut?(): void;
-  /** Called for a status that may mean a lost session, or that there is no stream, or one already: only a POST can tell. */
+  /** Called for a status that may mean a lost session, no such stream, or a second stream: only a POST shows which. */
   onSessionDoubtful(): void;
 }
 
@@ -46,7 +46,7 @@ export class BackendStream implements UpstreamHandler {
   #delay: Deadline | undefined;
   /** Whether the backend has ever responded with a stream. Changed only here. */
   isOffered = false;
-  /** Whether the stream is not asked for again once it ends. */
+  /** Whether the stream is over, rather than requested again, once it ends. */
   isLast = false;
   /** Whether a redirect was followed. Only one is followed: later requests go to its target at once. */
   #isFollowed = false;
@@ -87,7 +87,7 @@ export class BackendStream implements UpstreamHandler {
       if (this.#transition('asking', 'streaming'))
         this.#parser = new EventStreamParser((data) => this.#onEvent(data), limits.backendStreamEventBytesMax);
     } else if (status >= 500 || status === 429 || status === 409) {
-      // A 409 means that the session has such a stream already, perhaps of a process that had it before: it is tried again later.
+      // 409: the session has such a stream already, perhaps one of the process that had the session before. The next try may succeed.
       this.#call?.abort();
       this.#wait();
     } else {
@@ -102,7 +102,7 @@ export class BackendStream implements UpstreamHandler {
     const isSound = parser.push(chunk);
     if (this.isOver) return;
     if (isSound && this.#tryCount(parser.keptBytes)) return;
-    // The stream is asked for again later: then a too large event is skipped, and one for which there was no room comes again.
+    // When the stream is requested again, an event that was too large is skipped, and an event for which there was no room comes again.
     if (!isSound) this.#plan.onOutcome(false);
     this.#call?.abort();
     this.#wait();

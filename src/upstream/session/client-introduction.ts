@@ -1,15 +1,15 @@
-// What a caller says about itself in `initialize`, forwarded byte for byte to each backend. A session keeps it, and counts it in its
-// memory.
+// What a caller says about itself in `initialize`, forwarded byte for byte to each backend. The session keeps these bytes, and counts them
+// as session memory.
 import { createHash } from 'node:crypto';
 import { PROGRAM_VERSION, KIB, RecentMap, getOrMake } from '../../shared/index.js';
 
 export interface ClientIntroduction {
   readonly clientInfo: Buffer;
-  /** What the caller can be asked for: sampling, elicitation, roots. */
+  /** What backends can ask the caller for (sampling, elicitation, roots), as JSON. */
   readonly capabilities: Buffer;
 }
 
-/** The gateway's own introduction, for callers without `initialize`. It offers nothing, because nobody could answer a backend's request. */
+/** The gateway's own introduction, for callers without `initialize`. It offers nothing, as no client could answer a backend's request. */
 export const OWN_INTRODUCTION: ClientIntroduction = {
   clientInfo: Buffer.from(JSON.stringify({ name: 'switchyard', version: PROGRAM_VERSION })),
   capabilities: Buffer.from('{}'),
@@ -19,7 +19,7 @@ export function introductionBytes({ clientInfo, capabilities }: ClientIntroducti
   return clientInfo.length + capabilities.length;
 }
 
-/** A hash: callers with the same hash look the same to a backend. @param others what tells callers apart besides the introduction. */
+/** A hash: callers with the same hash look the same to a backend. @param others values besides the introduction in which callers differ. */
 export function hashOfIntroduction(
   { clientInfo, capabilities }: ClientIntroduction,
   others: readonly unknown[],
@@ -28,7 +28,7 @@ export function hashOfIntroduction(
   return hash.update(capabilities).update(clientInfo).digest('base64');
 }
 
-/** Introductions that sessions of a worker may share. Beyond that, the oldest are no longer shared with new sessions. */
+/** Introductions that new sessions of a worker can share. Beyond that, the oldest is no longer shared. */
 export const INTRODUCTIONS_KNOWN_MAX = 256;
 /** The most bytes of an introduction that is shared. */
 export const INTRODUCTION_SHARED_BYTES_MAX = 2 * KIB;

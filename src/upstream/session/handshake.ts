@@ -47,12 +47,12 @@ export interface HandshakeResult {
 
 export interface HandshakeHandler {
   onOpen(result: HandshakeResult): void;
-  /** @param isOtherEra whether the backend does not speak this era of MCP, so that the other is worth a try. */
+  /** @param isOtherEra whether the backend seems not to speak this era of MCP, so that the other era is worth a try. */
   onFault(fault: UpstreamFault, isOtherEra: boolean): void;
 }
 
 const NO_HEADERS: readonly string[] = [];
-/** How many notifications from before the answer to `initialize` are kept, and the most bytes of each. */
+/** Bounds of the notifications that are kept from before the answer to `initialize`: their number, and the bytes of each. */
 const EARLY_NOTIFICATIONS_MAX = 16;
 const EARLY_NOTIFICATION_BYTES_MAX = 4 * KIB;
 const INITIALIZED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}');
@@ -68,7 +68,7 @@ export interface HandshakePlan {
   /** The caller's headers, and credentials: name, value, … */
   readonly headers: readonly string[];
   readonly introduction: ClientIntroduction;
-  /** The caller's version of MCP, which is offered to a backend that refuses the latest and names none. */
+  /** The caller's version of MCP, which is offered to a backend that refuses the latest version without naming another. */
   readonly protocolVersion: string;
   readonly isUnauthorizedFault: boolean;
   readonly keepsCookies: boolean;
@@ -96,7 +96,7 @@ export abstract class Handshake {
     return this.plan.dueAtMs - this.context.nowMs();
   }
 
-  /** Sends a request. @param id as JSON, the same as in the message. @param headers without the caller's. */
+  /** Sends a request. @param id the message's id, as JSON. @param headers those to send besides the caller's. */
   protected sendRequest(
     id: Buffer,
     { body, head }: OutgoingMessage,
@@ -142,7 +142,7 @@ export class Initialization extends Handshake implements RequestHandler {
   #deadline: Deadline | undefined;
   #stream: SseStream | undefined;
   #result: HandshakeResult | undefined;
-  /** The session id of the answer to `initialize`, and the cookies of all answers; `''` for none. */
+  /** The session id of the answer to `initialize`; `''` for none. `#cookies`: the cookies of all responses so far. */
   #sessionId = '';
   #cookies = '';
   #isOver = false;
@@ -346,7 +346,7 @@ function resultOf(record: UpstreamSessionRecord, resultJson: Buffer): HandshakeR
 
 type SessionValues = Pick<UpstreamSessionRecord, 'sessionId' | 'protocolVersion' | 'cookies'>;
 
-/** Headers of every request in a session (C09, C10). @param own those that do not depend on the session. */
+/** Headers of every request in a session (C09, C10). @param own the headers that do not depend on the session. */
 export function sessionHeaders(
   { sessionId, protocolVersion, cookies = '' }: SessionValues,
   own = CONTENT_HEADERS,
@@ -363,7 +363,7 @@ export function listeningHeaders(record: SessionValues, lastEventId: string): re
   return lastEventId === '' ? headers : [...headers, 'last-event-id', lastEventId];
 }
 
-/** The headers with some added; the same array if there are none to add: serialized heads are cached by array. */
+/** The headers with `added`. Returns the given array if nothing is added, because serialized heads are cached by array. */
 function withHeaders(headers: readonly string[], added: readonly string[]): readonly string[] {
   return added.length === 0 ? headers : [...headers, ...added];
 }

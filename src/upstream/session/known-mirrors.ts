@@ -1,5 +1,5 @@
-// What calls need of the list of tools that the backend last gave to this upstream session: the parameters that a call must repeat in
-// `mcp-param-*` headers, and the tool names and page URIs that MCP Apps use.
+// What calls need to know from the backend's latest list of tools in this upstream session: the parameters that a call must repeat in
+// `mcp-param-*` headers, and the tool names and URIs of UI resources that MCP Apps use.
 import type { MirroredParam, MirroredTool, ExtraCapability, Era } from '../../mcp/index.js';
 import { KIB } from '../../shared/index.js';
 
@@ -8,31 +8,31 @@ export interface UpstreamSessionRecord {
   readonly era: Era;
   /** The session's id; `''` if the backend gave none (C09), and in the modern era. */
   readonly sessionId: string;
-  /** The value of `cookie`; absent or `''` for none. */
+  /** The value of the `cookie` header; absent or `''` for none. */
   readonly cookies?: string | undefined;
   /** The version that the backend answered with (specification 2.4). */
   readonly protocolVersion: string;
   readonly capabilities: number;
   readonly named: readonly ExtraCapability[] | undefined;
-  /** The backend's instructions, for the answer to `initialize`; `undefined` for none, and where another process opened the session. */
+  /** The backend's instructions, for the answer to `initialize`; `undefined` for none, and if another process opened the session. */
   readonly instructions: string | undefined;
 }
 
-/** Counts, in a session's memory, the texts of backends. */
+/** Counts texts of backends as session memory. */
 export interface TextBudget {
   /** Counts a text. @returns its bytes, to be passed to `drop` later; `undefined` without room. */
   tryKeepText(text: string): number | undefined;
   drop(bytes: number): void;
 }
 
-/** Counts, in a session's memory, the bytes of messages that wait or are incomplete. */
+/** Counts messages that wait or are incomplete as session memory. */
 export interface MessageBudget {
   hasRoomFor(bytes: number): boolean;
   keep(bytes: number): void;
   drop(bytes: number): void;
 }
 
-/** Characters of the tools with `x-mcp-header` that are kept, as JSON. The tool whose call last missed its parameters comes first. */
+/** The most characters of JSON that are kept of tools with `x-mcp-header`. The tool of the last `noteMissed` is kept first. */
 export const MIRRORS_CHARS_MAX = 32 * KIB;
 
 export class KnownMirrors {
@@ -46,7 +46,7 @@ export class KnownMirrors {
     this.#textBudget = memory;
   }
 
-  /** Replaces all that is known. @param tools those with mirrored parameters. @param apps tool names and page URIs that apps use. */
+  /** Replaces all that is known. @param tools those with mirrored parameters. @param apps tool names and UI resources that apps use. */
   learn(tools: readonly MirroredTool[], apps: readonly string[] = []): void {
     this.drop();
     const kept: MirroredTool[] = [];

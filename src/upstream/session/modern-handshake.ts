@@ -56,7 +56,7 @@ export class Discovery extends Handshake implements RequestHandler {
     if (!this.#tryAgain()) this.handler.onFault(fault, isOtherEra);
   }
 
-  /** The fault for an error that belongs to no request: some servers answer so. */
+  /** The fault for an error without the request's id, with which some servers answer. */
   faultOfError(error: Buffer): UpstreamFault | undefined {
     const { code, versions } = readBackendError(error);
     if (code === modernCodes.versionUnsupported) {
@@ -85,11 +85,11 @@ export class Discovery extends Handshake implements RequestHandler {
   #onError(error: Buffer): void {
     const { code, versions } = readBackendError(error);
     if (code === modernCodes.versionUnsupported) this.#onVersions(versions);
-    // An error about headers or capabilities comes from a server of this era. Others may come from a server that does not know the method.
+    // Errors about headers or capabilities come from servers of this era. Any other may come from a server that does not know the method.
     else this.handler.onFault(upstreamFault('discover-refused'), !MODERN_CODES.has(code));
   }
 
-  /** Called with the versions that the backend says it speaks: perhaps one with sessions, or the modern one after all (N05). */
+  /** Called with the versions that the backend says it speaks: perhaps legacy ones, or the modern one after all (N05). */
   #onVersions(versions: readonly string[]): void {
     this.#isVersionListed = versions.includes(MODERN_PROTOCOL_VERSION);
     if (this.#tryAgain()) return;

@@ -1,8 +1,9 @@
-// Receives what a backend of MCP 2026-07-28 sends on its own, for one session: on the response to a `subscriptions/listen`, whose filter
-// says what is wanted. When the filter changes, a new request is sent. The old one is closed once the backend has acknowledged the new one,
-// so that nothing is lost; or after a while, because some backends acknowledge nothing, or serve only one request at a time. Cold path.
+// Receives what a backend of MCP 2026-07-28 sends unasked for one session: on the response to a `subscriptions/listen`, whose filter names
+// the notifications that are wanted. When the filter changes, a new request is sent. The old one is closed when the backend has
+// acknowledged the new one, so that nothing is lost, or after a while: some backends acknowledge nothing, or serve one request at a time.
+// Cold path.
 //
-//   next ── acknowledged, or its time is over ──> current ── the next one is ──> closed
+//   next ── acknowledged, or its time is over ──> current ── replaced by the next ──> closed
 //   next, current ── refused ──> closed
 import type { BackendMessage } from '../../mcp/index.js';
 import type { Deadline } from '../../fair/index.js';
@@ -10,13 +11,13 @@ import { isObject, limits } from '../../shared/index.js';
 import { ACKNOWLEDGED, BackendStream, type BackendStreamPlan } from './backend-stream.js';
 import type { UpstreamCall, UpstreamHandler } from '../../http-client/index.js';
 
-/** What a backend, by its acknowledgement, will not send (M25). */
+/** What a backend will not send, according to its acknowledgement (M25). */
 export interface RefusedSubscriptions {
   readonly members: ReadonlySet<string>;
   readonly uris: ReadonlySet<string>;
 }
 
-/** @param filter the filter, as JSON. @returns what the acknowledgement leaves out of it; `undefined` for nothing, as far as it tells. */
+/** @param filter as JSON. @param bytes the acknowledgement. @returns what it omits from the filter; `undefined` if nothing is missing. */
 export function readUnhonoured(
   filter: string,
   bytes: Buffer,
@@ -39,11 +40,11 @@ function urisOf({ resourceSubscriptions: uris }: Readonly<Record<string, unknown
 }
 
 export interface ModernListeningPlan extends Pick<BackendStreamPlan, 'deadlines' | 'memory' | 'tryFollow'> {
-  /** The filter: what is wanted now, as JSON; `''` for nothing. */
+  /** The filter as JSON: the notifications that are wanted now; `''` for none. */
   filter(): string;
   ask(filter: string, handler: UpstreamHandler): UpstreamCall;
   onAsking(): void;
-  /** Called when the backend has acknowledged, refused, or cannot be reached now; or nothing is wanted. */
+  /** Called when the backend has acknowledged or refused the request, or cannot be reached now; also if nothing is wanted. */
   onOutcome(): void;
   /** Called when a backend that once acknowledged no longer knows the method. */
   onLost(): void;
@@ -53,7 +54,7 @@ export interface ModernListeningPlan extends Pick<BackendStreamPlan, 'deadlines'
 
 interface ListenRequest {
   filter: string;
-  /** What the backend will not send, by its acknowledgement. */
+  /** What the backend will not send, according to its acknowledgement. */
   unhonoured?: RefusedSubscriptions | undefined;
   stream: BackendStream | undefined;
 }
@@ -74,12 +75,12 @@ export class ModernListening {
     this.#open();
   }
 
-  /** What is wanted, but will not be sent by the backend. */
+  /** What the filter names, but the backend will not send. */
   get unhonoured(): RefusedSubscriptions | undefined {
     return this.#current?.unhonoured;
   }
 
-  /** Called when what is wanted may have changed. Several changes at once cause one renewal. */
+  /** Called when the filter may have changed. Several changes at once cause one renewal. */
   renew(): void {
     if (this.isOver || this.#isRenewalScheduled) return;
     this.#isRenewalScheduled = true;
@@ -124,7 +125,7 @@ export class ModernListening {
     const { deadlines, memory } = this.#plan;
     return new BackendStream({
       ...{ deadlines, memory },
-      // A request that replaces an ended stream has the filter of that moment.
+      // A request that replaces an ended stream has the filter as it is now.
       ask: (_lastEventId, handler) => {
         listen.filter = this.#plan.filter();
         return this.#plan.ask(listen.filter, handler);

@@ -1,5 +1,5 @@
-// What messages to a backend of MCP 2026-07-28 need in addition: the envelope in `params._meta`, and headers that repeat parts of the
-// message. Cold path, unless a client with sessions uses such a backend.
+// Messages to a backend of MCP 2026-07-28 have an envelope in `params._meta`, and headers that repeat parts of the message. Cold path,
+// unless a client with sessions uses such a backend.
 import {
   TASKS_EXTENSION,
   CLIENT_CAPABILITIES_KEY,
@@ -54,7 +54,7 @@ export function isNameTooLong(name: string): boolean {
   return name.length > max / ENCODED_BYTES_PER_CHAR_MAX && headText(name).length > max;
 }
 
-/** An upper bound: a character of a text takes at most 3 bytes of UTF-8, which are 4 of base64. */
+/** More than enough: a character of a text takes at most 3 bytes of UTF-8, which are 4 bytes of base64. */
 const ENCODED_BYTES_PER_CHAR_MAX = 8;
 
 const PLAIN = /^[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?$/;

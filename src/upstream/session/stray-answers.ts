@@ -1,5 +1,5 @@
-// The answers that a backend sends on its own stream, in place of the responses to their requests, which got 202. A stream and a response
-// come on two connections: an answer that is ahead of its 202 is kept for a moment. Cold path.
+// Answers that a backend sends on its own stream, because it responds to each POST with 202. The stream and the 202 come on two
+// connections: an answer that arrives before the 202 is kept for a moment. Cold path.
 import { Buffer } from 'node:buffer';
 import { idKey } from '../../bytes/index.js';
 import type { Deadline, DeadlineWheel } from '../../fair/index.js';
@@ -9,10 +9,10 @@ import { KIB } from '../../shared/index.js';
 import { handOver, takeReader, type AnswerSource, type IdSpan, type SharedStreamReader } from '../rpc/request-plan.js';
 import type { MessageBudget } from './known-mirrors.js';
 
-/** How long, and up to how many bytes, answers are kept that nobody waits for yet. Beyond that, the oldest is dropped. */
+/** Bounds of the answers that arrived before their 202: the time, and the bytes of all. Beyond these bytes, the oldest is dropped. */
 export const EARLY_ANSWER_MS = 1_000;
 export const EARLY_ANSWER_BYTES_MAX = 256 * KIB;
-/** Bytes that each kept answer counts in addition to its own. */
+/** What each kept answer counts in addition to its own bytes. */
 export const EARLY_ANSWER_BYTES_EACH = 256;
 
 interface EarlyAnswer {
@@ -26,7 +26,7 @@ export class StrayAnswers implements AnswerSource {
   readonly #memory: MessageBudget;
   /** The readers of answers to requests that got 202, by the keys of the requests' ids. */
   readonly #waiting = new Map<string, SharedStreamReader>();
-  /** Answers that nobody waits for yet, by the keys of their ids. */
+  /** Answers that arrived before their 202, by the keys of their ids. */
   readonly #early = new Map<string, EarlyAnswer>();
   #earlyBytes = 0;
   /** Called whenever no request waits any more. */
@@ -60,7 +60,7 @@ export class StrayAnswers implements AnswerSource {
     if (!this.isAwaited) this.onNoneAwaited?.();
   }
 
-  /** Takes an answer from the stream, one for each request. @param bytes valid until this returns. @returns whether a request waited. */
+  /** Takes an answer from the stream. @param bytes valid until this returns. @returns whether a request waited for it. */
   take(bytes: Buffer, { idStart, idEnd }: Pick<BackendMessage, 'idStart' | 'idEnd'>): boolean {
     if (idStart === -1) return false;
     const key = idKey(bytes, idStart, idEnd);
@@ -86,13 +86,13 @@ export class StrayAnswers implements AnswerSource {
     this.#early.set(key, { bytes: Buffer.from(bytes), deadline });
   }
 
-  /** Called when the stream was cut within a message. If several requests wait, nobody knows whose answer that was: then none fails. */
+  /** Called when the stream was cut within a message. Fails the request that waits, if it is the only one: then its answer was cut. */
   onCut(): void {
     if (this.#waiting.size > 1) return;
     for (const reader of this.#waiting.values()) reader.onLost(upstreamFault('answer-incomplete'));
   }
 
-  /** Called when the stream brings nothing any more. */
+  /** Called when the stream is closed: the waiting requests fail. */
   close(): void {
     for (const key of [...this.#early.keys()]) this.#drop(key);
     for (const reader of [...this.#waiting.values()]) reader.onLost(upstreamFault('answer-incomplete'));

@@ -1,6 +1,6 @@
-// Opens a session with a backend: its states, who waits for it, and when to try again. `upstream-session.ts` is about the open session.
-// Whether the backend is reachable is known to all sessions: `reach/backend-endpoints.ts`. A base class, so that each of the many sessions
-// is one object.
+// Opens a session with a backend: its states, who waits for it, and when to try again. `upstream-session.ts` is about the open session;
+// `reach/backend-endpoints.ts` is about what all sessions know of the backend. A base class, so that each of the many sessions is one
+// object.
 //
 //   idle, unavailable ── asked for, and no delay left ──> opening ── handshake done ──> open ── lost by the backend ──> idle
 //   opening ── handshake failed ──> unavailable
@@ -27,11 +27,11 @@ import {
 import type { Redirection } from '../rpc/request-plan.js';
 import type { UpstreamDependencies } from '../upstream-context.js';
 
-/** First wait before an unavailable backend is tried again. It doubles with each failure. */
+/** The first delay before an unavailable backend is tried again. It doubles with each failure. */
 export const UPSTREAM_RETRY_DELAY_MS_MIN = 100;
-/** Longest wait before another try; short, so that a backend that is back is found soon. */
+/** The longest delay before another try; short, so that a backend that is back is found soon. */
 export const UPSTREAM_RETRY_DELAY_MS_MAX = 5_000;
-/** Time that the first call waits for a backend's own stream; many servers lose what they ask before it is open. */
+/** Time that the first call waits for a backend's own stream; many servers lose requests that they send before the stream is open. */
 export const BACKEND_STREAM_PATIENCE_MS = 500;
 
 type State = 'idle' | 'opening' | 'open' | 'unavailable' | 'closed';
@@ -57,7 +57,7 @@ export abstract class UpstreamOpening implements Redirection {
   protected readonly credentials: Credentials | undefined;
   moved: UpstreamTarget | undefined = undefined;
   backend: CompiledBackend;
-  /** The state. Changed only here, like `delayed` and `askAgainAtMs`. */
+  /** The state. Changed only here. */
   state: State = 'idle';
   #waiting: { readonly metadata: RequestMetadata; readonly waiter: OpenWaiter }[] = [];
   /** Requests that wait until the backend's own stream is open, if it is being opened. */
@@ -65,7 +65,7 @@ export abstract class UpstreamOpening implements Redirection {
   #delayDeadline: Deadline | undefined;
   #handshake: Handshake | undefined;
   #openedAtMs = 0;
-  /** When to ask a backend without sessions again what it offers; `Infinity` for other backends. */
+  /** When to ask a backend without sessions for its capabilities again; `Infinity` for other backends. */
   protected askAgainAtMs = Infinity;
   /** Whether this opening was repeated with renewed credentials. */
   #isRetried = false;
@@ -114,12 +114,12 @@ export abstract class UpstreamOpening implements Redirection {
     return this.state === 'unavailable' ? this.#lastFault : undefined;
   }
 
-  /** Whether the session is being opened although the backend was silent when others opened theirs: nobody should wait for it for long. */
+  /** Whether the session is being opened although the backend did not answer other subjects: no request should wait long for it. */
   get isTrial(): boolean {
     return this.#isTrial && this.state === 'opening';
   }
 
-  /** Whether any number of processes may open the session: the backend keeps none, or cannot be used. Hot path. */
+  /** Whether any number of processes may open the session: the backend keeps no sessions, or cannot be used. Hot path. */
   get isSessionless(): boolean {
     return this.endpoint.isSessionless || this.backend.obstacle !== undefined;
   }
@@ -139,7 +139,7 @@ export abstract class UpstreamOpening implements Redirection {
     this.backend = backend;
   }
 
-  /** Opens the session unless it is open. @param waiter called with the outcome, synchronously if that is known. */
+  /** Opens the session unless it is open. @param waiter called with the outcome, synchronously if it is known already. */
   whenOpen(metadata: RequestMetadata, waiter: OpenWaiter): void {
     const refreshed = this.credentials?.refresh(metadata);
     if (refreshed instanceof Promise)
@@ -225,7 +225,7 @@ export abstract class UpstreamOpening implements Redirection {
     this.#startHandshake(metadata);
   }
 
-  /** Tries the client's era (N11), and the other one only if the backend does not speak the first. Both share one deadline. */
+  /** Tries the client's era (N11), then the other era if the backend does not speak the first. Both tries share one deadline. */
   #startHandshake(
     metadata: RequestMetadata,
     plan = this.openingPlan(metadata),
@@ -267,7 +267,7 @@ export abstract class UpstreamOpening implements Redirection {
     };
   }
 
-  /** Asks a backend without sessions again what it offers (M16). Until it responds, what is known stays in use. */
+  /** Asks a backend without sessions for its capabilities again (M16). Until it responds, the known ones stay in use. */
   #askAgain(metadata: RequestMetadata): void {
     const nowMs = this.context.nowMs();
     if (nowMs < this.askAgainAtMs) return;
@@ -280,7 +280,7 @@ export abstract class UpstreamOpening implements Redirection {
     });
   }
 
-  /** Repeats the opening if the backend rejected the credentials and others may be available. */
+  /** Repeats the opening if the backend rejected the credentials and new ones may be available. */
   #tryOpenAgain(fault: UpstreamFault, metadata: RequestMetadata): boolean {
     if (this.#isRetried || !this.tryRenewCredentials(fault, metadata)) return false;
     this.#isRetried = true;
@@ -293,7 +293,7 @@ export abstract class UpstreamOpening implements Redirection {
     return true;
   }
 
-  /** Renews the credentials. @returns whether the backend rejected them, so that nothing was executed and another try is worthwhile. */
+  /** Renews credentials that the backend rejected. @returns whether it did: it then executed nothing, and another try is worthwhile. */
   tryRenewCredentials(fault: UpstreamFault, metadata: RequestMetadata): boolean {
     return isUnauthorized(fault) && this.credentials?.onRejected(metadata) === true;
   }

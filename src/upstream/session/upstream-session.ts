@@ -44,17 +44,17 @@ function namedText(named: readonly ExtraCapability[] = []): string {
   return named.map(({ name, value }) => name + value).join('');
 }
 
-/** Answers to one backend's requests that the gateway is sending itself, per session. Beyond that, the backend gets no answer. */
+/** Answers of the gateway's own to a backend's requests that are in flight, per session. Beyond that, the backend gets no answer. */
 export const BACKEND_ANSWERS_UNDER_WAY_MAX = 16;
 
 const NO_CAPABILITIES: readonly ExtraCapability[] = [];
 const NO_SESSION_VALUES = { sessionId: '', protocolVersion: '' };
 
-/** What a downstream session is told by its upstream sessions. */
+/** The downstream session, which its upstream sessions report to. */
 export interface UpstreamOwner {
   onOpened(upstream: UpstreamSession, metadata: RequestMetadata): void;
   onDropped(upstream: UpstreamSession): void;
-  /** Called for progress on the stream of an SSE backend to which nobody listens. @returns whether a request waits for the progress. */
+  /** Called for progress on the stream of an SSE backend while it has no listener. @returns whether a request waits for the progress. */
   onProgress(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean;
   onListChanged(method: string): void;
 }
@@ -82,9 +82,9 @@ export class UpstreamSession extends UpstreamOpening {
   /** The stream that carries the whole session, for an SSE backend. */
   #sseStream: SseStream | undefined;
   #answersUnderWayCount = 0;
-  /** What brings the answers to requests that get 202; `undefined` while the backend's own stream is not open. Changed only here. */
+  /** Delivers the answers to requests that get 202; `undefined` while the backend's own stream is not open. Changed only here. */
   strayAnswers: StrayAnswers | undefined = undefined;
-  /** While a notification of changed roots is in progress: sends the latest one, which may be that itself. */
+  /** Sends the latest notification of changed roots: the one being sent, or the next one; `undefined` if none is being sent. */
   #latestRootsChange: (() => void) | undefined;
   #envelope: Buffer | undefined;
 
@@ -117,7 +117,7 @@ export class UpstreamSession extends UpstreamOpening {
     return ((this.usableCapabilities ?? 0) & bit) !== 0;
   }
 
-  /** Learns from a list of tools. @param tools those with mirrored parameters. @param apps tool names and page URIs that apps use. */
+  /** Learns from a list of tools. @param tools those with mirrored parameters. @param apps tool names and UI resources that apps use. */
   learnMirrors(tools: readonly MirroredTool[], apps: readonly string[]): void {
     if (tools.length > 0 || apps.length > 0) this.mirrors ??= new KnownMirrors(this.#textBudget);
     this.mirrors?.learn(tools, apps);
@@ -138,7 +138,7 @@ export class UpstreamSession extends UpstreamOpening {
     return this.record !== undefined && this.record.sessionId !== '';
   }
 
-  /** Whether the session is open, and the backend keeps none: each request then carries an envelope. Hot path. */
+  /** Whether the session is open in the modern era: each request then carries an envelope. Hot path. */
   get isModern(): boolean {
     return this.record?.era === 'modern';
   }
@@ -241,7 +241,7 @@ export class UpstreamSession extends UpstreamOpening {
     );
   }
 
-  /** Tells the backend of changed roots. Any number of changes during one notification cause one more. */
+  /** Tells the backend of changed roots. However many changes come while one notification is being sent, only one more follows. */
   tellRootsChanged(body: Buffer, metadata: RequestMetadata): void {
     const isUnderWay = this.#latestRootsChange !== undefined;
     const onDone = (): void => {
@@ -268,7 +268,7 @@ export class UpstreamSession extends UpstreamOpening {
 
   /** Answers a backend's request in place of the client. @param id as JSON. @param error `undefined` for an empty result. */
   answerForClient(id: Buffer, error: RpcError | undefined, metadata: RequestMetadata): void {
-    // A backend must not get any number of connections by sending requests.
+    // A backend must not be able to occupy any number of connections with its requests.
     if (this.#answersUnderWayCount >= BACKEND_ANSWERS_UNDER_WAY_MAX) return;
     this.#answersUnderWayCount += 1;
     this.send({ body: answerMessage(id, error) }, metadata, () => {
@@ -333,7 +333,7 @@ export class UpstreamSession extends UpstreamOpening {
     this.hasTasks = (this.usableCapabilities & ANY_TASK_CAPABILITY) !== 0;
   }
 
-  /** Keeps a record, which nobody else may change, after the previous one was dropped. */
+  /** Keeps a record, which only this class may change from now on. The previous one must have been dropped. */
   #keepRecord(record: MutableRecord): void {
     this.#learnCapabilities(record.capabilities);
     this.#keepNamed(record.named);
@@ -355,8 +355,8 @@ export class UpstreamSession extends UpstreamOpening {
   }
 
   /**
-   * Takes a fault that refuses a request for its session or its era: the session is then lost, and a refused era is detected again.
-   * @returns whether the fault was such a one. Then the backend has not carried the request out, and callers send it again.
+   * Handles a backend's refusal of the session or the era: the session is marked as lost, and a refused era is found out anew.
+   * @returns whether the fault is such a refusal: the backend has not carried the request out, and callers send it again.
    */
   tryRecover(fault: UpstreamFault, sentIn: UpstreamSessionRecord | undefined): boolean {
     const isEraRefused = fault.kind === 'era-refused';
@@ -379,7 +379,7 @@ export class UpstreamSession extends UpstreamOpening {
     this.#headers = sessionHeaders(record);
   }
 
-  /** Called when the backend's own stream is open, or no longer is. @param memory for what the stream brings; `undefined` for no stream. */
+  /** Called when the backend's own stream has opened or closed. @param memory counts early answers on it; `undefined` if it has closed. */
   setStrayAnswerMemory(memory: MessageBudget | undefined): void {
     const before = this.strayAnswers;
     this.strayAnswers = memory && (before ?? new StrayAnswers(this.subject, this.context.deadlines, memory));
@@ -403,7 +403,7 @@ export class UpstreamSession extends UpstreamOpening {
     this.owner?.onListChanged(method);
   }
 
-  /** A hash of all by which the backend can tell callers apart: headers, introduction and version. Its lists may depend on them. */
+  /** A hash of all by which the backend can tell callers apart: headers, introduction, version. The backend's lists may depend on these. */
   callerHash(metadata: RequestMetadata): string {
     const { introduction, era, record } = this;
     return hashOfIntroduction(introduction, [era, record?.protocolVersion, this.callerHeaders(metadata)]);
@@ -457,7 +457,7 @@ export class UpstreamSession extends UpstreamOpening {
     this.context.onChanged?.(this.backend, '');
   }
 
-  /** Takes the stream of an SSE backend, which the whole session uses from now on, and with which the session ends. */
+  /** Takes over the stream of an SSE backend from the handshake. The whole session uses it, and ends with it. */
   #takeStream(stream: SseStream, record: UpstreamSessionRecord, metadata: RequestMetadata): void {
     this.#sseStream = stream;
     const lost = this.record ?? record;

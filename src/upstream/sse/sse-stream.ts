@@ -1,5 +1,5 @@
-// The event stream of a session with a server of the 2024-11-05 transport. It first names the URL to post messages to, and then carries
-// every message of the server. The session ends with it. Cold path: few servers use this transport.
+// The event stream of a session with a server of the 2024-11-05 transport. Its first event names the URL to post messages to; all others
+// are the server's messages. The session ends with its stream. Cold path: few servers use this transport.
 //
 //   asking ── 200 ──> naming ── `endpoint` event ──> open
 //   asking, naming, open ── any other answer, end, fault, close ──> over
@@ -76,11 +76,11 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
   /** Where messages go; before the `endpoint` event, the URL of the stream. */
   messageTarget: UpstreamTarget;
   moved: UpstreamTarget | undefined = undefined;
-  /** Requests without an answer, by the keys of their ids. */
+  /** The readers of requests that have no answer yet, by the keys of the requests' ids. */
   readonly #waiting = new Map<string, SharedStreamReader>();
   readonly #paused = new Set<SharedStreamReader>();
   #listener: UpstreamHandler | undefined;
-  /** A large event that is being scanned, and the events behind it. */
+  /** The scan of a large event. `#events`: the events that arrived behind it. */
   #scan: Scan | undefined;
   #events: Buffer[] = [];
   #chunk: Buffer | undefined;
@@ -157,7 +157,7 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
     this.#pauseOrResume();
   }
 
-  /** Delivers messages that answer no request, as a stream of their own would. @param reader takes the place of the one before. */
+  /** Delivers messages that answer no request, as if on a stream of their own. @param reader replaces the reader of an earlier call. */
   listen(reader: UpstreamHandler): UpstreamCall {
     let isOver = false;
     process.nextTick(() => {
@@ -174,7 +174,7 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
     return { isSent: true, abort, pause: () => undefined, resume: () => undefined };
   }
 
-  /** Whether no call waits, and nothing has arrived for so long: the connection may be dead. */
+  /** Whether no request waits, and nothing has arrived for `ms`: the connection may be dead. */
   hasBeenSilentFor(ms: number): boolean {
     return this.#waiting.size === 0 && this.#context.nowMs() - this.#receivedAtMs >= ms;
   }
@@ -288,7 +288,7 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
     if (message.kind === 'request') this.owner.onRequestWithoutClient?.(data, message);
   }
 
-  /** A copy of an event if it lies in the current chunk, whose memory is valid only now. */
+  /** The event, copied if it lies in the current chunk, whose memory is valid only during `onData`. */
   #owned(data: Buffer): Buffer {
     return data.buffer === this.#chunk?.buffer ? Buffer.from(data) : data;
   }

@@ -217,7 +217,7 @@ export class HopCall implements HopStream, MemoryWaiter {
     this.#writeWaiting();
   }
 
-  /** Writes what waits, until the exchange takes no more; `#onDrain` continues. */
+  /** Writes the waiting bytes, until the exchange takes no more; `#onDrain` continues. */
   #writeWaiting(): void {
     while (!this.#isBlocked && (this.#state === 'streaming' || this.#state === 'ending')) {
       const bytes = this.#unwritten.shift();

@@ -88,7 +88,7 @@ export class HopExchange extends Exchange implements HopStream {
         return this.#abort();
       case 'reset':
         return this.fail();
-      // This closes the link, not just the stream: later frames and answers could belong to either stream.
+      // A second request with this stream number closes the whole link: later frames could belong to either request.
       case 'request':
         throw new HopFault('stream in use');
       default:
@@ -135,7 +135,7 @@ export class HopExchange extends Exchange implements HopStream {
     this.#tryComplete();
   }
 
-  /** Takes memory for the answer to a request that this worker forwards to its successor: the relay accounts for its own answers. */
+  /** Takes memory for an answer that comes from this worker's successor, over a second hop: the relay counts its own answers. */
   override makeRoom(bytes: number, waiter: MemoryWaiter): 'room' | 'wait' | ShareBound {
     return this.#ensureAnswerMemory().makeRoom(bytes, waiter);
   }

@@ -35,7 +35,7 @@ export const hopBounds = {
   hopAnswerBytesMax: 256 * MIB,
   /** Interval between attempts to forward a request whose owner is being restarted. */
   ownerRetryMs: 50,
-  /** Cancellations that wait for the replaced worker. Beyond that, one more is dropped. */
+  /** Cancellations that wait until the replaced worker listens. Beyond that, further ones are dropped. */
   predecessorCancellationsMax: 64,
 } as const;
 

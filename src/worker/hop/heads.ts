@@ -44,7 +44,7 @@ const BODY_TYPES: readonly BodyType[] = ['application/json', 'text/event-stream'
 /**
  * Sends the head of a request: body bytes (u32) · method (u8) · accepted types (u8) · count of mirror strings (u16) · subject, virtual
  * host, session, last event, request id, trace parent and state, mirror strings, header name, value, …
- * @returns false, and sends nothing, when the owner would not take it.
+ * @returns false, and sends nothing, if the owner would refuse the head, for example because it is too large.
  */
 export function trySendRequestHead(
   socket: HopSocket,
@@ -123,7 +123,7 @@ export function parseRequestHead(payload: Buffer): ForwardedRequestHead {
 
 /**
  * Sends the head of an answer: body bytes (u32) · status (u16) · content type, session (empty: none), header name, value, …
- * @returns false, and sends nothing, when the other worker would not take it.
+ * @returns false, and sends nothing, if the head or the body is too large for a hop.
  */
 export function trySendRespondHead(socket: HopSocket, stream: number, head: RespondHead): boolean {
   const strings = [head.contentType, head.sessionId ?? '', ...head.headers];

@@ -9,7 +9,7 @@ import { HopLink } from './link.js';
 import { Quota } from '../../fair/index.js';
 import { hopBounds } from './frames.js';
 
-/** Requests whose owner is being restarted: nothing of them was sent yet, and they are retried a little later. Cold path. */
+/** Requests whose owner is being restarted: they are unsent, and will be retried. Cold path. */
 export class RequestsAwaitingOwner {
   readonly #waiting: Quota;
 
@@ -43,7 +43,7 @@ export class Hops {
   readonly #links = new Map<string, HopLink>();
   /** Links to owners that have been replaced, until these links close. */
   #replacedLinks: HopLink[] = [];
-  /** Changed only here. */
+  /** Whether `close` was called. Changed only here. */
   isClosed = false;
 
   constructor(directory: string, secret: Uint8Array, logger: Logger) {
@@ -98,8 +98,8 @@ export class Hops {
   }
 }
 
-// Connects a worker to its predecessor in the slot, which finishes its requests after a reload: it must get the cancellations of those
-// requests, which arrive here. Cold path.
+// Connects a worker to its predecessor in the slot, which finishes its requests after a reload: their cancellations arrive here, and are
+// forwarded to it. Cold path.
 
 /** Time from a worker's start in which cancellations wait until its predecessor listens. After that, the predecessor counts as gone. */
 const PREDECESSOR_WAIT_MS_MAX = 5_000;
