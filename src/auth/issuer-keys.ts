@@ -66,7 +66,7 @@ export class IssuerKeys {
     clearTimeout(this.#timer);
   }
 
-  /** Fetches the keys again, because none fits a token; not if the last fetch was just made, or too many callers wait. */
+  /** Fetches the keys again, because none fits a token. Does nothing if the last fetch was just made, or too many callers wait. */
   async renew(): Promise<void> {
     const { nowMs, bounds } = this.#dependencies;
     const isTooSoon = nowMs() - this.#triedAtMs < bounds.keyFetchCooldownMs;

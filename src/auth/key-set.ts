@@ -1,4 +1,4 @@
-// The keys of one issuer, or those in files. Hot path only for tokens that were not seen before.
+// The keys of one issuer, or the keys in files. Hot path only for tokens that were not seen before.
 import type { VerificationKey } from '../config/index.js';
 
 export class KeySet {

@@ -1,5 +1,4 @@
-// Which keys verify a token: those of its issuer, never those of another. Cold path, except for one look-up for each token that
-// was not seen before.
+// Finds the keys that verify a token: only those of its issuer. Cold path, except for one look-up for each token that was not seen before.
 import {
   type TokenOptions,
   type IssuerKeySource,
@@ -150,7 +149,7 @@ export class TokenKeys {
     return this.#sources.get(issuer);
   }
 
-  /** Follows changes of key files and of issuers' keys. Resolves once the keys match the files; does not wait for issuers. */
+  /** Watches key files and issuers' keys for changes. Resolves once the keys match the files; does not wait for issuers. */
   async watch(logger: Logger): Promise<void> {
     for (const keys of this.#issuers.values()) void keys.watch(logger);
     await this.#files.watch(logger);

@@ -1,4 +1,4 @@
-// Verifies the token in an `authorization` header, and tells its subject. Hot path: a remembered token costs one look-up, one look at the
+// Verifies the token in an `authorization` header, and returns its subject. Hot path: a remembered token costs one look-up, one look at the
 // clock, and no promise. Only valid tokens are remembered.
 import type { JWTPayload } from 'jose';
 import { decodeProtectedHeader } from 'jose/decode/protected_header';

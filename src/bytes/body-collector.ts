@@ -5,11 +5,11 @@ import { largeMemory, LARGE_MEMORY_FROM_BYTES, shortMemory } from '../fair/index
 import { MIB } from '../shared/index.js';
 
 /**
- * After each so many pieces, these are joined if they are small. A `Buffer` takes some hundred bytes, and a sender may send single bytes,
- * so a body could otherwise take a hundred times its size.
+ * So many pieces are joined, if they are small. A `Buffer` takes some hundred bytes, and a sender may send single bytes, so a body could
+ * otherwise take a hundred times its size.
  */
 const PIECES_TO_JOIN = 1_024;
-/** Pieces that have this size together are not joined: for them, the overhead does not matter. */
+/** Pieces that have this size together are not joined, because they have little overhead. */
 const JOIN_BELOW_BYTES = 64 * 1024;
 
 export function addPiece(pieces: Buffer[], piece: Uint8Array): void {

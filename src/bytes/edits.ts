@@ -1,4 +1,4 @@
-// Edits that replace bytes of a message, without copying the others.
+// Edits that replace bytes of a message. All other bytes need not be copied.
 
 /** A replacement of the bytes from `start` up to, but not including, `end`. */
 export interface Edit {

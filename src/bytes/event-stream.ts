@@ -24,9 +24,9 @@ export const TOO_LONG_ID = '\0';
 const NO_BYTES = Buffer.alloc(0);
 const LINE_FEED = Buffer.of(LF);
 
-/** Takes the data of large events in pieces, which the parser then does not assemble. */
+/** Receives the data of large events in pieces, which the parser does not join. */
 export interface LargeEventHandler {
-  /** `accepts` is asked about an event when its first data line has this size and is still incomplete. */
+  /** The bytes of an event's first data line at which `accepts` is called, if the line is still incomplete. */
   readonly fromBytes: number;
   accepts(beginning: Buffer): boolean;
   /** Takes a piece of the data; the first one contains the beginning. @param piece valid until this returns. */
@@ -41,7 +41,7 @@ export class EventStreamParser {
 
   #isSound = true;
   #isFirstLine = true;
-  /** The last chunk ended with CR: an LF at the start of the next one belongs to it. */
+  /** Whether the last chunk ended with CR: an LF at the start of the next chunk belongs to it. */
   #endsWithCr = false;
   /** The beginning of a line that continues in the next chunk. */
   readonly #line: BodyCollector;
@@ -107,7 +107,7 @@ export class EventStreamParser {
     return this.#onPiece(chunk, at, chunk.length, false);
   }
 
-  /** Takes a line, or its beginning at the end of a chunk. @param isLineEnd false for a beginning, whose rest comes in the next chunk. */
+  /** Takes a line, or the beginning of a line at the end of a chunk. @param isLineEnd whether the line ends in this chunk. */
   #onPiece(chunk: Buffer, start: number, end: number, isLineEnd: boolean): boolean {
     const dataBytes = this.#firstLine.length + this.#data.length + this.#takenBytes;
     if (dataBytes + this.#line.length + end - start > this.#eventBytesMax) {
@@ -119,7 +119,7 @@ export class EventStreamParser {
       this.#handOver(chunk.subarray(start, end));
       this.#isInTakenLine = !isLineEnd;
     } else if (!isLineEnd) {
-      // The event continues in the next chunk, but the memory of this one must not be kept.
+      // The event continues in the next chunk, but the memory of this chunk must not be kept.
       this.#copyFirstLine();
       if (end > start) this.#line.add(chunk.subarray(start, end), 0);
       this.#offer();
@@ -253,7 +253,7 @@ function hasText(bytes: Buffer, start: number, end: number, text: string): boole
   return true;
 }
 
-/** What precedes an event's data, replaces a line break in it, and follows it. */
+/** The texts before an event's data (`eventHead`), in place of a line break in it (`nextData`), and after it (`eventEnd`). */
 export const eventHeadText = 'event: message\ndata: ';
 const eventHead = Buffer.from(eventHeadText);
 const nextData = Buffer.from('\ndata: ');

@@ -10,7 +10,7 @@ interface Cut {
 }
 
 /**
- * The cuts, in order, that remove some children of an object or array, each with a comma. Cold path.
+ * The spans to cut, in order, so that the unwanted children of an object or array go, with their commas. Cold path.
  * @param node the object or array; its children must be on the tape.
  * @param isUnwanted called once per child, in order.
  */
@@ -41,7 +41,7 @@ function startOfChild(tape: JsonScanner, child: number): number {
   return keyStart === -1 ? tape.start(child) : keyStart - 1;
 }
 
-/** `findMember` returns one of these two instead of a node. The offsets of `MEMBER_ABSENT` on a tape are -1. */
+/** `findMember` returns this, or `MEMBER_AMBIGUOUS`, instead of a node. On every tape, the offsets of `MEMBER_ABSENT` are -1. */
 export const MEMBER_ABSENT = -1;
 export const MEMBER_AMBIGUOUS = -2;
 

@@ -1,6 +1,6 @@
-// A strict JSON validator that builds no values: it accepts what `JSON.parse` accepts, within two bounds of limits.ts, and records where
-// the values are, so that a message can be routed and its bytes passed on. Takes a whole document, or pieces cut anywhere. Hot path: every
-// message, every byte.
+// A strict JSON validator that builds no values: it accepts what `JSON.parse` accepts, within `jsonDepthMax` and `jsonNodesMax`, and
+// records where the values are, so that a message can be routed without being parsed. Takes a whole document, or pieces cut anywhere. Hot
+// path: every message, every byte.
 import { isUtf8 } from 'node:buffer';
 import { limits } from '../shared/index.js';
 import { PlainText } from './plain-text.js';
@@ -100,7 +100,7 @@ export class JsonScanner {
     return this.#isSound;
   }
 
-  /** True only if the last chunk, provided that it is valid JSON, is all ASCII; false says nothing. */
+  /** Whether the last chunk, if it is valid JSON, is surely ASCII only. It may be so even if this is false. */
   get isChunkAscii(): boolean {
     return this.#plainText.isAscii;
   }

@@ -10,7 +10,7 @@ declare const WebAssembly: {
   readonly Instance: new (module: object) => { readonly exports: object };
 };
 
-/** Bytes searched at once. With the sentinel, and what a step reads beyond it, they fit into one page. */
+/** The most bytes that are copied and searched at once. With the sentinel, and the bytes that a step reads beyond it, they fit into one page. */
 export const LOADED_BYTES_MAX = 16 * 1024;
 
 // Numbers of the binary format (WebAssembly core specification, 5.4 and 5.5).
@@ -131,7 +131,7 @@ interface Exports {
 
 const { exports } = new WebAssembly.Instance(new WebAssembly.Module(bytes)) as { readonly exports: Exports };
 const memory = new Uint8Array(exports.memory.buffer);
-/** Not 0 if a search since it was cleared has seen a non-ASCII byte, perhaps behind the end that it found. */
+/** Not 0 if any search since `begin` has seen a non-ASCII byte, perhaps behind the end that it found. */
 const nonAsciiFlag = new Int32Array(exports.memory.buffer, NON_ASCII_FLAG_AT, 1);
 
 /** The offset of the first special byte of the loaded text from `from` on, or the text's length. */

@@ -7,7 +7,7 @@ import { JsonScanner, type NodeFilter } from './json-scanner.js';
 
 /** The most bytes of one slice. A slice ends with a whole character. */
 export const SCAN_SLICE_BYTES = 64 * KIB;
-/** The most texts that are being scanned, each with a tape. Further ones wait. */
+/** The most texts whose scan has started, each with a tape. Further texts wait. */
 export const SCANS_STARTED_MAX = 8;
 const SCANS_STARTED_PER_SUBJECT_MAX = 2;
 

@@ -45,7 +45,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   #progressKey: { readonly sent: Buffer | undefined; readonly key: string } | undefined;
   /** The stream to the caller, opened for the first event, or while the answer is slow to come. */
   #stream: CallerStream | undefined;
-  /** What bounds the call while it has no caller; created once the caller, or its first connection, is gone. */
+  /** Limits the call while it has no caller; created when the caller's first connection is gone. */
   #detached: DetachedCall | undefined;
 
   constructor(plan: RelayedRequestPlan) {
@@ -78,7 +78,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     this.#detached?.onSent(request);
   }
 
-  /** Why the caller cannot be asked, as in `AskingStream`. */
+  /** Why the caller cannot be asked anything now; `undefined` if it can. */
   get askingObstacle(): RpcError | undefined {
     const exchange = this.exchange;
     const { rules } = this.plan;
@@ -98,7 +98,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     if (!this.isDone) this.#emit(joined(parts), onLost);
   }
 
-  /** Answers the caller with this message, while the call goes on. @param meanwhile the exchange that receives what comes next. */
+  /** Answers the caller with this message, while the call goes on. @param meanwhile the exchange that receives all later messages. */
   pauseWith(message: Buffer, meanwhile: Exchange): void {
     const exchange = this.exchange;
     exchange.onAbort = undefined;
@@ -109,7 +109,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     this.#bufferedNotifications = [];
   }
 
-  /** Goes on for another exchange, which receives everything from now on, first the notifications that were kept while no caller waited. */
+  /** Goes on with another exchange: it receives the notifications kept while no caller waited, and all later messages. */
   continueWith(exchange: Exchange): void {
     this.exchange = exchange;
     exchange.onAbort = () => this.onCallerGone();
@@ -121,7 +121,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
 
   abstract onMessage(bytes: Buffer, message: BackendMessage): void;
 
-  /** Keeps a notification while no caller waits: the newest, up to 16 KiB. @returns false while a caller waits. */
+  /** Keeps the newest notifications while no caller waits, up to 16 KiB. @returns false if a caller waits, or a list has changed. */
   protected tryBuffer(bytes: Buffer, { method }: BackendMessage): boolean {
     const kept = this.#bufferedNotifications;
     // The news that a list has changed is not kept: the client would use the old list for as long as it takes to answer.
@@ -161,8 +161,8 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   }
 
   /**
-   * In the legacy era, a disconnect is no cancellation (S12): the call goes on, and its answer is dropped unless a stream keeps it. The
-   * time is limited, because the call occupies a connection to the backend.
+   * In the modern era, a disconnect cancels the call (M08). In the legacy era it does not (S12): the call goes on for a limited time,
+   * because it occupies a connection to the backend, and its answer is dropped unless a stream keeps it.
    */
   protected onCallerGone(): void {
     if (this.isDone) {

@@ -1,5 +1,5 @@
-// A call whose caller is gone, but may come back: what it has sent still counts in its share, the answer is read slowly, and after a while
-// the call is given up, because it occupies a connection to the backend. Cold path.
+// A call whose caller is gone, but may come back. Its request still counts in the subject's share, its answer is read slowly, and after a
+// while the call is given up, because it occupies a connection to the backend. Cold path.
 import {
   type Account,
   type Deadline,
@@ -14,9 +14,9 @@ import type { RpcRequest } from '../upstream/index.js';
 // The backends' responses to such calls are read to the end (S12), one slice at a time, round robin by subject, in a small part of the
 // event loop's time. So a client that requests endless streams from its own backend and disconnects slows down nobody.
 
-/** Rest after reading a detached call, as a multiple of the time that it took: detached calls get at most a fifth of the event loop. */
+/** Pause after a read, as a multiple of the time that the read took: detached calls get at most a fifth of the event loop. */
 export const DETACHED_READ_REST_FACTOR = 4;
-/** Longest rest between reads of calls whose callers have gone. */
+/** Longest pause between reads of detached calls. */
 export const DETACHED_READ_REST_MS_MAX = 1_000;
 
 export const detachedReadRules: TurnSchedulerRules = {

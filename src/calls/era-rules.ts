@@ -26,7 +26,7 @@ export interface EraRules {
   /** The members added to the gateway's own results. @param ttlMs how long a merged list may be cached. */
   resultExtras(ttlMs?: number): ResultExtras | undefined;
   /**
-   * The message in the form for this backend, whose session is open. If this member, or an optional one below, is absent, nothing changes.
+   * The message in the form for this backend, whose session is open. Without this method, the message stays as it is.
    * @param bareName what the request is about, as the backend calls it; `''` where the method has none.
    * @param read the arguments of a large call that its headers repeat.
    * @returns an error if the request cannot go there, or a large message would have to be changed within a span that was changed already.
@@ -41,14 +41,14 @@ export interface EraRules {
   sentId?(callers: IdSpan): IdSpan;
   /** Whether the caller gets a notification from its call's stream. */
   isForCaller(bytes: Buffer, message: BackendMessage): boolean;
-  /** The progress under the caller's token, if it is the request's own; `undefined` if the current caller wants none. */
+  /** A progress report of this request, with the caller's token in it; `undefined` if the current caller wants no progress. */
   withCallersProgressToken(bytes: Buffer, message: BackendMessage): Buffer | undefined;
   /** The id of the caller's latest request, which may continue an earlier one with answers. @param first the id of its first request. */
   callersId?(first: IdSpan): IdSpan;
   /**
-   * Asks the client, which has no session, what the backend wants to know.
-   * @param id the gateway's, as JSON; the message has it already.
-   * @returns why the client is not asked.
+   * Puts a backend's question to the client, which has no session.
+   * @param id the gateway's id for the question, as JSON; the message has it already.
+   * @returns why the client is not asked; `undefined` if it is.
    */
   ask(plan: RelayedRequestPlan, request: SuspendableRequest, id: Buffer, message: Buffer): RpcError | undefined;
   withdraw(id: Buffer): void;
@@ -57,7 +57,7 @@ export interface EraRules {
   /**
    * Adapts an answer to the caller's era.
    * @param era in which the request was sent.
-   * @returns what replaces the answer, an error or a result, as JSON; or changes to make in it; `undefined` if it needs none.
+   * @returns the error or the result (as JSON) that replaces the answer, or the changes to make in it; `undefined` if nothing changes.
    */
   adaptedAnswer?(
     bytes: Buffer,
@@ -91,7 +91,7 @@ export interface RelayedRequestPlan
   readonly onSettled?: ((isDone: boolean) => void) | undefined;
 }
 
-/** How the caller's answer differs from its backend's, beside ids and URIs. */
+/** The changes that turn a backend's answer into the caller's, beside those of ids and URIs. */
 export interface AnswerChanges {
   /** Where the message holds the backend's own task ids: bits of `taskLocation`. */
   readonly taskLocations: number;
@@ -101,7 +101,7 @@ export interface AnswerChanges {
 
 /** A request at its backend, as its suspended call sees it. */
 export interface SuspendableRequest {
-  /** Answers the caller with this message, while the request goes on. @param meanwhile the exchange that receives what comes next. */
+  /** Answers the caller with this message, while the request goes on. @param meanwhile the exchange that receives all later messages. */
   pauseWith(message: Buffer, meanwhile: Exchange): void;
   continueWith(exchange: Exchange): void;
   /**

@@ -20,7 +20,7 @@ interface ToolQuery {
   readonly toolsMax: number;
 }
 
-/** Parses the arguments. @param message its tape, if any, must still be valid. @returns the query, or for the model what is wrong. */
+/** Parses the arguments. @param message its tape, if any, must still be valid. @returns the query, or what is wrong, as a text. */
 export function readToolQuery(body: Buffer, message: ClientMessage): ToolQuery | string {
   const args = argumentsIn(body, message);
   if (args.length > limits.findToolsArgumentsBytesMax)
@@ -86,7 +86,7 @@ function findInLists(context: UpstreamContext, merger: ListMerger, plan: FindToo
       searchCatalogue(merger, plan, made.key, (isAnswered) => {
         if (!isAnswered) answerFailure(plan);
       });
-      // The removal is queued behind the search, which is therefore made first.
+      // The list thread does tasks in order: it searches the catalogue before it drops it.
       if (!isKept) merger.dropCatalogue(subject, made.key);
     });
   });

@@ -1,5 +1,5 @@
-// The check, once the upstream session is open, of a request for a prompt, a resource, a completion or a task: the backend must have
-// declared the capability, and its allow-list of resources must grant the URI. What is not granted is answered like what does not exist.
+// Checks a request for a prompt, a resource, a completion or a task, once the upstream session is open: the backend must have declared the
+// capability, and the allow-list of resources must grant the URI. A resource that is not granted is answered like one that does not exist.
 // Tools need no check.
 import { listKinds, type ListKind } from '../mcp/index.js';
 import { rpcErrors, type RpcError } from '../shared/index.js';
@@ -15,7 +15,7 @@ export interface GateRules {
   readonly capability: number;
   /** The backend's URI, which must be granted, if the request is for a resource. */
   readonly uri: string | undefined;
-  /** The answer to requests for what does not exist, or is not granted. */
+  /** The answer if the target does not exist, or is not granted. */
   readonly unknown: RpcError;
 }
 
@@ -33,7 +33,7 @@ export function obstacleToRetry(
   return grant === 'granted' || allowListHash(backend) === passedAllowList ? undefined : rpcErrors.allowListChanged;
 }
 
-/** Called once: with `undefined` when the request may be sent, with `nothing` when the result is empty. */
+/** Called once: with `undefined` if the request may be sent, `nothing` if its result is empty, else the error or fault to answer. */
 type GateHandler = (obstacle: RpcError | UpstreamFault | 'nothing' | undefined) => void;
 
 export class Gate {

@@ -71,7 +71,7 @@ export function readArguments(
   return scanQueue.scanPieces(session.identity.subject, parts, paths.depth, handler, { filter });
 }
 
-/** @param start,end offsets in all parts together, of a span within one part: no token that is read spans two parts. */
+/** The bytes of a span that lies within one part. @param start,end offsets in all parts together. */
 function sliceOf(parts: readonly Buffer[], start: number, end: number): Buffer {
   let at = start;
   for (const part of parts) {
@@ -89,7 +89,7 @@ function valueOf(tape: JsonScanner, parts: readonly Buffer[], node: number): Mir
   return scalarText(token, 0, token.length, kind);
 }
 
-/** Whether the gateway has inserted the value. Into arguments, it inserts only those that the config fixes. */
+/** Whether the gateway has inserted the value: an argument that the config fixes. */
 function isInserted(
   tape: JsonScanner,
   node: number,

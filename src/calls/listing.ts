@@ -104,8 +104,8 @@ interface ReadLists {
 }
 
 /**
- * Reads and merges lists. @param done called once, when each backend has answered or failed and the list is merged. Nothing is merged for a
- * caller that is gone by then or whose session has ended (`unheard`), nor where no backend declares such lists (`undeclared`).
+ * Reads and merges lists. @param done called once, when each backend has answered or failed and the list is merged. Two cases are not
+ * merged: the caller is gone by then, or its session has ended (`unheard`); no backend declares such lists (`undeclared`).
  */
 export function readAndMergeLists(
   context: UpstreamContext,
@@ -146,7 +146,7 @@ export function readLists(
       done('unheard');
       return;
     }
-    // An unavailable backend may have such a list: so it is not `undeclared`, and the caller is told that the backend is unavailable.
+    // If a backend is unavailable, the list is not `undeclared`: this backend may have one, and the answer says that it is unavailable.
     if (unavailable.length === 0 && kind.name !== 'tools' && session.upstreams.declares(kind.capability) === 'no') {
       done('undeclared');
       return;

@@ -1,7 +1,7 @@
-// Adapts a session's request to a backend of MCP 2026-07-28: its headers, its envelope, and answers that are not final yet. If the backend
-// answers with questions, these are put to the client as if a legacy backend had asked them (backend-requests.ts), and the request is sent
-// again with the client's answers and the backend's `requestState`. A modern client's call that came through `call_tool` gets only its
-// headers here. Warm path: modern backends only.
+// Adapts a session's request to a backend of MCP 2026-07-28: its headers, its envelope, and answers that are not final yet. A backend's
+// questions are put to the client as if a legacy backend had asked them (backend-requests.ts). Then the request is sent again, with the
+// client's answers and the backend's `requestState`. A modern client's call that came through `call_tool` gets only its headers here. Warm
+// path: modern backends only.
 import { Buffer } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
 import {
@@ -33,13 +33,13 @@ const NO_PARAMS: readonly string[] = [];
 /** Backends refuse requests with this HTTP status if headers and body differ. */
 const HEADERS_REFUSED = 400;
 
-/** Pause after an answer that asks nothing but wants the request repeated. Each such answer counts as one of the `inputRoundsMax`. */
+/** Pause before a request is repeated after an answer that asks no question. Each such answer counts as one of the `inputRoundsMax`. */
 const INPUT_PAUSE_MS = 250;
 
 export interface ModernLegOwner extends AskingStream {
   onFinalAnswer(bytes: Buffer, message: BackendMessage): void;
   sendAgain(): void;
-  /** Called when the request will not be sent again. @param error `undefined` if the backend's answer is invalid. */
+  /** Called when the backend gets no input, so the request ends. @param error `undefined` if the backend's answer is invalid. */
   onNoInput(error: RpcError | undefined): void;
 }
 
@@ -113,7 +113,7 @@ export class ModernLeg {
     return paramHeaders(upstream.mirroredParamsOf(call.method, bareName), outgoing, read);
   }
 
-  /** Whether the headers would differ now that the list was read again; for a large call, whose arguments must be read first, might. */
+  /** Whether new headers would differ from those sent; for a large call, whose arguments are not read again yet: whether they might. */
   get #isRefreshUseful(): boolean {
     const { upstream, bareName } = this.#plan;
     const paramsToRead = mirroredParamsToRead(this.#plan);
@@ -138,7 +138,7 @@ export class ModernLeg {
     });
   }
 
-  /** If the backend has refused the headers (N04), and so not begun: reads its tools again, and sends the request with new headers. */
+  /** If the backend has refused the headers (N04), and so not begun: reads its tools again, then sends the request with new headers. */
   #tryRefresh(bytes: Buffer, message: BackendMessage): boolean {
     const { context, merger, upstream, bareName, metadata, message: call } = this.#plan;
     if (this.#hasTriedRefresh || call.method !== 'tools/call') return false;

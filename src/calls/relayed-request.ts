@@ -59,7 +59,7 @@ function reportOutcome(
 }
 
 /**
- * What a caller is told when the backend has failed. A missing consent is an elicitation error (-32042) for legacy clients only: modern
+ * The error for the caller when the backend has failed. A missing consent is an elicitation error (-32042) for legacy clients only: modern
  * ones do not know it (M27).
  */
 export function failureOf(fault: UpstreamFault, { session, upstream, rules }: RelayedRequestPlan): RpcError {
@@ -89,11 +89,11 @@ const SESSION_ENDED = upstreamFault('session-ended');
 export class RelayedRequest extends AnsweredRequest implements RequestHandler, ModernLegOwner {
   readonly isCancellable = true;
   readonly acceptsBorrowed = true;
-  /** The upstream session in which the request was sent. A fault is about this one, and not about a session that has replaced it since. */
+  /** The upstream session in which the request was sent. A fault is about this session, even if another session has replaced it since. */
   #sentIn: UpstreamSessionRecord | undefined;
   #sentAtMs = 0;
   #isSecondTry = false;
-  /** The era in which the backend refused the first try: the second must be of the other one. */
+  /** The era in which the backend has refused the first try: the second try must be in the other era. */
   #refusedEra: Era | undefined;
   #modernLeg: ModernLeg | undefined;
   /** Whether the client has yet to answer something that the backend has asked. */
@@ -132,7 +132,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     if (body.length < limits.countedFromBytes)
       upstream.send(withEdit({ body }, bareTaskEdit(body, notification, upstream.backend)), metadata);
     else upstream.cancel(this.#sentId, 'cancelled by the client', metadata);
-    // A backend without sessions cannot tell whose request is meant. It understands only that the connection is closed.
+    // A backend without sessions cannot tell whose request a cancellation names: only closing the connection tells it.
     if (this.#sentIn?.sessionId === '') {
       this.#endCancelled();
       return;
@@ -168,7 +168,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     this.#modernLeg.onAnswer(kept, message, this.request?.status ?? 0);
   }
 
-  /** Called by `ModernLeg` (like the next two methods), or for an answer that no `ModernLeg` handles. */
+  /** Passes the final answer on to the caller. Called by `ModernLeg` or, where there is none, by `onAnswer`. */
   onFinalAnswer(bytes: Buffer, message: BackendMessage, isBorrowed = false): void {
     if (!message.isError) this.plan.onSettled?.(true);
     const { session, upstream, uriLocations, rules } = this.plan;
@@ -184,7 +184,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     const parts = callersParts(bytes, message, this.callersId, uriName, uriLocations, taskLocations, tasks, more);
     if (parts === 'task-unreachable') this.#fail(upstreamFault(parts));
     else {
-      // Tool errors are looked for only if there is a watcher: nobody else needs to know of them.
+      // Tool errors are looked for only if there is a watcher, for which alone they matter.
       const { watcher } = this.exchange;
       if (watcher !== undefined) reportOutcome(watcher, this.plan.message.method, bytes, message, this.#sentAtMs);
       // Joining parts copies them: only without parts is the message still in the memory that it was read into.
@@ -227,7 +227,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     }
   }
 
-  /** Relays progress whose token the backend returns as a string, with the number that it was. Not from a stream of several calls. */
+  /** Relays progress whose token, a number, the backend returns as a string. Not on a stream of several calls: one may have that string. */
   #tryRepairProgress(bytes: Buffer, { progressTokenStart: start, progressTokenEnd: end }: BackendMessage): boolean {
     const { message: call, exchange, rules, upstream } = this.plan;
     if (start === -1 || call.progressTokenStart === -1 || upstream.backend.transport === 'SSE') return false;
@@ -266,7 +266,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     else rules.withdraw(id);
   }
 
-  /** The backend's silence does not count while it waits for the client, where a person may have to decide. */
+  /** Called when the backend begins or ends to wait for the client: meanwhile its silence does not count, as a person may have to decide. */
   onAsking(isAsking: boolean): void {
     this.#isAsking = isAsking;
     this.#countSilence();
@@ -386,7 +386,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     if (this.#isSilenceExcused) this.#countSilence();
   }
 
-  /** A modern backend keeps no subscriptions: the client's session keeps them, and listens for what they name. */
+  /** A modern backend keeps no subscriptions: the client's session keeps them, and listens for changes of the subscribed resources. */
   #subscribeHere(onSettled: (isDone: boolean) => void): void {
     const { upstream, message } = this.plan;
     if (!upstream.declares(capability.resourcesSubscribe))

@@ -1,5 +1,5 @@
-// The target of a request, found by the name, the URI or the task id in it: the backend, the bytes that go there, and what must hold before
-// they are sent. What is not allowed is answered like what does not exist. Hot path.
+// The target of a request, found by the name, the URI or the task id in it: the backend, the bytes to send, and the check before they are
+// sent. A target that is not allowed is answered like one that does not exist. Hot path.
 import { capability, type ClientMessage, type Era, taskLocation, uriLocation } from '../mcp/index.js';
 import { stringValue } from '../bytes/index.js';
 import { limits, rpcErrors, type RpcError } from '../shared/index.js';
@@ -63,7 +63,7 @@ export interface TargetOutcome {
   readonly nameKind: NameKind;
 }
 
-/** Everything the relay knows of a method, except where its params say what it is about (mcp/json-rpc.ts). */
+/** The rules for relaying a method, except which of its params name the target (mcp/json-rpc.ts). */
 interface MethodRules {
   readonly eras: Era | 'both';
   /** The kind of thing that a name in the params belongs to: its allow-list applies. URIs have an allow-list of their own. */
@@ -74,7 +74,7 @@ interface MethodRules {
   readonly unknown: (text: string, isUri: boolean) => RpcError;
   /** The capability without which the method does not exist; 0 for tools, which always exist. */
   readonly capability: number;
-  /** Where the answer has URIs of the backend, and where it has task ids. */
+  /** Where the answer has the backend's URIs (bits of `uriLocation`), and its task ids (bits of `taskLocation`). */
   readonly uriLocations: number;
   readonly taskLocations: number;
   /**
@@ -192,7 +192,7 @@ const OTHER_METHODS: ReadonlyMap<string, MethodRules['eras']> = new Map([
   ['subscriptions/listen', 'modern'],
 ]);
 
-/** All known methods, for tests that compare lists elsewhere with them. */
+/** All known methods. Tests compare other lists of methods with this one. */
 export const knownMethods: readonly string[] = [...RULES.keys(), ...OTHER_METHODS.keys()];
 
 /** Whether a method exists in an era. Any other method is unknown, unless a backend declares it. */

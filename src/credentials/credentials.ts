@@ -12,7 +12,7 @@ interface CredentialSource {
   read(metadata: RequestMetadata): HeadersOrFault | Promise<HeadersOrFault>;
   /** The headers as last obtained; empty if the last attempt failed. */
   current(metadata: RequestMetadata): readonly string[];
-  /** The backend has rejected these headers. @returns whether another attempt may succeed. */
+  /** Called when the backend has rejected these headers. @returns whether another attempt may succeed. */
   onRejected(headers: readonly string[]): boolean;
 }
 
@@ -68,7 +68,7 @@ export class Credentials {
     return callerHeaders.length === 0 ? all : [...all, ...callerHeaders];
   }
 
-  /** The backend has rejected the credentials (401). @returns whether `refresh` may bring others. */
+  /** Called when the backend has rejected the credentials (401). @returns whether `refresh` may bring others. */
   onRejected(metadata: RequestMetadata): boolean {
     return this.#source.onRejected(this.#source.current(metadata));
   }

@@ -1,5 +1,5 @@
-// Where an upstream session gets its access token: with the secret of the gateway's client and, for a token exchange, with the
-// caller's token. Synchronous while a token is valid. Warm path.
+// Gets an upstream session's access token, with the secret of the gateway's client and, for a token exchange, with the caller's token.
+// Synchronous while a token is valid. Warm path.
 import type { UpstreamOptions } from '../config/index.js';
 import { SecretKeys } from './secrets/secret-keys.js';
 import { Secrets, type StoredSecrets } from './secrets.js';
@@ -103,16 +103,16 @@ export class OAuthSource {
   }
 }
 
-/** Access tokens that a process caches. Beyond that, the subject with the most loses its oldest; sessions keep the tokens that they use. */
+/** The most access tokens that a process caches. Then the subject with the most loses its oldest; sessions keep the tokens that they use. */
 export const TOKENS_KNOWN_MAX = 16_384;
-/** Cached tokens that one subject was the first to need. Beyond that, the subject loses its oldest. */
+/** The most cached tokens that one subject was the first to need. Then the subject loses its oldest. */
 export const TOKENS_PER_SUBJECT_MAX = 512;
-/** Bytes of the cached tokens and the callers' tokens. Beyond that, the subject with the most loses its oldest. */
+/** The most bytes of cached tokens, and of the callers' tokens for which they were exchanged. Then the subject with the most loses its oldest. */
 export const TOKENS_BYTES_MAX = 64 * MIB;
-/** Bytes of the cached tokens that one subject was the first to need. Beyond that, the subject loses its oldest. */
+/** The most bytes of cached tokens that one subject was the first to need. Then the subject loses its oldest. */
 export const TOKENS_BYTES_PER_SUBJECT_MAX = 8 * MIB;
 
-/** Memory of a token's key and objects, an estimate. */
+/** Estimated bytes of a token's key and objects. */
 const OWN_BYTES = 1_024;
 
 const BOUNDS = {

@@ -1,5 +1,5 @@
-// Secrets that backends require. Files in the operator's directory of secrets are read when first needed, and again within a
-// second after a change. Secrets in the store are as current as the store. Warm path: one map look-up per request.
+// Secrets that backends require. Files in the operator's directory of secrets are read when first needed, and again within a second after a
+// change. Secrets in the store are unsealed again when their records change. Warm path: one map look-up per request.
 import { join } from 'node:path';
 import { type FileRead, WatchedFile, upstreamFault, type UpstreamFault } from '../http-client/index.js';
 import { limits, RecentMap } from '../shared/index.js';
@@ -73,7 +73,7 @@ export class Secrets {
     return headers;
   }
 
-  /** The secret. @param origins to which the secret, or a token that is obtained with it, is sent. */
+  /** The secret, or why there is none. @param origins to which the secret, or a token that is obtained with it, is sent. */
   secretOf(reference: SecretReference, ...origins: readonly string[]): SecretOrFault | Promise<SecretOrFault> {
     if ('file' in reference) return this.#secretOfFile(reference.file, origins);
     const { secret: name } = reference;
@@ -130,7 +130,7 @@ function checkedSecret(read: FileRead): FileRead {
   return { ...read, text: undefined, fault };
 }
 
-/** The most unsealed secrets that a process caches; the least recently used are unsealed again when needed. */
+/** The most secret files, and as many unsealed secrets, that a process caches. The least recently used are read again when needed. */
 const SECRETS_KNOWN_MAX = 1_024;
 
 export type StoredSecretRead =

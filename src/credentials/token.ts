@@ -81,9 +81,9 @@ export class Token {
   }
 
   /**
-   * The backend has rejected the token, which stays in use if no other can be obtained.
+   * Called when the backend has rejected the token, which stays in use if no other can be obtained.
    * @returns whether to try again with another token. Limited in rate, so that a backend that rejects every token does not cause a fetch
-   *   for each request.
+   * for each request.
    */
   onRejected(headers: readonly string[]): boolean {
     if (this.#headers !== headers) return this.#headers !== undefined || this.#fetching !== undefined;

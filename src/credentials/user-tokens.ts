@@ -106,7 +106,7 @@ export class UserTokens {
       : this.#headersFor(grants, wanted, read);
   }
 
-  /** The backend has rejected these headers. @returns whether another attempt may have another result. */
+  /** Called when the backend has rejected these headers. @returns whether another attempt may have another result. */
   onRejected({ key }: WantedGrant, headers: readonly string[]): boolean {
     const token = this.#tokenByHeaders.get(headers);
     if (token === undefined) return false;

@@ -3,7 +3,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Limits a server's connections. A new one is closed only if all others have a request in progress. */
+/** Limits a server's connections. A new connection is closed only if all others have a request in progress. */
 export function closeIdleForNew(server: Server, connectionsMax: number): void {
   const requestCounts = new Map<Socket, number>();
   const idleSockets = new Set<Socket>();

@@ -11,7 +11,7 @@ export interface Deadline {
   /** Lets the deadline fire after the same delay from now, even if it has fired or was cancelled. */
   restart(): void;
   restartAfter(delayMs: number): void;
-  /** Keeps the deadline from firing until it is restarted. */
+  /** Disarms the deadline until it is restarted. */
   cancel(): void;
 }
 
@@ -26,13 +26,13 @@ export class DeadlineWheel {
   readonly #slots = Array.from({ length: SLOT_COUNT }, () => new ListNode());
   /** Entries of slots that came up, not examined yet. A callback may cancel or restart any of them. */
   readonly #candidates = new ListNode();
-  /** The last tick whose slot came up. That slot comes up once more, for deadlines later in the same tick. */
+  /** The last tick whose slot came up. This slot comes up once more, for deadlines that are due later in the same tick. */
   #lastTick = 0;
   /** The number of armed deadlines. Changed only here. */
   armedCount = 0;
   #interval: NodeJS.Timeout | undefined;
   #isStopped = false;
-  /** When the clock was last read: about a tick ago at most, while a deadline is armed. For callers to whom reading it costs too much. */
+  /** The clock's time (ms) when it was last read: at most about a tick ago while a deadline is armed. For callers that must not read it. */
   recentMs = 0;
   /** Whether a turn of the event loop is planned for overdue deadlines. */
   #isRestPlanned = false;

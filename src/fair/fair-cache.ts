@@ -1,6 +1,6 @@
 // A cache with bounds for each subject and in total, by entries and by bytes. A subject that would exceed its bound loses its own oldest
-// entries. If all would exceed the total, the subject with the most loses its oldest entries, unless the subject of the new entry would
-// then have more than twice as much as that one. Cold path.
+// entries. If all together would exceed the total, the subject with the most loses its oldest entries, unless the subject of the new entry
+// would then have more than twice as much as the loser. Cold path.
 
 interface CacheBounds {
   readonly entriesMax?: number;
@@ -85,7 +85,7 @@ export class FairCache<Value> {
     return this.#tryDropUntil(own, bytes, bytesOf, () => this.#bytes + bytes <= bytesMax);
   }
 
-  /** Drops the oldest entries of the subject with the most, found once for several entries. @returns false if it must not lose more. */
+  /** Drops the oldest entries of the subject with the most, which is searched once for several drops. @returns false if it must not lose more. */
   #tryDropUntil(
     own: SubjectEntries,
     addedAmount: number,

@@ -1,6 +1,6 @@
-// Decides which requests an overloaded process refuses: first those of the subjects that caused the overload. A subject that has used up a
-// share gets 429, as always. One that uses much more than others is refused. Of all others, a few requests are admitted each second. Hot
-// path while the process serves: one comparison per request.
+// Decides which requests an overloaded process refuses: first the requests of subjects that caused the overload. A subject that has used up
+// a share gets 429, as always. A subject that uses much more than others is refused. For all other subjects, a few requests are admitted
+// each second. Hot path while the process serves: one comparison per request.
 //
 //                       new sessions                  requests of open sessions
 //   refusing-sessions   of others, a few a second     all
@@ -51,7 +51,7 @@ export class LoadShedder {
     this.#requests = new PerSecondQuota(overloadBounds.pressedRequestsPerSubjectPerSecond, nowMs);
   }
 
-  /** Why a request is refused, if it is. A DELETE never is: it frees memory. @param wanted `session` if it can only be an `initialize`. */
+  /** Why a request is refused, if it is. A DELETE never is: it frees memory. @param wanted `session` if it must be an `initialize`. */
   refusalOf(method: string, wanted: 'session' | 'request', subject: string): Refusal | undefined {
     if (this.#overload.state === 'serving' || method === 'DELETE') return undefined;
     return wanted === 'session' ? this.#sessionRefusal(subject) : this.#requestRefusal(subject);
@@ -79,7 +79,7 @@ export class LoadShedder {
   /** Whether an account uses much more than the average of others; never true without others. */
   #usesMuchMore(account: Account, names: readonly ShareName[]): boolean {
     return names.some((name) => {
-      const { used: used, roomWhenEmpty } = account[name];
+      const { used, roomWhenEmpty } = account[name];
       if (used * 100 <= roomWhenEmpty * PRESSED_HARMLESS_PERCENT) return false;
       const others = this.#accounts.size - 1;
       return used * others > overloadBounds.pressedTimesOthersMax * (this.#accounts.used(name) - used);
@@ -87,7 +87,7 @@ export class LoadShedder {
   }
 }
 
-/** The refusal, if the subject's own bound is reached. If the bound of all subjects is, `overloaded` tells the caller more. */
+/** The refusal, if the subject has reached its own bound. If the bound of all subjects is reached, `overloaded` says more. */
 function ownRefusal(refusal: Refusal | undefined): Refusal | undefined {
   return refusal?.status === 429 ? refusal : undefined;
 }

@@ -10,7 +10,7 @@ import { FairQueue, type FairQueueEntry } from './fair-queue.js';
 import { limits } from '../shared/index.js';
 import type { Share, ShareBound } from './share.js';
 
-/** Told how a wait ends: one of the two is called, once. */
+/** Called when a wait ends: either `onRoom` or `onNoRoom`, once. */
 export interface MemoryWaiter {
   onRoom(): void;
   onNoRoom(bound: ShareBound): void;
@@ -42,7 +42,7 @@ export class MessageMemory {
     return new MessageReservation(this, subject, waiter);
   }
 
-  /** Why so many more bytes would have to wait; `undefined` if they need not. Only a subject that uses little may overtake others. */
+  /** Why this many more bytes would have to wait; `undefined` if they need not. Only a subject that uses little may overtake others. */
   boundAgainst(subject: string, bytes: number): ShareBound | undefined {
     const share = this.shareOf(subject);
     const bound = share.boundAgainst(bytes);
@@ -64,7 +64,7 @@ export class MessageMemory {
     return this.#waiting.countOf(subject) > 0;
   }
 
-  /** Called when a reservation no longer waits: if the others waited behind it, they are served. */
+  /** Called when a reservation no longer waits. If it was the one for which all others waited, these are served. */
   leave(reservation: MessageReservation): void {
     if (this.#waitingForTotal !== reservation) return;
     this.#waitingForTotal = undefined;
@@ -75,7 +75,7 @@ export class MessageMemory {
     return this.#accounts.of(subject)[this.#shareName];
   }
 
-  /** Gives free room to those who wait. They may release it, or ask for more, when they are called back. */
+  /** Gives free room to waiting reservations. Their waiters may release it, or ask for more, when they are called. */
   #serve(): void {
     for (;;) {
       const reservation = this.#waitingForTotal ?? this.#waiting.take();
@@ -130,7 +130,7 @@ export class MessageReservation {
   }
 
   /**
-   * Grows to so many bytes, which the message has, or will have, in total.
+   * Grows to this many bytes, which the message has, or will have, in total.
    * @param wishedBytes more than `bytes` where the length is unknown, so that `grow` is needed less often.
    * @returns `wait` if the message must not be read until the waiter is called; or the bound because of which it is refused.
    */

@@ -35,7 +35,7 @@ export const OVERLOAD_SAMPLE_MS = 100;
 /** Interval between collections when memory is short; each blocks the event loop. */
 export const OVERLOAD_COLLECTION_MS = 10_000;
 
-/** The event loop counts as late only if so many samples in a row are late: one long task is no overload. */
+/** How many samples in a row must be late for the event loop to count as late: one long task is no overload. */
 const LATE_SAMPLES_MIN = 5;
 
 /** What is measured. Replaced in tests. */

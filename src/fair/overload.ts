@@ -1,4 +1,4 @@
-// Decides how overloaded a process is, and what it then refuses, so that it can finish what it has begun: first new sessions, then new
+// Decides how overloaded a process is, and what it then refuses, so that it can finish what it has accepted: first new sessions, then new
 // requests. overload-watch.ts measures, and load-shedder.ts decides whose requests are refused. Hot path: one comparison per request.
 //
 //   state              calm               pressed            hard pressed
@@ -14,7 +14,7 @@ import { type Logger, refusals, type Refusal } from '../shared/index.js';
 // The first and second mark of each gauge, and what is still accepted above them. Refused requests are accepted again below the first
 // marks.
 export const overloadBounds = {
-  /** Resident memory in percent of `--worker-memory`; what is in flight needs the rest. */
+  /** Resident memory in percent of `--worker-memory`; requests in flight need the memory that is left. */
   residentPercentPressed: 80,
   residentPercentHardPressed: 90,
   /** Heap without garbage, in percent of V8's half of `--worker-memory`. A nearly full heap makes V8 abort. */
@@ -29,11 +29,11 @@ export const overloadBounds = {
   /** Requests per second that are still accepted at the second mark, for subjects that use little; none when memory is short. */
   pressedRequestsPerSecond: 128,
   pressedRequestsPerSubjectPerSecond: 8,
-  /** A subject that uses so many times the average of the others, of sessions, session bytes or requests, is refused. */
+  /** A subject is refused if it uses more than this many times the average of all others, of sessions, session bytes or requests. */
   pressedTimesOthersMax: 2,
 } as const;
 
-/** After so many samples in a row below a mark, its state ends even if a gauge stays near the mark. */
+/** How many samples in a row must be below a mark to end its state, although a gauge stays near the mark. */
 export const OVERLOAD_CALM_SAMPLES = 150;
 /** The marks below which new sessions are accepted again at once. */
 export const CALM_BELOW_RESIDENT_PERCENT = 70;
@@ -97,7 +97,7 @@ export class Overload {
     this.#logger = logger;
   }
 
-  /** Why a request is refused, if it is. A DELETE never is, because it frees memory. */
+  /** Why a request is refused; `undefined` if it is not. A DELETE is never refused, because it frees memory. */
   requestRefusalOf(method: string): Refusal | undefined {
     return method === 'DELETE' ? undefined : this.healthRefusal;
   }

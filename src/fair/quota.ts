@@ -1,4 +1,4 @@
-// Counts what is in progress by key and in total. Both are bounded, and the last part of the total is reserved for keys with little
+// Counts things in progress, by key and in total. Both counts are bounded, and the last part of the total is reserved for keys with few
 // (share.ts). Keys with nothing in progress take no memory. Cold path.
 import assert from 'node:assert';
 import { limits, perSubject } from '../shared/index.js';

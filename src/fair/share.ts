@@ -9,7 +9,7 @@ export interface ShareBounds {
   readonly totalMax: number;
   /** The part of `totalMax` for subjects that use little. */
   readonly reserved?: number;
-  /** Whether an equal part stays free for one more subject, because it would be refused at once, and not queued. */
+  /** Whether as much as one subject's equal part stays free for the next subject, which would be refused at once, and not queued. */
   readonly keepsPart?: true;
 }
 
@@ -92,7 +92,7 @@ export class Share {
     return Math.min(subjectMax - this.used, totalMax - this.capacity.used);
   }
 
-  /** The bound that leaves no room for this amount more. If both do, the subject's own, because the subject can lower what it uses. */
+  /** The bound that leaves no room for this amount more; if both do, the subject's own, because the subject can use less. */
   boundAgainst(amount: number): ShareBound | undefined {
     if (this.used + amount > this.capacity.bounds.subjectMax) return 'subjectMax';
     return this.capacity.hasRoomFor(this.used, amount) ? undefined : 'totalMax';
@@ -122,7 +122,7 @@ export class Share {
     return bound;
   }
 
-  /** Takes the amount even without room: for what exists already. */
+  /** Takes the amount even without room, because it is in use already. */
   take(amount: number): void {
     if (amount === 0) return;
     if (this.used === 0) {
@@ -175,7 +175,7 @@ export class Accounts {
     return this.#shares[name].used;
   }
 
-  /** The account of a subject. An account that uses nothing is not stored here: keep it only once something is taken. */
+  /** The account of a subject. An unused account is made anew for each call: keep it only once something is taken. */
   of(subject: string): Account {
     return this.#accounts.get(subject) ?? new Account(subject, this.#shares, this.#accounts);
   }

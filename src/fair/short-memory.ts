@@ -18,7 +18,7 @@ const reusedBuffer = Buffer.alloc(REUSED_BUFFER_BYTES);
 let block = Buffer.alloc(0);
 let usedBytes = 0;
 
-/** Memory for bytes that are passed on at once, with arbitrary content. Whoever keeps them keeps a whole block in memory. */
+/** Memory for bytes that are passed on at once, with arbitrary content. Keeping them keeps a whole block in memory. */
 export function shortMemory(bytes: number): Buffer {
   if (bytes < NODE_POOL_BYTES_MAX || bytes > SHORT_MEMORY_BYTES_MAX) return Buffer.allocUnsafe(bytes);
   if (usedBytes + bytes > block.length) {

@@ -4,8 +4,8 @@
 //
 //   in a turn:  `untimedMax` tasks pass, and more for `turnMs` │ the others wait ── by key, for `turnMs` a turn ──> run
 //
-// While a task of a key waits, new ones of that key wait too, so that none overtakes it. If many keys have one task each, waiting protects
-// nobody: so one task of each key may pass late, up to a bound.
+// While a task of a key waits, new ones of that key wait too, so that none overtakes it. If many keys have one task each, waiting would not
+// make turns fairer: so one task of each key may pass late, for a bounded time.
 import { limits } from '../shared/index.js';
 import { FairQueueEntry, FairQueue, type QueueBounds } from './fair-queue.js';
 import type { ShareBound } from './share.js';
@@ -19,10 +19,10 @@ const LATE_TURNS_FACTOR = 4;
 export interface TurnSchedulerRules {
   /** Tasks that pass before the clock is read; 0 if all must wait. */
   readonly untimedMax: number;
-  /** Time in a turn for tasks that pass, and for those that waited, of which at least one is run. */
+  /** Time in a turn for tasks that pass, and as much for waiting tasks, of which at least one is run. */
   readonly turnMs: number;
   readonly waiting?: QueueBounds;
-  /** A pause before each run of waiting tasks, for those that are not urgent: `factor` times as long as the last run, up to `msMax`. */
+  /** For tasks that are not urgent: a pause before waiting tasks are run, `factor` times as long as the last ones took, up to `msMax`. */
   readonly rest?: { readonly factor: number; readonly msMax: number };
 }
 

@@ -1,20 +1,20 @@
-// Reads one response to a list request into a page. A small response is parsed at once, on the event loop; the pieces of a large one go to
-// the list thread as they arrive, and the page stays there.
+// Reads one response to a list request into a page. A small response is parsed at once, on the event loop; the pieces of a large response
+// go to the list thread as they arrive, and its page stays there.
 import { type ListEra, type ListKind, readListAnswer, type ListAnswer, type ListPage } from '../mcp/index.js';
 import { TOOL_BYTES_EACH, type KeptPage, type LentPage, type ListMemory } from './list-memory.js';
 import type { ShareBound } from '../fair/index.js';
 import type { ListPool, ThreadFailure } from './list-pool.js';
 import { type PageDetails, bytesOf, transferable, joinedPieces, type ReadOutcome } from './thread-tasks.js';
 
-/** A page on the event loop, or the key of one in the list thread; a `LentPage` is in the list cache, and several requests may use it. */
+/** A page on the event loop (`ListPage`), or in the list thread: for one request (`KeptPage`), or lent to several (`LentPage`). */
 export type ReadPage = ListPage | KeptPage | LentPage;
 
 export type ReadAnswer = Exclude<ListAnswer, { kind: 'page' }> | (PageDetails & { readonly page: ReadPage });
 
-/** Why a response was not parsed; a `ShareBound` is the bound of memory for lists that has no room. */
+/** Why a response was not parsed; a `ShareBound` names the bound of the memory for lists that is full. */
 export type ReadFailure = ThreadFailure | ShareBound;
 
-/** Pieces of the response that wait until their bytes count in the subject's share. */
+/** Pieces of a response that wait for room in the subject's share of memory for lists. */
 interface WaitingPieces {
   readonly pieces: readonly Buffer[];
   readonly done: (owned: Uint8Array[] | undefined) => void;
@@ -29,7 +29,7 @@ export class AnswerReader {
   #key: number | undefined;
   #countedBytes = 0;
   #failure: ReadFailure | undefined;
-  /** In order of arrival: each waits until those before it are counted. */
+  /** In order of arrival. The first entry waits for room in the share, each other for the entry before it. */
   readonly #waiting: WaitingPieces[] = [];
   #cancelWait: () => void = () => {};
 
@@ -42,13 +42,13 @@ export class AnswerReader {
   }
 
   /**
-   * Takes the next pieces of the response; their memory belongs to the reader from then on.
-   * @param onTaken called once, when the thread has the pieces or parsing has failed; not if the response is dropped before.
+   * Takes the next pieces of the response. From then on, the caller must not use their memory.
+   * @param onTaken called once, when the list thread has the pieces or parsing has failed; never after `drop`.
    */
   push(pieces: readonly Buffer[], onTaken: () => void): void {
     this.#takeRoom(pieces, (owned) => {
       if (owned === undefined) {
-        // Called in a later turn, because otherwise the rest of a long response would be handled in this one.
+        // Deferred to a later turn: otherwise, this turn would handle the rest of a long response.
         setImmediate(onTaken);
         return;
       }
@@ -61,9 +61,9 @@ export class AnswerReader {
 
   /**
    * Takes the last pieces, and parses the response.
-   * @param id the request's, as JSON.
-   * @param inlineBytesMax the largest response that is parsed at once and stays on the event loop.
-   * @param done called once, perhaps synchronously; not if the response is dropped before.
+   * @param id the list request's id, as JSON.
+   * @param inlineBytesMax the most bytes of a response that is parsed on the event loop.
+   * @param done called once, perhaps synchronously; never after `drop`.
    */
   end(
     pieces: readonly Buffer[],
@@ -90,7 +90,7 @@ export class AnswerReader {
     });
   }
 
-  /** Drops the response. Safe to call again. */
+  /** Drops the response, also from the list thread. Safe to call again. */
   drop(): void {
     this.#cancelWait();
     this.#waiting.length = 0;
@@ -117,8 +117,8 @@ export class AnswerReader {
   }
 
   /**
-   * Counts pieces in the subject's share. @param done called once, unless the response is dropped before: with the pieces in memory that can
-   * be transferred, or with `undefined` once parsing has failed.
+   * Counts pieces in the subject's share. @param done called once, but never after `drop`: with the pieces in memory that can be
+   * transferred, or with `undefined` if parsing has failed.
    */
   #takeRoom(pieces: readonly Buffer[], done: (owned: Uint8Array[] | undefined) => void): void {
     this.#waiting.push({ pieces, done });
@@ -135,7 +135,7 @@ export class AnswerReader {
         this.#countedBytes += bytes;
         next.done(next.pieces.map(transferable));
       } else {
-        // The pieces in the thread are freed now, because the rest of the response may take long to arrive.
+        // The pieces in the thread are dropped at once: the last pieces of the response may take long to arrive.
         this.#dropKept();
         next.done(undefined);
       }

@@ -1,17 +1,17 @@
-// Whether a backend's resource allow-list grants a URI: because it is the URI of an allowed resource, or matches or is an allowed template.
-// An entry may also be the name of a resource, whose URI is known only from the backend's lists.
+// Decides whether a backend's allow-list of resources grants a URI. An entry of the allow-list is a URI, a URI template, or the name of a
+// resource or template, whose URI only the backend's lists tell.
 import { stringValue } from '../bytes/index.js';
 import { type ListKind, span, SPAN_LENGTH, type ListPage } from '../mcp/index.js';
 import { isAllowed, type RuledBackend } from '../user-config/index.js';
 import { isTemplate, UriMatcher } from '../messages/index.js';
 
 /**
- * Templates of an allow-list, and of each list read from the backend, that one URI is matched against. Beyond that, further templates are
- * not tried. Each may cost 60 us for the longest URI (2.6 GHz AMD EPYC, Node 20).
+ * The most templates of one allow-list, or of one list of a backend, that a URI is matched against. One match takes up to 60 µs (2.6 GHz
+ * AMD EPYC, Node 20).
  */
 export const TEMPLATES_TRIED_MAX = 500;
 
-/** Whether the entries grant the URI. @returns `unknown` when an entry may be the name of a resource or template with this URI. */
+/** Decides by the allow-list alone. @returns `unknown` if an entry may be the name of a resource or template with this URI. */
 export function grantByEntries(
   { allowedNames: { resources } }: RuledBackend,
   uri: string,

@@ -1,5 +1,5 @@
-// Writes the items of a list, as callers get them, into one buffer. Adjacent source bytes are copied together: for most tools, everything
-// between one name and the next. Hot path.
+// Writes the items of a list, as callers get them, into one buffer. Adjacent source bytes are copied in one step: for most tools, all bytes
+// from one name to the next. Hot path.
 import type { Insertion } from '../bytes/index.js';
 import { bodyMemory } from '../fair/index.js';
 
@@ -17,7 +17,7 @@ export interface MergedItem {
   readonly insertions: Insertion | readonly Insertion[];
 }
 
-/** Writes a list: its head, its items with commas between them, its tail. */
+/** Writes `head`, the items with commas between them, and `tail`. */
 export function writeItems(head: string, items: readonly MergedItem[], tail: string): Buffer {
   let length = Buffer.byteLength(head) + Math.max(0, items.length - 1) + Buffer.byteLength(tail);
   for (const item of items) length += writtenBytesOf(item);
@@ -71,13 +71,13 @@ class ItemWriter {
     this.#appendRange(bytes, from, end);
   }
 
-  /** Writes a comma between two items; if both are adjacent in the source, the source's own comma is copied with them. */
+  /** Writes the comma before an item. If the item follows the previous item in the same source, the comma between them is copied. */
   writeComma({ bytes, start }: MergedItem): void {
     if (bytes === this.#source && start === this.#end + 1) this.#end = start;
     else this.#appendRange(COMMA, 0, 1);
   }
 
-  /** Copies what is left. @returns where the written bytes end. */
+  /** Copies the last range of source bytes. @returns where the written bytes end. */
   finish(): number {
     this.#copyRange();
     return this.#writtenEnd;

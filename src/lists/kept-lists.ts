@@ -1,5 +1,5 @@
 // A cache of values made from backends' lists, each for one subject. An entry is dropped when a backend reports that its lists have
-// changed, when the entry is too old, or when others need its room. A list that is reported as changed while it is read is not cached.
+// changed, when the entry is too old, or when others need its memory. A list that is reported as changed while it is read is not cached.
 import type { ListKindName } from '../mcp/index.js';
 import { FairCache, type Deadline, type DeadlineWheel } from '../fair/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
@@ -12,7 +12,7 @@ interface KeptListsOptions<Value> {
   readonly onDropped?: (subject: string, value: Value) => void;
 }
 
-/** A read of lists; from `keep` on, the cached entry made of them. Its reader calls exactly one of `KeptLists.keep` and `giveUp`, once. */
+/** A read of lists in progress; after `KeptLists.keep`, a cached entry. Its owner calls either `KeptLists.keep` or `giveUp`, once. */
 export class ListsRead<Value> {
   readonly subject: string;
   readonly kind: ListKindName;
@@ -68,7 +68,7 @@ export class KeptLists<Value> {
     this.#kept.delete(key);
   }
 
-  /** Called when lists of the backend have changed. @param kinds which of its lists; all if omitted. */
+  /** Called when lists of the backend have changed. @param kinds the kinds of lists; all kinds if omitted. */
   onChanged(backend: CompiledBackend, kinds?: readonly ListKindName[]): void {
     for (const read of this.#byUrl.get(urlOf(backend)) ?? [])
       if (kinds?.includes(read.kind) !== false) this.#markStale(read);
@@ -94,7 +94,7 @@ export class KeptLists<Value> {
     return read;
   }
 
-  /** Caches what was made of the lists. @param ageMs its own, if shorter. @returns false if the read is stale, or the value too large. */
+  /** Caches the value made of the lists. @param ageMs when it expires, if before others. @returns false if it is stale, or too large. */
   keep(read: ListsRead<Value>, key: string, value: Value, bytes: number, ageMs = Infinity): boolean {
     if (read.isStale || !this.#kept.set(read.subject, key, read, bytes)) {
       read.giveUp();
@@ -105,7 +105,7 @@ export class KeptLists<Value> {
     return true;
   }
 
-  /** Forgets a read, whose lists may change from now on without consequence. */
+  /** Forgets a read: later changes of its lists have no effect on it. */
   forget(read: ListsRead<Value>): void {
     for (const url of read.urls) {
       const reads = this.#byUrl.get(url);
@@ -114,7 +114,7 @@ export class KeptLists<Value> {
     }
   }
 
-  /** Drops expired entries that nobody asks for again. */
+  /** Drops the entries that have expired and were not asked for since. */
   #onSweep(): void {
     this.#sweep = undefined;
     for (const { kept } of this.#kept.values()) if (kept !== undefined) this.get(kept.key);
@@ -128,7 +128,7 @@ const KINDS_BY_METHOD: Readonly<Record<string, readonly ListKindName[]>> = {
   'notifications/resources/list_changed': ['resources', 'templates'],
 };
 
-/** The kinds of lists that a notification reports as changed; `undefined` (all) for `''`, which means that the backend has lost a session. */
+/** The kinds of lists that a notification reports as changed; `undefined` (all) for `''`, by which callers report a lost session. */
 export function listsChangedBy(method: string): readonly ListKindName[] | undefined {
   return method === '' ? undefined : (KINDS_BY_METHOD[method] ?? []);
 }

@@ -1,6 +1,6 @@
 // The list cache (`--list-cache`): lists as backends last gave them, for later requests of the same subject. The key is the subject, what
-// the backend sees of the caller, and the backend's config; so no subject gets the list of another. Small pages are on the event loop,
-// large ones in the list thread.
+// the backend sees of the caller, and the backend's config; so no subject gets the list of another. Small pages stay on the event loop,
+// large pages in the list thread.
 import type { ListKindName, ListPage } from '../mcp/index.js';
 import type { DeadlineWheel } from '../fair/index.js';
 import { limits, perSubject } from '../shared/index.js';
@@ -12,10 +12,10 @@ import { LentPage, type KeptPage } from './list-memory.js';
 /** Memory counted for each cached list on top of its bytes. */
 export const CACHED_LIST_BYTES = 1_024;
 
-/** The bounds of the list cache, and those of the catalogues. */
+/** The bounds of the list cache, and as much again for the catalogues. */
 const CACHE_BOUNDS = { bytesMax: limits.cacheBytesMax, bytesPerSubjectMax: perSubject(limits.cacheBytesMax) };
 
-/** A number for each config object, which stands for it in keys. */
+/** The numbers that stand for config objects in the keys of both caches. */
 const numbers = new WeakMap<object, number>();
 let lastNumber = 0;
 
@@ -30,11 +30,11 @@ export interface ListIdentity {
   /** The backend's config, compared as an object: a config that has changed has new objects. */
   readonly backend: CompiledBackend;
   readonly kind: ListKindName;
-  /** What the backend sees of the caller (`UpstreamSession.shown`), on which its list may depend. */
+  /** What the backend sees of the caller (`UpstreamSession.callerHash`), on which the list may depend. */
   readonly shown: string;
 }
 
-/** A read of one list of a backend. Its reader calls exactly one of `keep` and `giveUp`, once. */
+/** A read of one list of a backend. Its owner calls either `keep` or `giveUp`, once. */
 export class ListRead extends ListsRead<readonly CachedPage[]> {
   readonly #key: string;
 
@@ -44,7 +44,7 @@ export class ListRead extends ListsRead<readonly CachedPage[]> {
   }
 
   /**
-   * Caches the pages, if they are not stale and there is room. @param lend called for each page in the list thread that may be cached.
+   * Caches the pages, if they are not stale and there is room. @param lend makes a lent page of a page in the list thread.
    * @returns the pages with which the request continues.
    */
   keep(pages: readonly ReadPage[], lend: (page: KeptPage) => LentPage): readonly ReadPage[] {
@@ -74,7 +74,7 @@ export class ListCache extends KeptLists<readonly CachedPage[]> {
     super({ ageMs, ...CACHE_BOUNDS, onDropped: (_subject, pages) => onDropped(pages) }, deadlines, nowMs);
   }
 
-  /** Finds a list. @returns pages that belong to the cache: the caller must not change them, and must give lent ones back. */
+  /** Finds a list. @returns its pages, which the caller must not change, and gives back if lent; `undefined` if it is not cached. */
   find(identity: ListIdentity): readonly CachedPage[] | undefined {
     const pages = this.get(keyOf(identity));
     for (const page of pages ?? []) if (page instanceof LentPage) page.borrow();
@@ -101,10 +101,10 @@ function copyForCache(page: ListPage): ListPage {
   return { bytes, spans: Int32Array.from(page.spans), isShared: true };
 }
 
-// Tool catalogues in the list thread: by subject, by the virtual host's config, and by what each backend was shown. No subject gets the
-// catalogue of another.
+// The cache of tool catalogues, which are in the list thread. The key is the subject, the virtual host's config, and what each backend sees
+// of the caller; so no subject gets the catalogue of another.
 
-/** Age of a catalogue that lacks the tools of a backend. After that, the tools are read again. */
+/** Age at which a catalogue that lacks the tools of some backend expires. */
 export const PARTIAL_CATALOGUE_AGE_MS = 5_000;
 
 export interface CatalogueIdentity {

@@ -1,6 +1,6 @@
-// The tasks of the list thread, and what it keeps between them: pieces of responses until they are complete, pages until they are merged,
-// merged lists until they have been sent, and catalogues until they are dropped. So the event loop holds only one part of a large list at a
-// time, and its garbage collector does not run for every list.
+// The tasks of the list thread, and what the thread keeps between tasks: pieces of responses until the responses are complete, pages until
+// they are merged, merged lists until they are sent, and catalogues until they are dropped. So the event loop holds only one part of a
+// large list at a time, and large lists do not make its garbage collector run.
 import {
   isVisibleTo,
   listKinds,
@@ -36,8 +36,7 @@ import { warmUpCatalogues, ToolCatalogue } from './tool-catalogue.js';
 import { MIB, RecentMap } from '../shared/index.js';
 
 /**
- * Bytes of lists that the list thread no longer needs; V8 would let them grow to a quarter of the process's memory. Beyond that, garbage is
- * collected.
+ * The bytes of dropped lists at which the list thread collects garbage. V8 alone would let them grow to a quarter of the process's memory.
  */
 export const LIST_GARBAGE_BYTES_MAX = 64 * MIB;
 
@@ -45,12 +44,12 @@ function isLent(page: number | LentPageRef | TransferredPage): page is LentPageR
   return typeof page === 'object' && 'lentKey' in page;
 }
 
-/** The list thread's tasks: each is a method. A task throws if what it needs was lost with a thread that died. */
+/** Each public method is a task of the list thread. A task throws if it needs something that was lost with an earlier thread. */
 export class ListKeeper {
   readonly #collectGarbage: () => void;
   readonly #answers = new Map<number, Uint8Array[]>();
   readonly #pages = new Map<number, ListPage>();
-  /** What is left to send of each merged list. */
+  /** The pieces of each merged list that are still to be sent. */
   readonly #lists = new Map<number, Buffer[]>();
   readonly #catalogues = new Map<number, ToolCatalogue>();
   readonly #knownLists = new KnownLists();
@@ -118,7 +117,7 @@ export class ListKeeper {
     return { buffer: transferable(catalogue.answer(query, toolsMax, frame)) };
   }
 
-  /** Takes a task's pages and makes something of them. @returns it, and the bytes of the pages that nothing else refers to any more. */
+  /** Takes a task's pages and calls `make` with them. @returns its result, and the bytes of pages to which at most the result still refers. */
   #withPages<Made>(
     { rules: rulesText, parts: sentParts }: PagesTask,
     make: (rules: ListRules, parts: readonly BackendPages[]) => Made,
@@ -193,12 +192,12 @@ export class ListKeeper {
   }
 }
 
-// Remembers the latest answers, parsed, and the latest lists, merged: most backends give everybody the same list again and again. All bytes
-// of an answer but the request's id are compared, so nobody gets what was not sent to them.
+// Remembers the latest parsed answers and merged lists, because most backends give every caller the same list. An answer is recognized only
+// if all its bytes but the request's id are the same, so no caller gets what was not sent to it.
 
-/** Bytes of the remembered answers, and of the remembered lists. Beyond that, the least recently used are forgotten. */
+/** The most bytes of remembered answers, and as many of remembered lists. The least recently used are forgotten. */
 const KNOWN_BYTES_MAX = 16 * MIB;
-/** Remembered answers, and remembered lists. Beyond that, the least recently used are forgotten. */
+/** The most remembered answers, and as many remembered lists. The least recently used are forgotten. */
 const KNOWN_COUNT_MAX = 1_024;
 
 type PageAnswer = Extract<ListAnswer, { kind: 'page' }>;
@@ -213,7 +212,7 @@ export class KnownLists {
   readonly #answers = new RecentMap<PageAnswer>(KNOWN_COUNT_MAX, KNOWN_BYTES_MAX, ({ page }) => sizeOf(page));
   readonly #merges = new RecentMap<KnownMerge>(KNOWN_COUNT_MAX, KNOWN_BYTES_MAX, sizeOfMerge);
 
-  /** Parses an answer, as `readListAnswer` does, or finds it among those remembered; then several requests use its page. */
+  /** Parses an answer as `readListAnswer` does, or finds it among the remembered answers, whose pages several requests may use. */
   read(pieces: readonly Uint8Array[], id: Buffer, kind: ListKind, era: ListEra): ListAnswer {
     const length = bytesOf(pieces);
     const key = `${kind.name} ${era} ${length}`;
@@ -245,12 +244,12 @@ function sizeOf({ bytes, spans }: ListPage): number {
   return bytes.length + spans.byteLength;
 }
 
-/** The size of a remembered list, with its pages and rules: perhaps nothing else refers to them any more. */
+/** The bytes of a remembered list with its pages and key, which perhaps nothing else refers to any more. */
 function sizeOfMerge({ bytes, key, pages }: KnownMerge): number {
   return pages.reduce((sum, page) => sum + sizeOf(page), bytes.length + 2 * key.length);
 }
 
-/** Whether the pieces, as long as the answer, are the same answer to a request with this id. */
+/** Whether the pieces equal a remembered answer of the same length, except that they answer the request with this id. */
 function isSame({ page: { bytes }, idStart, idEnd }: PageAnswer, pieces: readonly Uint8Array[], id: Buffer): boolean {
   if (idEnd - idStart !== id.length) return false;
   // The id is copied into the remembered page, so that the bytes differ only if the list has changed.

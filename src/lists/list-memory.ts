@@ -1,34 +1,34 @@
 // Counts the bytes of large lists in the shares of their subjects: responses on their way to the list thread, what the thread keeps, and
 // merged lists that their callers have not read yet. Small lists are not counted: the number of requests in flight limits them.
 //
-// The bytes of a dropped list return to the share once the thread has released the list. A request that finds the share full waits for
-// such bytes, if they will be enough. Otherwise lists that are read at the same time might all be refused, each for lack of bytes that
-// another has just given up.
+// The bytes of a dropped list return to the share once the thread has released the list. A request that finds the share full waits for such
+// bytes, if they will be enough. Otherwise, lists that are read at the same time might all be refused, although the first refusal makes
+// room for the next list.
 import { getOrMake, KIB } from '../shared/index.js';
 import type { Accounts, ShareBound } from '../fair/index.js';
 
 /**
- * Bytes of one backend's pages, and of all pages of a list, that are parsed and merged on the event loop. At this size, that costs the
- * event loop half a millisecond, and so would the list thread: parsing and merging take 1.7 ms a MiB, the way to the thread 0.4 ms plus
- * 0.4 ms a MiB (2.6 GHz AMD EPYC, Node 20).
+ * The most bytes of one backend's pages that are parsed on the event loop, and of all pages of a list that are merged there. At this size,
+ * using the list thread saves the event loop nothing: parsing and merging take 1.7 ms per MiB, handing over to the thread takes 0.4 ms, and
+ * 0.4 ms per MiB (2.6 GHz AMD EPYC, Node 20).
  */
 export const LIST_BYTES_INLINE_MAX = 256 * KIB;
 
 /** Memory counted for each tool of a large list on top of its bytes, for parsing, merging and sorting. */
 export const TOOL_BYTES_EACH = 256;
 
-// A page in the list cache (`--list-cache`) is lent to each merge. Once the cache has dropped it, it is freed when nobody uses it any more.
+// Pages in the list thread. The list cache (`--list-cache`) lends its pages. A page that the cache has dropped is freed after its last use.
 
 export interface KeptPage {
   readonly key: number;
   readonly bytes: number;
 }
 
-/** Is told what becomes of a page that the cache has dropped. */
+/** Accounts for a page that the cache has dropped, and frees it. */
 interface PageOwner {
-  /** Called for a page that is still in use: until it is freed, it counts in its subject's share instead of the cache. */
+  /** Called when the cache drops a page that is still in use: from now on, the page counts in its subject's share. */
   onStillUsed(bytes: number): void;
-  /** Called when nobody uses the page any more. @param countedBytes what counts for it in its subject's share. */
+  /** Called when a dropped page is not in use any more. @param countedBytes its bytes that count in its subject's share. */
   onFree(key: number, countedBytes: number): void;
 }
 
@@ -37,7 +37,7 @@ export class LentPage implements KeptPage {
   readonly bytes: number;
   readonly #owner: PageOwner;
   #isCached = true;
-  /** The number of users. The first one is the request that has read the page. */
+  /** How many requests use the page. The first one is the request that has read it. */
   #userCount = 1;
 
   constructor({ key, bytes }: KeptPage, owner: PageOwner) {
@@ -79,7 +79,7 @@ export class ListMemory {
   readonly #queues = new Map<string, SubjectQueue>();
   #returningBytes = 0;
 
-  /** @param accounts where a subject's account is looked up for each use, because a list may outlive everything else of its subject. */
+  /** @param accounts where a subject's account is looked up anew each time, because a list may outlive the account's other uses. */
   constructor(accounts: Accounts) {
     this.#accounts = accounts;
   }
@@ -102,7 +102,7 @@ export class ListMemory {
     return () => this.#stopWaiting(subject, queue, waiting);
   }
 
-  /** Takes memory even if the share is full: for something that replaces something else. */
+  /** Takes memory even if the share is full: for a list that replaces its pages, or a page that leaves the cache. */
   take(subject: string, bytes: number): void {
     this.#accounts.of(subject).listBytes.take(bytes);
   }
@@ -131,7 +131,7 @@ export class ListMemory {
     return this.#accounts.of(subject).listBytes.willHaveRoomFor(bytes, own, this.#returningBytes);
   }
 
-  /** Serves each subject's first waiting request, as long as there is room; one that will find none is refused. */
+  /** Serves the waiting requests round robin by subject. Each gets its memory, or is refused if there will be no room for it. */
   #serveWaiting(): void {
     // A queue that was served moves to the end of the map, where this loop meets it again.
     for (const [subject, queue] of this.#queues) {

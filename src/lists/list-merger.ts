@@ -1,5 +1,5 @@
-// Reads and merges lists: small ones at once on the event loop, large ones in the list thread (`LIST_BYTES_INLINE_MAX` says why). Both ways
-// give the same bytes.
+// Reads and merges lists: small lists at once on the event loop, large lists in the list thread (`LIST_BYTES_INLINE_MAX` says why), with
+// the same outcome.
 import type { ListEra, ListKind, ListKindName, ListPage } from '../mcp/index.js';
 import type { Accounts, DeadlineWheel } from '../fair/index.js';
 import { type Logger, getOrMake } from '../shared/index.js';
@@ -46,13 +46,13 @@ export class ListMerger {
     this.#memory = new ListMemory(accounts);
   }
 
-  /** Called when lists of the backend have changed. @param kinds which of its lists; all if `undefined`. */
+  /** Called when lists of the backend have changed. @param kinds the kinds of lists; all kinds if `undefined`. */
   onChanged(backend: CompiledBackend, kinds: readonly ListKindName[] | undefined): void {
     this.cache?.onChanged(backend, kinds);
     this.catalogues.onChanged(backend, kinds);
   }
 
-  /** Forgets all lists, because any of them may have changed. */
+  /** Forgets all lists and catalogues, because any list may have changed. */
   forgetLists(): void {
     this.cache?.clear();
     this.catalogues.clear();
@@ -95,7 +95,7 @@ export class ListMerger {
     this.#pool.run(subject, name, task, views, (outcome) => {
       if (typeof outcome === 'string') {
         this.dropPages(subject, keptPages);
-        // A task that is overdue may still leave a list or a catalogue in the thread, which is dropped then.
+        // An overdue task may still leave a list or a catalogue in the thread.
         this.dropCatalogue(subject, key);
         done(outcome);
         return;
@@ -106,7 +106,7 @@ export class ListMerger {
     });
   }
 
-  /** Makes a catalogue of the tools on the pages, which it consumes. The list thread keeps it until it is dropped. */
+  /** Makes a catalogue of the tools on the pages, which it consumes. The list thread keeps the catalogue until `dropCatalogue`. */
   makeCatalogue(
     subject: string,
     job: Omit<MergeJob<ReadPage>, 'frame'>,
@@ -193,7 +193,7 @@ export class ListMerger {
       backend: rules.backendsByNameLength.indexOf(backend),
       pages: pages.map((page) => pageInTask(page, views)),
     }));
-    // The parts are sorted, so that the thread recognizes the same list whatever order the parts came in.
+    // The parts are sorted, so that the thread recognizes a remembered list, in whatever order the backends have answered.
     sentParts.sort((one, other) => one.backend - other.backend);
     return {
       key,

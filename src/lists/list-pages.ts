@@ -1,5 +1,5 @@
-// Reads all pages of one list of a backend, one after the other, under one deadline (specification 2.5, 2.6). Only a part of that time may
-// pass before the upstream session is open.
+// Reads all pages of one list of a backend, one after the other, with one deadline for all (specification 2.5, 2.6), and an earlier one for
+// opening the upstream session.
 import {
   type BackendMessage,
   type ListKind,
@@ -25,8 +25,8 @@ import { listRefusedFault, upstreamFault, type UpstreamFault, type RequestMetada
 
 /**
  * Called once with the pages.
- * @param fault why there are none; with pages, why there are not all.
- * @param ttlMs how long the caller may keep the pages, as their backend says; 0 if that is not known. Unused if there is a fault.
+ * @param fault why there are no pages, or not all; `undefined` for a whole list.
+ * @param ttlMs how long the caller may cache the pages, as stated by the backend; 0 if it states nothing. Unused if there is a fault.
  */
 export type ListPagesHandler = (pages: readonly ReadPage[], fault: UpstreamFault | undefined, ttlMs: number) => void;
 
@@ -52,7 +52,7 @@ export class ListPages implements RequestHandler {
   #id: Buffer = Buffer.alloc(0);
   #sentIn: UpstreamSessionRecord | undefined;
   #isSecondTry = false;
-  /** The shortest time that any of the pages so far may be cached. */
+  /** How long the pages so far may be cached: the shortest time that the backend has stated. */
   #ttlMs = Infinity;
   /** The list cache, if the list may be cached. */
   readonly #cache: ListCache | undefined;
@@ -138,7 +138,7 @@ export class ListPages implements RequestHandler {
   onUnparsed(pieces: readonly Buffer[], isLast: boolean): void {
     const reader = (this.#answerReader ??= this.#merger.createReader(this.#upstream.subject, this.#kind, this.#era));
     if (!isLast) {
-      // The request is paused, so that the event loop serves others in between.
+      // The request is paused, so that the event loop serves other requests in between.
       const request = this.#request;
       request?.pause();
       reader.push(pieces, () => request?.resume());
@@ -206,9 +206,9 @@ export class ListPages implements RequestHandler {
   }
 
   /**
-   * A list ends where no cursor follows. Some servers end a list with an empty cursor, which for others is a cursor like any other: it is
-   * requested once, and if it leads back to a page that was read, the list has ended. Any other cursor that leads back cuts the list, and so
-   * does the largest number of pages.
+   * A page without a cursor ends the list. An empty cursor is requested once, because some servers end a list with it, and others do not.
+   * If the page behind it leads back to an earlier page, the list has ended. Any other cursor that leads back cuts the list, as does the
+   * page that reaches `listPagesMax`.
    */
   #onPage(answer: Extract<ReadAnswer, { kind: 'page' }>, nextCursor: string | undefined): void {
     const isKnownCursor = nextCursor !== undefined && this.#requestedCursors.has(nextCursor);
@@ -246,8 +246,8 @@ export class ListPages implements RequestHandler {
   }
 
   /**
-   * "Method not found" for the first page means an empty list, if the backend does not declare such lists, or for templates, which not all
-   * backends with resources have.
+   * "Method not found" for the first page counts as an empty list if the backend does not declare such lists; also for templates, which not
+   * all backends with resources have.
    */
   #onError(code: unknown): void {
     const mayHaveNone = this.#pages.length === 0 && (this.#kind.name === 'templates' || !this.#isDeclared);

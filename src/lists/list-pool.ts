@@ -1,6 +1,6 @@
-// The list thread as the event loop sees it: one per worker, started when it is first needed, and again when it dies; then only the lists
-// that it was keeping fail. Only a few tasks are in the thread at once; the others wait here, round robin by subject. Tasks of one subject
-// are done in order.
+// Gives tasks to the list thread. A worker has one, started when it is first needed, and again when it has died; only the lists that it
+// kept are lost then. The thread has only a few tasks at once; all others wait here, round robin by subject. Tasks of one subject are done
+// in order.
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type * as threads from 'piscina';
@@ -8,10 +8,10 @@ import { type Deadline, type DeadlineWheel, FairQueue } from '../fair/index.js';
 import { limits, type Logger } from '../shared/index.js';
 import type { ListKeeper } from './list-keeper.js';
 
-/** Tasks in the list thread: one running, one ready. Beyond that, further ones wait, round robin by subject. */
+/** The most tasks that the list thread has at once: one that runs, and one that is ready. */
 export const LIST_TASKS_IN_THREAD_MAX = 2;
 
-/** Why a task failed. `overdue`: not done in time. `failed`: the thread died, or an earlier one has lost what the task needs. */
+/** Why a task failed. `overdue`: not done in time. `failed`: the thread died, or an earlier one did, and what the task needs was lost. */
 export type ThreadFailure = 'overdue' | 'failed';
 
 /** The name of a task: that of a method of `ListKeeper`. */
@@ -47,14 +47,14 @@ export class ListPool {
   #lastKey = 0;
   #isClosed = false;
 
-  /** @param onLost called when a thread has died and what it kept is lost. */
+  /** @param onLost called when a thread has died, and the pages and catalogues in it are lost. */
   constructor(deadlines: DeadlineWheel, logger: Logger, onLost: () => void = () => {}) {
     this.#deadlines = deadlines;
     this.#logger = logger;
     this.#onLost = onLost;
   }
 
-  /** A new key for something that the thread is to keep. */
+  /** A new key, under which the thread is to keep a page, a list or a catalogue. */
   mintKey(): number {
     this.#lastKey += 1;
     return this.#lastKey;
@@ -62,7 +62,7 @@ export class ListPool {
 
   /**
    * Runs a task in the thread. The caller must drop what an overdue task leaves there.
-   * @param views parts of the task that are transferred, not copied.
+   * @param views the buffers in the task that are transferred, not copied.
    * @param done called once; synchronously when the pool is closed, or its thread cannot be started.
    */
   run<Name extends TaskName>(
@@ -90,8 +90,8 @@ export class ListPool {
   }
 
   /**
-   * Drops what is kept under these keys, and what waiting tasks of the subject will leave under them.
-   * @param done called once, when all that is gone; synchronously when the pool is closed.
+   * Drops all that the thread keeps under these keys, now or after waiting tasks of the subject. @param done called once, when it is
+   * dropped; synchronously when the pool is closed.
    */
   drop(subject: string, keys: readonly number[], done: () => void): void {
     this.#submit(subject, { task: { name: 'drop', task: { keys } }, views: [], finish: done });
@@ -112,11 +112,11 @@ export class ListPool {
       // A minimum of one, so that a thread that died is replaced even while tasks wait.
       minThreads: 1,
       maxThreads: 1,
-      // Every task goes to the thread at once, so that it never waits for the event loop.
+      // Every task goes to the thread at once, so that the thread never waits for the event loop.
       concurrentTasksPerWorker: Number.MAX_SAFE_INTEGER,
     });
     piscina.on('error', (error) => {
-      // Nobody waits for the tasks of a closed pool, so the error is not logged then.
+      // A closed pool has no tasks whose failure would matter.
       if (!this.#isClosed) this.#logger.error({ err: error as unknown }, 'the idle list thread died');
     });
     // Deferred, because no task can be posted from within this event.
@@ -127,7 +127,7 @@ export class ListPool {
     return piscina;
   }
 
-  /** Gives a job to the thread, or lets it wait. @returns a function that takes the job back, unless the thread has it already. */
+  /** Gives a job to the thread, or queues it. @returns a function that removes the job from the queue, if it is still there. */
   #submit(subject: string, job: Job): () => void {
     if (this.#isClosed) {
       job.finish('failed');

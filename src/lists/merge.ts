@@ -38,7 +38,7 @@ const ITEM_DEPTH = 3;
 const tape = new JsonScanner();
 
 /**
- * The edits that make an item what the config wants, except that of its name.
+ * The edits by which the config changes an item, except the edit of its name.
  * @returns `undefined` for an item that has too many JSON values to be scanned.
  */
 function curatedEdits(item: Buffer, { entry, withheldArguments }: CuratedItem): Edit[] | undefined {
@@ -52,7 +52,7 @@ function curatedEdits(item: Buffer, { entry, withheldArguments }: CuratedItem): 
   const cut = (node: number, isUnwanted: (child: number) => boolean): void => {
     for (const { start, end } of cutsOf(tape, node, isUnwanted)) edits.push({ start, end, putIn: NOTHING });
   };
-  // Withheld arguments are cut out of every `inputSchema`: parsers differ in which of two duplicate members they take.
+  // Withheld arguments are cut out of every `inputSchema`: parsers differ in which of two duplicate members they use.
   for (const schema of membersNamed(item, 0, 'inputSchema', jsonKind.object)) {
     for (const properties of membersNamed(item, schema, 'properties', jsonKind.object))
       cut(properties, (child) => isWithheld(tape.keyStart(child) - 1, tape.keyEnd(child) + 1));
@@ -66,7 +66,7 @@ function curatedEdits(item: Buffer, { entry, withheldArguments }: CuratedItem): 
   return edits;
 }
 
-/** Replaces a text of the item, or adds it before the other members. */
+/** Sets a text of the item: replaces the member, or adds it before the other members. Does nothing if `text` is `undefined`. */
 function addTextEdits(edits: Edit[], item: Buffer, name: string, text: string | undefined): void {
   if (text === undefined) return;
   const value = JSON.stringify(text);
@@ -82,7 +82,7 @@ function addTextEdits(edits: Edit[], item: Buffer, name: string, text: string | 
   else edits[samePlace] = { start: at, end: at, putIn: Buffer.concat([edits[samePlace]!.putIn, putIn]) };
 }
 
-/** The members with this name. @param name ASCII. @param kind of the values; any kind if absent. */
+/** The nodes of the members with this name. @param name ASCII. @param kind of the values; any kind if omitted. */
 function membersNamed(item: Buffer, object: number, name: string, kind?: number): number[] {
   const nodes: number[] = [];
   if (tape.kind(object) !== jsonKind.object) return nodes;
@@ -100,7 +100,7 @@ function isString(node: number): boolean {
 
 const NOTHING = Buffer.alloc(0);
 
-/** Tools that a log line names as unreachable. Beyond that, further tools are not named. */
+/** The most unreachable tools that a log line names. */
 const UNREACHABLE_TOOLS_LOGGED_MAX = 100;
 
 export interface BackendPages<Page = ListPage> {
@@ -118,14 +118,14 @@ export interface MergeJob<Page = ListPage> {
   readonly searchTools?: string | undefined;
 }
 
-/** Which items are merged. `searched`: all but tools named like a search tool; `with-app`: of these, only tools with a user interface. */
+/** Which items are merged. `searched`: all but tools named like a search tool; `with-app`: as `searched`, but only tools with a user interface. */
 type ItemChoice = 'all' | 'searched' | 'with-app';
 
 export interface MergeResult {
   readonly bytes: Buffer;
   /**
-   * Names of items that are left out, for the log; only the first. Requests for such a name would reach another item (specification 2.5), or
-   * the item has too many JSON values to be curated.
+   * The first names of items that are left out, for the log. An item is left out if a request for its name would reach another item
+   * (specification 2.5), or if it has too many JSON values to be curated.
    */
   readonly unreachableNames: readonly string[];
   /** Whether the result is remembered (`KnownLists`), so that its bytes stay in memory. */
@@ -234,7 +234,7 @@ function curatedItem(
 
 const NO_INSERTIONS: readonly Insertion[] = [];
 
-/** The insertions for an item: that of its name, and prefixes for the URIs of a tool's user interface, which are resources of its backend. */
+/** The insertions for an item: the prefixes of its name, and of the URIs of its user interface, which are resources of the backend. */
 function insertionsFor(
   name: Insertion,
   bytes: Buffer,

@@ -1,4 +1,4 @@
-// A merged list as an answer: in memory when it is small, in the list thread when it is large. Exactly one of `respondTo` and `drop` is
+// A merged list as an answer: on the event loop if it is small, in the list thread if it is large. Exactly one of `respondTo` and `drop` is
 // called, once.
 import { largeMemory } from '../fair/index.js';
 import { LIST_PART_BYTES } from '../upstream/index.js';
@@ -8,7 +8,7 @@ import type { ListPool } from './list-pool.js';
 import { type KeptOutcome, type NextPartOutcome } from './thread-tasks.js';
 
 export interface MergedList {
-  /** The names of items that are left out, as in `MergeResult`. */
+  /** The first names of items that are left out, for the log. */
   readonly unreachableNames: readonly string[];
   /** Answers the exchange that the list was made for. @param isStreaming whether its event stream is open already. */
   respondTo(exchange: Exchange, isStreaming?: boolean): void;
@@ -44,7 +44,7 @@ export class SmallList implements MergedList {
 type State = 'asking' | 'waiting' | 'over';
 
 /**
- * A list that the thread keeps. Asks for a part, writes it, and uses its buffer for the next: the event loop holds one part at a time.
+ * A list in the list thread. Requests a part, writes it, and reuses its buffer for the next part: the event loop holds one part at a time.
  *
  *   asking ── a part, after which the exchange is full ──> waiting ── drained ──> asking
  *   asking ── the last part, or the thread failed: the caller is cut ──> over
@@ -60,7 +60,7 @@ export class LargeList implements MergedList {
   #sentBytes = 0;
   #state: State = 'asking';
 
-  /** @param list one whose bytes already count in the share. */
+  /** @param list its bytes count in the subject's share already. */
   constructor(pool: ListPool, memory: ListMemory, list: ListInThread) {
     this.#pool = pool;
     this.#memory = memory;

@@ -10,7 +10,7 @@ export interface AppendTask {
   readonly pieces: readonly Uint8Array[];
 }
 
-/** The task to append the last pieces, and to parse the response. If it is a page, the thread keeps that under the same key. */
+/** The task to append the last pieces, and to parse the response. If it has a page, the thread keeps the page under the same key. */
 export interface ReadTask extends AppendTask {
   /** The size of the whole response, to detect lost pieces. */
   readonly bytes: number;
@@ -20,18 +20,18 @@ export interface ReadTask extends AppendTask {
   readonly era?: ListEra;
 }
 
-/** What the response says beside the items of its page. */
+/** What a response has beside its page, such as the next cursor and the cache time. */
 export type PageDetails = Omit<Extract<ListAnswer, { kind: 'page' }>, 'page' | 'idStart' | 'idEnd'>;
 
 export type ReadOutcome = Exclude<ListAnswer, { kind: 'page' }> | (PageDetails & { readonly itemCount: number });
 
-/** The task to make a list or catalogue of all backends' pages. The thread then keeps only those that are lent. */
+/** The task to make a list or catalogue of all backends' pages. Of the pages, the thread then keeps only those that are lent. */
 export interface PagesTask {
   readonly key: number;
   readonly kind: ListKindName;
   /** The rules, encoded. */
   readonly rules: string;
-  /** The pages by backend, an index into the rules. A page is the key of one that the thread keeps, or lent, or sent with the task. */
+  /** The pages of each backend (`backend`: its index in the rules): keys of pages in the thread, or lent pages, or pages sent with the task. */
   readonly parts: readonly {
     readonly backend: number;
     readonly pages: readonly (number | LentPageRef | TransferredPage)[];
@@ -64,7 +64,7 @@ export interface GrantTask {
   readonly kind: ListKindName;
   /** The rules of the one backend, encoded. */
   readonly rules: string;
-  /** The pages, as in `PagesTask`. */
+  /** The pages, each as in `PagesTask.parts`. */
   readonly pages: readonly (number | LentPageRef | TransferredPage)[];
   readonly uri: string;
 }

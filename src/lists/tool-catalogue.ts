@@ -1,6 +1,6 @@
-// The tools of a virtual host as `find_tools` searches them, in the list thread, and the answer to it. A query is first matched against
-// every tool's text, and MiniSearch then ranks only the tools that have some of the query's words: to build an index of all tools would
-// take longer than most of the queries that it would ever serve.
+// The tools of a virtual host, which `find_tools` searches in the list thread. A query is first matched against the text of every tool.
+// Then MiniSearch ranks only the tools that have some of the query's words: to index all tools would take longer than the few queries that
+// most catalogues serve.
 import MiniSearch from 'minisearch';
 import { encodeEvent, ESCAPE_BYTES_MAX, isKey, stringValue, JsonScanner, jsonKind } from '../bytes/index.js';
 import { KIB, MIB } from '../shared/index.js';
@@ -54,9 +54,9 @@ export class JoinedTexts {
   }
 }
 
-// Reads the title and the description of a tool. Most tools begin with both, so that the long schemas behind them are not scanned.
+// Reads the title and the description of a tool. Most tools begin with these two, so that the long schemas behind them are not scanned.
 
-/** Characters of a tool's title, and of its description, that `find_tools` searches. Beyond that, the rest is not searched. */
+/** The most characters of a tool's title, and of its description, that `find_tools` searches. */
 export const TOOL_TEXT_CHARS_MAX = 2_000;
 
 /** The depth of the tape: a tool's own members, and nothing nested in them. */
@@ -65,7 +65,7 @@ const BEGINNING_BYTES = 512;
 
 const tape = new JsonScanner();
 
-/** The text by which a tool is found: its title and description, in lower case. @param bytes have the tool, valid JSON, at `start`. */
+/** The text by which a tool is found: its title and description, in lower case. @param bytes valid JSON from `start` to `end`: the tool. */
 export function searchedTextOf(bytes: Buffer, start: number, end: number): string {
   const tool = bytes.subarray(start, end);
   tape.begin(ITEM_DEPTH);
@@ -80,7 +80,7 @@ export function searchedTextOf(bytes: Buffer, start: number, end: number): strin
   return `${memberText(tool, 'title', past) ?? ''} ${description ?? ''}`.toLowerCase();
 }
 
-/** The beginning of the first text with this name among the tool's members. @param past the first node that is not looked at. */
+/** The tool's first string member of this name, cut to `TOOL_TEXT_CHARS_MAX`. @param past the node at which the search ends. */
 function memberText(tool: Buffer, name: string, past: number): string | undefined {
   for (let node = 1; node < past; node += 1) {
     if (tape.kind(node) !== jsonKind.string || !isKey(tool, tape.keyStart(node), tape.keyEnd(node), name)) continue;
@@ -96,28 +96,28 @@ function memberText(tool: Buffer, name: string, past: number): string | undefine
   return undefined;
 }
 
-/** Different words of a query that are searched for. Beyond that, further words are ignored. */
+/** The most different words of a query that are searched for. Further words are ignored. */
 export const TOOL_QUERY_WORDS_MAX = 24;
 /**
- * Characters of tools that are searched for one query: all names, titles and descriptions, once for each word. Beyond that, its last words
- * are ignored.
+ * The most characters that are searched for one query: all names, titles and descriptions, once for each of its words. With more
+ * characters, its last words are ignored.
  */
 const TOOL_SEARCHED_CHARS_MAX = 64 * MIB;
-/** Characters of the tools that are ranked for one query: those with the most of its words. Beyond that, the others are not found. */
+/** The most characters of the tools that are ranked for one query. Tools with fewer of its words are not found. */
 const TOOL_RANKED_CHARS_MAX = 128 * KIB;
-/** Tools that are ranked for one query: those with the most of its words. Beyond that, the others are not found. */
+/** The most tools that are ranked for one query. Tools with fewer of its words are not found. */
 export const TOOL_CANDIDATES_MAX = 200;
 /** Bytes of the tools that one `find_tools` returns. Tools beyond it, and any tool that alone is larger, are left out. */
 const FOUND_TOOLS_BYTES_MAX = 256 * KIB;
 
 /** How much more a match in a name counts than one in a description. */
 const NAME_WEIGHT = 3;
-/** The shortest word that also finds longer words that begin with it: shorter ones begin too many others. */
+/** The shortest word that also finds longer words that begin with it. Shorter words would find too many. */
 const PREFIX_CHARS_MIN = 3;
 const STEMMED_CHARS_MIN = 5;
 /** The part of a word that must match: forms of a word differ at its end (`issues` finds `issue`). */
 const STEM_FRACTION = 0.75;
-/** Words that agree in so many first characters count as the same, however long they are. */
+/** The most first characters in which two forms of a word must agree, however long they are. */
 const STEM_CHARS_MAX = 24;
 
 interface RankedTool {
@@ -175,7 +175,7 @@ export class ToolCatalogue {
     if (words.length === 0) return [];
     const ranking = new MiniSearch<RankedTool>({ fields: ['name', 'text'], autoVacuum: false });
     ranking.addAll(this.#candidates(words).map((id) => ({ id, name: this.#names.at(id), text: this.#texts.at(id) })));
-    // Only whole words and beginnings of words are ranked, not similar words. No two beginnings match the same word of a tool.
+    // Only whole words and beginnings of words count for the ranking, not similar words. No two beginnings match the same word of a tool.
     const beginnings = beginningsOf(words);
     const ranked = ranking.search([...new Set([...words, ...beginnings])].join(' '), {
       boost: { name: NAME_WEIGHT },
@@ -184,7 +184,7 @@ export class ToolCatalogue {
     return ranked.slice(0, toolsMax).map(({ id }) => id as number);
   }
 
-  /** How many words of a query are searched for: the longer the texts, the fewer, because each word is searched for in all of them. */
+  /** How many words of a query are searched for: the longer all texts are, the fewer words, because each is searched for in all texts. */
   get #wordsMax(): number {
     const chars = this.#names.charCount + this.#texts.charCount;
     return Math.max(1, Math.min(TOOL_QUERY_WORDS_MAX, Math.floor(TOOL_SEARCHED_CHARS_MAX / chars)));
@@ -215,7 +215,7 @@ export class ToolCatalogue {
     return found.slice(0, tooMuch === -1 ? found.length : Math.max(1, tooMuch)).sort((one, other) => one - other);
   }
 
-  /** What the caller is told beside the tools. */
+  /** The texts for the model beside the tools found. */
   #notes(foundCount: number): string[] {
     const notes: string[] = [];
     if (foundCount === 0) notes.push('No tool matches: try other words, or fewer.');
@@ -236,7 +236,7 @@ function stemOf(word: string): string {
   return word.slice(0, Math.min(STEM_CHARS_MAX, Math.max(PREFIX_CHARS_MIN, Math.ceil(word.length * STEM_FRACTION))));
 }
 
-/** The beginnings of the words, without those that begin with another of them. */
+/** The beginnings of the words. A beginning that itself begins with another one is left out. */
 function beginningsOf(words: readonly string[]): ReadonlySet<string> {
   const kept = new Set<string>();
   const long = words.filter((word) => word.length >= PREFIX_CHARS_MIN);
@@ -271,7 +271,7 @@ export function warmUpCatalogues(): void {
 
 const WARM_UP_QUERIES = 3;
 
-/** Leaves the items on their pages; or copies them, if the items are less than half of the pages. */
+/** Keeps the items in the memory of their pages, or copies them if they are less than half of that memory. */
 function keptItems(items: readonly MergedItem[]): {
   readonly items: readonly MergedItem[];
   readonly bytes: number;

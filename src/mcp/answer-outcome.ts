@@ -2,17 +2,17 @@
 // found; for a small result the search takes a tenth of a microsecond. Hot path where metrics are kept.
 import { limits, KIB } from '../shared/index.js';
 
-/** Occurrences of the word `isError` in a result that are examined for logs and figures. Beyond that, the result counts as no error. */
+/** The most occurrences of `isError` in a result that are examined, for logs and figures. With more, the result counts as no error. */
 export const TOOL_ERROR_LOOKS_MAX = 16;
-/** Bytes between the word `isError` and its `true`. Beyond that, the error is not noticed. */
+/** The bytes behind the word `isError` within which its `true` must begin. With more white space, the error is not noticed. */
 const TOOL_ERROR_GAP_BYTES_MAX = 24;
-/** First and last bytes of a result above `readAtOnceBytesMax` that are searched for `isError`. An error in between is not noticed. */
+/** How many bytes at each end of a result above `readAtOnceBytesMax` are searched for `isError`. An error in between is not noticed. */
 const TOOL_ERROR_EDGE_BYTES = 4 * KIB;
 
 /** The word with its quotes, which would be escaped inside a string of the result. */
 const IS_ERROR = Buffer.from('"isError"');
 
-/** Whether a result is that of a failed tool; false where it would take too long to find out. */
+/** Whether a result is that of a failed tool; false also where it would take too long to find out. */
 export function isToolError(bytes: Buffer, start: number, end: number): boolean {
   // The result is parsed, because the member that was found may be nested.
   if (bytes.length <= limits.readAtOnceBytesMax)

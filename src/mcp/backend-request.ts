@@ -66,7 +66,7 @@ export function readRequestId(bytes: Buffer, message: ParamsSpan): { start: numb
   return { start: message.paramsStart + scanner.start(id), end: message.paramsStart + scanner.end(id) };
 }
 
-/** The progress token of a client's notification, as `idKey` writes it; `undefined` as for `readRequestId`. */
+/** The progress token of a client's notification, as `idKey` writes it; `undefined` when it is neither string nor number, or too long. */
 export function readProgressKey(bytes: Buffer, message: ParamsSpan): string | undefined {
   const params = scanParams(bytes, message);
   if (params === undefined) return undefined;

@@ -1,17 +1,17 @@
-// Capabilities: those of a client say what backends may request of it. Those of servers are bits: a session keeps the bits of each backend,
-// and its client is told of all of them together.
+// Capabilities. Those of a client say what backends may request of it. Those of servers are bits: a session keeps the bits of each backend,
+// and declares their union to its client.
 import type { Buffer } from 'node:buffer';
 import { MEMBER_ABSENT, findMember, JsonScanner, jsonKind } from '../bytes/index.js';
 import { getOrMake } from '../shared/index.js';
 
-/** What a client can be asked for. Read once per session, when a backend first asks its client. */
+/** The requests that a client accepts. Read once per session, when a backend first sends its client a request. */
 export interface RequestableOfClient {
   readonly sampling: boolean;
   readonly roots: boolean;
   /** The two modes of elicitation; an empty declaration means forms. */
   readonly elicitationForm: boolean;
   readonly elicitationUrl: boolean;
-  /** Whether the client's own tasks can be queried, and cancelled. */
+  /** Whether the client's own tasks can be queried, and (`tasksCancel`) cancelled. */
   readonly tasks: boolean;
   readonly tasksCancel: boolean;
 }
@@ -70,8 +70,8 @@ export const LIST_CHANGES =
   capability.toolsListChanged | capability.promptsListChanged | capability.resourcesListChanged;
 
 /**
- * What a backend is assumed to have until it has said so: a client that was told of no prompts never asks for any, even when a backend has
- * some later. A client that asks for what nobody has gets an empty answer.
+ * The capabilities that a backend is assumed to have until it has declared its own: a client to which no prompts are declared never asks
+ * for any, even if a backend has some later. If no backend has any, the client gets an empty answer.
  */
 export const PRESUMED_CAPABILITIES =
   capability.tools |
@@ -121,7 +121,7 @@ export interface ExtraCapability {
   readonly value: string;
 }
 
-/** The capabilities that clients are told of, besides `tasksExtension`. */
+/** The capabilities that are declared to clients, besides `tasksExtension`. */
 const TOLD_TO_CLIENTS =
   capability.tools |
   capability.prompts |
@@ -135,8 +135,8 @@ const TOLD_TO_CLIENTS =
 const jsonByBits = new Map<number, string>();
 
 /**
- * The capabilities in the result of `initialize`; serialized once for each combination of bits that occurs.
- * @param extensions JSON, like `experimental`; `''` for none.
+ * The capabilities as JSON, for the result of `initialize`; serialized once for each combination of bits that occurs.
+ * @param extensions like `experimental`, a JSON object; `''` for none.
  */
 export function capabilitiesJson(bits: number, extensions: string, experimental = ''): string {
   const hasTasks = (bits & capability.tasksExtension) !== 0;

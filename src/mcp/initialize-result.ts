@@ -163,7 +163,7 @@ function readExtraCapabilities(bytes: Buffer, capabilities: number): readonly Ex
   return named.length === 0 ? undefined : named;
 }
 
-/** Whether a part of tasks is offered: MCP's schema has objects for them, its text speaks of booleans. */
+/** Whether a capability of tasks is declared: as an object (by MCP's schema) or as `true` (by MCP's text). */
 function isOffered(bytes: Buffer, node: number): boolean {
   return isObjectNode(node) || isTrue(bytes, node);
 }

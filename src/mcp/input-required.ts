@@ -1,5 +1,5 @@
-// Reads the type of a modern backend's result. With type `input_required`, also what the backend asks before it continues the request, as
-// views of the result, so that everything that goes to the client and comes back keeps its bytes. Cold path.
+// Reads the type of a modern backend's result. From a result of type `input_required`, also reads the backend's questions and state, as
+// views of the result, so that they keep their bytes on the way to the client and back. Cold path.
 import { Buffer } from 'node:buffer';
 import { limits } from '../shared/index.js';
 import {
@@ -92,7 +92,7 @@ export interface InputRequired {
 const DEPTH = 4;
 
 /**
- * Reads what a backend asks. @param result JSON of any size. It must not change until `done` is called, which gets views of it.
+ * Reads a backend's questions. @param result JSON of any size. It must not change until `done` is called, which gets views of it.
  * @param done called once, with `undefined` when the result is not of this type, or asks for nothing.
  */
 export function readInputRequired(

@@ -1,6 +1,6 @@
-// Reads JSON-RPC messages of callers and backends as spans: the relay looks only at what it routes by, and everything else stays bytes.
-// Callers' messages are read strictly, because they must mean the same to every backend; backends' messages a little less strictly. Hot
-// path: once per message, one pass over its bytes.
+// Reads JSON-RPC messages of callers and backends as spans: only the members by which messages are routed are read, and everything else
+// stays bytes. Callers' messages are read strictly, because they must mean the same to every backend; backends' messages are read less
+// strictly. Hot path: once per message, one pass over its bytes.
 import { Buffer } from 'node:buffer';
 import { limits } from '../shared/index.js';
 import {
@@ -283,7 +283,7 @@ function readTopLevel(tape: JsonScanner, bytes: Buffer): boolean {
   return isStringEqual(bytes, tape.start(version), tape.end(version), '2.0');
 }
 
-/** Whether the message is a request or notification. It must have no member of a response: backends differ in what they check first. */
+/** Whether the message is a request or notification. It must have no `result` or `error`: backends differ in which member they check first. */
 function isCall(tape: JsonScanner): boolean {
   return (
     tape.kind(topLevel.method) === jsonKind.string &&
@@ -435,7 +435,7 @@ function nameNodeOfRef(tape: JsonScanner, bytes: Buffer): number {
 
 // A known method is recognized by its bytes, without decoding.
 
-/** Bytes of a method's name, as repeated in the error about an unknown method. The rest is cut off. */
+/** The most bytes of a method's name that are repeated in the error about an unknown method. The rest is cut off. */
 export const METHOD_NAME_BYTES_MAX = 256;
 
 export const KNOWN_METHODS = [

@@ -29,13 +29,13 @@ export interface ListPage {
   readonly bytes: Buffer;
   /** A row of `SPAN_LENGTH` offsets for each item, see `span`. */
   readonly spans: Int32Array;
-  /** Whether others use the page, too: then its memory must not be given away. */
+  /** Whether other requests use the page, too: then its memory must not be transferred to a thread. */
   readonly isShared?: true;
 }
 
 /**
  * Indexes in an item's row of offsets. The item includes its braces, strings their quotes; ends are exclusive, and -1 is absent. The key
- * identifies the item in requests, and may be its name. From `links` on are the spans of the URIs of a tool's pages for MCP Apps.
+ * identifies the item in requests, and may be its name. From `pageUris` on are the spans of the URIs of a tool's pages for MCP Apps.
  */
 export const span = {
   start: 0,
@@ -67,7 +67,7 @@ export type ListAnswer =
   | { readonly kind: 'error'; readonly code: number | undefined }
   | { readonly kind: 'invalid' };
 
-/** The backend's era; `bridged` where it is modern and the list is for clients with a session. */
+/** The backend's era; `bridged` if the backend is modern and the client has a session. */
 export type ListEra = Era | 'bridged';
 
 /** The depth of an item: `{"result":{"tools":[…]}}`. */
@@ -78,7 +78,7 @@ const CROWDED_ANSWER_DEPTH = LISTED_DEPTH + 1;
 /** The depth of a tool's `_meta`, which is scanned separately: `{"ui":{"resourceUri":…}}`. */
 const META_DEPTH = 2;
 
-/** The most bytes of an error code: more than any real one has. */
+/** The most bytes of an error code, or of a `ttlMs`: more than any real one has. */
 const NUMBER_BYTES_MAX = 32;
 
 const INVALID: ListAnswer = { kind: 'invalid' };
@@ -88,7 +88,7 @@ const metaTape = new JsonScanner();
 /**
  * Reads an answer. @param id of the request, as JSON.
  * @param era the backend's. In the modern era, tools with an invalid `x-mcp-header` are left out (N03); to legacy servers it means nothing.
- * @returns `invalid` when the message does not answer the request, or its list has anything but objects with one key each.
+ * @returns `invalid` when the message does not answer the request, or its list has an element that is not an object with exactly one key.
  */
 export function readListAnswer(bytes: Buffer, id: Buffer, kind: ListKind, era: ListEra = 'legacy'): ListAnswer {
   const whole = readBackendMessage(bytes, ANSWER_DEPTH);
@@ -142,7 +142,7 @@ function readPage(
   return { ...read, page: { bytes, spans: listedSpans }, mirrors: { ...mirrors, apps, isRepaired } };
 }
 
-/** What mirrored headers mean for a page. @returns the rows of the tools that stay listed, and the mirrored parameters of the page. */
+/** Reads the mirrored parameters on a page. @returns them, and the rows of the tools that stay listed. */
 function mirrorsOn(bytes: Buffer, spans: Int32Array, isModern: boolean) {
   const listedSpans: number[] = [];
   const tools: MirroredTool[] = [];
@@ -163,8 +163,8 @@ function mirrorsOn(bytes: Buffer, spans: Int32Array, isModern: boolean) {
 const NO_PARAMS: readonly MirroredParam[] = [];
 
 /**
- * What apps use: the URIs of the pages that tools name, and the server's own names of the tools that apps may call. Empty where no tool
- * names a page: that shows which servers have apps, since few declare the extension.
+ * The names that apps use: the URIs of the pages that tools name, and the bare names of the tools that apps may call. Empty where no tool
+ * names a page: such a server has no apps. (Few servers declare the extension.)
  */
 function appNamesOn(bytes: Buffer, spans: Int32Array): readonly string[] {
   const names: string[] = [];

@@ -1,5 +1,5 @@
-// Reads what only messages of MCP 2026-07-28 have: the versions that an error names, and the envelope in `params._meta`, with the client's
-// identity and capabilities, and what a retry brings with it.
+// Reads the parts that only messages of MCP 2026-07-28 have: the versions that an error names, and the envelope in `params._meta`, with the
+// client's identity and capabilities, and a retry's state and answers.
 import type { Buffer } from 'node:buffer';
 import { MEMBER_ABSENT, findMembers, MemberNames, type JsonScanner } from '../bytes/index.js';
 import { isObject, tryParseJson, limits } from '../shared/index.js';

@@ -1,11 +1,11 @@
-// Whether clients can compile the schema of a tool's results. Clients on the TypeScript SDK compile each schema of a list of tools. For one
-// schema with a reference to nowhere, a pattern of another language, or a word of OpenAPI or of an older draft, they refuse the whole list,
-// with the tools of all backends. Only what such a client reads is checked: of definitions, those that something refers to.
+// Whether clients can compile the schema of a tool's results. Clients on the TypeScript SDK compile each schema of a list of tools. If one
+// schema has a reference to nowhere, a pattern of another language, or a keyword of OpenAPI or of an older draft, they refuse the whole
+// list, with the tools of all backends. Only what such a client reads is checked: definitions only if they are referred to.
 import { isObject, KIB } from '../shared/index.js';
 
-/** What may still be spent on the schemas of one page. */
+/** Counts what the schemas of one page have cost so far. */
 export interface SchemaBudget {
-  /** Whether each class of Unicode characters that patterns have named so far, such as `\\p{L}`, exists: V8 compiles them slowly. */
+  /** The classes of Unicode characters that patterns have named so far, such as `\\p{L}`, and whether each exists: V8 compiles them slowly. */
   readonly unicodeClasses: Map<string, boolean>;
 }
 
@@ -15,7 +15,7 @@ export const UNICODE_CLASSES_MAX = 32;
 /** The longest pattern that is compiled, in characters: V8's time for a character class grows with the square of its length. */
 export const PATTERN_LENGTH_MAX = 4 * KIB;
 
-/** What holds for some words of a schema, separated by spaces in `words`. */
+/** The rules for some keywords of a schema, which are listed in `words`, separated by spaces. */
 interface Word {
   readonly words: string;
   /** A regular expression for the beginning of an accepted value, by which most schemas need not be parsed; without it, they must be. */
@@ -96,7 +96,7 @@ const DOUBTS = WORDS.map(({ words, valueStart }) => {
   const names = words.replaceAll('$', '\\$').replaceAll(' ', '|');
   return `(?:${names})"\\s*:${valueStart === undefined ? '' : `(?!\\s*${valueStart})`}`;
 });
-/** Matches an escaped letter or `$`: nobody needs to escape these, and they may be part of a word. */
+/** Matches an escaped letter or `$`: these need no escape, and may be part of a keyword. */
 const ESCAPED = '\\\\u00(?:24|[46][1-9a-fA-F]|[57][\\daA])';
 /** Matches a word with a value that does not begin as accepted, an escape, or a `null`, which may stand where a schema belongs. */
 const DOUBTFUL = new RegExp(`"(?:${DOUBTS.join('|')})|[:[,]\\s*null|${ESCAPED}`);
@@ -104,7 +104,7 @@ const DOUBTFUL = new RegExp(`"(?:${DOUBTS.join('|')})|[:[,]\\s*null|${ESCAPED}`)
 /** Matches the members that give a schema a name, so that references need not give its place. */
 const HAS_NAMES = new RegExp(`"\\$(?:id|anchor|dynamicAnchor)"|${ESCAPED}`);
 
-/** Whether the text of a schema gives reason to parse it, because it might not compile. Few do. @param text JSON. */
+/** Whether a schema might not compile, judged by its text. Then it must be parsed; few must. @param text JSON. */
 export function mayNotCompile(text: Buffer): boolean {
   return DOUBTFUL.test(text.toString('latin1'));
 }

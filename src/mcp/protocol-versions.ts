@@ -58,7 +58,7 @@ export interface VersionRefusal {
 const LATER_CODES: ReadonlySet<unknown> = new Set(Object.values(modernCodes));
 const VERSIONS_NAMED_MAX = 4;
 
-/** The refusal of a server that speaks only these versions, none of which the gateway can use. @param latest that the gateway can use. */
+/** The refusal of a server that speaks only these versions, none of which the gateway can use. @param latest the gateway's latest version. */
 export function versionRefusalOf(versions: readonly string[], latest: string): VersionRefusal {
   const isLater = versions.length > 0 && versions.every((version) => version > latest);
   const named = versions.slice(0, VERSIONS_NAMED_MAX).join(', ');
@@ -78,8 +78,8 @@ export function readVersionRefusal(error: unknown): VersionRefusal | undefined {
 }
 
 /**
- * The version to offer after a refusal of the latest one with sessions: the newest other one with sessions that the refusal names, in
- * `data.supported` or in words; if it names none, the caller's own.
+ * The version to offer after a backend has refused the latest version with sessions: the newest other version with sessions that the
+ * refusal names; if it names none, the caller's own version.
  * @param own the caller's version; the latest for callers that speak any.
  * @returns `undefined` when the refusal is not about versions, or there is no other version to offer.
  */

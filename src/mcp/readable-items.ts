@@ -1,7 +1,7 @@
-// Repairs listed items that official clients refuse: for one member of a wrong type they refuse the whole list, with the items of all
-// backends. Many servers do not say that arguments are an object, or write `null`, an empty list or text where something else belongs. Such
-// a member is removed, or replaced if a client needs it. Hot path: one look at each member whose type is checked; a page is copied only if
-// an item needs a repair.
+// Repairs listed items that official clients refuse: for one member of a wrong type, such a client refuses the whole list, with the items
+// of all backends. Many servers do not say that arguments are an object, or write `null`, an empty list or text where something else
+// belongs. Such a member is removed, or replaced if a client needs it. Hot path: one look at each member whose type is checked; a page is
+// copied only if an item needs a repair.
 import { cutsOf, edited, insertion, isKey, isStringEqual, jsonKind, JsonScanner, MemberNames } from '../bytes/index.js';
 import type { Edit } from '../bytes/index.js';
 import { KIB } from '../shared/index.js';
@@ -14,7 +14,7 @@ export const ITEM_DEPTH = 3;
 /** The most bytes of result schemas on one page that are parsed to see whether they compile. Further doubtful ones are removed. */
 export const PARSED_SCHEMA_BYTES_MAX = 256 * KIB;
 
-/** Which values clients accept. Members without a shape may be anything. All shapes have all fields, so that V8 reads them quickly. */
+/** What clients accept as a member's value; anything, if the member has no shape. All shapes have all fields, for speed in V8. */
 interface Shape {
   /** The accepted kinds of `jsonKind`, as bits. */
   readonly kinds: number;
@@ -22,11 +22,11 @@ interface Shape {
   readonly accepts: ((value: unknown) => boolean) | undefined;
   /** What replaces a value that is not accepted, as JSON; without it, the value is removed. */
   readonly replacement: Buffer | undefined;
-  /** Set if the value is a schema, which must be that of an object; that of results must also compile. */
+  /** Set if the value is a schema: it must describe an object, and a schema of `results` must also compile. */
   readonly schema: 'arguments' | 'results' | undefined;
   /** The name of a string member without which an object is not accepted. */
   readonly requiredMember: string | undefined;
-  /** The shape of all elements, or of all members. */
+  /** The shape of every element of an array, or of every member of an object. */
   readonly each: Shape | undefined;
   /** The shapes of the members with `names`, in the same order. */
   readonly members: readonly Shape[];
@@ -36,7 +36,7 @@ interface Shape {
 /** The most repairs on one page: each takes memory, and a hostile page may need a million. Further items that need one are left out. */
 export const REPAIRS_MAX = 20_000;
 
-/** What may still be spent on one page. */
+/** The bytes of schemas that may still be parsed, and the repairs that may still be made, for one page. */
 interface PageBudget extends SchemaBudget {
   parsedBytes: number;
   repairs: number;
@@ -192,7 +192,7 @@ class Repairs {
     return this.#budget.parsedBytes >= 0 && isCompilable(json, this.#budget);
   }
 
-  /** The last member of this name, which is the one that clients read, if it is of one of the kinds; else -1. */
+  /** The node of the last member of this name, which clients read, if its value is of one of the kinds; otherwise -1. */
   #find(object: number, name: string, kinds: number): number {
     const tape = this.#tape;
     let found = -1;
@@ -273,7 +273,7 @@ const OBJECT_MEMBERS = {
   required: shape(ARRAY_KIND, { each: TEXT, replacement: EMPTY_ARRAY }),
 };
 const ARGUMENTS = object(OBJECT_MEMBERS, { schema: 'arguments', replacement: OBJECT_SCHEMA });
-// Results have no `$id`, because a client uses the first schema of an id for all that have it, those of other backends, too.
+// Results have no `$id`, because a client uses the first schema with an id for all schemas with this id, also those of other backends.
 const RESULTS = object({ ...OBJECT_MEMBERS, $id: shape(NO_KIND) }, { schema: 'results' });
 const ICON = object(
   { src: TEXT, mimeType: TEXT, sizes: listOf((size) => typeof size === 'string'), theme: oneOf('light', 'dark') },

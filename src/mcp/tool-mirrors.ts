@@ -1,6 +1,6 @@
-// What a tool's definition says about calls: whether apps or models may call it, and (since MCP 2026-07-28) which parameters calls repeat
-// in headers: the properties with `x-mcp-header` in the schema, which is parsed only if it contains that word. Runs on the thread that
-// reads the list. Cold path.
+// Reads from a tool's definition whether apps or models may call it, and (since MCP 2026-07-28) which parameters its calls repeat in
+// headers: the properties with `x-mcp-header` in the schema, which is parsed only if it contains that word. Runs on the thread that reads
+// the list. Cold path.
 import type { Buffer } from 'node:buffer';
 import { isHttpToken, limits, isObject } from '../shared/index.js';
 

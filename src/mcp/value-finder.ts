@@ -12,7 +12,7 @@ import {
   type NodeFilter,
 } from '../bytes/index.js';
 
-/** JSON values recorded in the search for URIs in a large answer: content blocks and their members. Beyond that, fault `answer-invalid`. */
+/** The most JSON values that are recorded to find URIs in a large answer: content blocks and their members. With more, fault `answer-invalid`. */
 export const URI_NODES_MAX = 32_768;
 
 /** A text that is a URI: it begins with a scheme and has no spaces. */
@@ -33,9 +33,9 @@ export const NO_SPANS: LocatedSpans = [];
 interface Step {
   /** The location of the value, if it is a string. */
   readonly location?: number;
-  /** Whether a value counts; absent if all do. */
+  /** Whether a string is a value to find; if absent, every string is. */
   readonly isWanted?: (bytes: Buffer, start: number, end: number) => boolean;
-  /** Members of an object. Of several with the same name, each is searched: clients differ in which one they read. */
+  /** What to search in the members of an object. Of several members with the same name, each is searched: clients differ in which one they read. */
   readonly members?: readonly (readonly [name: string, step: Step])[];
   /** What to search in an object, by its member `type`. */
   readonly ofType?: readonly (readonly [type: string, step: Step])[];
@@ -50,7 +50,7 @@ const scanner = new JsonScanner();
 
 export class ValueFinder {
   readonly depth: number;
-  /** Bytes before a slice that are searched with it, so that a key across its start is found. */
+  /** How many bytes before a slice are searched with the slice, so that a key that is cut by the slice's start is found. */
   readonly overlap: number;
   /** The names of the members that lead to a location. */
   readonly containers: readonly string[];
@@ -59,8 +59,8 @@ export class ValueFinder {
   readonly #escapes: readonly Buffer[];
 
   /**
-   * @param keys ends of keys: the last key on the way to each location ends with one of them. The search is quick if they begin rarely.
-   * @param escapes beginnings of escapes: every escape of a letter of those keys begins with one of them.
+   * @param keys endings of keys: the last key on the way to each location has one of these. Rare beginnings make the search quick.
+   * @param escapes beginnings of escapes: every escape of a letter of these keys has one of them.
    */
   constructor(keys: readonly string[], escapes: readonly string[], root: Step) {
     this.#root = root;
@@ -71,7 +71,7 @@ export class ValueFinder {
     this.containers = [...new Set(containersOf(root))];
   }
 
-  /** Whether one of the keys may be anywhere in the bytes. */
+  /** Whether one of the keys may occur in the bytes, with or without escapes. */
   mayBeIn(bytes: Buffer): boolean {
     for (const key of this.#keys) if (bytes.includes(key)) return true;
     if (!bytes.includes(BACKSLASH) || !bytes.includes(ESCAPE)) return false;

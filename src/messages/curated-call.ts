@@ -1,5 +1,5 @@
-// Curates the arguments in a request for a tool or prompt of which the config fixes or hides some: fixed arguments are inserted, and a
-// request that contains a fixed or hidden (together: withheld) argument, in any letter case, is refused. Warm path.
+// Curates the arguments in a request for a tool or prompt, where the config fixes or hides some. Fixed arguments are inserted. A request
+// that contains a withheld argument (a fixed or a hidden one), in any letter case, is refused. Warm path.
 import {
   MEMBER_ABSENT,
   MEMBER_AMBIGUOUS,
@@ -41,7 +41,7 @@ export function curateArguments(
   return { start: at, end: at, putIn: Buffer.from(`,"arguments":{${item.fixedMembers}}`) };
 }
 
-/** Curates arguments. @param values their node, or `MEMBER_AMBIGUOUS`. @param nameAt the offset of the name, which is edited, too. */
+/** Curates arguments. @param values the arguments' node, or `MEMBER_AMBIGUOUS`. @param nameAt the offset of the name, also edited. */
 function curateValues(
   tape: JsonScanner,
   bytes: Buffer,
@@ -62,7 +62,7 @@ function curateValues(
   return fixedMembers === '' ? undefined : insertMembers(tape, values, nameAt, fixedMembers);
 }
 
-/** Inserts members at that end of the object which is nearer to the name, since the bytes between both edits are copied. */
+/** Inserts members first or last in the object, whichever is nearer to the name: the bytes between this edit and the name's are copied. */
 function insertMembers(tape: JsonScanner, object: number, nameAt: number, members: string): Edit {
   const isEmpty = tape.next(object) === object + 1;
   const isNameBehind = nameAt > tape.start(object);
@@ -70,7 +70,7 @@ function insertMembers(tape: JsonScanner, object: number, nameAt: number, member
   return { start: at, end: at, putIn: Buffer.from(isEmpty ? members : isNameBehind ? `,${members}` : `${members},`) };
 }
 
-/** Why a completion is refused: because it is of a withheld argument. */
+/** The refusal of a completion for a withheld argument; `undefined` if the completion is allowed. */
 function refusalOfCompletion(tape: JsonScanner, body: Buffer, params: number, item: CuratedItem): RpcError | undefined {
   const argument = findMember(tape, body, params, 'argument');
   if (argument === MEMBER_AMBIGUOUS) return rpcErrors.argumentsInvalid('completion/complete');
@@ -111,13 +111,13 @@ function curateContext(
   return { start: edit.start + start, end: edit.end + start, putIn: edit.putIn };
 }
 
-/** A message's tape. A large one has its tape while it is handled; a small one is scanned again. `undefined` if neither is possible. */
+/** A message's tape. A large message has its tape while it is handled; a small one is scanned again. `undefined` if neither is possible. */
 export function tapeOf(body: Buffer, { tape }: ClientMessage): JsonScanner | undefined {
   if (tape !== undefined) return tape;
   return body.length <= limits.readAtOnceBytesMax && ownTape.scan(body, ARGUMENT_DEPTH) ? ownTape : undefined;
 }
 
-/** Why the values are refused. Only names that are short enough to be withheld ones are decoded, up to a number. */
+/** Why the values are refused. Only names short enough to be withheld are decoded, and at most `argumentsExaminedMax`. */
 function refusalOfValues(tape: JsonScanner, body: Buffer, object: number, item: CuratedItem): RpcError | undefined {
   const subtreeEnd = tape.next(object);
   let examinedCount = 0;

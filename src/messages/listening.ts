@@ -1,5 +1,5 @@
-// The filter of a `subscriptions/listen`, in the request and in its acknowledgement (M25), and its id in the notifications for it. Cold
-// path.
+// Reads the filter in a `subscriptions/listen`, writes the filter in its acknowledgement (M25), and puts its id into the notifications for
+// it. Cold path.
 import { MEMBER_ABSENT, cutsOf, findMember, JsonScanner, jsonKind, partsOf } from '../bytes/index.js';
 import { type BackendMessage, type ClientMessage, capability } from '../mcp/index.js';
 import { isObject, limits } from '../shared/index.js';
@@ -38,7 +38,7 @@ export interface ListenFilter {
   readonly wantsTasks?: boolean;
 }
 
-/** Reads the params. @returns the filter, or what is wrong with them, as a text. */
+/** Reads the params. @returns the filter, or a text that says what is wrong with the params. */
 export function readListenFilter(body: Buffer, { paramsStart, paramsEnd }: ClientMessage): ListenFilter | string {
   if (paramsEnd - paramsStart > limits.readAtOnceBytesMax) return 'params are too large';
   const { notifications } = JSON.parse(body.toString('utf8', paramsStart, paramsEnd)) as { notifications?: unknown };
@@ -98,7 +98,7 @@ export function taggedNotification(bytes: Buffer, message: BackendMessage, id: s
   return Buffer.concat(partsOf(bytes, [{ start, end, putIn: Buffer.from(id) }]));
 }
 
-/** The notification without the id; `undefined` as for `taggedNotification`. */
+/** The notification without the id; `undefined` if `_meta`, or the id in it, is ambiguous or malformed. */
 export function untaggedNotification(bytes: Buffer, { paramsStart, paramsEnd }: BackendMessage): Buffer | undefined {
   if (paramsStart === -1) return bytes;
   const params = bytes.subarray(paramsStart, paramsEnd);

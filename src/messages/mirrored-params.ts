@@ -20,8 +20,8 @@ interface Step {
 }
 
 /**
- * The paths to the mirrored parameters of one tool, from the message's root. One walk over the arguments finds all, and reads each key
- * once. A search for each parameter among all keys would cost the product of both numbers, which backends and callers choose.
+ * The paths to the mirrored parameters of one tool, from the message's root. One walk over the arguments finds all parameters, and reads
+ * each key once. To search all keys for each parameter would cost the product of both numbers, which backends and callers choose.
  */
 export class MirroredPaths {
   static readonly #byParams = new WeakMap<readonly MirroredParam[], MirroredPaths>();
@@ -100,7 +100,7 @@ export interface ReadArguments {
   readonly sentValues: MirroredValues;
 }
 
-/** What stands for a string that is too long for any header, and is not decoded, or a number with too many digits. */
+/** Stands for a string that is too long for any header, and was not decoded, or for a number with too many digits. */
 export const TOO_LONG = Symbol('too long');
 
 /** The values in a call. @returns `undefined` for a message that is too large to be parsed at once. */
@@ -119,7 +119,7 @@ export function mirroredValuesIn(
 
 /**
  * The headers for a message to a backend. @param params the tool's mirrored parameters, if they are known.
- * @param read what was read of a large message. @param received as for `headersOf`.
+ * @param read the arguments of a large message. @param received the caller's `mcp-param-*` headers.
  */
 export function paramHeaders(
   params: readonly MirroredParam[] | undefined,

@@ -42,7 +42,7 @@ export function withEditsFor(
 
 interface ModernAdditions {
   readonly envelope: Buffer;
-  /** What a request gets that is sent again with the client's answers: its new id (N07), and the members to add to its params. */
+  /** For a request that is sent again with the client's answers: its new id (N07), and the members to add to its params. */
   readonly round: { readonly id: Buffer; readonly members: Buffer } | undefined;
 }
 

@@ -43,7 +43,7 @@ export function withEdit(message: OutgoingMessage, edit: Edit | undefined): Outg
   return edit === undefined ? message : withEdits(message, [edit]);
 }
 
-/** Makes edits in any order. All become one replaced span, within which no further edit may lie. */
+/** Makes edits in any order. All edits become one replaced span, within which no later edit may lie. */
 export function withEdits(message: OutgoingMessage, edits: readonly Edit[]): OutgoingMessage {
   if (edits.length === 0) return message;
   const { body, leftOut, putIn = NO_BYTES, requestId, trace, head } = message;

@@ -22,7 +22,7 @@ export interface TaskOwnership {
 /**
  * Brings a message's task ids into the caller's form.
  * @param locations the bits of `taskLocation` where ids are the backend's.
- * @returns `undefined` when one of the ids would be taken for that of another backend's task.
+ * @returns `undefined` when an id, in the caller's form, would be taken for the id of another backend's task.
  */
 export function callersTaskEdits(
   bytes: Buffer,

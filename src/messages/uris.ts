@@ -56,8 +56,8 @@ export class UriMatcher {
   }
 
   /**
-   * Each text between variables is matched at its first occurrence. A later occurrence is never needed: what lies between the two could as
-   * well be part of the next variable.
+   * Each text between variables is matched at its first occurrence. A later occurrence is never needed: the characters between the two
+   * occurrences could as well be part of the next variable.
    */
   matches(template: string): boolean {
     const uri = this.#uri;

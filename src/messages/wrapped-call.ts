@@ -1,5 +1,5 @@
-// Turns a call of `call_tool` into the call in it, before other code handles the message: the bytes around the name and arguments of the
-// call within are overwritten with spaces, so all other code sees an ordinary call. Warm path: only where a virtual host has `"exposure":
+// Turns a call of `call_tool` into the call that it wraps, before other code handles the message: all bytes around the inner name and
+// arguments are overwritten with spaces, so all other code sees an ordinary call. Warm path: only where a virtual host has `"exposure":
 // "search"`.
 import {
   MEMBER_ABSENT,
@@ -21,7 +21,7 @@ const NO_ARGUMENTS = Buffer.alloc(0);
 const scanner = new JsonScanner();
 
 /**
- * The arguments of a call, by which a retry is recognized. Cold path.
+ * The arguments of a call. A retry is recognized by them. Cold path.
  * @param message its tape, if it has one, must still be valid (`ClientMessage.tape`).
  * @returns `params.arguments` as received; empty if absent; all of `params` if the member is ambiguous.
  */

@@ -57,15 +57,15 @@ const CELL_COUNT = COUNTED_METHODS.length * OUTCOMES.length * STATUSES.length;
 
 export interface RequestFigure {
   readonly method: string;
-  /** The backend that was asked; `''` if none, or several. */
+  /** The backend that was asked; `''` if no backend, or more than one, was. */
   readonly backend: string;
   readonly outcome: Outcome;
   readonly status: number;
   /** Time from the whole request to the whole answer; -1 for a client's stream. */
   readonly totalMs: number;
-  /** Time until the answer was available; -1 if unknown. */
+  /** Time from the whole request until the answer was available; -1 if unknown. */
   readonly answeredMs: number;
-  /** The backend's part of that time; -1 if none, or several backends were asked. */
+  /** The backend's part of `answeredMs`; -1 if no backend, or more than one, was asked. */
   readonly backendMs: number;
 }
 

@@ -49,7 +49,7 @@ export class Leases {
   /**
    * The lease for requests of this caller; a new one if there is none.
    * @param capabilities of the client: a JSON object, of which a copy is kept.
-   * @param headers as `ExchangeRequest.passthroughHeaders`.
+   * @param the caller's passthrough headers: lower-case name, value, …
    */
   of({ subject, virtualHost }: Caller, capabilities: Buffer, headers: readonly string[]): Session | Refusal {
     const leases = this.#bySubject.get(subject);
@@ -111,7 +111,7 @@ export class Leases {
       account,
       virtualHost,
       protocolVersion: MODERN_PROTOCOL_VERSION,
-      // Backends are told the gateway's name and no client's, because several programs may use the lease.
+      // Backends get the gateway's name instead of a client's, because several programs may use the lease.
       introduction: { clientInfo, capabilities },
       leaseIdleMs: this.#idleTimeoutMs,
     });
@@ -150,7 +150,7 @@ export class Leases {
     return leases.byKey.size < max || this.#tryEndIdle(subject);
   }
 
-  /** Ends the least recently used idle lease among those with the headers that have the most leases. */
+  /** Ends one idle lease: of those whose headers have the most leases, the least recently used. */
   #tryEndIdle(subject: string): boolean {
     const leases = [...(this.#bySubject.get(subject)?.byKey.values() ?? [])];
     const counts = new Map<string, number>();

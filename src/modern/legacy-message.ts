@@ -1,5 +1,5 @@
 // A modern client's request in the form for a legacy backend: with an id and a progress token of the gateway's, and without the envelope,
-// `requestState` and `inputResponses`. A server of both eras would serve a request with an envelope as a modern one, whatever its session.
+// `requestState` and `inputResponses`. A server of both eras would take any request with an envelope for a modern one, even in a session.
 import { addInOrder, type Edit } from '../bytes/index.js';
 import type { ClientMessage, ModernEnvelope } from '../mcp/index.js';
 import type { OutgoingMessage } from '../http-client/index.js';

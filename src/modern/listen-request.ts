@@ -1,6 +1,6 @@
-// One `subscriptions/listen` (M25): one stream to the caller, and behind it a session of its own, in which each backend that can send
-// notifications is listened to and gets subscriptions to its resources. The caller receives what a client with a session and an open GET
-// would receive, also from a backend that becomes available later. Cold path.
+// One `subscriptions/listen` (M25): one stream to the caller, with a session of its own. In this session, the gateway listens to each
+// backend that can send notifications, and subscribes to the resources that the caller names. The caller receives what a client with a
+// session and an open GET would receive, also from a backend that becomes available later. Cold path.
 //
 //   opening ── every backend has answered, or the patience is over ──> acknowledged
 //   opening, acknowledged ── the caller goes away, the session's stream ends, drain ──> over
@@ -25,7 +25,7 @@ import {
 import { AnswerOnlyExchange } from './suspended-call.js';
 import { RESULT_META } from './modern-results.js';
 
-/** Resources that one `subscriptions/listen` subscribes to at once. Beyond that, the next follows when one is answered. */
+/** The most unanswered subscriptions of one `subscriptions/listen`. Then the next one follows when one is answered. */
 const LISTEN_RESOURCES_AT_ONCE_MAX = 8;
 
 type State = 'opening' | 'acknowledged' | 'over';
@@ -55,7 +55,7 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
   readonly #pendingBackends = new Set<CompiledBackend>();
   readonly #urisLeft: string[];
   #subscribingCount = 0;
-  /** Whether modern backends have been sent all subscriptions, so that their acknowledgement is waited for. */
+  /** Whether all subscriptions were sent, so that the acknowledgements of modern backends are awaited. */
   #areModernAwaited = false;
   readonly #acceptedUris = new Set<string>();
 
@@ -145,7 +145,7 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
     if (this.#pendingBackends.size === 0) this.#acknowledge();
   }
 
-  /** Waits until each modern backend has acknowledged its subscriptions; all have been sent by now. */
+  /** Waits until each modern backend has acknowledged its subscriptions. Called once all subscriptions were sent. */
   #awaitModernBackends(): void {
     this.#areModernAwaited = true;
     if (this.#acceptedUris.size === 0) return;

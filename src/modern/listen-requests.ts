@@ -71,7 +71,7 @@ export class ListenRequests {
       : leases.forwarderToOwner(caller, capabilities, passthroughHeaders);
     if (forward === undefined) return this.#listen(caller, exchange, id, filter, capabilities);
     forward(caller, exchange, (refusal) => {
-      // Nothing is opened for a caller that has left, because nobody would end it.
+      // Nothing is opened for a caller that has left, because nothing would end it.
       if (exchange.isAborted) exchange.reset();
       else if (refusal === undefined) this.#listen(caller, exchange, id, filter, capabilities);
       else refuseMessage(exchange, refusal, message);

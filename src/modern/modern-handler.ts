@@ -1,6 +1,6 @@
-// Handles modern requests. Each describes itself completely, so it is checked before any backend is asked. The order of the checks is that
-// in which faults are reported: version header against body, envelope, version, the other headers, method. A request that passes is served
-// in a lease, by the code that serves sessions.
+// Handles modern requests. Each request states its version, client and capabilities, so it is checked before any backend is asked. The
+// checks are made in this order: version header against body, envelope, version, other headers, method. A request that passes is served in
+// a lease, by the code that serves sessions.
 import { ESCAPE_BYTES_MAX, isStringEqual, readStringMember, stringValue } from '../bytes/index.js';
 import {
   isMcpMethod,
@@ -110,15 +110,15 @@ export class ModernHandler {
   }
 
   /**
-   * Gives up suspended calls, whose retries will not reach this process any more: a client that makes its call anew elsewhere must not have
-   * it run twice at once. Further `subscriptions/listen` are refused.
+   * Gives up suspended calls, whose retries will not reach this process any more: if the client makes its call anew in another process, the
+   * call must not run twice at once. Further `subscriptions/listen` are refused.
    */
   drain(): void {
     this.#parts.listenRequests.drain();
     this.#parts.suspendedCalls.giveUpAll();
   }
 
-  /** Refuses a message without an envelope. @param era `unclaimed`: its modern header requires one; `legacy`: not served here (M28). */
+  /** Refuses a message without an envelope. @param era `unclaimed`: its modern header requires an envelope; `legacy`: not served (M28). */
   refuse(exchange: Exchange, message: ClientMessage, era: 'legacy' | 'unclaimed'): void {
     exchange.watcher?.onIdentified(message.method, '', '');
     if (message.kind === 'notification') return accept(exchange);
@@ -209,10 +209,10 @@ function refuseWith(exchange: Exchange, message: ClientMessage, error: RpcError)
   answerError(exchange, idSpanOf(exchange, message), error, status);
 }
 
-// Checks that the headers of a modern request agree with its body: an intermediary that routes, counts or refuses by them must not see
-// something other than the backend does (M10, M12). Hot path: a few comparisons per modern request.
+// Checks that the headers of a modern request agree with its body. Intermediaries route, count and refuse by headers, so these must say the
+// same as the body, which the backend reads (M10, M12). Hot path: a few comparisons per modern request.
 
-/** How the version header, if present, contradicts the body, in words. This is reported before any other fault. */
+/** How the version header contradicts the body, in words; `undefined` if it agrees or is absent. Reported before any other fault. */
 function versionContradiction(body: Buffer, message: ClientMessage, mirror: MirrorHeaders): string | undefined {
   const { envelope } = message;
   if (envelope === undefined || mirror.protocolVersion === '') return undefined;
@@ -222,7 +222,7 @@ function versionContradiction(body: Buffer, message: ClientMessage, mirror: Mirr
   return 'mcp-protocol-version differs from the body';
 }
 
-/** The first header that disagrees with the body or is missing, in words; `undefined` if there is none. */
+/** What is wrong with the first header that disagrees with the body or is missing, in words; `undefined` if all agree. */
 export function mirrorFault(body: Buffer, message: ClientMessage, mirror: MirrorHeaders): string | undefined {
   if (mirror.protocolVersion === '') return 'mcp-protocol-version is missing';
   if (mirror.method === '') return 'mcp-method is missing';

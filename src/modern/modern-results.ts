@@ -5,8 +5,8 @@ import { isObject, limits, PROGRAM_VERSION, rpcCodes, rpcErrors, type RpcError }
 import { type BackendMessage, type Era, MODERN_PROTOCOL_VERSION } from '../mcp/index.js';
 import { NO_EDITS } from '../calls/index.js';
 
-// A legacy backend whose user must first open an address in a browser answers with an error (-32042). Modern clients do not know it (M27),
-// so they get a result that asks for input (M22); then the call is made from the start, as such a backend expects. Cold path.
+// A legacy backend whose user must first open an address in a browser answers with an error (-32042). Modern clients do not know this error
+// (M27), so they get a result that asks for input (M22). Then the call is made from the start, as the backend expects. Cold path.
 
 const URL_ELICITATION_CODE = String(rpcCodes.urlElicitationRequired);
 
@@ -16,7 +16,7 @@ interface UrlElicitation {
   readonly url: string;
 }
 
-/** Reads from an error what the user must open. @param error JSON. @returns `undefined` for another error, or one that is too large. */
+/** Reads the addresses that the user must open. @param error as JSON. @returns `undefined` for any other, or too large, error. */
 export function readUrlElicitations(error: Buffer): readonly UrlElicitation[] | undefined {
   if (error.length > limits.suspendedQuestionBytesMax || !error.includes(URL_ELICITATION_CODE)) return undefined;
   const { code, data } = JSON.parse(error.toString()) as { code?: unknown; data?: unknown };
@@ -39,7 +39,7 @@ export function inputRequestsOf(elicitations: readonly UrlElicitation[]): string
   return JSON.stringify(Object.fromEntries(asked));
 }
 
-/** Whether the user has opened the addresses. @param responses `inputResponses`, JSON; true if too large to be parsed at once. */
+/** Whether the user has opened the addresses. @param responses `inputResponses` as JSON; if too large to be parsed at once: true. */
 export function hasOpenedUrls(responses: Buffer): boolean {
   if (responses.length > limits.readAtOnceBytesMax) return true;
   const answers: unknown = JSON.parse(responses.toString());
@@ -48,8 +48,8 @@ export function hasOpenedUrls(responses: Buffer): boolean {
 }
 
 /**
- * Cache scopes in one large read result that are rewritten to `private`. Beyond that, further ones stay as they are; only the first has a
- * meaning.
+ * The most cache scopes in one large result of `resources/read` that are rewritten to `private`. Further ones stay: only one scope of a
+ * result has a meaning.
  */
 export const SCOPES_CHANGED_MAX = 16;
 
@@ -64,21 +64,21 @@ export function inputRequiredResult(inputRequests: string, requestState: string)
 
 export const RESULT_TYPE = '"resultType":"complete"';
 const FIRST_TYPE = Buffer.from('{"resultType":');
-/** How near the end `resultType` is looked for: behind it there may be a `_meta` in which the server names itself. */
+/** The bytes at the end of a result that are searched for `resultType`: a `_meta` with the server's name may follow it. */
 const TAIL_BYTES = 512;
 const OPEN = Buffer.from('{');
 const COMMA = 0x2c;
 const REQUIRED_MEMBERS: readonly (readonly [name: string, member: string])[] = [['resultType', RESULT_TYPE]];
 /**
- * For results of `resources/read`, the only ones of backends with cache hints: lists have some, too, but are the gateway's own results. A
- * legacy backend gives no hints, so these forbid caching (M19).
+ * The members that a result of `resources/read` must have. No other relayed result has cache hints: lists have hints, too, but are the
+ * gateway's own results. A legacy backend gives no hints, so these forbid caching (M19).
  */
 const REQUIRED_IN_READ: typeof REQUIRED_MEMBERS = [
   ...REQUIRED_MEMBERS,
   ['ttlMs', '"ttlMs":0'],
   ['cacheScope', '"cacheScope":"private"'],
 ];
-/** For results of legacy tool calls: clients with sessions accept one without `content`, as a draft of MCP had it; modern clients do not. */
+/** The members that a legacy backend's result of a tool call must have. Legacy clients do without `content`, as in a draft of MCP. */
 const REQUIRED_IN_CALL: typeof REQUIRED_MEMBERS = [...REQUIRED_MEMBERS, ['content', '"content":[]']];
 const FIRST_CONTENT = Buffer.from('{"content":');
 const BRACE = 0x7b;
@@ -139,8 +139,8 @@ function hasTypeAtEitherEnd(result: Buffer): boolean {
 }
 
 /**
- * In a result too large to be read at once, `"public"` scopes are found by their bytes, which no JSON string can contain: only the first
- * `SCOPES_CHANGED_MAX` of them, and also nested ones, which mean nothing.
+ * The edits that make the result's `cacheScope` private. In a result too large to be parsed at once, `"public"` scopes are found by their
+ * bytes, which no JSON string can contain: only the first `SCOPES_CHANGED_MAX`, and also nested ones, which mean nothing.
  */
 function privateScopes(result: Buffer, bodyStart: number): readonly Edit[] {
   const edits: Edit[] = [];
@@ -196,7 +196,7 @@ export function modernErrorEdits(bytes: Buffer, { bodyStart, bodyEnd }: BackendM
 
 const MODERN_CODES: ReadonlyMap<string, Buffer> = new Map([
   [String(rpcCodes.resourceNotFound), Buffer.from(String(rpcCodes.invalidParams))],
-  // Only in an error that `readUrlElicitations` could not read, so that it did not become questions.
+  // Only for an error that `readUrlElicitations` could not read; any other such error has become a question to the client.
   [String(rpcCodes.urlElicitationRequired), Buffer.from(String(rpcCodes.internalError))],
 ]);
 
@@ -229,7 +229,7 @@ function membersNamed(result: Buffer, name: string): readonly number[] {
 /** The versions that an error names for a retry (`data.supported`). Legacy versions cannot be requested in an envelope. */
 export const MODERN_VERSIONS: readonly string[] = [MODERN_PROTOCOL_VERSION];
 
-/** The HTTP status for one of the gateway's own errors. Faults of the request have one other than 200, which intermediaries see. */
+/** The HTTP status for one of the gateway's own errors. Faults of the request get 400 or 404, which intermediaries see; others get 200. */
 export function httpStatusOf(code: number): number {
   switch (code) {
     case rpcCodes.methodNotFound:
@@ -244,8 +244,8 @@ export function httpStatusOf(code: number): number {
 }
 
 /**
- * The HTTP status for a backend's error. Errors about the request's headers or the client's capabilities get 400, whoever detects them
- * (M13, M15). All others are ordinary answers, also an unsupported version, about which the caller can do nothing.
+ * The HTTP status for a backend's error. Errors about the request's headers or the client's capabilities get 400, like the gateway's own
+ * (M13, M15). All other errors are ordinary answers, even an unsupported version, about which the caller can do nothing.
  */
 export function httpStatusOfBackendError(code: number): number {
   return code === rpcCodes.headerMismatch || code === rpcCodes.capabilityMissing ? 400 : 200;

@@ -1,5 +1,5 @@
-// How serving a modern request differs from serving a legacy one. Several programs may use one session with a legacy backend, and each
-// numbers its own requests, so the request goes there under an id and a progress token of the gateway's. Hot path: one object per request.
+// How serving a modern request differs from serving a legacy one. Several programs may use one session with a legacy backend, and their ids
+// may collide. So the request goes there under an id and a progress token of the gateway's. Hot path: one object per request.
 import {
   errorCodeIn,
   isToolError,
@@ -111,10 +111,10 @@ export class ModernRules implements EraRules {
   /** The request's id at a legacy backend, and its progress token there if the caller gave one, as JSON. */
   #ownId: Buffer | undefined;
   #suspended: SuspendedCall | undefined;
-  /** Capabilities that the backend asked for and the client lacks, in the form in which a client declares them. */
+  /** Capabilities that the backend has tried to use and the client lacks, as a client would declare them. */
   #missingCapabilities: Record<string, unknown> | undefined;
 
-  /** @param isMadeAnew whether it is a retry whose call is made from the start: its `requestState` and `inputResponses` are for the gateway. */
+  /** @param isMadeAnew whether a retry's call is made from the start: its `requestState` and `inputResponses` are for the gateway. */
   constructor(parts: ModernRulesParts, exchange: Exchange, message: ClientMessage, isMadeAnew = false) {
     this.#isMadeAnew = isMadeAnew;
     this.#parts = parts;
@@ -124,8 +124,8 @@ export class ModernRules implements EraRules {
   }
 
   /**
-   * What a result says about caching. A merged list may be cached for as long as every backend's part of it, and only for its own user,
-   * because that user's allow-lists filtered it (M19, M30).
+   * The members that state a result's type and how long it may be cached. A merged list may be cached only as long as every backend allows
+   * for its part, and only for its own user, because that user's allow-lists have filtered it (M19, M30).
    */
   resultExtras(ttlMs?: number): ResultExtras {
     const caching = ttlMs === undefined ? '' : `"ttlMs":${ttlMs},"cacheScope":"private",`;
@@ -180,7 +180,7 @@ export class ModernRules implements EraRules {
     const { envelope } = this.#message;
     const isRetry =
       envelope !== undefined && (envelope.requestStateStart !== -1 || envelope.inputResponsesStart !== -1);
-    // A retry comes here for a modern backend, which has its own states, or, made from the start, for a legacy one.
+    // A retry may only go to a modern backend, which has states of its own, or, made from the start, to a legacy backend.
     if (isRetry && this.#isMadeAnew === isModern) return rpcErrors.callOver;
     const { body, mirror, isWrapped } = this.#exchange.request;
     const mirrored = isWrapped === true ? undefined : upstream.mirroredParamsOf(this.#message.method, bareName);
@@ -278,7 +278,7 @@ export class ModernRules implements EraRules {
     };
   }
 
-  /** What the client gets in place of an answer: a question to open addresses; or, for a failed call, which capability it lacks (M15). */
+  /** What replaces an answer: a request to open addresses; for a failed call, an error with the capabilities that the client lacks (M15). */
   #replacementFor(
     bytes: Buffer,
     message: BackendMessage,
@@ -298,7 +298,7 @@ export class ModernRules implements EraRules {
     return hasFailed ? rpcErrors.capabilityMissing(this.#missingCapabilities) : undefined;
   }
 
-  /** Where a modern result has task ids: a task is the whole result of its call, and a member `task` is the tool's own. */
+  /** Where a modern backend's answer has task ids: a call's task is its whole result, and a member `task` is the tool's own. */
   #taskLocationsIn(locations: number, bytes: Buffer, message: BackendMessage, upstream: UpstreamSession): number {
     const others = locations & ~taskLocation.created;
     if (this.#message.method !== 'tools/call' || !upstream.declares(capability.tasksExtension)) return others;

@@ -7,7 +7,7 @@ import { limits, seal, SEAL_BYTES, SEAL_KEY_BYTES, unseal } from '../shared/inde
 /** The name of the layout of the sealed bytes; part of the key and of the associated data, so that no other layout opens. */
 const FORMAT = 'switchyard request state 1';
 
-/** Where the call's key is. The layout: slot (u16), round (u16), expiry in seconds (u32), call. */
+/** The offset of the call's key. The layout: slot (u16), round (u16), expiry in seconds since 1970 (u32), key of the call. */
 const CALL_AT = 8;
 const CALL_BYTES = 12;
 const ADDRESS_BYTES = CALL_AT + CALL_BYTES;
@@ -15,7 +15,7 @@ const STATE = new RegExp(`^[\\w-]{${Math.ceil(((SEAL_BYTES + ADDRESS_BYTES) * 4)
 
 const HASHED_BYTES_MAX = 1_048_576;
 
-/** What a `requestState` belongs to: with any other request, it does not open. */
+/** The request that a `requestState` belongs to. For a request that differs in any of these, the state does not open. */
 export interface StateOrigin {
   readonly subject: string;
   readonly virtualHostId: string;
@@ -29,7 +29,7 @@ export interface StateOrigin {
 export interface SuspendedCallAddress {
   readonly slot: number;
   readonly call: string;
-  /** How often the client has been asked. */
+  /** The number of the round: how often the call has asked the client. */
   readonly round: number;
 }
 
@@ -44,8 +44,8 @@ export function argumentsHash(args: Buffer): string {
 }
 
 /**
- * The hash of a caller's passthrough headers, which may be credentials: only the hash is kept, and what was opened or suspended under some
- * headers does not serve requests with others.
+ * The hash of a caller's passthrough headers, which may be credentials: only the hash is kept. A lease or a suspended call does not serve
+ * requests with other headers.
  * @returns `''` for none.
  */
 export function headersHash(headers: readonly string[]): string {
@@ -95,7 +95,7 @@ export class RequestStates {
   }
 }
 
-/** The texts to which a state is bound. JSON keeps them apart. */
+/** The texts to which a state is bound, as JSON, so that no two lists of texts are equal. */
 function associatedData({ subject, virtualHostId, method, name, argsHash, headersHash }: StateOrigin): Buffer {
   return Buffer.from(JSON.stringify([FORMAT, subject, virtualHostId, method, name, argsHash, headersHash]));
 }

@@ -1,6 +1,6 @@
-// One call of a modern client during which a legacy backend has asked the client something. The client gets the questions as the call's
-// result (`input_required`), and the call stays open at the backend until the client calls again with the answers (a retry). Questions
-// that come at about the same time go into one round. Cold path: created when a backend asks.
+// One call of a modern client during which a legacy backend has asked the client a question. The client gets the questions as the call's
+// result (`input_required`), and the call stays open at the backend until the client calls again with the answers (a retry). Questions that
+// come at about the same time go into one round. Cold path: created when a backend asks.
 //
 //   served ──the backend asks──> asking ──a moment later──> suspended ──the retry──> served
 //   asking ──the backend wants no answer any more──> served
@@ -41,8 +41,8 @@ export class AnswerOnlyExchange extends CallerlessExchange {
   #parts: Buffer[] | undefined = undefined;
 
   /**
-   * @param onAnswer called once, with the whole message; `undefined` when it is too large to be kept, or was broken off.
-   * @param isAborted false where somebody waits for the answer, so that the call does not count as abandoned.
+   * @param onAnswer called once, with the whole message, or with `undefined` if it is too large to be kept, or was broken off.
+   * @param isAborted false if the answer is awaited, so that the call does not count as abandoned.
    */
   constructor(
     request: ExchangeRequest,
@@ -91,7 +91,7 @@ const QUESTIONS_GATHER_MS = 20;
 
 type State = 'served' | 'asking' | 'suspended' | 'answered' | 'over';
 
-/** The caller that waits now: the first one, or that of a later retry. */
+/** A caller's request: the first one, or a later retry. */
 export interface CurrentCaller {
   readonly exchange: Exchange;
   readonly message: ClientMessage;
@@ -153,7 +153,7 @@ export class SuspendedCall {
   /**
    * Takes a question into the next round.
    * @param id the gateway's id for the question, as JSON; the message has it already.
-   * @returns why the client cannot be asked that.
+   * @returns why the client cannot be asked; `undefined` if it will be.
    */
   ask(id: Buffer, message: Buffer): RpcError | undefined {
     if (this.#calls.isClosed) return errorsToBackends.processEnding;
@@ -178,7 +178,7 @@ export class SuspendedCall {
     clearTimeout(this.#gatherTimer);
   }
 
-  /** Whether the address is of the last round, and no retry has continued the call since. */
+  /** Whether the address names the last round, and no retry has continued the call since. */
   isSuspendedAt({ round }: SuspendedCallAddress): boolean {
     return round === this.#round && (this.#state === 'suspended' || this.#state === 'answered');
   }

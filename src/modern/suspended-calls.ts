@@ -78,8 +78,8 @@ export class SuspendedCalls {
   /**
    * Continues the call that the request is a retry of.
    * @param message with an envelope.
-   * @returns whether the request is dealt with: `false` if it has no state of the gateway's, `anew` if it is to be served as if it had no
-   * state.
+   * @returns `true` if the request was answered, continued or forwarded; `false` if it has no state of the gateway's; `anew` if it must be
+   * served as if it had no state.
    */
   tryContinue(caller: Caller, exchange: Exchange, message: ClientMessage): boolean | 'anew' {
     const { body } = exchange.request;
@@ -120,7 +120,7 @@ export class SuspendedCalls {
     const bytes = exchange.request.body.subarray(start, end);
     scanQueue.scanNow(subject, bytes, 1, (tape) => {
       const answers = tape && answersIn(tape, bytes);
-      // Another retry may have been faster. A retry whose caller has gone leaves the call suspended.
+      // Another retry may have continued the call meanwhile. A retry whose caller has gone leaves the call suspended.
       if (!call.isSuspendedAt(address)) this.#fail(exchange, message);
       else if (answers === undefined)
         answerError(exchange, idSpanOf(exchange, message), rpcErrors.inputResponsesInvalid);

@@ -1,5 +1,5 @@
-// With `--access-log`, one line per request (specification 1): who sent it (a hash), what it was, how it ended; never arguments, tokens
-// or whole session ids. Without the option, only refusals and backend failures: the first of a kind at once, later ones are counted.
+// With `--access-log`, one line per request (specification 1): a hash of its subject, its method and target, and its outcome; never
+// arguments, tokens or whole session ids. Without it, only refusals and backend failures: the first of a kind; later ones are counted.
 import type { ExchangeEnding, ExchangeRequest } from '../exchange/index.js';
 import {
   FAILURE_LOG_INTERVAL_MS,
@@ -13,12 +13,12 @@ import {
 import { roundToTenths } from './recent-requests.js';
 import type { WatchedRequest } from './request-watch.js';
 
-// Bounds the lines about requests that were not served. No subject gets more than a part of the lines that are left, so that none can use
-// up all. Cold path: only for failures.
+// Bounds the lines about requests that were not served. One subject gets only a part of the lines that are left, so it cannot use up all.
+// Cold path: only for failures.
 
-/** Lines per `FAILURE_LOG_INTERVAL_MS`. Beyond that, requests are counted in the next line. */
+/** The most lines per `FAILURE_LOG_INTERVAL_MS`. Further requests are only counted, in the next line. */
 export const PROBLEM_LINES_MAX = 200;
-/** A subject gets at most one in this many of the lines that are left. */
+/** The lines that are left, divided by this, are the most that one subject may take. */
 const PROBLEM_LINES_SHARE_DIVISOR = 4;
 
 class LineShares {
@@ -86,7 +86,7 @@ interface AnswerEntry {
   readonly route: string;
   readonly server: string | undefined;
   readonly composition: string | undefined;
-  /** How it ended. `error`: the request was invalid; `refused`: it was not processed; `fault`: the program or the store failed. */
+  /** How the request ended. `error`: it was invalid; `refused`: it was not processed; `fault`: the program or the store failed. */
   readonly outcome: 'ok' | 'error' | 'refused' | 'fault';
   readonly code: string;
   readonly cause: string;
@@ -99,7 +99,7 @@ interface AnswerEntry {
 
 export class AccessLog {
   readonly #logger: Logger;
-  /** Whether successes are logged, too. */
+  /** Whether all requests are logged, and not only refusals and faults. */
   readonly logsAll: boolean;
   readonly #repeated: RepeatedLog;
 

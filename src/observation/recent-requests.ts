@@ -2,7 +2,7 @@
 // requests have ids.
 import { limits, subjectHash } from '../shared/index.js';
 
-/** Requests that can be looked up. Beyond that, the oldest is forgotten. */
+/** The most requests that can be looked up. Then the oldest is forgotten. */
 const RECENT_REQUESTS_MAX = 1_024;
 
 const TEXT_FIELDS = ['requestId', 'subject', 'virtualHost', 'method', 'backend', 'tool', 'outcome'] as const;

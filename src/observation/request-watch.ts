@@ -74,7 +74,7 @@ export class RequestWatch {
     const { subject = '' } = details;
     this.#figures?.refusals.count(code);
     this.#figures?.requests.record({ ...REFUSED, method, status });
-    // Only requests with a valid token are kept: others, which anyone can send, would push these out.
+    // Only requests with a valid token are kept: requests without one, which anyone can send, would push these out.
     if (subject !== '')
       this.#recent?.keep(request.requestId, subject, virtualHost, method, '', '', 'refused', code, status, 0, -1);
     this.#log?.logRefusal(request, virtualHost, details);
@@ -195,7 +195,7 @@ function outcomeOf({ outcome, isStream }: WatchedRequest, ending: ExchangeEnding
   return ending === 'whole' || outcome !== 'ok' ? outcome : 'gone';
 }
 
-/** Time to send the last spans. After that, they are lost and counted. */
+/** The most time for sending the last spans. Spans that are not sent by then are lost and counted. */
 export const TRACE_FLUSH_MS_MAX = 2_000;
 
 /** The tracer of this process; `undefined` if tracing is off, and then its modules are not loaded. */

@@ -98,9 +98,9 @@ function nanoseconds(ms: number): string {
   return `${Math.round(ms * 1_000)}000`;
 }
 
-/** Spans that wait for their collector. Beyond that, they are dropped and counted. */
+/** The most spans that wait for the collector. Further spans are dropped and counted. */
 export const TRACE_SPANS_WAITING_MAX = 4_096;
-/** Spans in one request. Further ones go in the next. */
+/** The most spans in one request. Further spans go in the next. */
 export const TRACE_SPANS_AT_ONCE_MAX = 256;
 /** How long a span waits for others to be sent with it; also the pause after a failure. */
 export const TRACE_EXPORT_INTERVAL_MS = 1_000;
@@ -144,7 +144,7 @@ export class SpanExporter {
     else this.#timer ??= setTimeout(() => this.#send(), TRACE_EXPORT_INTERVAL_MS).unref();
   }
 
-  /** Sends what waits, for at most `msMax`. */
+  /** Sends the waiting spans, for at most `msMax`. */
   async close(msMax: number): Promise<void> {
     this.#isClosing = true;
     this.#send();

@@ -9,7 +9,7 @@ import { RequestTrace } from './request-trace.js';
 import { attributesJson, SpanExporter, type SpanCounts } from './span-exporter.js';
 import type { WatchedRequest } from './request-watch.js';
 
-/** Targets of requests (backend, tool or prompt) whose attributes are cached as text. */
+/** The most targets of requests (backend, tool or prompt) whose attributes are cached as text. */
 const CACHED_ATTRIBUTES_MAX = 512;
 const CACHED_ATTRIBUTES_BYTES_MAX = 256 * KIB;
 
@@ -99,7 +99,7 @@ export class Tracer {
     return `${targetAttributes},${more}`;
   }
 
-  /** The attributes that depend only on the method, the backend, and the tool or prompt: cached by these. */
+  /** The attributes that depend only on the method, the backend, and the tool or prompt. Cached. */
   #targetAttributesOf({ method, backend, tool, prompt }: WatchedRequest): string {
     const key = `${method} ${backend} ${tool} ${prompt}`;
     const cached = this.#cache.get(key);

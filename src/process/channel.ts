@@ -40,16 +40,16 @@ export function receiveFromWorker(
   });
 }
 
-/** The worker's end. */
+/** The worker's end of the channel to the primary. */
 export interface PrimaryChannel {
   send(message: FromWorker): void;
   /** Sets the handler of messages. A value that is no message ends the worker. */
   onMessage(handler: (message: ToWorker) => void): void;
-  /** Sets the handler for when the primary is gone, or has closed this channel. If it is gone already, it is called in a microtask. */
+  /** Sets the handler for the channel's end. It is called in a microtask if the channel is closed already. */
   onDisconnect(handler: () => void): void;
 }
 
-/** The worker's end of the channel. Node.js holds messages back until `onMessage` is called. */
+/** Opens the worker's end of the channel. Node.js holds messages back until `onMessage` is called. */
 export function connectToPrimary(): PrimaryChannel {
   return {
     send(message) {

@@ -58,10 +58,10 @@ const viewQuestions = {
   worker: {},
   /**
    * Sessions, in the order in which they began here: all, those of one subject, or the one with this hash; `''` means any. Slots before
-   * `firstSlot` list none, and `firstSlot` lists those from `offset` on.
+   * `firstSlot` list no sessions, and `firstSlot` lists its sessions from `offset` on.
    */
   sessions: { subject: 'text', session: 'text', firstSlot: 'number', offset: 'number', countMax: 'number' },
-  /** Whether the origins of backends can be reached from here. */
+  /** Whether this worker can reach the origins of backends. */
   backends: {},
   request: { requestId: 'text' },
   /** What a subject may reach at a virtual host, and why. `tool` may be `''`. */
@@ -84,25 +84,25 @@ const toWorker = {
     bootstrapModule: 'text?',
   },
   /**
-   * A successor has the slot. The worker is to stop accepting and answer `left`; to finish, forward what still arrives to the successor,
-   * and answer `drained`. Its sessions continue in the successor. `stop` follows.
+   * A successor has the slot. The worker is to stop accepting connections and send `left`. Then it is to finish its requests, forward those
+   * that still arrive to the successor, and send `drained`. Its sessions continue in the successor. `stop` follows.
    */
   retire: {},
   /** A drain is coming, as the health check says from now on. All requests are still served. */
   'announce-drain': {},
-  /** The worker is to stop accepting, to finish, and to answer `drained`. Hops of other workers are served. */
+  /** The worker is to stop accepting connections, finish its requests, and send `drained`. Hops of other workers are served. */
   drain: {},
   /** The worker is to end its upstream sessions and exit; killed after `withinMs`, of which `farewellsMs` are for telling backends. */
   stop: { withinMs: 'number', farewellsMs: 'number' },
-  /** This config was written: the worker is to drop what it keeps of it, and to answer `forgotten`. */
+  /** This subject's config was written: the worker is to drop what it caches of the config, and to send `forgotten`. */
   forget: { subject: 'text', ticket: 'number' },
-  /** Every worker has forgotten what this one has announced. */
+  /** Every worker has forgotten the config that this worker has announced with `written`. */
   'all-forgotten': { ticket: 'number' },
   /** Whether the gateway can serve, for the health check. */
   readiness: { isReady: 'flag' },
-  /** The worker is to answer `report`. */
+  /** The worker is to send its `report`. */
   report: { ticket: 'number', series: 'nothing?' },
-  /** The worker is to answer `view`. */
+  /** The worker is to send its `view`. */
   view: { ticket: 'number', question: 'question' },
   'log-level': { level: 'level' },
 } as const satisfies Table;
@@ -126,7 +126,7 @@ const fromWorker = {
   keys: { obstacle: 'text', isInTheWay: 'flag' },
   /** The worker's counts since its start, and its current gauges. */
   report: { ticket: 'number', series: 'series' },
-  /** The answer to a question, as JSON; `null` for nothing. It says what it leaves out. */
+  /** The answer to a question, as JSON; `null` if there is none. The answer says if it leaves something out. */
   view: { ticket: 'number', answer: 'text' },
   /** This worker has written a config: every worker is to `forget` it, and then this one gets `all-forgotten`. */
   written: { subject: 'text', ticket: 'number' },

@@ -1,6 +1,5 @@
-// A Unix socket in a folder private to its user. Cleaners of temporary files may remove the folder, and then nobody finds the socket: so
-// folder and socket are created again when they are gone. A successor in another process renames its own socket to the path, in one step.
-// Cold path.
+// A Unix socket in a folder private to its user. Cleaners of temporary files may remove the folder, so that no process finds the socket: so
+// folder and socket are created again. A successor in another process renames its own socket to the path, in one step. Cold path.
 import { once } from 'node:events';
 import { lstatSync, renameSync, rmSync } from 'node:fs';
 import { chmod, rm } from 'node:fs/promises';
@@ -13,9 +12,9 @@ const SOCKET_CHECK_MS = 2_000;
 
 interface RestoredSocketOptions {
   readonly onConnection: (socket: Socket) => void;
-  /** Called when the socket was gone, and is there again. Its connections continue. */
+  /** Called when the socket was gone, and was created again. Its connections continue. */
   readonly onRenewed: () => void;
-  /** Called when the socket cannot be created again, or cannot accept, and when the reason changes. */
+  /** Called when the socket cannot be created again, or cannot accept connections, and when the reason changes. */
   readonly onFault: (reason: string) => void;
   /** The most connections. One more is closed. */
   readonly connectionsMax: number;

@@ -1,5 +1,5 @@
-// Notifies systemd of the service's state. Node.js has no datagram Unix sockets, so a child process, systemd-notify, does it, and the
-// unit needs NotifyAccess=all. Messages are sent one at a time, so that they arrive in order. Cold path.
+// Notifies systemd of the service's state. Node.js has no datagram Unix sockets, so a child process, systemd-notify, sends the messages,
+// and the unit needs NotifyAccess=all. Messages are sent one at a time, so that they arrive in order. Cold path.
 import { spawn } from 'node:child_process';
 import { type Logger, RepeatedLog } from '../shared/index.js';
 
@@ -37,7 +37,7 @@ export class ServiceManagerNotifier {
   /** Reports a reload. The timestamp tells systemd that this answers no earlier signal. */
   notifyReloading(): void {
     this.#isReloading = true;
-    // Both go in one message.
+    // Both variables go in one message.
     this.#unsent.set('MONOTONIC_USEC', String(process.hrtime.bigint() / 1_000n));
     this.#send('RELOADING', '1');
   }
@@ -66,7 +66,7 @@ export class ServiceManagerNotifier {
     if (!this.#isSending) this.#sendWaiting(this.#manager.notifySocket);
   }
 
-  /** Sends what waits, as variables: the option `--stopping` of systemd-notify needs systemd 253. */
+  /** Sends all unsent values, as variables: the option `--stopping` of systemd-notify needs systemd 253. */
   #sendWaiting(socket: string): void {
     if (this.#unsent.size === 0) return;
     const assignments = Array.from(this.#unsent, ([variable, value]) => `${variable}=${value}`);

@@ -2,7 +2,7 @@
 import { formatAddress, type ListenAddress } from '../config/index.js';
 import { exitStatus } from '../shared/index.js';
 
-/** Keeps a plane from starting. The message is one line for an operator: what is not possible, and what to do. */
+/** Keeps a plane from starting. The message is one line for an operator: what cannot be done, and what to do about it. */
 export class StartFault extends Error {
   override readonly name = 'StartFault';
   readonly exitStatus: number;

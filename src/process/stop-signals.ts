@@ -14,7 +14,7 @@ export class StopSignals {
   #resolveSecond!: (signal: StopSignal) => void;
   #firstAtMs: number | undefined;
 
-  /** @param onHangup called on SIGHUP, which then neither drains nor cuts short. */
+  /** @param onHangup called on SIGHUP, which then is no stop signal. */
   constructor(onHangup?: () => void) {
     this.first = new Promise((resolve) => (this.#resolveFirst = resolve));
     this.second = new Promise((resolve) => (this.#resolveSecond = resolve));

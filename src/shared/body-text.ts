@@ -3,7 +3,7 @@
 /**
  * Reads the body as text. `fetch` itself may forget its signal once the head has arrived, and would then read an endless body for five
  * minutes. Of a compressed body, the decompressed bytes count.
- * @param signal that of the request. If it aborts, this rejects with its reason.
+ * @param signal the request's signal. If it aborts, the promise is rejected with its reason.
  * @param tooLarge makes the error for a body of more than `bytesMax`.
  */
 export async function readBodyText(

@@ -7,7 +7,7 @@ import { limits } from './limits.js';
 /** The most characters of a header value that is cached; real clients send short ones. */
 export const REMEMBERED_HEADER_CHARS_MAX = 256;
 
-/** Hosts whose verdicts are cached: callers can invent any number. Beyond that, all are forgotten. */
+/** The most hosts whose verdicts are cached, because callers can invent any number. Then all verdicts are forgotten. */
 export const HOST_VERDICTS_MAX = 1_024;
 
 export interface HostPolicyOptions {
@@ -100,12 +100,12 @@ export class HostPolicy {
   }
 }
 
-/** The host, if the request is refused because of it. */
+/** The host, if the request is refused because of its host; otherwise `undefined`. */
 export function refusedHost(refusal: Refusal, host: string): string | undefined {
   return refusal === refusals.hostRefused ? host : undefined;
 }
 
-/** Those of the requested headers that may be forwarded to a backend, up to `mirroredParamsMax`. */
+/** The requested headers that may be forwarded to a backend, up to `mirroredParamsMax`. */
 function forwardableIn(requested: string): readonly string[] {
   const names = requested.split(',').map((name) => name.trim().toLowerCase());
   const forwardable = names.filter((name) => PARAM_HEADER.test(name) || (isHttpToken(name) && !isOwnHeader(name)));

@@ -14,11 +14,11 @@ export class OutsideFault extends Error {
 /** Interval between log lines of one kind. Repetitions are counted in the next line. */
 export const FAILURE_LOG_INTERVAL_MS = 10_000;
 
-/** Kinds of log lines whose repetitions are counted. Beyond that, the oldest kind is forgotten. */
+/** The most kinds of log lines whose repetitions are counted. Then the oldest kind is forgotten. */
 export const REPEATED_LOG_KINDS_MAX = 1_024;
 
 interface LineLimiter {
-  /** Whether a line about the subject may be logged. */
+  /** Takes room for one line about the subject. @returns false if there is none, so that the line must not be logged. */
   tryTake(subject: string): boolean;
   /** How many lines were refused since the last call. */
   takeRefused(): number;
@@ -68,7 +68,7 @@ export class RepeatedLog {
     this.log('error', logger, kind, fields, message);
   }
 
-  /** Decides about a line. @returns how many of its kind were not logged before it; `undefined` if this one is not logged either. */
+  /** Decides about a line. @returns how many lines of its kind were not logged before; `undefined` if this line must not be logged. */
   #take(kind: string, subject = ''): number | undefined {
     const nowMs = this.#nowMs();
     const known = this.#kinds.get(kind);
@@ -87,16 +87,16 @@ export class RepeatedLog {
   }
 }
 
-// Writes log lines to standard output. A slow reader or a full disk must neither block nor end the process: lines that are not accepted
-// at once are kept up to a bound, and beyond that dropped and counted. Hot path when the access log is on.
+// Writes log lines to standard output. A slow reader or a full disk must neither block nor end the process: lines that are not accepted at
+// once are kept, up to a bound; further lines are dropped and counted. Hot path when the access log is on.
 //   open ── EAGAIN ──▶ waiting ── everything taken ──▶ open        waiting: lines are kept, a timer tries again
 //   any ── another error ──▶ failed ── a pause ──▶ open            failed: lines are dropped without a try
 
-/** Bytes of lines that wait for a slow reader. Beyond that, lines are dropped and counted. */
+/** The most bytes of lines that wait for a slow reader. Further lines are dropped and counted. */
 const LOG_BYTES_WAITING_MAX = MIB;
 /** Interval between attempts to write, and pause after a write has failed. */
 export const LOG_RETRY_MS = 50;
-/** Time that a process waits at its end for the reader of the last lines. */
+/** The most time that a process waits, before it exits, for a slow reader of its last lines. */
 const LOG_FLUSH_MS_MAX = 1_000;
 /** The size of the buffer in which lines are encoded. A longer line gets a buffer of its own. */
 const LOG_LINE_SCRATCH_BYTES = 16 * KIB;
@@ -123,7 +123,7 @@ export class LogOutput {
     this.#onDropped = onDropped;
   }
 
-  /** Writes what waits; gives up after `LOG_FLUSH_MS_MAX` if the reader is slow. */
+  /** Writes the waiting lines; gives up after `LOG_FLUSH_MS_MAX` if the reader is slow. */
   async flush(): Promise<void> {
     const endMs = performance.now() + LOG_FLUSH_MS_MAX;
     while (this.#waiting.length > 0 && performance.now() < endMs) {
@@ -259,7 +259,7 @@ export function setLogLevel(level: LogLevel): void {
   for (const logger of loggers) logger.level = level;
 }
 
-/** Writes the last lines. To be called before the process exits, because a slow reader may not have them. */
+/** Writes the lines that wait for a slow reader. To be called before the process exits. */
 export async function flushLog(): Promise<void> {
   await output?.flush();
 }

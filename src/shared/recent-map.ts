@@ -1,5 +1,5 @@
-// A bounded map that forgets what was least recently used. It has two generations: when the young one is full, it replaces the old one. A
-// hit costs one look-up; an exact order of use would cost a delete and an insert. Hot path.
+// A bounded map that forgets the entries that were least recently used. It has two generations: when the young one is full, it replaces the
+// old one. A hit costs one look-up; an exact order of use would cost a delete and an insert. Hot path.
 
 export class RecentMap<Value> {
   readonly #entriesPerGeneration: number;

@@ -55,7 +55,7 @@ export const rpcErrors = Object.freeze({
     message: 'Resource not found',
     data: { uri },
   }),
-  /** The same error in MCP 2026-07-28, with the same `data`. */
+  /** The code and message of `resourceNotFound` in MCP 2026-07-28. */
   modernResourceNotFound: invalid('Resource not found'),
 
   // The params are wrong.

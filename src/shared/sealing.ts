@@ -35,7 +35,7 @@ const CIPHER = 'aes-256-gcm';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** How many bytes precede the sealed ones, which are as long as the plain ones. */
+/** How many bytes (nonce and tag) precede the sealed bytes, which are as many as the plain bytes. */
 export const SEAL_BYTES = NONCE_BYTES + TAG_BYTES;
 
 /** The parts of a seal, for callers that store them one by one. */

@@ -1,4 +1,4 @@
-// Checks a user config before it is stored: finds what the dataplane would refuse or ignore, and what was perhaps not meant.
+// Checks a user config before it is stored: finds what the dataplane would refuse or ignore, and valid members that are probably mistakes.
 import type { ConfigIssue } from './known-members.js';
 import { oddNameIssues } from './curation-schema.js';
 import { issuesOfBackends, readUserConfig, type BackendConfig } from './user-config-schema.js';
@@ -9,7 +9,7 @@ export const CONFIG_CHECK_ISSUES_MAX = 100;
 export interface UserConfigCheck {
   /** What the dataplane would refuse or ignore. */
   readonly errors: readonly ConfigIssue[];
-  /** What is valid, but perhaps not what was meant. */
+  /** Valid members that are probably mistakes. */
   readonly warnings: readonly ConfigIssue[];
   /** How many errors and warnings are left out, because there are too many. */
   readonly untoldCount: number;

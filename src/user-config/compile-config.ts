@@ -107,7 +107,7 @@ function toLowerCase(name: string): string {
   return name.toLowerCase();
 }
 
-/** Those of the listed headers that may be copied from the caller: neither the gateway's own, nor any that `auth` sets. */
+/** The listed headers that may be copied from the caller: all but the gateway's own headers and those that `auth` sets. */
 function copiedHeaders(names: readonly string[], auth: BackendAuth | undefined): ReadonlySet<string> {
   const setByAuth = new Set(headersSetBy(auth));
   const copied = names.filter(isHttpToken).map(toLowerCase);

@@ -1,5 +1,5 @@
-// Adds and removes virtual hosts in the bytes of a user config. Everything else keeps its bytes: rewriting it would change numbers,
-// escapes and duplicate members. A separate record says which virtual hosts the control plane has published; other writers keep them.
+// Adds and removes virtual hosts in the bytes of a user config. Everything else keeps its bytes: rewriting it would change numbers, escapes
+// and duplicate members. A separate record says which virtual hosts the control plane has published; other writers must not remove these.
 import * as z from 'zod';
 import { stringValue, JsonScanner, jsonKind } from '../bytes/index.js';
 import type { RecordKey } from '../store/index.js';
@@ -7,7 +7,7 @@ import { decodeUserConfig } from './user-config-schema.js';
 
 export interface EditableConfig {
   readonly bytes: Buffer;
-  /** Where the value of `virtual_hosts` starts. */
+  /** The span of the value of `virtual_hosts` in `bytes`; the end is exclusive. */
   readonly hostsStart: number;
   readonly hostsEnd: number;
   readonly virtualHosts: readonly VirtualHostMember[];
@@ -86,7 +86,7 @@ const publicationShape = z.object({
   isConfigOurs: z.boolean(),
 });
 
-/** What the control plane has published into a user config. Both change in one swap. */
+/** The record of what the control plane has published into a user config. Record and config change in one swap. */
 export type PublicationRecord = Readonly<z.infer<typeof publicationShape>>;
 
 export function publicationKey(subject: string): RecordKey {
@@ -102,7 +102,7 @@ export function readPublication(record: Buffer): PublicationRecord | undefined {
   }
 }
 
-/** Adds to a new config the `published` virtual hosts (ids) that only the stored one has. @returns also the ids that were added. */
+/** Adds to a new config the `published` virtual hosts (ids) of the stored one that it lacks. @returns the config, and the ids added. */
 export function keepPublished(
   stored: Buffer,
   config: Buffer,

@@ -36,7 +36,7 @@ type ConfigRow =
 
 type BackendRow = Extract<ConfigRow, readonly ['backend', ...unknown[]]>;
 
-/** Values in one row. A row ends with the value that reaches this, or `ROW_CHARS_MAX`. */
+/** The most values in one row; with `ROW_CHARS_MAX` characters, a row also ends. */
 const ROW_VALUES_MAX = 256;
 const ROW_CHARS_MAX = 4_096;
 

@@ -1,5 +1,5 @@
-// The schema of a backend's `prefix`, `tools` and `prompts`, and the names that result. Unknown members are faults: a misspelt
-// one would show what was meant to be hidden. Cold path.
+// The schema of a backend's `prefix`, `tools` and `prompts`, and the names that result. Unknown members are faults: a misspelt member could
+// show a tool that was meant to be hidden. Cold path.
 import * as z from 'zod';
 import { limits } from '../shared/index.js';
 import { type ConfigIssue, namedMembers } from './known-members.js';
@@ -116,7 +116,7 @@ const WIDELY_ACCEPTED_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const ODD_NAME =
   'makes a name that not every client accepts: with its prefix, a name should match [A-Za-z0-9_-]{1,64}, as OpenAI and others require';
 
-/** Bare names of the items that are not hidden and have the name of an earlier such item. */
+/** The bare names of items whose name an earlier item already has. Hidden items do not count. */
 export function itemsWithTakenNames(members: ItemsByBareName): string[] {
   const names = new Set<string>();
   const repeated: string[] = [];

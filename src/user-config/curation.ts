@@ -25,7 +25,7 @@ export interface CuratedItem {
 
 interface CuratedItems {
   readonly byBareName: ReadonlyMap<string, CuratedItem>;
-  /** All items, by the name that callers use. */
+  /** The items that are not hidden, by the name that callers use. */
   readonly byName: ReadonlyMap<string, CuratedItem>;
   /** Bare names of items that are hidden or have withheld arguments; normalized with `caseFolded`. */
   readonly guardedNames: ReadonlySet<string>;
@@ -72,7 +72,7 @@ export function withholdsAnything({ tools, prompts }: Curation): boolean {
   return (tools?.guardedNames.size ?? 0) + (prompts?.guardedNames.size ?? 0) > 0;
 }
 
-/** The bare name. @param name as callers know it, without the prefix. @returns `undefined` if callers know no item of this name. */
+/** The bare name. @param name as callers know it, without the prefix. @returns `undefined` if no item has this name for callers. */
 export function bareNameOf(items: CuratedItems, name: string): string | undefined {
   const { byBareName, byName } = items;
   const item = byName.get(name);
@@ -80,7 +80,7 @@ export function bareNameOf(items: CuratedItems, name: string): string | undefine
   return byBareName.has(name) || isGuarded(items, name) ? undefined : name;
 }
 
-/** The name for callers. @returns `taken` if the config gives this name to another item, or guards one that differs only in case. */
+/** The name for callers. @returns `taken` if the config gives this name to another item, or guards a name that differs only in case. */
 export function callersNameOf(items: CuratedItems, bareName: string): { readonly name: string } | 'hidden' | 'taken' {
   const { byBareName, byName } = items;
   const item = byBareName.get(bareName);

@@ -9,7 +9,7 @@ export function mapsAsObjects(_key: string, value: unknown): unknown {
   return value instanceof Map ? Object.fromEntries(value) : value;
 }
 
-/** Reads an object whose member names the config chooses as a map, so that `__proto__` is a name like any other. */
+/** The schema of an object with freely chosen member names. It becomes a map, in which `__proto__` is a name like any other. */
 export function namedMembers<Member extends z.ZodType>(name: z.ZodType<string, string>, member: Member) {
   return z.preprocess(
     (value) =>
@@ -18,7 +18,7 @@ export function namedMembers<Member extends z.ZodType>(name: z.ZodType<string, s
   );
 }
 
-/** Issues of one config that a message lists. */
+/** The most issues of one config that a message lists. */
 const USER_CONFIG_ISSUES_MAX = 10;
 
 export interface ConfigIssue {
@@ -41,14 +41,14 @@ export function describeIssue({ path, message }: ConfigIssue): string {
   return member === '' ? message : `${member}: ${message}`;
 }
 
-/** Unknown names of one config that are compared with known ones: comparing takes time. */
+/** The most unknown names of one config that are compared with known names, because comparing takes time. */
 const NAMES_COMPARED_MAX = 100;
 
 /** The members that are allowed in one object of a config. */
 interface Level {
-  /** Known members, each with the level inside. */
+  /** The known members, each with the level of its value. */
   readonly members: ReadonlyMap<string, Level | undefined>;
-  /** The level inside each value of a list or map. */
+  /** The level of every value, if this is a list or map. */
   readonly each: Level | undefined;
   /** Whether unknown members are allowed. */
   readonly isOpen: boolean;
@@ -97,7 +97,7 @@ export class KnownMembers {
     return unknownMemberIssue(closestName(name, this.#allNames));
   }
 
-  /** Names, for each missing member, an unknown member beside it that is probably its misspelling. @param issues zod's, about missing members. */
+  /** Finds, for each missing member, an unknown one beside it that probably is its misspelling. @param issues zod's, of missing members. */
   explainMissing(value: unknown, issues: readonly ConfigIssue[]): ConfigIssue[] {
     let comparedCount = 0;
     return issues.map(({ path, message }) => {

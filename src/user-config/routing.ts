@@ -55,9 +55,9 @@ export interface NameRoute {
   readonly backend: CompiledBackend;
   /** The name as the backend knows it. */
   readonly bareName: string;
-  /** What precedes the bare name in the caller's name; `undefined` if the rest is not the bare name. */
+  /** The prefix before the bare name in the caller's name; `undefined` if the config has renamed the item. */
   readonly prefix: string | undefined;
-  /** The item's entry in the config. */
+  /** The item's curation; `undefined` if the config has none for it. */
   readonly curated: CuratedItem | undefined;
 }
 
@@ -113,7 +113,7 @@ export function rivalsOf(rules: ListRules, { prefix }: RuledBackend): readonly R
   return getRivals(rivalsByRules, rules, (backend) => backend.prefix).get(prefix) ?? NO_RIVALS;
 }
 
-/** Whether a request for a task reaches this backend; as `isReachable`, for tasks. */
+/** Whether a request for a task reaches this backend, and not a backend whose name is longer and fits, too. */
 export function isTaskReachable(rules: ListRules, { name }: RuledBackend, taskId: string): boolean {
   const rivals = getRivals(taskRivalsByRules, rules, (backend) => `${backend.name}-`).get(`${name}-`) ?? NO_RIVALS;
   return rivals.length === 0 || findNamed(rivals, `${name}-${taskId}`) === undefined;

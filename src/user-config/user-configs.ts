@@ -28,8 +28,8 @@ function hostIn(read: Awaited<ReturnType<UserConfigs['read']>>, virtualHostId: s
   return (read.kind === 'found' ? read.config.virtualHosts.get(virtualHostId) : undefined) ?? 'gone';
 }
 
-// Tells which of two compiled configs was read later. A request carries the config that it was admitted with, which may be older
-// than what other requests have brought since.
+// Tells which of two compiled configs was read later. A request carries the config that it was admitted with, which may be older than a
+// config that another request has read since.
 
 const configNumbers = new WeakMap<CompiledVirtualHost, number>();
 let lastConfigNumber = 0;
@@ -76,7 +76,7 @@ async function assemble(reader: ConfigReader): Promise<CompiledUserConfig> {
   return reader.config;
 }
 
-/** Configs that a worker caches. Beyond that, the least recently used is compiled again when needed. */
+/** The most configs that a worker caches. The least recently used are compiled again when needed. */
 const USER_CONFIG_CACHE_ENTRIES_MAX = 50_000;
 
 interface Compiled {
@@ -84,7 +84,7 @@ interface Compiled {
   readonly read: UserConfigRead;
 }
 
-/** A compilation in progress, shared by all reads meanwhile. */
+/** A compilation in progress, which all reads meanwhile share. */
 interface Compiling {
   readonly value: Buffer;
   readonly read: Promise<UserConfigRead>;
@@ -97,7 +97,7 @@ export class UserConfigs {
   readonly #upstreamMode: UpstreamOptions['mode'];
   readonly #thread = new TaskThread<ConfigTask, ConfigOutcome>(new URL('./config-thread.js', import.meta.url));
   readonly #onOddities: (subject: string, oddities: string) => void;
-  /** The latest compilation of each subject. */
+  /** The compilation of each subject's newest config in the thread, while it is in progress. */
   readonly #compiling = new Map<string, Compiling>();
   readonly #compiled = new RecentMap<Compiled>(
     USER_CONFIG_CACHE_ENTRIES_MAX,

@@ -1,5 +1,5 @@
-// The exchange of one member of a batch. It passes the answer to the batch as one whole message, and what precedes the answer as whole
-// events. The batch limits and counts what all its members send. Cold path.
+// The exchange of one member of a batch. It passes the answer to the batch as one whole message, and notifications before the answer as
+// whole events. The batch limits and counts what all its members send. Cold path.
 //
 //   open ── respond ──> over
 //   open ── openStream ──> streaming ── end ──> over
@@ -95,7 +95,7 @@ export class BatchPart extends Exchange {
   reset(): void {
     if (this.isAborted) this.reportDone(0, 0, 'unheard');
     if (this.#state === 'over') return;
-    // The state is set before the batch notifies its members: this one caused the reset, and must not be notified.
+    // The state is set before the batch notifies its members: this member has caused the reset, and must not be notified.
     this.#transition(this.#state, 'over');
     this.reportDone(this.#status, this.#eventBytes, 'cut');
     this.#batch.reset();

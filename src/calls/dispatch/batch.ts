@@ -1,14 +1,14 @@
-// Batches: several messages in one POST, allowed in sessions of 2025-03-26 and before. Each is handled as if it had come alone, and the
-// answers go back together, as one array, or as the events of one stream when something must be sent before all answers are
-// there. Cold path: no later version has batches.
+// Batches: several messages in one POST, allowed in sessions of 2025-03-26 and before. Each message is handled as if it had come alone. The
+// answers go back together: as one array, or as the events of one stream if an event must be sent before all answers are there. Cold path:
+// no later version has batches.
 //
 //   gathering ── a member streams, or the answers take too much ──> streaming
 //   streaming ── no room ──> blocked ── drained ──> streaming
 //   gathering, streaming, blocked ── a member's answer broke half-way ──> cut
 //
-// When every member is over, the gathered answers are sent as one array, or 202 when no member was a request; a stream is ended.
-// When the batch is cut, or the caller is gone, each member is notified, and nothing is kept any more. Members too large to be parsed in
-// one turn of the event loop begin in later turns, in order.
+// When every member is over, the gathered answers are sent as one array, or 202 when no member was a request; a stream is ended. When the
+// batch is cut, or the caller is gone, each member is notified, and the answers so far are dropped. Members too large to be parsed in one
+// turn of the event loop begin in later turns, in order.
 import { encodeEvent } from '../../bytes/index.js';
 import { type ClientBatch, BATCH_PROTOCOL_VERSIONS } from '../../mcp/index.js';
 import { limits, refusals, type Refusal } from '../../shared/index.js';

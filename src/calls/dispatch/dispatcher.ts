@@ -53,7 +53,7 @@ import { visitAll } from '../../streams/index.js';
 
 const ROOTS_CHANGED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}');
 
-/** Serves a notification or response. The calling function still answers the exchange. @returns the refusal to answer with, if any. */
+/** Serves a notification or response. The calling function answers the exchange: with the returned refusal, or by accepting. */
 function serveNonRequest(session: Session, exchange: Exchange, message: ClientMessage): Refusal | undefined {
   if (message.kind === 'response') return serveResponse(session, exchange, message);
   switch (message.method) {
@@ -205,7 +205,7 @@ export class Dispatcher {
   /**
    * Relays a method that MCP does not define to the backend that declares it. Unopened backends are opened first, to learn what they
    * declare.
-   * @param areOpened whether they have been opened for this request.
+   * @param areOpened whether the backends have already been opened for this request.
    */
   relayExtraMethod(incoming: ServedRequest, areOpened = false): void {
     const { virtualHost, session, exchange, message, rules } = incoming;
@@ -369,9 +369,8 @@ type TargetName = Pick<TargetOutcome, 'name' | 'nameKind'>;
 const NO_NAME: TargetName = { name: '', nameKind: '' };
 
 // Requests in a lease for backends with sessions are served by one process, the lease's owner, so that there is one upstream session. Other
-// processes forward such requests until the owner has told them that the backend keeps no sessions: it does so when a request comes, and
-// again once a call's backend has been opened. They open no session to find out: they would have to end it at once, which some servers do
-// not expect.
+// processes forward such requests until the owner tells them, with a forwarded request or after a backend was opened for it, that the
+// backend keeps no sessions. They open no session to find out: they would have to end it at once, which some servers do not expect.
 
 /**
  * Forwards the request if the lease has another owner and any of these backends may keep a session.

@@ -1,5 +1,5 @@
-// A secret as stored, sealed with one of the operator's keys, together with its name and its allowed origins: so nobody who can write to
-// the store can rename a secret or have it sent elsewhere. Cold path.
+// A secret as stored, sealed with one of the operator's keys, together with its name and its allowed origins: so write access to the store
+// is not enough to rename a secret or to have it sent elsewhere. Cold path.
 import { joinedParts, tryParseJson, seal, sealParts, unseal } from '../../shared/index.js';
 import type { SecretKey, SecretKeys } from './secret-keys.js';
 

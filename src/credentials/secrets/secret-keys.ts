@@ -1,4 +1,4 @@
-// The operator's keys, and texts sealed with them, for records in the store and for what browsers keep. The first key seals,
+// The operator's keys, and texts sealed with them, for records in the store, and for tickets and cookies in browsers. The first key seals,
 // and every key opens: an operator puts a new key first, and removes the old one once everything is resealed. Cold path.
 import { createHash } from 'node:crypto';
 import { seal, SEAL_BYTES, unseal } from '../../shared/index.js';
@@ -48,7 +48,7 @@ function associatedData(use: string, keyId: string): Buffer {
 }
 
 export interface SecretKey {
-  /** The key's id, which is stored beside what the key has sealed, and reveals nothing of the key. */
+  /** The key's id, which is stored beside each text that the key has sealed, and reveals nothing of the key. */
   readonly id: string;
   readonly bytes: Buffer;
 }

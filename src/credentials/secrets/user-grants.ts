@@ -5,7 +5,7 @@ import { RecentMap, MIB } from '../../shared/index.js';
 import type { Store, StoreRead } from '../../store/index.js';
 import { type SecretKey, type SecretKeys, openText, sealText } from './secret-keys.js';
 
-/** Grants that a process caches. Beyond that, the others are read and unsealed again. */
+/** The most grants that a process caches. The least recently used are unsealed again when needed. */
 export const GRANTS_KNOWN_MAX = 8_192;
 
 const GRANTS_KNOWN_BYTES_MAX = 32 * MIB;
