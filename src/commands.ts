@@ -1,5 +1,5 @@
-// Every command of the program, one row each: its words and options, and what runs it. The code that runs a command is imported only when
-// that command runs, because most commands are short. In the order of `--help`.
+// The table of commands, in the order of `--help`: each row has a command's options and operands, and the function that runs it. The code
+// of a command is imported only when the command runs, so that short commands start quickly.
 import type { CommandResult, AdminContext, CommandContext } from './cli/index.js';
 import {
   controlPlaneClientOptions,
@@ -45,7 +45,7 @@ import { workerBounds } from './primary/index.js';
 interface Command extends CommandDeclaration {
   /** Parses the command's options and operands for `run`. Throws an `OptionFaults` that lists every fault. */
   readonly read: (words: CommandWords) => object;
-  /** Runs the command. Resolves with the program's exit status; rejects with an `OptionFaults` as `read` throws it. */
+  /** Calls `read`, and runs the command. Resolves with the exit status; rejects with the `OptionFaults` that `read` throws. */
   readonly run: (words: CommandWords) => Promise<number>;
 }
 
@@ -66,7 +66,7 @@ function command<Options extends Schema, const Names extends readonly string[] =
 
 type Perform<Context> = (context: Context) => Promise<CommandResult>;
 
-/** Makes the function that declares commands of one kind: all have these options beside their own, and are run in the same way. */
+/** Makes a function that declares commands: each has `commonOptions` beside its own options, and is run by `run`. */
 function commandKind<CommonOptions extends Schema, Context>(
   commonOptions: CommonOptions,
   run: (request: ValuesOf<CommonOptions>, perform: Perform<Context>) => Promise<number>,
@@ -100,17 +100,17 @@ const controlPlaneCommand = commandKind(
   },
 );
 
-/** Declares a command that asks a running dataplane's admin listener. */
+/** Declares a command that queries a running dataplane's admin listener. */
 const dataplaneCommand = commandKind(adminClientOptions, async (request, perform: Perform<AdminContext>) => {
   return (await import('./cli/admin-commands.js')).runAdminCommand(request, perform);
 });
 
-/** Declares a command that asks no other program. */
+/** Declares a command that needs no running plane. */
 const localCommand = commandKind({ isJson }, async (request, perform: Perform<undefined>) => {
   return (await import('./cli/command-result.js')).printResult(request.isJson, async () => perform(undefined));
 });
 
-/** Declares a command that asks no other program, and prints no JSON, because only people read its output. */
+/** Declares a command that needs no running plane, and has no `--json`, because only people read its output. */
 const textCommand = commandKind({}, async (_request, perform: Perform<undefined>) => {
   return (await import('./cli/command-result.js')).printResult(false, async () => perform(undefined));
 });
@@ -152,7 +152,7 @@ export const commands = {
       expiresInMs: option(
         'expires-in <duration>',
         'how long the token is valid',
-        // A longer time is taken for a typing error.
+        // A longer time is probably a typing error.
         duration({ minMs: 1_000, maxMs: 10 * 365 * 24 * 3_600_000 }),
         '1h',
       ),
@@ -359,7 +359,7 @@ export const commands = {
       intervalMs: option(
         'interval <duration>',
         'time between two measurements, and refresh interval on a terminal',
-        // The interval covers at least two gatherings: figures are gathered at most once per `metricGatheringAgeMsMax`.
+        // At least two gatherings: the primary gathers figures at most once per `metricGatheringAgeMsMax`.
         duration({ minMs: 2 * workerBounds.metricGatheringAgeMsMax, maxMs: 3_600_000 }),
         '2s',
       ),

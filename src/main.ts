@@ -5,7 +5,7 @@ import { readCommandLine, OptionFaults } from './config/index.js';
 import { exitStatus, flushLog } from './shared/index.js';
 
 async function main(args: readonly string[]): Promise<number> {
-  // A shell calls the program like this to complete a command line, whose words need not be valid yet.
+  // The shell completion scripts call the program like this. The words to complete need not be a valid command line yet.
   if (args[0] === 'complete' && args[1] === '--') {
     const { printCompletions } = await import('./cli/completion.js');
     printCompletions(args.slice(2), commands);
@@ -17,7 +17,7 @@ async function main(args: readonly string[]): Promise<number> {
   return exitStatus.ok;
 }
 
-/** Prints one line for the user, and ends the program. For a bug, the line has a stack frame, which tells a developer where to look. */
+/** Prints the error for the user, and ends the program. A bug gets one line, with the stack frame where a developer should look. */
 function fail(error: unknown): never {
   if (error instanceof OptionFaults) {
     process.stderr.write(`switchyard: ${error.message}\n`);
@@ -30,7 +30,7 @@ function fail(error: unknown): never {
 }
 
 process.on('uncaughtException', fail);
-// An open handle must not keep a drained gateway alive.
 const status = await main(process.argv.slice(2)).catch(fail);
 await flushLog();
+// Without this, an open handle could keep a drained gateway alive.
 process.exit(status);

@@ -1,5 +1,4 @@
-// Runs the dataplane and the control plane, which serve until they are told to end, and mints tokens. Each function imports its part of the
-// program only when it is called.
+// The functions behind the commands `dataplane`, `control-plane` and `token`. Each imports the code that it needs only when it is called.
 import { existsSync } from 'node:fs';
 import {
   type CommandWords,
@@ -75,7 +74,7 @@ function dataplaneListeners({ address, tls, adminAddress, workerCount }: Datapla
   };
 }
 
-/** The URL of the bootstrap feature, if the build includes it: nothing else refers to its file. */
+/** The URL of the bootstrap feature's module; `undefined` if the build leaves it out. No other code refers to that file. */
 function findBootstrapModule(): string | undefined {
   const module = new URL('./bootstrap/bootstrap.js', import.meta.url);
   return existsSync(module) ? module.href : undefined;

@@ -24,7 +24,7 @@ function plainText(status: number, body: string): EndpointAnswer {
 export interface BootstrapContext {
   readonly token: TokenOptions;
   readonly store: Store;
-  /** Announces a written user config. Resolves when every worker has dropped what it has of the subject. */
+  /** Tells the workers that a subject's user config was written. Resolves when each has dropped what it has cached for the subject. */
   announceWritten(subject: string): Promise<void>;
   readonly logger: Logger;
 }
@@ -33,10 +33,9 @@ export function createEndpoints(context: BootstrapContext): readonly Endpoint[] 
   return [createTokenEndpoint(context), createUserConfigEndpoint(context)];
 }
 
-// `GET …/admin/tokens/{subject}`: mints a token (specification 2.8).
-
 const TOKEN_LIFETIME_MS = 3_600_000;
 
+/** `GET …/admin/tokens/{subject}`: mints a token (specification 2.8). */
 function createTokenEndpoint({ token }: Pick<BootstrapContext, 'token'>): Endpoint {
   const minter = TokenMinter.create(token);
   return {
@@ -75,7 +74,7 @@ function createUserConfigEndpoint(context: BootstrapContext): Endpoint {
   };
 }
 
-/** Writes the config. A subject that cannot be a key of the store is answered 500, like an MCP request of this subject. */
+/** Writes and announces the config. The answer is 500 if either fails, also for a subject that cannot be a key of the store. */
 async function writeUserConfig(context: BootstrapContext, subject: string, body: Buffer): Promise<EndpointAnswer> {
   const { store, logger } = context;
   try {

@@ -24,7 +24,7 @@ import {
 } from './command-result.js';
 import type { Columns } from './views.js';
 
-/** Sends requests to a dataplane's admin listener. Its faults are texts for people. */
+/** Sends requests to a dataplane's admin listener. When one fails, the method rejects with a CliFault. */
 export class AdminConnection {
   readonly #origin: string;
 
@@ -32,12 +32,12 @@ export class AdminConnection {
     this.#origin = `http://${formatAddress(address)}`;
   }
 
-  /** @returns the response's JSON. Throws a CliFault. */
+  /** Resolves with the response's JSON. */
   async get(path: string): Promise<unknown> {
     return this.#exchange(path, { method: 'GET' });
   }
 
-  /** Does the same as `get`, but resolves to `undefined` for a 404. */
+  /** Resolves with the response's JSON; with `undefined` for a 404. */
   async find(path: string): Promise<unknown> {
     try {
       return await this.get(path);
@@ -73,7 +73,7 @@ export class AdminConnection {
   }
 }
 
-/** Asks for JSON: without this, /metrics would answer in Prometheus's text format. */
+/** The header that asks for JSON: without it, /metrics would answer in Prometheus's text format. */
 const ACCEPT = { accept: 'application/json' };
 
 export interface AdminContext {
@@ -161,7 +161,8 @@ const UNKNOWN_ID =
   'see its last line, by its hash (`session`, with --access-log)';
 
 async function explainId(id: string, context: AdminContext): Promise<CommandResult> {
-  // Whoever has a session's id can use the session. So an id of that form is sent in clear, as a request's, only if no session has it.
+  // A session's id lets its holder use the session. So an id of that form is looked up as a session's first, by its hash. It is sent in
+  // clear, as a request's id, only if no session has it.
   const lookUps = SESSION_ID.test(id) ? [explainSession, explainRequest] : [explainRequest, explainSession];
   let silent = '';
   for (const lookUp of lookUps) {
@@ -172,7 +173,7 @@ async function explainId(id: string, context: AdminContext): Promise<CommandResu
   throw new CliFault(exitStatus.notFound, UNKNOWN_ID + silent);
 }
 
-/** Looks up an id. @returns what is known of it; if nothing is, a text that names the workers that did not answer, or `''`. */
+/** Looks up an id. Resolves with its explanation; for an unknown id, with a text that names the workers that did not answer, or `''`. */
 type LookUp = (id: string, context: AdminContext) => Promise<CommandResult | string>;
 
 const explainRequest: LookUp = async (id, { admin }) => {
@@ -252,7 +253,7 @@ function explanationText(answer: unknown, columns: Columns): string {
   return lines + table + forgivenTable + silentText(silent);
 }
 
-/** How often each word occurs, as a text: `open, 11 opening`. */
+/** The words with their counts, as a text: `open, 11 opening`. */
 function countOccurrences(words: readonly string[]): string {
   const counts = new Map<string, number>();
   for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);

@@ -1,9 +1,9 @@
-// What clients' settings look like: where servers are, and what their members are called. mcp-file.ts checks types; docs/cli.md has these
-// tables for people. The console uses this file, too, so it imports nothing of Node.js.
+// Where MCP clients' config files have their servers, and what a server's members are called there. mcp-file.ts checks types; docs/cli.md
+// has these tables for people. The console uses this file, too, so it imports nothing of Node.js.
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** The paths at which a file may have servers; `*` is any member. */
+/** The paths in a config file at which servers may be; `*` stands for any member. */
 export const SERVER_MAP_PATHS = [
   { path: 'mcpServers', clients: 'Claude, Cursor, Windsurf, Cline, Gemini CLI, LibreChat; as a list: Continue' },
   { path: 'servers', clients: 'VS Code, in mcp.json' },
@@ -17,8 +17,8 @@ export const SERVER_MAP_PATHS = [
 const namedAs = (name: string) => (value: unknown) => ({ [name]: value });
 
 /**
- * The members of servers that are read. `read` makes of a member's value members named as in `serverShape` in mcp-file.ts. If several have
- * one name, objects are merged, and texts must be equal. `null` and `''` count as absent.
+ * The members of a server that are read, as each client names them. `read` turns a member's value into members of `serverShape` in
+ * mcp-file.ts. If two become the same member, objects are merged, and texts must be equal. `null` and `''` count as absent.
  */
 export const SERVER_MEMBERS: readonly { member: string; clients: string; read: (value: unknown) => Members }[] = [
   { member: 'url', clients: 'most', read: namedAs('url') },
@@ -58,7 +58,7 @@ export interface SettingsServer {
   readonly members: Members | undefined;
 }
 
-/** The servers in a file of settings. @returns `undefined` if the file has none of them. */
+/** The servers in a client's config file. @returns `undefined` if the file has nothing at any of `SERVER_MAP_PATHS`. */
 export function serversIn(settings: unknown): readonly SettingsServer[] | undefined {
   const maps = SERVER_MAP_PATHS.flatMap(({ path }) => serverMapsAt(path.split('.'), settings));
   if (maps.length === 0) return undefined;
@@ -129,7 +129,7 @@ function commandOf(value: unknown): Members {
   return path === undefined ? { command: value } : { command: path, args, env };
 }
 
-/** For each header, a text that names its environment variable. A text that cannot be such a name may be a secret, and is not repeated. */
+/** For each header, a text that names its environment variable. A name that no variable can have may be a secret, and is left out. */
 function variablesOf(names: unknown, prefix = ''): Members {
   const isName = (name: unknown): name is string => typeof name === 'string' && /^[A-Z][A-Z_]*$/.test(name);
   const words = Object.entries(membersOf(names) ?? {}).map(([header, name]) => [

@@ -1,12 +1,12 @@
-// How a command for people ends: with a result, printed as a table or as JSON, or with a fault. Texts from servers must not control the
-// terminal.
+// Results and faults of commands, and how they are printed: as a table, as lines, or as JSON. Control characters are replaced, because
+// text from servers must not control the terminal.
 import type * as z from 'zod';
 import { exitStatus, type ExitStatus } from '../shared/index.js';
 
 /**
  * A table as text.
- * @param columnsMax longer lines are cut to this width; `undefined` if the output is not a terminal.
- * @param widest for each column, the widest cell in other parts of the table, which are printed separately.
+ * @param columnsMax the terminal's width, to which lines are cut; `undefined` if the output is not a terminal.
+ * @param widest for each column, the widest cell of the table's other rows, which are printed by other calls.
  */
 export function textTable(
   head: readonly string[],
@@ -51,7 +51,7 @@ function cutLine(line: string, columnsMax: number | undefined): string {
 
 export type CliExitStatus = Exclude<ExitStatus, typeof exitStatus.software | typeof exitStatus.cannotCreate>;
 
-/** Ends a command. The message says in one line what failed, and what to do about it. */
+/** A failure that ends a command. The message says in one line what failed, and what to do about it. */
 export class CliFault extends Error {
   override readonly name = 'CliFault';
   readonly exitStatus: CliExitStatus;
@@ -103,7 +103,7 @@ export function print(stream: NodeJS.WriteStream, text: string | Buffer): Promis
   });
 }
 
-/** The response as the shape describes it. Throws a CliFault if it does not have that shape. */
+/** Checks a response against `shape`, and returns it with the shape's type. Throws a CliFault if it has another shape. */
 export function parseResponse<Shape extends z.ZodType>(
   program: 'control plane' | 'dataplane',
   shape: Shape,
@@ -116,7 +116,7 @@ export function parseResponse<Shape extends z.ZodType>(
 }
 
 const { notAllowed, notFound, tryAgain } = exitStatus;
-/** Exit statuses by HTTP status; `exitStatusOf` has the rest. 412: another writer has changed the resource first. */
+/** Exit statuses by HTTP status; `exitStatusOf` gives those of other statuses. 412: another writer has changed the resource first. */
 const EXIT_STATUSES: Readonly<Record<number, CliExitStatus>> = {
   ...{ 401: notAllowed, 403: notAllowed, 404: notFound },
   ...{ 412: tryAgain, 429: tryAgain, 503: tryAgain },

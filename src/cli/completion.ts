@@ -19,7 +19,7 @@ export function printCompletionScript(shell: string): void {
 
 /** Thrown when the shell should complete the word with the names of files. */
 class OfferFiles extends Error {}
-/** Tells the shell's script to offer files; the library itself always tells it not to. */
+/** The output that makes the shell's script offer files. The completion library itself never prints this. */
 const FILES_DIRECTIVE = ':0\n';
 
 /** Prints completions for the last word. @param words after the program's name. */

@@ -5,14 +5,14 @@ import { pathOf, type CommandContext } from './control-plane-connection.js';
 import { type CommandResult, printable } from './command-result.js';
 import { compositionsView, compositionView } from './views.js';
 
-// The servers of a composition as a change sends them back, with everything that people have set.
+// A composition's servers in the form in which a change sends them back: with the members that users have set.
 
-/** The members of a server that people set. The response has others as well. */
+/** The members of a composition's server that users set. The control plane's response has others as well. */
 const SETTABLE_MEMBERS = ['name', 'tools', 'prompts', 'resources', 'curation'] as const;
 
 const serversShape = z.array(z.looseObject({ name: z.string() })).catch([]);
 
-/** What people have set for the servers. @param servers as in the control plane's response. */
+/** The members that users have set for each server. @param servers as in the control plane's response. */
 export function serverSettings(servers: unknown): Readonly<Record<string, unknown>>[] {
   return serversShape.parse(servers).map((server) => {
     const set = SETTABLE_MEMBERS.filter((member) => server[member] !== undefined && server[member] !== null);

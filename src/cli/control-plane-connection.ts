@@ -1,4 +1,4 @@
-// Sends requests to a running control plane, explains refusals to people, and runs the commands that do so.
+// Sends requests to a running control plane, explains its refusals to people, and runs the commands that need a control plane.
 import { setTimeout } from 'node:timers/promises';
 import * as z from 'zod';
 import type { controlPlaneClientOptions, ValuesOf } from '../config/index.js';
@@ -6,12 +6,12 @@ import { readBodyText, exitStatus, isObject, tryParseJson, refusals } from '../s
 import { CliFault, exitStatusOf, print, printResult, type CommandResult } from './command-result.js';
 import { callerView, type Columns } from './views.js';
 
-// What to do about a token that the control plane calls invalid without saying why (specification 2.2). The token's claims can be read
-// without a key; if they do not explain the refusal, the signature is probably wrong.
+// Advice about a token that the control plane refuses without a reason (specification 2.2). The token's claims can be read without a key;
+// if they do not explain the refusal, the signature is probably wrong.
 
 type Claims = Readonly<Record<string, unknown>>;
 
-/** What to do about the refused token. The text repeats nothing of the token. */
+/** What to do about the refused token. The text quotes nothing of the token. */
 export function tokenAdvice(token: string, nowMs: number): string {
   const claims = claimsOf(token);
   if (claims === undefined) return 'it is not a JWT; set SWITCHYARD_TOKEN to one, as minted by `switchyard token`';
@@ -40,8 +40,9 @@ const COMMAND_ANSWER_MS_MAX = 120_000;
 
 type RequestMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
-/** How often, and for how many seconds each time, a command waits at most when the rate limit refuses it (429). */
+/** How often a command waits and sends its request again when the rate limit refuses it (429). */
 const RATE_WAITS_MAX = 10;
+/** The longest of these waits. If the control plane asks for a longer one, the command fails. */
 const RATE_WAIT_S_MAX = 120;
 
 const errorShape = z.object({ detail: z.string() });
@@ -49,7 +50,7 @@ const errorShape = z.object({ detail: z.string() });
 export class ControlPlaneConnection {
   readonly #url: string;
   readonly #token: string;
-  /** How many user configs the last request's change had not reached when the response was sent. */
+  /** How many user configs were still to be written when the control plane answered the last request. */
   unpublishedCount = 0;
 
   /** @param url without a trailing slash. */
@@ -67,7 +68,7 @@ export class ControlPlaneConnection {
   }
 
   /**
-   * Changes a resource unless somebody else has changed it since it was read here.
+   * Reads a resource, and changes it unless another client changes it in between.
    * @param change makes the new resource from the one that was read.
    * @returns the changed resource. Rejects with a CliFault.
    */
@@ -92,10 +93,10 @@ export class ControlPlaneConnection {
     return items;
   }
 
-  /** @param tag the version to change (`if-match`); `''` for any. @returns the JSON, and the headers `link` and `etag`; `''` if absent. */
+  /** @param tag the version to change (`if-match`); `''` for any. @returns the JSON, and `link` and `etag` headers; `''` if missing. */
   async #exchange(method: RequestMethod, path: string, body?: unknown, tag = '') {
     let { response, text } = await this.#fetch(method, path, body, tag);
-    // A request that is refused for its rate was not carried out, so it may be sent again.
+    // A request that the rate limit refuses was not carried out, so it may be sent again.
     for (let count = 0; response.status === 429 && count < RATE_WAITS_MAX; count += 1) {
       const waitS = Number(response.headers.get('retry-after') ?? NaN);
       if (!(waitS <= RATE_WAIT_S_MAX)) break;
@@ -157,7 +158,7 @@ function reasonOf(error: unknown): string {
 export interface CommandContext {
   readonly connection: ControlPlaneConnection;
   readonly columns: Columns;
-  /** Prints a part of the text before the command has ended; with `--json`, prints nothing. */
+  /** Prints text while the command is still running; with `--json`, does nothing. */
   readonly print: (text: string) => Promise<void>;
 }
 

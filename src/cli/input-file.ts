@@ -27,7 +27,7 @@ export async function readInput(file: string, bytesMax: number): Promise<Buffer>
   }
 }
 
-/** What messages to people call the input. */
+/** The name of the input in messages to people. */
 export function inputName(file: string): string {
   return file === STANDARD_INPUT ? 'standard input' : file;
 }

@@ -72,7 +72,7 @@ export interface NeededSecret {
 /** A server in a client's file. `notes` are for people. */
 export type ServerInFile = { readonly name: string; readonly notes: readonly string[] } & (
   | { readonly kind: 'remote'; readonly body: object; readonly secrets: readonly NeededSecret[] }
-  /** A stdio server needs a bridge. `url` is where the bridge will be. */
+  /** A stdio server needs a bridge. `url` is where the bridge will listen. */
   | { readonly kind: 'stdio'; readonly command: string; readonly url: string }
   | { readonly kind: 'refused' }
 );
@@ -81,7 +81,7 @@ export interface ImportOptions {
   /** Where the values of headers will be kept. */
   readonly secretsIn: 'store' | 'files';
   readonly bridge: 'supergateway' | 'mcp-proxy';
-  /** Port of the first bridge. Each further bridge has the next one. */
+  /** The port of the first bridge. Each further bridge gets the next port. */
   readonly bridgePort: number;
 }
 
@@ -145,7 +145,7 @@ function serverInFile(
   if (command === undefined) return remoteOf(name, server, options, taken, notes);
   const bridged = bridgedUrl({ ...server, command });
   if (bridged !== undefined) {
-    // What does not look like an option may be a value that begins with a dash: it may be a secret, and is not repeated.
+    // A word that does not look like an option may be a value with a leading dash, and so a secret: it is not repeated.
     const dropped = bridged.droppedOptions.map((option) =>
       /^[a-z-]+\d?$/.test(option) ? `--${option}` : 'other options',
     );

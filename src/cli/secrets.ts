@@ -17,7 +17,7 @@ export async function set(
   input: SecretInput = process.stdin,
 ): Promise<CommandResult> {
   const value = await readSecret(input);
-  // Of the commands about secrets, only this one creates a store: after a mistyped path, the others should fail.
+  // Only `secrets set` creates a missing store: with a mistyped path, the other commands about secrets should fail.
   return withStore(store, true, async (records) => {
     const keys = new SecretKeys(texts);
     const secrets = new SecretRecords(records, keys);

@@ -59,7 +59,7 @@ export async function importServers(
   };
 }
 
-/** Whether the registry has a server of this name with everything that the file says of it. */
+/** Whether the registered server has all members of the server in the file. @param known `undefined` if none has the name. */
 function isRegistered(body: object, known: Readonly<Record<string, unknown>> | undefined): boolean {
   if (known === undefined) return false;
   return Object.entries(body).every(([name, value]) => value === undefined || isDeepStrictEqual(value, known[name]));
@@ -98,7 +98,7 @@ function outcomeTable(
   return textTable(['NAME', 'OUTCOME', 'DETAIL'], [row], columns, [longestName, 'registered already']);
 }
 
-/** A text that says what people still have to do. */
+/** A text that says what the user still has to do. */
 function adviceText(results: readonly ImportResult[], { secretsIn, bridgePort }: ImportOptions): string {
   if (results.length === 0) return 'The file has no servers.\n';
   const secrets = results.flatMap((result) => (result.outcome === 'refused' ? [] : (result.secrets ?? [])));
@@ -144,7 +144,7 @@ const exportedShape = z.looseObject({
 });
 const headersShape = z.record(z.string(), z.union([z.object({ file: z.string() }), z.object({ secret: z.string() })]));
 
-/** Returns the servers in the form that `import` and clients read, with placeholders instead of secrets. */
+/** Prints the servers in the form that `servers import` and clients read, with placeholders instead of secrets. */
 export async function exportServers(
   _action: object,
   { connection }: Pick<ServersContext, 'connection'>,

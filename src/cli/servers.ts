@@ -74,7 +74,7 @@ export async function remove({ server }: ServerName, { connection }: CommandCont
 
 export async function refresh({ server }: ServerName, { connection }: CommandContext): Promise<CommandResult> {
   const answer = await connection.request('POST', pathOf('servers', server, 'refresh')).catch((error: unknown) => {
-    // With this exit status, another refresh is running: the control plane refuses a refresh for no other reason.
+    // The control plane refuses a refresh only while another refresh of the server is running.
     if (!(error instanceof CliFault) || error.exitStatus !== exitStatus.refused) throw error;
     throw new CliFault(exitStatus.tryAgain, error.message, error);
   });

@@ -1,17 +1,17 @@
-// Reads settings in JSON, TOML or YAML. A fault has its line and column where these are known, and nothing of the text, which may
+// Parses settings in JSON, TOML or YAML. A fault gives line and column if they are known, and quotes nothing of the text, which may
 // contain secrets. The console uses this file, too, so it imports nothing of Node.js.
 import { parse, printParseErrorCode, visit, type ParseError, type ParseOptions } from 'jsonc-parser';
 
 type Language = 'JSON' | 'TOML' | 'YAML';
 
-/** Reads settings in any of the languages. The packages for TOML and YAML are loaded only when needed. */
+/** Parses settings in JSON, TOML or YAML. The packages for TOML and YAML are loaded only when needed. */
 export async function readSettings(text: string): Promise<ParsedJson & { readonly language: Language }> {
   const language = languageOf(text);
   const read = { JSON: readJsonWithComments, TOML: readToml, YAML: readYaml }[language];
   return { ...(await read(text.replace(/^\uFEFF/, ''))), language };
 }
 
-/** The language, judged by the first line that is neither empty nor a comment, since standard input has no name with a suffix. */
+/** The language, guessed from the first line that is neither empty nor a comment: standard input has no file name with a suffix. */
 function languageOf(text: string): Language {
   const line = /^[^\S\r\n\u2028\u2029]*[^\s#].{0,1000}/m.exec(text)?.[0] ?? '{';
   if (/^\s*(?:\[\[?[^[\]{},]+\]\]?\s*(?:#.*)?$|(?:[\w.-]|"[^"]*"|'[^']*')+\s*=)/.test(line)) return 'TOML';
@@ -58,7 +58,7 @@ async function readYaml(text: string): Promise<ParsedJson> {
   }
 }
 
-/** Says what is wrong where. A package's message is cut before a colon, digit or line break: what follows may quote the text. */
+/** A fault with its place. The parser's message is cut before a colon, digit or line break: what follows may quote the text. */
 function faultAt(line: number, column: number, message: string): string {
   return `at line ${line}, column ${column}: ${message.split(/:| at line | \d|\n/)[0]}`;
 }
@@ -66,12 +66,12 @@ function faultAt(line: number, column: number, message: string): string {
 /** A parsed value, or what is wrong with the text, for example "at line 3, column 7 a comma is missing". */
 export type ParsedJson = { readonly value: unknown; readonly fault?: undefined } | { readonly fault: string };
 
-/** Reads JSON in which comments are allowed, and a comma after the last member. */
+/** Parses JSON that may have comments, and a comma after the last member. */
 export function readJsonWithComments(text: string): ParsedJson {
   const options = { disallowComments: false, allowTrailingComma: true };
   const outcome = read(text, options);
   let fault: string | undefined;
-  // For `__proto__`, the package would set the prototype: its members would then seem to be the object's.
+  // For a member `__proto__`, the package would set the object's prototype: the prototype's members would then seem to be the object's.
   const onObjectProperty = (name: string, _at: number, _length: number, line: number, column: number): void => {
     if (name === '__proto__') fault ??= `at line ${line + 1}, column ${column + 1} is a name that nothing can have`;
   };

@@ -1,4 +1,4 @@
-// What the commands that open the store have in common.
+// For commands that open the store themselves: opening and closing it, and adding their changes to the audit list.
 import { operatorName, type StoreOptions } from '../config/index.js';
 import { exitStatus, limits } from '../shared/index.js';
 import {
@@ -11,7 +11,7 @@ import {
 } from '../store/index.js';
 import { CliFault, type CommandResult, printable } from './command-result.js';
 
-/** Opens the store for a command, then closes it. Rejects with a CliFault. @param mayCreate whether to create a missing embedded store. */
+/** Opens the store, calls `work`, and closes the store. Rejects with a CliFault. @param mayCreate whether to create a missing store. */
 export async function withStore(
   options: StoreOptions,
   mayCreate: boolean,
@@ -30,7 +30,7 @@ export async function withStore(
   throw new CliFault(exitStatus.notFound, noStoreInWords(options));
 }
 
-/** A change that a command has made, without secrets. */
+/** A change that a command has made, as the audit list gets it: without secrets. */
 interface CommandChange {
   readonly operation: 'putUserConfig' | 'deleteUserConfig' | 'setSecret' | 'deleteSecret' | 'rotateSecrets';
   readonly kind: 'user-configs' | 'secrets';
@@ -40,7 +40,7 @@ interface CommandChange {
   readonly after: object | undefined;
 }
 
-/** Adds a change to the audit list, with the name of who runs the command. Tries once. `words` tells the user of a failure, or is `''`. */
+/** Adds a change to the audit list, with the operator's name. Tries once. `words` is a text for the user if that fails; otherwise `''`. */
 export async function addToAuditList(
   records: RecordStore,
   { operation, kind, name, before, after }: CommandChange,

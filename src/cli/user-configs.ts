@@ -1,5 +1,5 @@
-// `switchyard config …`: user configs in the store, without a control plane. A config is checked before it is stored, and replaces only
-// the one that was read before.
+// `switchyard config …`: user configs in the store, without a control plane. A config is checked before it is stored. It replaces the
+// stored config only if that has not changed since the command read it.
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import type { userConfigChange, ValuesOf } from '../config/index.js';
@@ -21,9 +21,7 @@ import { addToAuditList, withStore } from './store-use.js';
 import { inputName, readInput, STANDARD_INPUT } from './input-file.js';
 import { faultOfJson } from './settings-text.js';
 
-// The summary of a user config for the audit list. It has only the origins of URLs, because a path or query may be a secret.
-
-/** Summarizes a user config, which need not be valid. */
+/** Summarizes a user config, valid or not, for the audit list: of URLs, only the origins, because a path or query may be a secret. */
 function configSummary(value: Buffer): object {
   const hosts = membersOf(membersOf(tryParseJson(value))['virtual_hosts']);
   const virtualHosts = Object.entries(hosts).map(([id, host]) => {
@@ -149,8 +147,8 @@ export async function remove({ subject, store: options, expectedDigest }: Change
 }
 
 /**
- * The virtual hosts that the control plane has published into the config; `undefined` if the record of these is damaged; an empty list if
- * there is no record, or if the Redis user may not read it.
+ * The virtual hosts that the control plane has published into the config, from its publication record. `undefined` if the record is
+ * damaged; an empty list if there is none, or if the Redis user may not read it.
  */
 async function publishedIn(records: RecordStore, subject: string): Promise<readonly string[] | undefined> {
   try {
@@ -176,7 +174,7 @@ async function readExpected(
   );
 }
 
-/** Stores the config if the present one is still `stored`. @param value `undefined` deletes the config. */
+/** Replaces the config if it is still `stored`. @param value the new config; `undefined` deletes it. */
 async function swapConfig(
   store: RecordStore,
   subject: string,

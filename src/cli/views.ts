@@ -1,5 +1,5 @@
-// Texts for people from the control plane's responses. Only the members that are shown are checked, so that responses of other versions
-// can be shown as well.
+// Turns the control plane's responses into texts for people. Only the members that are shown are checked, so that responses of other
+// versions can be shown as well.
 import * as z from 'zod';
 import { textLines, textTable, parseResponse } from './command-result.js';
 

@@ -1,10 +1,10 @@
-// Finds the known name that a misspelled one probably means, for messages. Cold path.
+// For messages: finds the known name that is closest to a misspelled name. Cold path.
 
-/** Words so common that two names are not alike for having only them in common. */
+/** Words of many names: two names that share only these words are not alike. */
 const COMMON_WORDS: ReadonlySet<string> = new Set(['name', 'switchyard']);
 
 /**
- * The known name that has most words in common with the name, or differs from it in one or two letters; `undefined` if none is alike.
+ * The known name that shares most words with `name`, or differs from `name` in at most two letters; `undefined` if none is alike.
  * @param slipsInShort how many letters may differ in a name of up to three letters: 0 where unknown names are allowed, so that `uri` is
  *   not corrected to `url`.
  */
@@ -34,7 +34,7 @@ function wordsOf(name: string): string[] {
   return words.map((word) => (word.length > 3 ? word.replace(/(?:ed|s)$/, '') : word));
 }
 
-/** How many letters must be inserted, omitted, changed or swapped to make one text the other; 3 stands for more than two. */
+/** How many letters to insert, omit, change or swap to turn one text into the other; 3 stands for three or more. */
 function editDistance(one: string, other: string): number {
   if (Math.abs(one.length - other.length) > 2) return 3;
   let beforeLast: number[] = [];

@@ -88,7 +88,7 @@ function refuseUnknownCommand(args: readonly string[], commandNames: readonly st
   throw new OptionFaults([`${fault}; its commands are ${inGroup.join(', ')}`], `See \`switchyard ${first} --help\`.`);
 }
 
-/** The fault for an unknown command. @param known the words that would be right in place of `last`. */
+/** The fault for an unknown command. @param last its wrong word. @param known the valid words in place of `last`. */
 function unknownCommand(words: string, last: string, known: readonly string[]): string {
   const meant = closestName(last, known, 1);
   return `${words}: unknown command${meant === undefined ? '' : ` (did you mean ${meant}?)`}`;
@@ -98,7 +98,7 @@ function declareCommand(command: Command, { summary, options, operands = [] }: C
   command
     .description(summary)
     .usage(['[options]', ...operands.map(operandAsWritten)].join(' '))
-    // Unknown options are allowed here because all are reported later; commander would stop at the first.
+    // Unknown options are allowed here, because all faults are reported together later; commander would stop at the first.
     .allowUnknownOption()
     .allowExcessArguments()
     .addHelpText(
@@ -112,7 +112,7 @@ function createOption(option: Option<unknown>): CommanderOption {
   const fallback = fallbackText(option);
   const suffix = fallback === 'none' ? '' : option.isRequired ? ' (required)' : ` (default: ${fallback})`;
   const commanderOption = new CommanderOption(`--${option.name} ${option.placeholder}`, option.meaning + suffix);
-  // A missing value is reported here: commander would take the next option's name as the value, or stop if there is no next word.
+  // Missing values are reported by `gatherWords`: commander would take the next option's name as the value, or stop at the last word.
   commanderOption.required = false;
   commanderOption.optional = true;
   return isValueOptional(option) ? commanderOption.preset('true') : commanderOption;
@@ -151,7 +151,7 @@ function advice(meant: string | undefined): string {
   return meant === undefined ? 'remove it or correct its name' : `correct it to ${meant}, or remove it`;
 }
 
-/** Sorts the words that remain without the command's options. The values of unknown options are dropped, because they may be secrets. */
+/** Sorts the words that are no options of the command. The values of unknown options are dropped, because they may be secrets. */
 function sortWords(words: readonly string[]): { unknownOptions: string[]; operands: string[] } {
   const unknownOptions: string[] = [];
   const operands: string[] = [];

@@ -70,7 +70,7 @@ export function checkSecretName(reader: OptionReader, [name]: readonly string[])
   if (name !== undefined && !isSecretName(name)) reader.otherFault(`<name>: must be ${SECRET_NAME_RULE}`);
 }
 
-// A server's `auth`: its type, and details under the names of their members.
+// The options of a server's `auth`: its type, and its details, under their member names in the API.
 
 function parseSecretLocation(text: string): SecretLocation {
   const read = readSecretLocation(text);
@@ -188,7 +188,7 @@ function withoutAbsent<Members extends object>(members: Members): Members {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Members;
 }
 
-/** Declares the options of a change, at least one of which must be given. The value has only those that are given. */
+/** Declares the options of a change. At least one of them must be given. The section's value has only the members that are given. */
 function changeSection<Members extends Schema>(properties: Members) {
   return section(properties, {
     check: (reader) => {
@@ -222,7 +222,7 @@ function toolFault(word: string): string | undefined {
   return `${word}: is not a tool of a server; write <server>:<tool>, e.g. calculator:add`;
 }
 
-/** Tools by their servers. @param words such as `calculator:add`; a tool's name may have colons. */
+/** Groups tools by their servers. @param words texts such as `calculator:add`; a tool's name may contain colons. */
 export function toolsByServer(words: readonly string[]): readonly NamedTools[] {
   const servers = new Map<string, string[]>();
   for (const word of words) {

@@ -48,7 +48,7 @@ export const dataplaneOptions = {
 
 export type DataplaneOptions = ValuesOf<typeof dataplaneOptions>;
 
-/** Adds the defaults of options that 0.1.0 lacks: after an upgrade by a reload, a primary of that version starts workers of this one. */
+/** Adds defaults for options that version 0.1.0 lacks: after an upgrade by a reload, a 0.1.0 primary starts workers of this version. */
 export function completeOptions(options: DataplaneOptions): DataplaneOptions {
   const token = Object.assign({ leewayMs: 30_000 }, options.token);
   const upstream = Object.assign({ unknownMethods: 'relay' }, options.upstream);

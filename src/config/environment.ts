@@ -25,8 +25,8 @@ export function unknownVariableFaults(environment: NodeJS.ProcessEnv, options: r
 }
 
 /**
- * Whether Kubernetes has set the variable to describe a service: SWITCHYARD_SERVICE_HOST, SWITCHYARD_PORT=tcp://10.0.0.1:8001,
- * SWITCHYARD_PORT_8001_TCP_ADDR. A service may be named after the program.
+ * Whether Kubernetes has set the variable to describe a service named `switchyard`: SWITCHYARD_SERVICE_HOST,
+ * SWITCHYARD_PORT=tcp://10.0.0.1:8001, SWITCHYARD_PORT_8001_TCP_ADDR.
  */
 function isOfKubernetes(name: string, value: string): boolean {
   if (/_SERVICE_(?:HOST|PORT(?:_\w+)?)$/.test(name)) return true;
@@ -39,14 +39,14 @@ function isOfKubernetes(name: string, value: string): boolean {
 /** glibc returns allocations of this size or more to the kernel when they are freed; smaller ones may stay resident for long. */
 const MEMORY_RETURNED_FROM_BYTES = 12 * KIB;
 
-/** What systemd expects of this process, from the environment variables that it has set. */
+/** What systemd expects of this process, according to the environment variables that systemd has set. */
 export function serviceManager(environment: NodeJS.ProcessEnv = process.env): {
   readonly notifySocket: string | undefined;
-  /** The time within which systemd expects another notification; `undefined` if it expects none. */
+  /** Within how many milliseconds systemd expects the next notification; `undefined` if it expects none. */
   readonly watchdogMs: number | undefined;
 } {
   const { NOTIFY_SOCKET: socket = '', WATCHDOG_USEC: micros = '', WATCHDOG_PID: pid = '' } = environment;
-  // Variables with the PID of another process are inherited from that process.
+  // A WATCHDOG_PID of another process means that the variables are inherited, and not for this process.
   const isOurs = pid === '' || Number(pid) === process.pid;
   const watchdogMs = isOurs && /^[1-9]\d{0,14}$/.test(micros) ? Number(micros) / 1_000 : undefined;
   return { notifySocket: socket === '' ? undefined : socket, watchdogMs };
@@ -60,7 +60,7 @@ export function childEnvironment(environment: NodeJS.ProcessEnv = process.env): 
   return Object.fromEntries(Object.entries(environment).filter(([name]) => isForChild(name)));
 }
 
-/** A worker's environment. A worker gets its options in a message, but uWebSockets.js reads the limit of headers from here. */
+/** A worker's environment. A worker gets its options in a message, but uWebSockets.js reads its header limit from a variable. */
 export function workerEnvironment(environment: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
   return {
     MALLOC_MMAP_THRESHOLD_: String(MEMORY_RETURNED_FROM_BYTES),
@@ -69,7 +69,7 @@ export function workerEnvironment(environment: NodeJS.ProcessEnv = process.env):
   };
 }
 
-/** The name of the user who runs a command, for the audit list; with sudo, also that of the user who called it. */
+/** The name of the user who runs a command, for the audit list; with sudo, also the name of the user who called sudo. */
 export function operatorName(environment: NodeJS.ProcessEnv = process.env): string {
   const { SUDO_USER: sudoer = '' } = environment;
   const user = `${localUser()}@${hostname()}`;

@@ -1,4 +1,4 @@
-// Options that name files, which are read and checked before anything listens.
+// Parsers of options that name files. The files are read and checked before anything listens.
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { limits } from '../shared/index.js';
@@ -15,7 +15,7 @@ export interface PemFile {
   readonly pem: string;
 }
 
-/** A file or directory that cannot be read. No content is at fault, so another attempt may succeed. */
+/** A file or directory cannot be read. Unlike for invalid content, another attempt may succeed. */
 export class UnreadableFile extends InvalidValue {}
 
 /** Checks that a directory can be read. The files in it are read later, when they are needed. */
@@ -84,7 +84,7 @@ export function readPassword(path: string): string {
   return password;
 }
 
-/** Reads and checks a file of certificates, such as one with its chain, or a bundle of CAs. */
+/** Reads and checks a file of certificates: a certificate with its chain, or a bundle of CAs. */
 export function readCertificates(path: string): PemFile {
   const pem = readFile(path).toString('utf8');
   const certificates = pem.match(CERTIFICATE) ?? [];

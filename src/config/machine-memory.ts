@@ -1,4 +1,4 @@
-// The machine's memory and processors, or the limits of the process's cgroup (a container, a systemd unit).
+// Defaults for the number of workers and their memory, from the machine's size and the process's cgroup (a container, a systemd unit).
 import { availableParallelism, totalmem } from 'node:os';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -30,8 +30,8 @@ export function readCgroupBounds(files = LINUX): CgroupBounds {
   const bounds = { memoryBytes: Infinity, processors: Infinity };
   const own = /^0::(\/.*)$/m.exec(textOf(files.membership))?.[1];
   if (own === undefined) return bounds;
-  // `join` removes the `/..` with which the path of a cgroup outside the namespace begins. In a container that sees the host's paths, only
-  // the directory of the root exists, which is the container's own cgroup.
+  // The path of a cgroup outside the namespace begins with `/..`, which `join` removes. In a container that sees the host's paths, only
+  // the root directory exists: it is the container's own cgroup.
   for (let path = join('/', own); ; path = dirname(path)) {
     const directory = join(files.root, path);
     bounds.memoryBytes = Math.min(bounds.memoryBytes, memoryBound(textOf(join(directory, 'memory.max'))));
@@ -52,7 +52,7 @@ function processorBound(text: string): number {
   return Number(quota) > 0 && Number(period) > 0 ? Number(quota) / Number(period) : Infinity;
 }
 
-/** The file's text; `''` if it cannot be read: the root cgroup has no files of limits, and others may lack a controller. */
+/** The file's text; `''` if it cannot be read: the root cgroup has no limit files, and other cgroups may lack a controller. */
 function textOf(path: string): string {
   try {
     return readFileSync(path, 'utf8');
@@ -61,23 +61,22 @@ function textOf(path: string): string {
   }
 }
 
-/** The part of the machine's memory for all workers. The rest is for the primary, the store, the kernel's buffers and other programs. */
+/** The fraction of the machine's memory for all workers. The rest is for the primary, the store, kernel buffers and other programs. */
 const WORKERS_FRACTION = 0.75;
 
-/** The default of the memory limit of each worker. */
 export function defaultWorkerMemoryBytes(workerCount: number, machineBytes = machineMemoryBytes()): number {
   return Math.max(WORKER_MEMORY_BYTES_MIN, Math.floor((machineBytes * WORKERS_FRACTION) / workerCount));
 }
 
-/** The default number of workers: one for each processor. A part of a processor gets a worker, too; otherwise it would stay unused. */
+/** The default number of workers: one per processor. A fraction of a processor counts as one; otherwise it would stay unused. */
 export function defaultWorkerCount(bounds = readCgroupBounds(), machineProcessors = availableParallelism()): number {
   return Math.min(machineProcessors, Math.ceil(bounds.processors), WORKERS_MAX);
 }
 
-/** The memory that the program may use. libuv knows the limit of the process's own cgroup, also of version 1, but not those above it. */
+/** The memory that the program may use. libuv knows the limit of the process's own cgroup, of version 1 or 2, but not of those above. */
 export function machineMemoryBytes(bounds = readCgroupBounds(), machineBytes = totalmem()): number {
   const limitBytes = process.constrainedMemory();
-  // A limit of 0, or of more than the machine has, means that there is none.
+  // A limit of 0, or of more than the machine's memory, means that there is no limit.
   const ownBytes = limitBytes > 0 ? Math.min(machineBytes, limitBytes) : machineBytes;
   // A limit of 0 is ignored, because nothing could run with it.
   return bounds.memoryBytes > 0 ? Math.min(ownBytes, bounds.memoryBytes) : ownBytes;

@@ -1,6 +1,6 @@
-// Options and commands as data. An option is one row: how it is written, what it means, how its text becomes a value, and its default. In a
-// schema, each option has the name that its value gets. The command line, the environment, `--help`, completion and docs/options.md are
-// made from the rows.
+// Options and commands as data. An option has a name, a meaning, a parser of its text, and a default. A schema has options as its members;
+// their values become the members of a command's request. The parser of the command line, the environment variables, `--help`, completion
+// and docs/options.md are made from these declarations.
 import { InvalidValue, OptionFaults } from './values.js';
 
 export interface Option<Value> {
@@ -9,10 +9,10 @@ export interface Option<Value> {
   readonly placeholder: string;
   readonly meaning: string;
   readonly parse: (text: string) => Value;
-  /** The default: a text to parse, or how it follows from other options. */
+  /** The default: a text to parse, or a value computed from other options; `undefined` if there is none. */
   readonly fallback: string | Derived<Value> | undefined;
   readonly isRequired: boolean;
-  /** Environment variables that other programs read, too. The first that is set is read, unless the option's own variable is set. */
+  /** Variables that other programs read, too, such as `HTTPS_PROXY`. If the option's own variable is unset, the first that is set counts. */
   readonly commonVariables?: readonly string[];
 }
 
@@ -68,12 +68,12 @@ export function option<Value>(
   return { name, placeholder, meaning, parse, fallback, isRequired: false };
 }
 
+/** The same option, but required: a missing value is a fault. */
 export function required<Value>(optional: Option<Value | undefined>): Option<Value> {
-  // The same option, but required: if it is missing, that is a fault.
   return { ...(optional as Option<Value>), isRequired: true };
 }
 
-/** The same option, which is also read from these environment variables. */
+/** The same option, but also read from these environment variables. */
 export function alsoFrom<Value>(option: Option<Value>, ...commonVariables: string[]): Option<Value> {
   return { ...option, commonVariables };
 }
@@ -121,7 +121,7 @@ export function isValueOptional({ placeholder }: Option<unknown>): boolean {
 export interface CommandDeclaration {
   readonly summary: string;
   readonly options: Schema;
-  /** Names of the words that follow. One that ends with `?` is optional; the last may end with `...`: one word or more. */
+  /** The names of the operands, in order. `name?` is an optional operand; the last may be `name...`, which takes one word or more. */
   readonly operands?: readonly string[];
   /** Adds the faults of operands, and of options that depend on operands. */
   readonly check?: (reader: OptionReader, operands: readonly string[]) => void;
@@ -134,13 +134,13 @@ export type Request<Options, Names extends readonly string[]> = ValuesOf<Options
   ]: Name extends `${string}...` ? readonly string[] : Name extends `${string}?` ? string | undefined : string;
 };
 
-/** Commands by name. A name of two words is that of a command in a group. */
+/** Commands by name. A name of two words, such as `servers list`, is a group and a command in it. */
 export type CommandDeclarations<Name extends string = string> = Readonly<Record<Name, CommandDeclaration>>;
 
 /** The command that is run when the command line names none. */
 export const DEFAULT_COMMAND = 'dataplane';
 
-/** The groups of commands: the first word of two-word names, and what the group is about. */
+/** What each group of commands is about, by the group's name: the first word of its commands' names. */
 export const groups: Readonly<Record<string, string>> = {
   servers: 'the registry of servers of a running control plane',
   compositions: 'the compositions of a running control plane',
@@ -151,7 +151,7 @@ export const groups: Readonly<Record<string, string>> = {
 
 export interface SourcedText {
   readonly text: string;
-  /** The variable with the text; absent if the text is from the command line. */
+  /** The environment variable with the text; absent if the text is from the command line. */
   readonly variable?: string;
 }
 
@@ -159,11 +159,11 @@ export interface CommandWords<Name extends string = string> {
   readonly command: Name;
   /** The words that are not options. */
   readonly operands: readonly string[];
-  /** The texts of options, by name. */
+  /** The texts of the options that are set, by the options' names. */
   readonly given: ReadonlyMap<string, SourcedText>;
-  /** The token; `''` if the environment has none. */
+  /** The access token from the environment; `''` if there is none. */
   readonly token: string;
-  /** Faults: unknown options and variables, missing values, too many or too few arguments. */
+  /** What is wrong with the words: unknown options and variables, missing values, too many or too few operands. */
   readonly faults: readonly string[];
 }
 
@@ -184,7 +184,7 @@ export class OptionReader {
     this.#faults = [...words.faults];
   }
 
-  /** The token from the environment; `''` if there is none. */
+  /** The access token from the environment; `''` if there is none. */
   get token(): string {
     return this.#words.token;
   }
@@ -199,13 +199,13 @@ export class OptionReader {
     return given !== undefined && given.variable === undefined;
   }
 
-  /** The option's value, if it is given or its default is a text; `undefined` if it has no value, or a faulty one. */
+  /** The value of an option that is given or has a text as its default; `undefined` for an invalid text, and for any other option. */
   value<Value>({ name }: Option<Value>): Value | undefined {
     // Values are kept by name, because `read` may have been called with the other plane's option of this name.
     return this.#values.get(name) as Value | undefined;
   }
 
-  /** Does the same as `value`, and computes a default that follows from other options. Must be called only when there is no fault. */
+  /** The option's value, or the default that is computed from other options. Must be called only when there is no fault. */
   resolve<Value>(option: Option<Value>): Value {
     const { name, fallback } = option;
     if (!this.#values.has(name) && typeof fallback === 'object') this.#values.set(name, fallback.from?.(this));

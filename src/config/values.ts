@@ -18,7 +18,7 @@ export function deepFreeze<Value>(value: Value): Value {
   return Object.freeze(value);
 }
 
-/** The longest delay of a timer: Node.js fires one with a longer delay at once. */
+/** The longest delay of a timer: with a longer delay, Node.js fires the timer at once. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 /** More memory than any process has. */
 const MEMORY_BYTES_MAX = 1024 ** 4;
@@ -99,7 +99,7 @@ function sizeText(bytes: number): string {
   return `${bytes / unitBytes}${unit}`;
 }
 
-/** Reads an address to listen on. @param others what else the option accepts, added to the message. */
+/** Reads an address to listen on. @param others text for the fault about other valid values, such as `; off for none`. */
 export function parseListenAddress(text: string, others = ''): ListenAddress {
   const address = addressOf(text);
   if (address !== undefined) return address;
@@ -160,7 +160,7 @@ export function parseOrigins(text: string): readonly string[] {
       throw new InvalidValue('is not an origin, as in https://app.example:8443: scheme, host and port, no path');
     }
     const { origin } = new URL(item);
-    // The URL class knows no origin of other schemes, such as a browser extension's.
+    // For schemes that it does not know, such as a browser extension's, the URL class gives the origin `null`.
     return origin === 'null' ? item : origin;
   });
 }
@@ -207,7 +207,7 @@ export function parseNetworks(text: string): readonly string[] {
   });
 }
 
-/** Reads the address of a proxy, which may lack a scheme, as other programs allow. */
+/** Reads the URL of a proxy. The scheme may be left out, as in other programs. */
 export function parseProxy(text: string) {
   const written = text.includes('://') ? text : `http://${text}`;
   const url = URL.canParse(written) ? new URL(written) : undefined;
@@ -230,7 +230,7 @@ function percentDecoded(text: string): string {
   }
 }
 
-/** Reads patterns of hosts, separated by commas or spaces. No pattern is a fault, because programs differ in what they accept. */
+/** Reads patterns of hosts, separated by commas or spaces. Every text is accepted as a pattern, because programs differ in their rules. */
 export function parseHostPatterns(text: string): readonly string[] {
   return text
     .toLowerCase()
@@ -304,7 +304,7 @@ function isHostName(text: string): boolean {
   return text.length <= 253 && text.split('.').every((label) => /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/i.test(label));
 }
 
-// Faults in options, reported all at once. A message never repeats a value, which may be a secret in the wrong place.
+// Faults in options, reported all at once. A message never repeats a value, because it may be a secret in the wrong place.
 
 /** A value that is invalid. The message follows the option's name: "expects …", "cannot be read …". */
 export class InvalidValue extends Error {
@@ -326,10 +326,10 @@ export class OptionFaults extends Error {
 
 // Secrets by name: where a secret is, and which names and values are valid.
 
-/** The names that a secret may have. A name cannot be that of a hidden file, or a path. */
+/** The valid names of secrets. A secret's name is also a file name: not of a hidden file, and without directories. */
 const SECRET_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 
-/** A secret's file name and this suffix name the file that lists the hosts that the secret may be sent to. */
+/** The suffix of the file beside a secret's file that lists the hosts to which the secret may be sent. */
 export const HOSTS_FILE_SUFFIX = '.hosts';
 
 /** The rule for the names of secrets in words, for messages. */
@@ -341,7 +341,7 @@ export function isSecretName(name: string): boolean {
 
 export type SecretLocation = { readonly secret: string } | { readonly file: string };
 
-/** Where a secret is. @param text `secret:<name>` or `file:<name>`. */
+/** Where a secret is; `undefined` for an invalid text. @param text `secret:<name>` or `file:<name>`. */
 export function readSecretLocation(text: string): SecretLocation | undefined {
   const [, kind, name = ''] = /^(secret|file):(.*)$/.exec(text) ?? [];
   if (kind === undefined || !isSecretName(name)) return undefined;

@@ -4,7 +4,7 @@ import { createHash, createPublicKey, X509Certificate, type KeyObject } from 'no
 import { limits } from '../shared/index.js';
 import { InvalidValue } from './values.js';
 
-// Keys of types that are not listed here cannot be used, because no token could match them.
+/** The types of public keys that may verify tokens. */
 
 type KeyKind = 'RSA' | 'P-256' | 'P-384' | 'P-521' | 'Ed25519';
 
@@ -31,7 +31,7 @@ function hmacAlgorithms(secret: Uint8Array): readonly string[] {
     .map(([algorithm]) => algorithm);
 }
 
-/** The type of a key; `undefined` when no JWS algorithm fits. */
+/** The type of a key; `undefined` if the key may not verify tokens. */
 export function keyKind(key: KeyObject): KeyKind | undefined {
   const { modulusLength = 0, namedCurve = '' } = key.asymmetricKeyDetails ?? {};
   switch (key.asymmetricKeyType) {
@@ -49,23 +49,23 @@ export function keyKind(key: KeyObject): KeyKind | undefined {
 export interface VerificationKey {
   readonly key: KeyObject | Uint8Array;
   readonly algorithms: readonly string[];
-  /** The `kid` that tokens name the key by. */
+  /** The `kid` by which tokens name the key; `undefined` if it has none. */
   readonly id: string | undefined;
   /** A digest, equal for equal keys with the same algorithms and id. */
   readonly digest: string;
 }
 
-/** Whose JWK set it is: an unusable key is a fault in the operator's own set, and is skipped in an issuer's set. */
+/** Whose a JWK set is: an unusable key is a fault in the operator's own set, and is skipped in an issuer's set. */
 type JwksOrigin = 'operator' | 'issuer';
 
 const PRIVATE_KEY_LABEL = /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/;
-/** The first line of a public key, or of a certificate, which stands for the public key in it. */
+/** The first line of a public key, or of a certificate, which contains a public key. */
 const KEY_LABEL = /-----BEGIN (?:(?:[A-Z]+ )*PUBLIC KEY|(?:X509 |TRUSTED )?CERTIFICATE)-----/g;
 const KEY_BLOCK = /-----BEGIN ((?:[A-Z]+ )*PUBLIC KEY|(?:X509 |TRUSTED )?CERTIFICATE)-----[^-]*-----END \1-----/g;
 const CERTIFICATE = /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----/;
 export const ACCEPTED_KEY_KINDS = 'RSA of 2048 bits or more, EC on P-256, P-384 or P-521, or Ed25519';
 
-/** The keys in PEM. @throws {InvalidValue} */
+/** Parses public keys and certificates in PEM. @throws {InvalidValue} */
 export function keysOfPem(pem: string): readonly VerificationKey[] {
   // A private key is refused: Node.js would derive the public key, and every worker would have the private one.
   if (PRIVATE_KEY_LABEL.test(pem)) throw new InvalidValue('holds a private key; give the file of its public key');
@@ -89,7 +89,7 @@ export function keysOfSecret(secret: Uint8Array): readonly VerificationKey[] {
   throw new InvalidValue('holds a secret that is too short; use 32 random bytes or more');
 }
 
-/** The usable keys of a JWK set (RFC 7517). Only an issuer's set may have none: its last key may be withdrawn. @throws {InvalidValue} */
+/** The usable keys of a JWK set (RFC 7517). Only an issuer's set may have none, for it may withdraw its last key. @throws {InvalidValue} */
 export function keysOfJwks(text: string, origin: JwksOrigin): readonly VerificationKey[] {
   const members = jwksIn(text);
   if (members.length > limits.verificationKeysMax) {
@@ -141,7 +141,7 @@ function keyOfBlock(block: string, which: string): VerificationKey {
   throw new InvalidValue(`${which}cannot be used for signing tokens; use ${ACCEPTED_KEY_KINDS}`);
 }
 
-/** Refuses several certificates: the keys of the CAs in a chain would verify tokens, too. */
+/** Refuses a certificate together with that of the CA which issued it: the CA's key would verify tokens, too. */
 function refuseChain(blocks: readonly string[]): void {
   if (blocks.length < 2) return;
   const certificates = blocks
@@ -163,7 +163,7 @@ function jwksIn(text: string): readonly unknown[] {
 
 const OTHER_USE = 'is not for signatures';
 
-/** The key in a member of a JWK set. @returns a text that says why if the key cannot be used. */
+/** The key in a member of a JWK set. @returns the key, or a text that says why it cannot be used. */
 function keyOfJwk(jwk: unknown): VerificationKey | string {
   if (typeof jwk !== 'object' || jwk === null) return 'is no object';
   const { kty, kid, use, alg, key_ops: operations, k, d } = jwk as Readonly<Record<string, unknown>>;
@@ -178,7 +178,7 @@ function keyOfJwk(jwk: unknown): VerificationKey | string {
   if (alg === undefined) return verificationKey(read.key, read.algorithms, kid);
   const named = read.algorithms.find((algorithm) => algorithm === alg);
   if (named === undefined) return 'has an alg that does not fit its key type';
-  // One algorithm has two names (RFC 9864).
+  // `EdDSA` and `Ed25519` name one algorithm (RFC 9864).
   const algorithms = named === 'EdDSA' || named === 'Ed25519' ? read.algorithms : [named];
   return verificationKey(read.key, algorithms, kid);
 }

@@ -24,7 +24,7 @@ import { CredentialedProber, ProbeThread } from './prober/probe-thread.js';
 import { Registry } from './registry/registry.js';
 import { SignInFlow } from './sign-in/sign-in-flow.js';
 
-/** Requests to the control plane's own MCP endpoints that can be looked up by id. Beyond that, the oldest is forgotten. */
+/** The most requests to the control plane's own MCP endpoints that can be looked up by id. Beyond that, the oldest is forgotten. */
 const CONTROL_PLANE_REQUESTS_KEPT = 1_024;
 
 /** Resolves when the control plane listens. Rejects with a `StartFault`. */

@@ -50,7 +50,7 @@ const NO_RELOAD =
   'SIGHUP reloads nothing in a control plane: changed key files are read again anyway; restart it for new options';
 
 export interface ControlPlaneEntry {
-  /** Whether the program runs on a terminal: then SIGHUP, which tells that the terminal was closed, ends it. */
+  /** Whether the program runs on a terminal: then SIGHUP, which means that the terminal was closed, ends it. */
   readonly isOnTerminal: boolean;
   readonly serviceManager: ServiceManager;
   readonly childEnvironment: NodeJS.ProcessEnv;

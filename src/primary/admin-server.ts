@@ -9,10 +9,10 @@ import { HostPolicy, limits } from '../shared/index.js';
 import { closeIdleForNew } from '../fair/index.js';
 import type { ReadinessReport } from './readiness.js';
 
-/** The most characters in the body of a PUT. Beyond that, 400. */
+/** The most characters in the body of a PUT. A longer body gets 400. */
 export const ADMIN_BODY_CHARS_MAX = 1_024;
 
-/** Connections, for a monitor and several operators. Beyond that, the one that has been silent for longest is closed. */
+/** The most connections: enough for a monitor and several operators. For one more, the one that has been silent longest is closed. */
 export const ADMIN_CONNECTIONS_MAX = 64;
 
 export interface AdminPage {
@@ -21,12 +21,12 @@ export interface AdminPage {
   readonly body: string;
 }
 
-/** Pages by path; a path that ends with a slash is followed by a name. @param accept the header. @param name decoded, or `''`. */
+/** Makers of pages by path. A path that ends with a slash is followed by a `name`, which is decoded; for other paths it is `''`. */
 export type AdminPages = Readonly<
   Record<string, (accept: string, query: URLSearchParams, name: string) => AdminPage | Promise<AdminPage>>
 >;
 
-/** Handlers of PUT requests, which change something, by path. */
+/** Handlers of PUT requests, by path. */
 export type AdminChanges = Readonly<Record<string, (body: string) => AdminPage>>;
 
 export interface AdminOptions {
@@ -73,7 +73,7 @@ export function createAdminServer(host: string, options: AdminOptions): Server {
   server.headersTimeout = server.requestTimeout = requestMsMax;
   // A connection on which nothing moves is closed, because it counts against the limit.
   server.setTimeout(requestMsMax, (socket) => socket.destroy());
-  // The caller handles a failure to listen.
+  // An error before it listens is left to the caller of `listen`.
   server.on('error', (error) => {
     if (server.listening) onFault(error);
   });
@@ -167,7 +167,7 @@ function decodedName(text: string): string | undefined {
   }
 }
 
-/** The body; one that is too long counts as empty. */
+/** Reads the body; `''` if it is too long. */
 async function readBody(request: IncomingMessage): Promise<string> {
   let body = '';
   for await (const chunk of request.setEncoding('utf8')) {

@@ -12,19 +12,19 @@ import { askWorkers, type WorkerAnswer } from './view-pages.js';
 interface HangWatchOptions<Worker> {
   /** Silence after which a worker counts as hung; 0 disables the watch. */
   readonly hangTimeoutMs: number;
-  /** The most workers that are given up at one check. */
+  /** The most workers that are reported as hung at one check. */
   readonly atOnceMax: number;
   /** Called once for each hung worker. */
   readonly onHung: (worker: Worker, silentMs: number) => void;
   readonly nowMs?: () => number;
 }
 
-/** A check is late if it comes this many periods after the last one: then the primary itself did not run, and the excess does not count. */
+/** A check is late if it comes more than this many periods after the last one: the primary did not run, and the excess does not count. */
 const LATE_FACTOR = 1.5;
 
 /**
  * Finds workers whose event loop has sent no heartbeat for too long. Only silence while the primary was awake counts: a suspended or too
- * busy machine keeps workers silent, too. No more workers are given up at once than can be started at once.
+ * busy machine keeps workers silent, too. At one check, at most `atOnceMax` workers are reported, so that their successors can start.
  */
 export class HangWatch<Worker> {
   readonly #options: HangWatchOptions<Worker>;
@@ -33,7 +33,7 @@ export class HangWatch<Worker> {
   /** How long the primary has been awake. */
   #awakeMs = 0;
   #checkedAtMs: number;
-  /** When each worker was last heard, by `#awakeMs`. */
+  /** For each worker, the value of `#awakeMs` when its last heartbeat came. */
   readonly #heardAtMs = new Map<Worker, number>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -107,14 +107,14 @@ export class Fleet {
   readonly #hangWatch: HangWatch<ChildProcess>;
   readonly #logger: Logger;
   readonly #bounds: FleetBounds;
-  /** Handlers and checks that are called after each change of a slot. */
+  /** Functions that are called after each change of a slot. */
   readonly #changeHandlers = new Set<() => void>();
   #deathCount = 0;
   /** The log level that an operator has set; if there is none, workers use the level in their options. */
   #logLevel: LogLevel | undefined;
   #isDrainAnnounced = false;
   #isEnding = false;
-  /** The readiness that the workers were told last. */
+  /** The readiness that was last sent to the workers. */
   #isReady = false;
 
   constructor(plan: WorkerPlan, logger: Logger) {
@@ -151,7 +151,7 @@ export class Fleet {
     this.ready = this.#untilReady();
   }
 
-  /** How many workers ended by themselves after they had listened. */
+  /** How many workers have died after they had listened. */
   get deathCount(): number {
     return this.#deathCount;
   }
@@ -160,7 +160,7 @@ export class Fleet {
     return this.#figures.gather(() => this.#allSlots().flatMap((slot) => slot.reportingWorker ?? []));
   }
 
-  /** Asks all workers, also predecessors that finish after a reload; `undefined` when too many questions are open. */
+  /** Asks all workers, also replaced ones that still drain. @returns their answers; `undefined` if too many questions are open. */
   async ask(question: ViewQuestion): Promise<readonly WorkerAnswer[] | undefined> {
     const asked = this.#allSlots().map((slot) => slot.askedSlot);
     return askWorkers(this.#viewPolls, asked, (worker, ticket) =>
@@ -200,9 +200,9 @@ export class Fleet {
   }
 
   /**
-   * Replaces the workers one by one: a successor listens and has the slot before its predecessor is told to finish. If a successor cannot
-   * start, its predecessor stays and the reload ends. One reload at a time.
-   * @returns why not all workers were replaced.
+   * Replaces the workers one by one: a successor listens and has the slot before its predecessor drains. If a successor cannot start, its
+   * predecessor stays and the reload ends. Must not be called during another reload.
+   * @returns why not all workers were replaced; `undefined` if all were.
    */
   async reload(options: DataplaneOptions): Promise<string | undefined> {
     const plan = { ...this.#plan, start: { ...this.#plan.start, options } };
@@ -242,7 +242,7 @@ export class Fleet {
     return undefined;
   }
 
-  /** Lets a replaced worker finish, and ends it without ending its sessions. */
+  /** Lets a replaced worker finish its requests, then stops it. Its sessions continue in its successor. */
   async #retire(predecessor: Slot, timeoutMs: number): Promise<void> {
     this.#reloadingSlots.add(predecessor);
     const { number: slot, version, servingWorker: worker } = predecessor;
@@ -269,8 +269,8 @@ export class Fleet {
   }
 
   /**
-   * Drains every worker, then stops all, because a drained worker still serves the others' hops. Both together have `timeoutMs`, but
-   * stopping has at least the time to notify responsive backends. Resolves when no process is left.
+   * Drains all workers, and stops none before all are drained: a drained worker still serves hops of the others. `timeoutMs` is for both
+   * steps, but stopping gets at least `workerStopMs`, enough to notify responsive backends. Resolves when no process is left.
    */
   async drain(timeoutMs: number): Promise<void> {
     const endMs = performance.now() + timeoutMs;
@@ -286,7 +286,7 @@ export class Fleet {
     await this.#untilAllAre('stopped');
   }
 
-  /** Kills every worker for good, which ends a drain. */
+  /** Kills every worker and starts no others; this also ends a drain. */
   kill(): void {
     this.#isEnding = true;
     for (const slot of this.#allSlots()) slot.kill();
@@ -296,7 +296,7 @@ export class Fleet {
     switch (message.kind) {
       case 'listening':
         this.#hangWatch.watch(worker);
-        // Successors are told here: their start does not change the readiness, so nothing else would tell them.
+        // A successor gets the readiness here: its start does not change the readiness, so nothing else would send it.
         if (this.#isReady) this.tellReadiness(true);
         if (this.#logLevel !== undefined) sendToWorker(worker, { kind: 'log-level', level: this.#logLevel });
         if (this.#isDrainAnnounced) sendToWorker(worker, { kind: 'announce-drain' });
@@ -319,7 +319,7 @@ export class Fleet {
     }
   }
 
-  /** Kills a hung worker. It may hold half of the callers' connections, and will never answer them. */
+  /** Kills a hung worker, which may hold half of the callers' connections and would never answer them. */
   #killHung(worker: ChildProcess, silentMs: number): void {
     const slot = this.#allSlots().find(({ servingWorker }) => servingWorker === worker)?.number;
     this.#logger.error({ slot, workerPid: worker.pid, silentMs }, 'worker hangs: killed');
@@ -338,7 +338,7 @@ export class Fleet {
     return [...this.#slots, ...this.#reloadingSlots];
   }
 
-  /** Makes every worker drop what it keeps of a config, before its write is answered. Workers that are too slow are not awaited. */
+  /** Makes every worker drop what it has cached of a config. Then, or after `FORGET_MS_MAX`, lets the announcer answer the write. */
   async #forget(announcer: ChildProcess, { subject, ticket }: Extract<FromWorker, { kind: 'written' }>): Promise<void> {
     const workers = this.#servingWorkers();
     const { silent } = await this.#forgetPolls.ask(workers, FORGET_MS_MAX, (worker, round) =>
@@ -383,7 +383,7 @@ export class Fleet {
   }
 }
 
-/** The part of a worker's time to stop that is left after notifying backends: at most half, more for a longer drain timeout. */
+/** How much of a worker's time to stop is reserved for its exit after notifying backends: more for a longer drain, at most half. */
 function exitMsOf(drainTimeoutMs: number, stopWithinMs: number, bounds: FleetBounds): number {
   const inProportionMs = Math.round(drainTimeoutMs / bounds.workerExitDivisor);
   return Math.min(Math.max(bounds.workerExitMs, inProportionMs), Math.floor(stopWithinMs / 2));

@@ -1,6 +1,6 @@
-// The private directory of the hop sockets: created when the primary starts, removed when it ends. The next primary removes that of a
-// killed one. A socket in the directory shows that it is in use: unlike a process id, this is reliable across namespaces and after a
-// reboot. Cold path.
+// The private directory of the hop sockets: a primary creates it at its start and removes it at its end. The directory of a killed primary
+// is removed by the next one. A primary listens on a socket in its directory to show that the directory is in use: unlike a process id,
+// this is reliable across namespaces and after a reboot. Cold path.
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -9,12 +9,12 @@ import { join } from 'node:path';
 import { StartFault, isPrivateFolder, preparedSocketPath, RestoredSocket } from '../process/index.js';
 import { exitStatus, type Logger } from '../shared/index.js';
 
-/** The longest path of a socket: 108 bytes with the final NUL (unix(7)). Beyond that, the primary does not start. */
+/** The longest path of a socket: 108 bytes with the final NUL (unix(7)). With a longer path, the primary does not start. */
 export const UNIX_SOCKET_PATH_BYTES_MAX = 107;
 
-/** Connections to the socket that shows that the directory is in use. Beyond that, a new one is closed. */
+/** The most connections to the socket that shows that the directory is in use. Further ones are closed. */
 const HOP_DIRECTORY_HOLDER_CONNECTIONS_MAX = 16;
-/** Directories that are inspected. Beyond that, the rest stay. */
+/** The most directories that one start inspects. Further ones stay. */
 export const HOP_DIRECTORIES_SWEPT_MAX = 1_000;
 
 const PREFIX = 'switchyard-';
@@ -66,7 +66,7 @@ export async function makeHopDirectory(slotCount: number, logger: Logger): Promi
   return { path, remove };
 }
 
-/** Removes the directories of this user's dead primaries. Doubtful ones stay. */
+/** Removes the directories of this user's killed primaries. A directory that may be in use stays. */
 async function removeDeserted(parent: string, logger: Logger): Promise<void> {
   let names: string[];
   try {
@@ -86,11 +86,11 @@ async function removeDeserted(parent: string, logger: Logger): Promise<void> {
   }
 }
 
-/** Whether a primary used the directory and none does now. A directory without its socket is just being created, or is not ours. */
+/** Whether a primary used the directory and none does now. A directory without the socket is just being created, or not a primary's. */
 async function isDeserted(path: string): Promise<boolean> {
   const socket = connect(join(path, HOLDER_SOCKET));
   try {
-    await once(socket, 'connect'); // or an error at once, also when the primary hangs (unix(7))
+    await once(socket, 'connect'); // comes or fails at once, even if the primary hangs (unix(7))
     return false;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ECONNREFUSED';

@@ -8,13 +8,13 @@ import { once } from 'node:events';
 import { type DataplaneOptions, type ListenAddress, PORT_MAX } from '../config/index.js';
 import { listenFault } from '../process/index.js';
 
-// A claim is a socket in Linux's abstract namespace, named after the address, which the kernel drops with the process. It is needed
-// because workers come and go: whether the port can be bound does not tell whether a gateway has it. Other systems have no claims.
+// A claim is a socket in Linux's abstract namespace, named after the address; the kernel drops it when the process ends. Claims are needed
+// because workers come and go: that a port can be bound does not mean that no gateway uses it. Other systems have no claims.
 
 const CLAIM_PREFIX = 'switchyard-claim:';
 
 /**
- * Claims an address, which must be bound exclusively meanwhile, so that no two processes claim it at the same moment. Rejects with
+ * Claims an address. The caller must have bound it exclusively, so that no two processes claim it at the same moment. Rejects with
  * EADDRINUSE when a running gateway has claimed an overlapping address.
  * @param address an IP address and a real port.
  * @returns the server to close, which releases the claim; `undefined` where there are no claims.
@@ -71,7 +71,7 @@ export async function claimAddresses(options: DataplaneOptions): Promise<Claimed
   const bound: Bound[] = [];
   const release = (): void => bound.forEach(({ claim: holder }) => holder?.close());
   try {
-    // Both addresses stay bound until both are, so that they cannot be the same.
+    // The first address stays bound while the second is bound, so that they cannot be the same.
     const address = await bind(options.address, '--address', bound);
     const tls = options.tls && {
       ...options.tls,
@@ -86,14 +86,14 @@ export async function claimAddresses(options: DataplaneOptions): Promise<Claimed
   }
 }
 
-/** How many ports are tried: each may be in use, or claimed by a gateway that does not listen yet. */
+/** How many ports are tried if the option says port 0: each may be in use, or claimed by a gateway that does not listen yet. */
 const PORT_TRIES_MAX = 16;
 /** The least number of ports to choose from. With fewer, the system chooses. */
 const PORTS_TO_CHOOSE_FROM_MIN = 1_000;
 const OUTGOING_PORTS_PATH = '/proc/sys/net/ipv4/ip_local_port_range';
 
 /**
- * A port outside the range of outgoing connections: one of those could take the port before the workers listen. It may be in use.
+ * A random port, perhaps in use, outside the range for outgoing connections: one of these could take a port before the workers listen.
  * @returns 0, the system's choice, if too few ports are left or the range is unknown.
  */
 export function choosePort(last = lastOutgoingPort()): number {

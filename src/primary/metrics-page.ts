@@ -20,7 +20,7 @@ interface Sample {
 }
 
 export class MetricsPage {
-  /** The backends and origins with figures of their own: the first that occurred. All workers together may have more of them. */
+  /** By label, the names that are shown: the first `limits.metricBackendsMax` that occurred. The figures of all others are added up. */
   readonly #shown = new Map<string, Set<string>>([
     ['backend', new Set()],
     ['origin', new Set()],

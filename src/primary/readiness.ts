@@ -1,7 +1,7 @@
-// Whether the gateway can serve, and if not, why: for `/ready`, the health check on the public address, systemd and the log. Cold path. One
-// slot does not make the gateway unready for long. An absent worker is an obstacle while no other worker listens, and during the start
-// until it has listened or its starts keep failing. A store that some worker can still read is no obstacle, nor is the use of user configs
-// that were read before the store was lost: these are reported as degraded.
+// Whether the gateway can serve, and if not, why: for `/ready`, the health check on the public address, systemd and the log. Cold path.
+// An absent worker is an obstacle only while no worker listens, and at the start, until it has listened or its starts keep failing.
+// A lost store is an obstacle only if no listening worker can still serve user configs, from the store or from its cache.
+// Any other absent worker or problem with the store is reported as degraded.
 import type { Logger } from '../shared/index.js';
 
 type ObstacleCode = 'worker-absent' | 'store-unreachable' | 'keys-missing' | 'keys-unreachable' | 'draining';
@@ -10,7 +10,7 @@ interface Obstacle {
   readonly code: ObstacleCode;
   /** What is wrong, and what to do, for operators. */
   readonly message: string;
-  /** The slots that it concerns; absent if it concerns all. */
+  /** The slots that have the obstacle; absent if it is the whole gateway's. */
   readonly slots?: readonly number[];
 }
 
@@ -21,7 +21,7 @@ export interface SlotReadiness {
   readonly isFailing: boolean;
   /** Why the slot's worker cannot read user configs; `''` when it can. */
   readonly storeObstacle: string;
-  /** Why the worker's user configs may be out of date, and until when it uses them; `''` when they are not. */
+  /** Why the worker's user configs may be out of date, and until when it uses them; `''` when they are up to date. */
   readonly storeStaleness: string;
   /** Why the worker cannot verify tokens of some issuer; `''` when it can. */
   readonly keysObstacle: string;
@@ -94,7 +94,7 @@ export class Readiness {
     this.check();
   }
 
-  /** Looks for changes. To be called after a slot, the store or the keys may have changed. */
+  /** Calls `onChange` if the report has changed. To be called after a slot, the store or the keys may have changed. */
   check(): void {
     for (const { slot, isListening } of this.#sources.slots()) if (isListening) this.#settledSlots.add(slot);
     const { report } = this;
@@ -115,7 +115,7 @@ export class Readiness {
   }
 }
 
-/** Whether requests with valid tokens are served, for load balancers. Workers report a drain themselves. */
+/** Whether load balancers should send requests here. Missing keys do not count, nor does a drain, which workers report themselves. */
 export function isServing({ obstacles }: ReadinessReport): boolean {
   return obstacles.every(({ code }) => ['keys-missing', 'keys-unreachable', 'draining'].includes(code));
 }
@@ -134,7 +134,7 @@ const KEYS_MISSING: Obstacle = {
   message: 'no token verification key or secret is configured: every MCP request gets 401',
 };
 
-/** The obstacle for slots without a worker: none, or one for all of them. */
+/** One obstacle for all slots without a listening worker; none if there are no such slots. */
 function absenceObstacles(slots: readonly SlotReadiness[], areFailing: boolean): Obstacle[] {
   if (slots.length === 0) return [];
   const [workers, verb] = slots.length === 1 ? ['1 worker', 'is'] : [`${slots.length} workers`, 'are'];
@@ -142,7 +142,7 @@ function absenceObstacles(slots: readonly SlotReadiness[], areFailing: boolean):
   return [{ code: 'worker-absent', message, slots: slots.map(({ slot }) => slot) }];
 }
 
-/** The obstacles of workers, one for each reason: usually all report the same. */
+/** The obstacles of workers, one for each reason: usually all workers report the same reason. */
 function workerObstacles(
   code: ObstacleCode,
   listening: readonly SlotReadiness[],

@@ -121,7 +121,7 @@ async function superviseFleet(
       environment: entry.workerEnvironment,
       start,
       bounds: { ...limits, ...workerBounds },
-      // The check is shared by slots that need it at the same time.
+      // Slots that need the check at the same time share it.
       checkStore: () => (storeCheck ??= entry.checkStore(options.store).finally(() => (storeCheck = undefined))),
     },
     logger,
@@ -147,10 +147,9 @@ async function superviseFleet(
   });
   fleet.start();
   let isEnding = false;
-  // Requests during a reload cause one more after it, because files may have changed since it read them.
+  // SIGHUPs during a reload cause one more reload, because files may have changed since the first one read them.
   const reloads = new CoalescedRuns(async () => {
     if (isEnding) return;
-    // A reload waits for the start.
     await fleet.ready;
     notifier.notifyReloading();
     const failure = await reload(fleet, options, entry, logger);
@@ -222,7 +221,7 @@ async function listenForOperators(
   return admin;
 }
 
-/** Reloads the fleet. @returns why not all workers were replaced. */
+/** Reloads the fleet. @returns why not all workers were replaced; `undefined` if all were. */
 async function reload(
   fleet: Fleet,
   current: DataplaneOptions,

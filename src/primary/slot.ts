@@ -1,5 +1,5 @@
-// One slot and its worker process, which it forks, restarts, drains and stops. The slot's number outlives its processes, because slots
-// own sessions. Cold path.
+// One slot, which forks, restarts, drains and stops its worker process. The slot's number outlives its processes, because sessions belong
+// to slots. Cold path.
 import { fork, spawnSync, type ChildProcess } from 'node:child_process';
 import { receiveFromWorker, sendToWorker, type FromWorker, type StartMessage } from '../process/index.js';
 import { delayAfter, withJitter, type Logger } from '../shared/index.js';
@@ -24,7 +24,7 @@ import type { workerBounds } from './worker-bounds.js';
 
 export type SlotState = 'waiting' | 'starting' | 'listening' | 'draining' | 'drained' | 'stopping' | 'stopped';
 
-/** Events of a slot: `fork`, `drain` and `stop` come from the primary, `listening` and `drained` from the worker, `exit` from both. */
+/** Events of a slot: `fork`, `drain` and `stop` come from the primary, the others from the worker. `exit` is the end of its process. */
 export type SlotEvent = 'fork' | 'listening' | 'exit' | 'drain' | 'drained' | 'stop';
 
 const transitions: Readonly<Record<SlotState, Readonly<Partial<Record<SlotEvent, SlotState>>>>> = {
@@ -53,10 +53,10 @@ const SETPRIV_ARGUMENTS = ['--pdeathsig', 'KILL', '--'];
 
 /**
  * Finds the words to put before a command, so that its process gets SIGKILL when the thread that started it ends.
- * @returns none where that is unavailable: there, a process ends when it sees its channel close.
+ * @returns an empty list where that is unavailable: there, a process ends only when it sees its channel close.
  */
 export function findLauncher(): readonly string[] {
-  // Another setpriv may not know the option, and other systems have none.
+  // This fails where setpriv is missing, or does not know the option.
   const { status } = spawnSync(SETPRIV, [...SETPRIV_ARGUMENTS, SETPRIV, '--version'], {
     stdio: 'ignore',
     timeout: LAUNCHER_TRY_MS_MAX,
@@ -77,7 +77,7 @@ export interface WorkerPlan {
   readonly bounds: FleetBounds;
 }
 
-/** A slot as asked for figures and views, with its process. */
+/** A slot and its process, for questions to the workers. */
 export interface AskedSlot {
   readonly slot: number;
   readonly state: SlotState;
@@ -87,7 +87,7 @@ export interface AskedSlot {
 }
 
 interface SlotObserver {
-  /** Called after each change of the slot's state. */
+  /** Called after each change of the slot's state, or of what its worker reports. */
   onState(): void;
   /** Called with the messages that concern more than this slot. */
   onMessage(worker: ChildProcess, message: FromWorker): void;
@@ -125,7 +125,7 @@ export class Slot {
   /** In `waiting`, forks; in `starting` and `stopping`, kills a worker that takes too long. Cleared when the state changes. */
   #timer: NodeJS.Timeout | undefined;
   #listeningSinceMs = 0;
-  /** The worker's version, by its own word; `undefined` before it listens. */
+  /** The version that the worker has reported; `undefined` before a worker listens. */
   #version: string | undefined;
   #startFailure = '';
   #hasLeft = false;
@@ -133,7 +133,7 @@ export class Slot {
   #restartsInARow = 0;
   /** The obstacles that the worker last reported. */
   #obstacles = NO_OBSTACLES;
-  /** The readiness that the worker was told last. */
+  /** The readiness that was last sent to the worker. */
   #toldReady: boolean | undefined;
   /** Whether the last worker died in a way that suggests a damaged store. */
   #isStoreSuspect = false;
@@ -150,7 +150,7 @@ export class Slot {
     return this.#state;
   }
 
-  /** The process that serves requests, or soon may. */
+  /** The process, unless it is stopping. It may not listen yet. */
   get servingWorker(): ChildProcess | undefined {
     return this.#state === 'stopping' ? undefined : this.#worker;
   }
@@ -184,14 +184,14 @@ export class Slot {
     return { slot, state, worker, storeObstacle: this.#obstacles.storeObstacle };
   }
 
-  /** Tells a listening worker the readiness, unless it was told the same before. */
+  /** Sends the readiness to a listening worker, unless the worker already has it. */
   tellReadiness(isReady: boolean): void {
     if (this.#state !== 'listening' || this.#toldReady === isReady) return;
     this.#toldReady = isReady;
     sendToWorker(this.#worker, { kind: 'readiness', isReady });
   }
 
-  /** Why the last start fails or has failed; `''` while nothing is known against it. */
+  /** Why the last start failed; `''` if no failure is known. */
   get startFailure(): string {
     return this.#startFailure;
   }
@@ -228,7 +228,7 @@ export class Slot {
       this.#worker = worker;
       this.#supervise(worker);
     } catch (error) {
-      // Some errors of `fork` are thrown, others are events. This one is handled after `StartQueue` has begun this start.
+      // `fork` throws some errors and emits others. A thrown one is handled later, after `StartQueue` has counted this start.
       setImmediate(() => this.#onClose(undefined, `no process can be started: ${(error as Error).message}`));
     }
     return true;
@@ -242,7 +242,7 @@ export class Slot {
     );
     // Unlike `exit`, `close` comes after the last message, such as the reason of a failed start.
     worker.once('close', (status, signal) => {
-      // These signals are those of a mapped file that was truncated or is corrupt.
+      // These signals suggest that the store's mapped file is truncated or corrupt.
       if (this.#state === 'listening') this.#isStoreSuspect = signal === 'SIGBUS' || signal === 'SIGSEGV';
       this.#onClose(worker, endingInWords(status, signal));
     });
@@ -267,14 +267,14 @@ export class Slot {
   }
 
   /**
-   * Stops the worker. @param withinMs after this, it is killed.
-   * @param farewellsMs the part of that for telling backends that sessions have ended.
+   * Stops the worker. @param withinMs the time after which it is killed.
+   * @param farewellsMs how much of that time the worker may spend on telling backends that sessions have ended.
    */
   stop(withinMs: number, farewellsMs: number): void {
     if (this.#advance('stop')) this.#tellToStop(withinMs, farewellsMs);
   }
 
-  /** Ends the worker without a message to it, and starts no other. */
+  /** Kills the worker at once, and starts no other. */
   kill(): void {
     this.#advance('stop');
     this.#worker?.kill('SIGKILL');

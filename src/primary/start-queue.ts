@@ -3,7 +3,7 @@
 
 interface StartQueueBounds {
   readonly startsAtOnceMax: number;
-  /** Failed starts, before any worker has listened, after which no other begins. */
+  /** After this many failed starts, before any worker has listened, no other start begins. */
   readonly failuresMax: number;
 }
 

@@ -17,7 +17,7 @@ export interface WorkerAnswer extends Omit<AskedSlot, 'worker'> {
 
 /**
  * Asks the workers. @param polls the open questions, whose answers are JSON.
- * @returns `undefined` when too many questions are open.
+ * @returns an entry for each of `asked`; `undefined` when too many questions are open.
  */
 export async function askWorkers(
   polls: WorkerPolls<string>,
@@ -79,7 +79,7 @@ export function viewChanges(sources: Pick<ViewPageSources, 'setLogLevel'>): Admi
   };
 }
 
-/** Levels that operators can set. `silent` only at the start: otherwise anyone who reaches the listener could hide later log lines. */
+/** Levels that operators can set here. `silent` is not among them: anyone who reaches the listener could hide later log lines. */
 const CHANGEABLE_LEVELS = LOG_LEVELS.filter((level) => level !== 'silent');
 
 const TOO_MANY_QUESTIONS = jsonPage(503, { detail: 'too many questions to the workers at once; try again' });
@@ -138,7 +138,7 @@ async function explainPage(query: URLSearchParams, ask: Ask): Promise<AdminPage>
     return jsonPage(400, { detail: 'give ?subject= and &virtual_host=, and optionally &tool=' });
   }
   return ask({ view: 'explain', subject, virtualHost, tool: query.get('tool') ?? '' }, (all) => {
-    // After a reload, a slot has two workers that answer. The new one decides.
+    // After a reload, two workers of one slot may answer. Only the listening one's answer is shown.
     const serving = new Set(all.filter(({ state }) => state === 'listening').map(({ slot }) => slot));
     const answers = all.filter(({ slot, state }) => state === 'listening' || !serving.has(slot));
     return jsonPage(200, {

@@ -23,7 +23,7 @@ export class WorkerPolls<Answer> {
     return this.#open.size;
   }
 
-  /** Asks the workers. @param send asks one of them; its answer has the same ticket. */
+  /** Resolves when all workers have answered or ended, or after `answerMsMax`. @param send asks one worker; the answer has the ticket. */
   async ask(
     workers: Iterable<ChildProcess>,
     answerMsMax: number,
@@ -86,7 +86,7 @@ export class FleetFigures {
 
   /**
    * Gathers the figures. Requests in quick succession get one result, because each gathering costs every worker time.
-   * @param workers returns those that can answer.
+   * @param workers returns the workers that can answer.
    */
   async gather(workers: () => Iterable<ChildProcess>): Promise<GatheredFigures> {
     if (this.#gathered === undefined) {
@@ -114,7 +114,7 @@ export class FleetFigures {
     this.#polls.onAnswer(worker, ticket);
   }
 
-  /** Called when a worker is gone. Its gauges end with it. */
+  /** Called when a worker is gone. Its counters stay in the sum; its gauges end with it. */
   onGone(worker: ChildProcess): void {
     for (const series of this.#latestReports.get(worker) ?? []) {
       if (metricFamilies[series.name].type !== 'gauge') this.#sumOfDead.add(series);

@@ -1,6 +1,6 @@
 // The audit list: changes that the log reports, kept in the store for browsing, with subjects in clear text. It holds a bounded number of
-// bounded entries and drops the oldest. No request waits for a write: while the store takes none, a bounded number of entries waits in
-// memory. Cold path.
+// bounded entries and drops the oldest. No request waits for a write: while the store fails, a bounded number of entries waits in memory.
+// Cold path.
 import { randomBytes } from 'node:crypto';
 import { limits, type Logger, KIB, MIB } from '../shared/index.js';
 import {
@@ -13,10 +13,11 @@ import {
 
 /** The most bytes of an entry. A larger one names the changed members without their values. */
 export const AUDIT_ENTRY_BYTES_MAX = 16 * KIB;
-/** The most entries added in one write, and the most bytes of several entries. */
+/** The most entries added in one write. */
 const AUDIT_WRITTEN_AT_ONCE_MAX = 32;
+/** The most bytes added in one write. */
 const AUDIT_WRITTEN_BYTES_MAX = 32 * KIB;
-/** The most old entries removed in one write: enough to make space for those that it adds. */
+/** The most old entries removed in one write: enough to make space for the entries that the write adds. */
 const AUDIT_REMOVED_AT_ONCE_MAX = 512;
 
 /** A change made by a person or a command. */
@@ -24,7 +25,7 @@ export interface AuditEntry {
   readonly at: string;
   /** The operation's name in the endpoint table; for a command, its own name. */
   readonly operation: string;
-  /** What was changed. Operations: servers, compositions, connections; commands: user-configs, secrets. */
+  /** What was changed: servers, compositions or connections by an operation; user-configs or secrets by a command. */
   readonly kind: string;
   readonly subject: string;
   readonly requestId?: string | undefined;
@@ -54,17 +55,17 @@ interface AuditPage {
 }
 
 export interface AuditBounds {
-  /** The most entries, and bytes, that are kept. Beyond these, the oldest entries are removed. */
+  /** The most entries that are kept. Beyond this count, or beyond `bytesKept`, the oldest are removed. */
   readonly entriesKept: number;
   readonly bytesKept: number;
-  /** The most entries that wait for the store. Beyond these, the oldest waiting ones are lost, and the log has their number. */
+  /** The most entries that wait for the store. Beyond this count, the oldest waiting ones are lost, and the log says how many. */
   readonly waitingMax: number;
   readonly retryMs: number;
 }
 
 const BOUNDS: AuditBounds = { entriesKept: 5_000, bytesKept: 8 * MIB, waitingMax: 500, retryMs: 1_000 };
 
-/** The record that every writer swaps: the positions of the first entry and of the next one to be written, and the bytes of all. */
+/** The record that every writer swaps: the positions of the oldest entry and of the next one to write, and the bytes of all entries. */
 interface Head {
   readonly first: number;
   readonly next: number;

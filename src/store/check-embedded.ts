@@ -10,13 +10,13 @@ import { makeDirectory } from '../shared/index.js';
 
 /** How long reading a whole store at start-up may take. After that, the store is opened although its rest was not checked. */
 const STORE_PROBE_MS_MAX = 20_000;
-/** How often an empty file is looked at: another process may be filling it. If it is still empty then, the store counts as damaged. */
+/** How often the size of an empty file is read: another process may be filling it. If it stays empty, the store counts as damaged. */
 const EMPTY_STORE_LOOKS_MAX = 20;
 const EMPTY_STORE_LOOK_MS = 50;
 
 const PROBE = fileURLToPath(new URL('embedded-probe.js', import.meta.url));
 
-/** Offsets in LMDB's two meta pages, which describe the contents of the file. */
+/** Byte offsets of values in LMDB's two meta pages, which describe the file. `bytes` is how much of a page is read. */
 const META = { flags: 18, magic: 24, version: 28, pageBytes: 48, lastPage: 144, transaction: 152, bytes: 160 } as const;
 const IS_META_PAGE = 0x08;
 const MAGIC = 0xbeef_c0de;
@@ -95,7 +95,7 @@ function findDamageInMeta(file: string): string | undefined {
   }
 }
 
-/** Reads a meta page. @returns what it says, or a text that says what is wrong with it. */
+/** Reads a meta page. @returns its values, or a text that says what is wrong with the page. */
 function readMeta(descriptor: number, offset: number): Meta | string {
   const page = Buffer.alloc(META.bytes);
   if (readSync(descriptor, page, 0, META.bytes, offset) < META.bytes) return 'data.mdb ends within its first pages';
@@ -111,7 +111,7 @@ function readMeta(descriptor: number, offset: number): Meta | string {
     : 'data.mdb names an impossible page size';
 }
 
-/** Reads every entry in a separate process, because a damaged file may kill its reader. @returns the damage, if any was found. */
+/** Reads every entry in a separate process, because a damaged file may kill its reader. @returns the damage; `undefined` for none. */
 async function findDamageInEntries(path: string, withinMs: number): Promise<string | undefined> {
   try {
     const options = { env: {}, timeout: withinMs, killSignal: 'SIGTERM' } as const;

@@ -7,8 +7,8 @@ import { limits, makeDirectory, settledWithin } from '../shared/index.js';
 import { findObviousDamage, hasEmbeddedStore } from './check-embedded.js';
 
 /**
- * What lmdb would do without these: take a path whose last part has a dot for a file (`noSubdir`); on a full disk, reject an internal
- * promise that no caller can handle (`eventTurnBatching`); show commits before they are flushed, and once in a while, after another process
+ * By default, lmdb would take a path with a dot in its last segment for a file (`noSubdir`). On a full disk, it would reject an internal
+ * promise that no caller can handle (`eventTurnBatching`). It would show commits before they are flushed and, rarely, after another process
  * has opened the folder, find pages in the file that it has not written (`overlappingSync`).
  */
 const OPEN_OPTIONS = {
@@ -18,14 +18,14 @@ const OPEN_OPTIONS = {
 
 /**
  * Opens the folder, or creates it for its owner alone. Throws when it cannot be used.
- * @param isFlushed whether commits survive the end of the machine; they always survive that of the process.
+ * @param isFlushed whether commits survive a crash of the machine. They always survive the end of the process.
  */
 export function openRoot(path: string, isFlushed = true): RootDatabase {
   makeDirectory(path);
   return open({ path, ...OPEN_OPTIONS, noSync: !isFlushed });
 }
 
-/** Closes the store, or gives up after a while, because LMDB never ends a write that a full disk has failed. Loses no commit. */
+/** Closes the store, or gives up after a while, because LMDB never ends a write that failed on a full disk. Loses no commit. */
 export async function closeRoot(root: RootDatabase): Promise<void> {
   await settledWithin(root.close(), limits.peerAnswerMsMax, () => undefined);
 }

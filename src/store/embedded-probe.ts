@@ -1,5 +1,5 @@
-// A program that reads every entry of the embedded store at the path in its first argument. It is a separate one because a damaged file may
-// kill the process that reads it. Changes nothing. If the store is damaged, it prints the damage, and its status is 1. Cold path.
+// A program that reads every entry of the embedded store at the path in its first argument. It is a separate program because a damaged file
+// may kill its reader. Changes nothing. If the store is damaged, the program prints the damage, and exits with status 1. Cold path.
 import { open, type Database } from 'lmdb';
 import { limits } from '../shared/index.js';
 

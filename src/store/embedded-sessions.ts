@@ -43,7 +43,7 @@ export class EmbeddedSessions implements SealedSessions {
   /** Changes for the next commit. */
   #waitingChanges: Change[] = [];
   #committedAtMs = -Infinity;
-  /** Where the next step of a sweep starts; random at first, so that processes start in different places. */
+  /** The key at which the next step of a sweep starts; random at first, so that processes start at different keys. */
   #sweepFrom: Buffer = randomBytes(KEY_BYTES);
   /** Why the last write failed; further writes fail with it until `#pausedUntilMs`. */
   #failure = new Error('nothing was written yet');
@@ -105,7 +105,7 @@ export class EmbeddedSessions implements SealedSessions {
     await closeRoot(this.#root);
   }
 
-  /** Makes a change, in one commit with all others of this turn of the event loop, at least `SESSION_COMMIT_MS` after the last commit. */
+  /** Queues a change. All changes of one turn of the event loop share a commit, at least `SESSION_COMMIT_MS` after the last one. */
   #change(apply: () => boolean): Promise<boolean> {
     return new Promise((settle, fail) => {
       if (this.#waitingChanges.push({ apply, settle, fail }) > 1) return;
@@ -116,7 +116,7 @@ export class EmbeddedSessions implements SealedSessions {
     });
   }
 
-  /** Commits the waiting changes; in the pause, they fail, since lmdb prints to standard error for each commit that a full disk rejects. */
+  /** Commits the waiting changes. Rejects them in the pause after a failure, because lmdb prints an error for each failed commit. */
   async #commit(): Promise<void> {
     const due = this.#waitingChanges;
     if (due.length === 0) return;
@@ -188,7 +188,7 @@ function outcomeOf({ apply }: Change): boolean | Error {
   }
 }
 
-/** A value too short for an expiry time is no record. */
+/** Whether a value has expired. One that is too short for an expiry time is no record, and counts as expired. */
 function isExpired(value: Buffer): boolean {
   return value.length < EXPIRY_BYTES || value.readDoubleBE() <= Date.now();
 }

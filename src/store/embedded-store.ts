@@ -174,8 +174,8 @@ function positionKey(position: number): Buffer {
   return key;
 }
 
-// The store as the dataplane reads it, in the same folder. Each read looks at the folder; the cache only avoids copying a value that has
-// not changed. Hot path.
+// The store as the dataplane reads it, in the folder of `EmbeddedRecords`. Each read looks at the folder; the cache only avoids copying a
+// value that has not changed. Hot path.
 
 /** The value that was last read under a name. */
 interface CachedRead {

@@ -1,5 +1,5 @@
-// Opens the store that the options name, for each of its uses. Loads the embedded store or Redis only where it is used, because their
-// clients take much of a worker's start-up time.
+// Opens the store that the options name: for records of sessions, for commands and the control plane, or for the dataplane. The embedded
+// store or Redis is loaded only where it is used, because their clients take much of a worker's start-up time.
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { StoreOptions, DataplaneOptions } from '../config/index.js';
@@ -13,7 +13,7 @@ const SESSIONS_FOLDER = 'sessions';
 
 /**
  * Opens the store for records of sessions.
- * @param runDirectory a directory that belongs to this gateway, and is deleted when it ends.
+ * @param runDirectory a directory that belongs to this gateway, and is deleted when the gateway ends.
  * @param slot the worker's slot, which has a folder of its own if records are deleted with the gateway.
  * @returns `undefined` when the options turn records off, or when the folder cannot be used, which is logged.
  */
@@ -48,8 +48,8 @@ async function tryOpenEmbedded(path: string, isFlushed: boolean, logger: Logger)
 }
 
 /**
- * Opens the record store. Rejects when an embedded store cannot be used. Waits for the first attempt to connect to Redis; when that fails,
- * the store opens, its methods reject, and it keeps trying.
+ * Opens the record store. Rejects when an embedded store cannot be used. Waits for the first attempt to connect to Redis; if that fails,
+ * resolves with a store whose methods reject until a later attempt succeeds.
  */
 export async function openRecordStore(options: StoreOptions, logger: Logger): Promise<RecordStore> {
   if (options.kind === 'redis') return (await import('./redis-records.js')).RedisRecords.open(options, logger);
@@ -58,8 +58,8 @@ export async function openRecordStore(options: StoreOptions, logger: Logger): Pr
 }
 
 /**
- * Opens the record store for a command, which reports faults itself: those of Redis are not logged, and an embedded store is not read
- * completely.
+ * Opens the record store for a command, which reports faults itself: faults of Redis are not logged. An embedded store is checked only
+ * for obvious damage.
  * @returns `undefined` when there is no store and `mayCreate` is false. Rejects with a `RecordStoreFault`.
  */
 export async function openForCommand(options: StoreOptions, mayCreate: boolean): Promise<RecordStore | undefined> {
@@ -86,8 +86,8 @@ export function noStoreInWords(options: StoreOptions): string {
 }
 
 /**
- * Opens the store. Rejects when an embedded store cannot be used. Waits for the first attempt to connect to Redis; when that fails, the
- * store opens, its reads fail, and it keeps trying.
+ * Opens the store. Rejects when an embedded store cannot be used. Waits for the first attempt to connect to Redis; if that fails, resolves
+ * with a store whose reads fail until a later attempt succeeds.
  */
 export async function openStore(
   options: StoreOptions,

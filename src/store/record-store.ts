@@ -1,4 +1,4 @@
-// The key-value store: changes several keys at once if nobody else has changed them since they were read, and reports what was changed.
+// The key-value store: changes several keys at once if no other process has changed them since they were read, and reports changed keys.
 // The control plane and the commands use it directly, the dataplane through a `Store`, with a cache. The cost of a call never depends on
 // how much is stored. Cold path.
 import { OutsideFault, limits } from '../shared/index.js';
@@ -7,10 +7,10 @@ import { encodeStoreKey } from './store.js';
 /** How many changes the log of changes keeps. A control plane that has missed more reads all records again. */
 export const RECORD_CHANGES_KEPT = 4_096;
 
-/** How many records are read at once, where many have to be read: each may be large. */
+/** The most records that are read at once: each may be large. */
 export const RECORDS_PER_READ_MAX = 32;
 
-/** The most keys that are listed at once. Other work can be done before the next ones. */
+/** The most keys that are listed at once. Other work can be done before the next keys are listed. */
 export const RECORDS_AT_ONCE_MAX = 256;
 
 /** Yields all records with a prefix, in batches. A record that is made or removed meanwhile may be left out or included. */
@@ -30,7 +30,7 @@ export async function* walkRecords(
 
 /**
  * A key, and its name space. `records` has the gateway's own records, which no subject can reach. The others have a key for each subject:
- * `user-configs` its user config, `publications` what the control plane has published into that.
+ * `user-configs` its user config, `publications` what the control plane has published into that config.
  */
 export interface RecordKey {
   readonly space: 'records' | 'user-configs' | 'publications';
@@ -58,7 +58,7 @@ export interface RecordChanges {
   readonly keys: readonly string[] | 'unknown';
 }
 
-/** The store as the gateway writes it. Its methods reject with a `RecordStoreFault`. */
+/** A store of values by key, shared by all processes. Its methods reject with a `RecordStoreFault`. */
 export interface RecordStore {
   readonly kind: 'embedded' | 'redis';
   /** Where the store is, for messages: `the embedded store in /data`. */
@@ -119,7 +119,7 @@ export function encodeRecordKey({ key }: RecordKey): Buffer {
 /** How often a swap is tried. Each attempt that fails means that another writer has succeeded. */
 export const RECORD_SWAP_TRIES_MAX = 64;
 
-/** Repeats an attempt (read, decide, swap) that returns `undefined`: another writer was faster. Gives up with a `RecordStoreFault`. */
+/** Repeats `attempt` (read, decide, swap) while it resolves with `undefined`, as another writer was faster. Throws a `RecordStoreFault`. */
 export async function retrySwap<Result>(attempt: () => Promise<Result | undefined>): Promise<Result> {
   for (let tries = 0; tries < RECORD_SWAP_TRIES_MAX; tries++) {
     const result = await attempt();

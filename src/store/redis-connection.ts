@@ -53,7 +53,7 @@ export function disconnectQuietly(connection: Redis): void {
   connection.disconnect();
 }
 
-/** The reason of a loss when a reply fits no command. Earlier replies may have been taken for those of other commands, too. */
+/** Why a link is lost when a reply fits no command. Earlier replies may have been matched with the wrong commands, too. */
 export const UNEXPECTED_REPLY = 'its answer fits no request: make sure that the --redis-… options lead to a Redis';
 /** How ioredis's messages about replies that fit no command begin. */
 const GARBLED_BEGINNINGS = /^(?:Command queue state error|Unknown RESP type)/;
@@ -61,12 +61,13 @@ const GARBLED_BEGINNINGS = /^(?:Command queue state error|Unknown RESP type)/;
 /** The error's message alone: ioredis adds the arguments of a refused command to its errors, such as the password of AUTH. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  // These messages are replaced, because they quote data: ioredis the unexpected reply, Redis the arguments of an unknown command.
+  // ioredis's own message would quote the unexpected reply.
   if (GARBLED_BEGINNINGS.test(error.message)) return UNEXPECTED_REPLY;
   if ('code' in error && error.code === 'ERR_SSL_WRONG_VERSION_NUMBER') return TLS_MISSING_ADVICE;
   if (/^(?:NOAUTH|WRONGPASS)\b/.test(error.message)) return `${error.message} ${CREDENTIALS_ADVICE}`;
   // When several addresses refuse the connection, the error has a code but no message.
   const message = error.message !== '' || !('code' in error) ? error.message : String(error.code);
+  // Redis's message about an unknown command quotes the command's arguments, which are cut off.
   return message.replace(/,? with args beginning with:.*$/s, '');
 }
 
@@ -87,7 +88,7 @@ type Socket = Redis['stream'];
 
 const { default: StandaloneConnector } = standalone;
 
-/** Connects, and explains early when only one end speaks TLS: a Redis without TLS would wait silently for the end of a line. */
+/** Connects, and explains early when only one side speaks TLS: a Redis without TLS would wait silently for the end of a line. */
 class RedisConnector extends StandaloneConnector {
   override async connect(onError: Parameters<InstanceType<typeof StandaloneConnector>['connect']>[0]): Promise<Socket> {
     const socket = await super.connect(onError);

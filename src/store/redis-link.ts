@@ -26,7 +26,7 @@ export interface RedisLinkEvents {
   onFlushed(): void;
   /** Called with a message that was published to the link's own channel. */
   onPublished?(message: string): void;
-  /** Called before `onLive`, when Redis refuses the subscription to that channel. */
+  /** Called before `onLive`, when Redis refuses the subscription to the link's own channel. */
   onSubscriptionRefused?(reason: string): void;
   /** Called when the link is lost, unless the owner ended it; the last event. */
   onLost(reason: string): void;

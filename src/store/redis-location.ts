@@ -21,11 +21,11 @@ export function redisSlotOf(key: Buffer): number {
   return crc16(hashedPart(key)) % SLOTS;
 }
 
-/** A tag for other keys: a key that begins with it, in braces, is in the same slot as this key. */
+/** A tag that puts other keys into the slot of this key, when they begin with the tag in braces. */
 export function slotTag(key: Buffer): Buffer {
   const part = hashedPart(key);
   if (part.length > 0 && !part.includes(CLOSING_BRACE)) return part;
-  // This part cannot be a tag. A number whose slot is the same can; one in 16,384 numbers is.
+  // This text cannot be a tag. Instead, a number with the same slot is found: one in 16,384 numbers has it.
   const slot = crc16(part) % SLOTS;
   for (let number = 0; ; number++) {
     const tag = Buffer.from(String(number));
@@ -90,7 +90,7 @@ interface Shard {
   readonly address: ListenAddress;
 }
 
-/** Asks the nodes of a cluster which of them has which slots. Rejects when no node can say. */
+/** Asks all given nodes of a cluster which node has which slots; the first answer counts. Rejects when no node answers. */
 export async function findShards(options: RedisStoreOptions): Promise<readonly Shard[]> {
   const { place: location } = options;
   if (!('nodes' in location)) throw new Error('the Redis is not a cluster');

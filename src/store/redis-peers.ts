@@ -1,5 +1,5 @@
 // Messages between processes that have the same session, through Redis: each process subscribes to its own channel. A peer acknowledges
-// `ended`, since Redis does not say whether its own report of the change has arrived. `passed` brings sealed data about a session.
+// `ended`, because Redis does not confirm that its own report of the change has reached the peer. `passed` brings sealed data.
 // `<key>` is the key of the session's record, `<number>` counts the sender's messages. Cold path: mostly when a shared session ends.
 //   ended <key> <sender> <number>             to a peer
 //   heard <peer> <number>                     the acknowledgement, to the sender
@@ -8,11 +8,11 @@ import { randomBytes } from 'node:crypto';
 import { limits, RecentMap } from '../shared/index.js';
 import type { SessionPeers } from './sealed-sessions.js';
 
-/** How many recent messages are remembered, to ignore their repetitions: every node of a cluster delivers a message. */
+/** How many received messages are remembered, to ignore repetitions: each message comes once from every node of a cluster. */
 const RECENT_MESSAGES_KEPT = 1_024;
 
 const CHANNEL_PREFIX = 'switchyard/sessions/';
-/** Bytes of a process's name. It is short, because each record contains several. */
+/** The bytes of a process's name: few, because each record contains several names. */
 const NAME_BYTES = 6;
 
 export class RedisPeers implements SessionPeers {
@@ -22,9 +22,9 @@ export class RedisPeers implements SessionPeers {
   cannotReceive = false;
   readonly #name = randomBytes(NAME_BYTES).toString('base64url');
   readonly #publish: (channel: string, message: string) => Promise<number>;
-  /** Messages that await an acknowledgement, by `<peer> <number>`: what to call when it comes. */
+  /** For each message that awaits an acknowledgement, by `<peer> <number>`: the function to call when the acknowledgement comes. */
   readonly #awaited = new Map<string, () => void>();
-  /** Messages received lately, by `<sender> <number>`. */
+  /** The messages that were received last, by `<sender> <number>`. */
   readonly #recent = new RecentMap<true>(RECENT_MESSAGES_KEPT, Infinity, () => 0);
   #lastNumber = 0;
 

@@ -17,7 +17,7 @@ const REDIS_REASONS_LOGGED_MAX = 16;
 
 export interface ReconnectingLinkEvents extends Partial<Omit<RedisLinkEvents, 'onLive' | 'onLost'>> {
   onLive(): void;
-  /** @param isNew whether to log the reason, which is new in this outage: retries never end, and reasons may alternate. */
+  /** @param isNew whether the reason is new in this outage, and worth a log line: retries never end, and reasons may alternate. */
   onLost(reason: string, isNew: boolean): void;
 }
 
@@ -51,7 +51,7 @@ export class ReconnectingLink {
     return this.#isLive;
   }
 
-  /** The newest link. Its errors are those of ioredis, not the explained ones of `send`. */
+  /** The newest link. Its errors are ioredis's own; the errors of `send` say what to do. */
   get link(): StoreLink {
     return this.#link;
   }
@@ -105,7 +105,7 @@ export class ReconnectingLink {
     }, this.#backoff.nextWithJitter(Math.random())).unref();
   }
 
-  /** The fault for the owner. It has no `cause`, because ioredis errors contain what was sent, and this one may be logged. */
+  /** The fault for the owner. It has no `cause`, because it may be logged, and ioredis errors contain the sent command. */
   #fault(what: string, reason: string, isRefusal = false): RecordStoreFault {
     const isForbidden = FORBIDDEN.test(reason);
     return new RecordStoreFault(`${this.location} ${what}: ${reason}; ${remedyFor(reason, isRefusal)}`, {

@@ -96,7 +96,7 @@ return 1`;
 
 /**
  * KEYS: position, epoch, log. ARGV: the epoch and position of the caller's last read, and an epoch to store if there is none. Returns the
- * present epoch and position, then the log's entries since the caller's position. Without entries, the log does not have them all.
+ * present epoch and position, then the log's entries since the caller's position; no entries, if the log no longer has them all.
  */
 const CHANGES_SCRIPT = `
 local position, epoch = redis.call('GET', KEYS[1]), redis.call('GET', KEYS[2])

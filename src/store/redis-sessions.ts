@@ -34,8 +34,8 @@ return 1`;
 
 /**
  * KEYS: the record. ARGV: the longest remaining life, in ms, with which it is removed, or '' for any; the mark and its life in ms; the
- * known version, as bytes, or '' for any; the mark's life if the record has another version. Returns a record of another version, 1 for
- * the known version or a missing record, which gets a mark, too, and 0 if nothing was done.
+ * known version, as bytes, or '' for any; the mark's life in ms if the record has another version. Returns 0 if nothing was done.
+ * Otherwise leaves a mark, and returns the removed record if it had another version, else 1, even if there was no record.
  */
 const REMOVE_SCRIPT = `
 local present = redis.call('GET', KEYS[1])

@@ -1,6 +1,6 @@
 // The store in Redis, with a cache of read values. Hot path.
-// A connected period lasts while the link is live, and Redis reports every change in it. A value that was read in the current period is
-// returned at once; any other is read again. While the link is lost, values are served whose period ended less than the grace ago.
+// A connected period lasts while the link is live; Redis reports every change in it. A value that was read in the current period is
+// returned at once; any other is read again. While the link is lost, a cached value is served until its period has ended for the grace.
 import { ReplyError } from 'ioredis';
 import { limits, type Logger, RecentMap } from '../shared/index.js';
 import { encodeRecordKey } from './record-store.js';
@@ -83,7 +83,7 @@ export class RedisStore implements Store {
   #lostReason = '';
   readonly #counts: StoreCounts;
   readonly #onObstacle: StoreObstacleListener;
-  /** The timer at which the grace after a lost link ends. */
+  /** The timer for the end of the grace after a lost link. */
   #graceTimer: NodeJS.Timeout | undefined;
 
   private constructor(
@@ -148,7 +148,7 @@ export class RedisStore implements Store {
     return this.#change(this.#ownRecords, key, () => this.#records.swap([{ space: 'records', key, expected, value }]));
   }
 
-  /** Makes a change, and forgets the cached value even when it fails, since it may have been made. Without a link, the value is kept. */
+  /** Makes a change, and forgets the cached value, even on a failure: the change may have been made. Without a link, the value stays. */
   async #change<Answer>(cache: SpaceCache, name: string, change: () => Promise<Answer>): Promise<Answer> {
     const wasLive = this.#link.isLive;
     try {
@@ -210,7 +210,7 @@ export class RedisStore implements Store {
     const events = {
       onLive: () => this.#onLive(),
       onChanged: (keys: readonly Buffer[]) => {
-        // Of the gateway's own keys, only records are read over this link.
+        // Only user configs and records are read over this link.
         for (const key of keys) this.#onChanged(key);
         this.#counts.invalidations += keys.length;
       },
@@ -271,7 +271,7 @@ function inSeconds(atMs: number): string {
   return new Date(atMs).toISOString().replace(/\.\d+/, '');
 }
 
-/** @param known the cached outcome, which is returned if the value is the same. */
+/** The outcome of a read. @param known the cached outcome, which is returned if its value has not changed. */
 function readOf(value: Buffer | null, known: StoreRead | undefined): StoreRead {
   if (value === null) return missing;
   if (value.length > limits.redisValueBytesMax) return tooLarge;

@@ -46,7 +46,7 @@ export type StoreRead =
   /** The read failed; `isForAll` if reads of other keys would fail, too. */
   | { readonly kind: 'failed'; readonly reason: string; readonly isForAll?: true };
 
-/** How current a value is that may be out of date; both times in ISO 8601. */
+/** When a value that may be out of date was read, and until when it is used; both in ISO 8601. */
 export interface Kept {
   readonly readAt: string;
   readonly usedUntil: string;
@@ -63,7 +63,7 @@ export interface Store {
    * Reads a user config, without a promise if possible (embedded store always, Redis on a cache hit). Never throws or rejects. Hot path.
    */
   read(subject: string): StoreRead | Promise<StoreRead>;
-  /** How old a user config is that is served from the cache without Redis; `undefined` if `read` returns none such. */
+  /** The times of a user config that `read` returns from the cache while Redis is lost; `undefined` if it returns none of this kind. */
   kept?(subject: string): Kept | undefined;
   /** Reads one of the gateway's own records, like `read`. */
   readRecord(key: string): StoreRead | Promise<StoreRead>;

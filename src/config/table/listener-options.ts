@@ -86,7 +86,7 @@ export const listenerOptions = {
           : undefined,
     },
   ),
-  /** The path prefix, which may be empty. */
+  /** The path before every route: `''`, or a path such as `/gw-rs`. */
   pathPrefix: option('path-prefix <path>', 'path prefix of every route; / for none', parsePathPrefix, '/gw-rs'),
   adminAddress,
   metrics: section(

@@ -96,7 +96,7 @@ export const processOptions = {
   ),
 };
 
-/** Where traces go; `undefined` when nothing is traced. */
+/** Where traces are sent, and how many; `undefined` when nothing is traced. */
 export const traceOptions = section(
   {
     endpoint: option('traces-endpoint <url>', 'complete URL to send spans to (OTLP over HTTP, as JSON)', parseBaseUrl, {
@@ -115,7 +115,7 @@ export const traceOptions = section(
 export const controlPlaneMemory = option(
   'control-plane-memory <size>',
   'memory limit of the control plane; as it is approached, first new sessions and then new requests get 503',
-  // Without any servers, the control plane already uses almost half of the least value.
+  // Even without registered servers, the control plane uses almost half of this minimum.
   size({ minBytes: 256 * MIB }),
   { text: "three quarters of the machine's or cgroup's memory", from: () => defaultWorkerMemoryBytes(1) },
 );

@@ -1,4 +1,4 @@
-// Options for how much a process, one subject in it, and one maker of compositions may have.
+// Options that bound what a process, one subject in it, and one maker of compositions may use.
 import { limits, MIB } from '../../shared/index.js';
 import { option, type Option, type OptionReader } from '../option.js';
 import { size, wholeNumber } from '../values.js';

@@ -66,7 +66,7 @@ function checkSignIn(reader: OptionReader): void {
   );
 }
 
-/** The options of signing in to the console; `undefined` if that is done without OpenID Connect. */
+/** The options of signing in to the console; `undefined` if users sign in without OpenID Connect. */
 export const signInOptions = section(
   { issuer, ...details },
   {

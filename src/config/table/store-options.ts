@@ -87,7 +87,7 @@ export type RedisTls =
       readonly clientPrivateKey: string | undefined;
     };
 
-/** A Redis whose address Sentinels know, also after a failover. */
+/** A Redis whose current address Sentinels tell, also after a failover. */
 interface RedisSentinels {
   readonly sentinels: readonly ListenAddress[];
   /** The name by which the sentinels know the Redis. */
@@ -96,7 +96,7 @@ interface RedisSentinels {
   readonly password: string | undefined;
 }
 
-/** A Redis Cluster, of which some nodes are given; these know the others. */
+/** A Redis Cluster, given by some of its nodes, which know the other nodes. */
 interface RedisNodes {
   readonly nodes: readonly ListenAddress[];
 }

@@ -1,4 +1,4 @@
-// Options for verifying and minting tokens, and for what clients without a token are told.
+// Options for verifying and minting tokens, and for referring clients without a token to an authorization server.
 import { readTokenJwks, readTokenPrivateKey, readTokenPublicKey, readTokenSecret } from '../files.js';
 import { option, section, type ValueOf, type OptionReader } from '../option.js';
 import { anyMs, parseIssuers, parsePublicUrl, parseText, parseTexts, parseList, InvalidValue } from '../values.js';
@@ -8,12 +8,12 @@ import { isIPv4 } from 'node:net';
 
 // The claims with a caller's role and teams.
 
-/** The roles. Each may do what those before it may. */
+/** The roles, in rising order: each may do all that the roles before it may do. */
 export const roles = ['reader', 'editor', 'admin'] as const;
 
 export type Role = (typeof roles)[number];
 
-/** Whether the actual role may do what the needed role may. @param actual `undefined` for no role. */
+/** Whether a caller with the role `actual` may do what needs the role `needed`. @param actual `undefined` for no role. */
 export function isRoleEnough(actual: Role | undefined, needed: Role): boolean {
   return actual !== undefined && roles.indexOf(actual) >= roles.indexOf(needed);
 }
@@ -223,7 +223,7 @@ export function parseIssuerKeySources(text: string): readonly IssuerKeySource[] 
   return sources;
 }
 
-/** Whether keys may be fetched from the URL. Plain text is allowed only from this machine: elsewhere, anybody could send other keys. */
+/** Whether keys may be fetched from the URL. http is allowed only from this machine: on a network, an attacker could replace the keys. */
 export function isKeyUrl(text: string, isPlainTextAllowed: boolean): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || url.username !== '' || url.password !== '') return false;

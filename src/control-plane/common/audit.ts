@@ -7,7 +7,7 @@ import type { AuditEntry, AuditRecords } from '../../store/index.js';
 import type { ChangeOutcome } from './change.js';
 import type { Ownership } from './principal.js';
 
-/** Subjects of a composition that one log line names. Beyond that, the line also has their count and a hash of them all. */
+/** The most subjects of a composition that one log line names. Beyond that, the line also has their count and a hash of them all. */
 const AUDIT_SUBJECTS_MAX = 20;
 
 interface AuditedRequest {
@@ -69,7 +69,7 @@ function auditedFactsOf(
   };
 }
 
-/** The members that people can set; if `other` is given, only those that differ from it. */
+/** The entity's members that people can set; if `other` is given, only those that differ from the members of `other`. */
 function auditedMembers(
   entity: object,
   other: object | undefined,
@@ -84,7 +84,7 @@ function auditedMembers(
 }
 
 function auditedValue(member: string, value: unknown, formatSubject: FormatSubject): unknown {
-  // Only the origin: a path or query may be as sensitive as a password.
+  // Of a URL, only the origin is shown: a path or query may be as sensitive as a password.
   if (member === 'url') return { origin: originOf(String(value)), hash: hashOf(value) };
   if (member === 'auth') return { hash: hashOf(value) };
   if (member === 'maker' || member === 'owner') return formatSubject(String(value));

@@ -22,14 +22,14 @@ interface RecordedChange {
   readonly isCertain: boolean;
 }
 
-/** Recorded by the code that makes the change, so that no change lacks an audit line. */
+/** What came of a request's change. The code that makes the change records it here, so that no change lacks an audit line. */
 export class ChangeOutcome {
   readonly #waitMsMax: number;
-  /** `undefined` if nothing has changed. */
+  /** The change that was made, or may have been made; `undefined` for none. */
   change: RecordedChange | undefined;
-  /** User configs still to be updated; `undefined` before the subjects are known. */
+  /** How many user configs are still to be updated; `undefined` before the subjects are known. */
   configsLeft: number | undefined;
-  /** User configs that lacked the change when the request stopped waiting. */
+  /** How many user configs lacked the change when the request stopped waiting. */
   unpublished = 0;
 
   /** @param waitMsMax how long the request waits for the publication, which may be for 100,000 subjects. */

@@ -4,7 +4,7 @@ import type { Refusal } from '../../shared/index.js';
 
 interface FaultAnswer {
   readonly status: number;
-  /** `error`: caused by the request or another party; `fault`: by this program or its store; `refused`: not examined. */
+  /** `error`: caused by the request or another party; `fault`: by this program or its store; `refused`: before it was handled. */
   readonly outcome: 'error' | 'refused' | 'fault';
   readonly retryAfterS?: number;
 }
@@ -27,7 +27,7 @@ export const faultAnswers = {
   'consent-over': { status: 410, outcome: 'error' },
   'consents-full': { status: 429, outcome: 'error' },
   'consent-refused': { status: 403, outcome: 'error' },
-  /** Users cannot connect servers on this gateway, or not with a client secret of the gateway's own. */
+  /** Users cannot connect servers on this gateway, or its secret for the authorization server cannot be used. */
   'consent-unready': { status: 503, outcome: 'error' },
   /** A backend or authorization server gave an unusable response, or (`party-silent`) none. */
   'party-unfit': { status: 502, outcome: 'error' },
@@ -96,7 +96,7 @@ export function refuseMember(member: string, message: string): never {
   throw new ControlPlaneFault('invalid', `${member} ${message}`);
 }
 
-/** @param message `undefined` if the member is valid. */
+/** Refuses the member with this message. @param message `undefined` if the member is valid. */
 export function refuseMemberIf(member: string, message: string | undefined): void {
   if (message !== undefined) refuseMember(member, message);
 }

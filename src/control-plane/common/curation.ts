@@ -38,7 +38,7 @@ export function curationFault(written: WrittenCuration): string | undefined {
   return `must be shorter: it has ${bytes} bytes as JSON, at most ${limits.curationBytesMax} are allowed`;
 }
 
-/** @param written must have passed `curationFault`. */
+/** Parses a curation. @param written must have passed `curationFault`. */
 export function readCuration(written: WrittenCuration | undefined): BackendCuration {
   return written === undefined ? NO_CURATION : getOrMake(parsedCurations, written, () => curationSchema.parse(written));
 }
@@ -90,9 +90,9 @@ export function describeClash(backends: ReadonlyMap<string, BackendConfig>): str
 }
 
 /**
- * Resolves clashes. They arise because servers and compositions change one by one, and the dataplane would refuse them. Of two
- * servers with one prefix, one loses its curated prefix; of two tools with one name, the later is hidden. Takes one pass, because
- * this runs on the event loop for each composition of a changed server.
+ * Resolves clashes, which the dataplane would refuse. They arise because servers and compositions change one by one. Of two servers
+ * with one prefix, one loses its curated prefix; of two tools with one name, the later is hidden. Takes one pass, because this runs
+ * on the event loop for each composition of a changed server.
  */
 export function withoutClashes(backends: ReadonlyMap<string, BackendConfig>): ReadonlyMap<string, BackendConfig> {
   const losers = findPrefixLosers(backends);
@@ -109,7 +109,7 @@ function findPrefixLosers(backends: ReadonlyMap<string, BackendConfig>): Readonl
   const owners = new Map<string, string>();
   const losers = new Set<string>();
   for (const name of backends.keys()) {
-    // A server that loses its prefix gets its name as prefix. If that is another server's curated prefix, that server loses it.
+    // A server that loses its prefix gets its name as prefix. If the name is another server's curated prefix, the other loses it.
     for (let next: string | undefined = name; next !== undefined;) {
       const prefix: string | undefined = losers.has(next) ? undefined : backends.get(next)?.prefix;
       const prefixInUse = namePrefix(next, prefix);

@@ -18,7 +18,7 @@ export interface Ownership {
   readonly team?: string | undefined;
 }
 
-/** If roles are not taken from tokens, everybody is an admin. */
+/** Whether the caller is an admin. If roles are not taken from tokens (`undefined`), everybody is. */
 export function isAdmin(caller: Principal | undefined): boolean {
   return caller === undefined || caller.role === 'admin';
 }

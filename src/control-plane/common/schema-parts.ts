@@ -2,7 +2,7 @@
 // `FromSchema` is their type.
 import { limits } from '../../shared/index.js';
 
-/** The schema of the members that people set. The record's other members are accepted and ignored. */
+/** The schema of an input: the members that people set. Other members of the record are accepted, and ignored. */
 export function inputSchemaOf<Properties extends object, Required extends keyof Properties>(
   record: ObjectSchema,
   properties: Properties,
@@ -13,7 +13,7 @@ export function inputSchemaOf<Properties extends object, Required extends keyof 
   return { type: 'object', properties: { ...properties, ...ignored }, required, additionalProperties: false };
 }
 
-/** The schema of a merge patch (RFC 7396): any of the input's members, or null for each. Members that are objects are checked after merging. */
+/** The schema of a merge patch (RFC 7396): every member of the input may be missing or null. Objects in it are checked after merging. */
 export function patchSchemaOf(input: ObjectSchema): JsonSchema {
   const properties = Object.entries(input.properties).map(([name, schema]): [string, JsonSchema] => {
     if (schema['readOnly'] === true) return [name, schema];

@@ -1,5 +1,5 @@
-// Makes the backends of a composition's virtual host from its servers as they are registered now. Disabled servers are left
-// out, and those that were never reached: nobody has verified what is there.
+// Makes the backends of a composition's virtual host from its servers as they are registered now. Servers that are disabled,
+// or that no probe has ever reached, are left out.
 import { RecentMap, MIB } from '../../shared/index.js';
 import type { BackendConfig } from '../../user-config/index.js';
 import { describeClash, curationOfNamed, mergedCuration, readCuration, withoutClashes } from '../common/curation.js';
@@ -64,9 +64,9 @@ function composedBackendOf(server: KnownServer, { composed, tools }: MatchedServ
   };
 }
 
-/** Servers whose tool names are cached. Beyond that, the least recently used are dropped, and read again when needed. */
+/** The most servers whose tool names are cached. Beyond that, the least recently used are dropped, and read again when needed. */
 const TOOL_NAMES_CACHE_ENTRIES_MAX = 10_000;
-/** Characters of all cached tool names. Beyond that, the least recently used are dropped, and read again when needed. */
+/** The most characters of all cached tool names. Beyond that, the least recently used are dropped, and read again when needed. */
 const TOOL_NAMES_CACHE_CHARS_MAX = 32 * MIB;
 
 interface KnownTools {

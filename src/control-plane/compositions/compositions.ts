@@ -39,7 +39,7 @@ import { createJob, PUBLICATION_JOBS_PREFIX, readJob, type PublicationJob } from
 import { Publisher, virtualHostJson } from './publisher.js';
 import { isPattern, matchesAny, includesAllTools } from './tool-patterns.js';
 
-/** @param tool a name, or a pattern, which must match a tool unless it is `*`. */
+/** Whether a server has the tool. @param tool a name, or a pattern: `*` alone always exists, other patterns must match a tool. */
 function toolExists(tool: string, names: ReadonlySet<string>): boolean {
   if (includesAllTools([tool])) return true;
   return isPattern(tool) ? matchesAny(tool, names) : names.has(tool);
@@ -51,9 +51,9 @@ function nameOf({ composed, server }: MatchedServer): string {
 
 /** Interval between checks that every composition is published. */
 const PUBLISH_REPAIR_MS = 30_000;
-/** User configs that such a check reads at once. */
+/** How many user configs the check of all compositions reads at once. */
 const PUBLICATION_CHECKS_AT_ONCE_MAX = 50;
-/** Pause of such a check after each `PUBLICATION_CHECKS_AT_ONCE_MAX` user configs, so that it takes little of the process's time. */
+/** Pause of that check after each `PUBLICATION_CHECKS_AT_ONCE_MAX` user configs, so that it takes little of the process's time. */
 const PUBLICATION_CHECK_PAUSE_MS = 50;
 
 interface CompositionsOptions {
@@ -107,7 +107,7 @@ export class Compositions {
     return { items, cursor: isCut ? cursorAfter(fitting.at(-1)!) : page.cursor };
   }
 
-  /** The composition as people see it. @param reference an id, or a name in any case. */
+  /** The composition as the API shows it. @param reference an id, or a name in any case. */
   async find(reference: string): Promise<Composition | undefined> {
     const found = await this.#compositions.find(reference);
     await this.#options.directory.sync();
@@ -147,8 +147,8 @@ export class Compositions {
   }
 
   /**
-   * Resolves as `create` does. Faults: `not-found`, `invalid`, `name-taken`, `compositions-full`, `changed-meanwhile`,
-   * `not-owned`. Servers that the composition already has need no longer be registered.
+   * Resolves when all subjects have the change, or when the request stops waiting for that. Faults: `not-found`, `invalid`, `name-taken`,
+   * `compositions-full`, `changed-meanwhile`, `not-owned`. Servers that the composition already has need no longer be registered.
    */
   async replace(reference: string, input: CompositionInput, maker: string, change: Change = {}): Promise<Composition> {
     const { team, ...checked } = checkCompositionInput(input);
@@ -165,7 +165,7 @@ export class Compositions {
     return this.#onChanged(after, 'composition changed', job, change);
   }
 
-  /** Resolves as `create` does. Faults: `not-found`, `changed-meanwhile`, `not-owned`. */
+  /** Resolves when no subject has it, or when the request stops waiting. Faults: `not-found`, `changed-meanwhile`, `not-owned`. */
   async remove(reference: string, change: Change = {}): Promise<void> {
     const { job, removed } = await this.#compositions.change(reference, change, undefined, async ({ row: removed }) => {
       return { after: undefined, job: createJob({ subjects: removed.subjects }), removed };
@@ -179,14 +179,14 @@ export class Compositions {
     return (await this.#options.records.listKeys(PUBLICATION_JOBS_PREFIX, '', RECORDS_AT_ONCE_MAX)).length;
   }
 
-  /** Publishes whatever is not published, now and at intervals. */
+  /** Publishes, now and at intervals, what other processes or failures have left unpublished. */
   start(): void {
     const { repairIntervalMs = PUBLISH_REPAIR_MS } = this.#options;
     this.#timer = setInterval(() => void this.#repairs.run(''), repairIntervalMs);
     void this.#repairs.run('');
   }
 
-  /** Publishes no more. Resolves when nothing is running. */
+  /** Stops publishing. Resolves when no publication is running. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     this.#isStopping = true;
@@ -323,7 +323,7 @@ export class Compositions {
     }
   }
 
-  /** The composition as people see it: with the servers' current names and the missing tools. */
+  /** The composition as the API shows it: with the servers' current names and the missing tools. */
   async #describe({ maker: _, hostBytes: _bytes, exposure, ...composition }: StoredComposition): Promise<Composition> {
     const matches = matchServers(composition, this.#options.directory.servers);
     const missing = await Promise.all(

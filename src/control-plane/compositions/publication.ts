@@ -32,7 +32,7 @@ export function userConfigKey(subject: string): RecordKey {
   return { space: 'user-configs', key: subject };
 }
 
-/** Compares what is published with what should be. @param wanted virtual hosts that the subject should have: JSON by id. */
+/** Compares the published virtual hosts with the wanted ones. @param wanted virtual hosts that the subject should have: JSON by id. */
 export function planPublication(state: PublicationState, wanted: ReadonlyMap<string, string>): PublicationPlan {
   const before = publishedBefore(state);
   if (typeof before === 'string') return obstructed(before);
@@ -57,7 +57,7 @@ export function planPublication(state: PublicationState, wanted: ReadonlyMap<str
   return { kind: 'stale', record, config: isUnused ? undefined : edited };
 }
 
-/** The publication record. @returns a string, the reason, if the record is damaged and the subject has a config. */
+/** The publication record; `undefined` for none. @returns a string, the reason, if the record is damaged and there is a config. */
 function publishedBefore(state: PublicationState): PublicationRecord | string | undefined {
   const before = state.record && readPublication(state.record);
   if (state.record === undefined || before !== undefined || configIn(state) === undefined) return before;
@@ -103,7 +103,7 @@ export function toBuffer(bytes: Uint8Array | undefined): Buffer | undefined {
   return bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** The swap that replaces the record and config that were read. */
+/** The changes of the swap that replaces the record and config in `state`. */
 export function publicationChanges(
   state: PublicationState,
   { record, config }: Pick<PublicationState, 'record' | 'config'>,
@@ -148,7 +148,7 @@ export function jobChangeToAdd({ key, bytes }: PublicationJob): RecordChange {
   return { ...jobKey(key), expected: undefined, value: bytes };
 }
 
-/** @param left subjects that could not be published to, for whom the job stays. */
+/** The change of the job's record after a run. @param left subjects that could not be published to, for whom the job stays. */
 export function jobChangeAfterRun({ key, bytes }: PublicationJob, left: readonly string[]): RecordChange {
   return { ...jobKey(key), expected: bytes, value: left.length === 0 ? undefined : encode({ subjects: left }) };
 }

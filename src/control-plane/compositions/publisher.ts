@@ -25,7 +25,7 @@ import {
   type PublicationState,
 } from './publication.js';
 
-/** User configs that one change of a composition writes at once. */
+/** The most user configs that one change of a composition writes at once. */
 const PUBLICATIONS_AT_ONCE_MAX = 8;
 
 interface PublisherParts {
@@ -58,7 +58,7 @@ export class Publisher {
     this.#parts = parts;
   }
 
-  /** Updates these subjects' user configs. @returns the subjects for whom that is not wholly possible; the reason is logged. */
+  /** Updates these subjects' user configs. @returns the subjects whose config cannot have all compositions; the log says why. */
   async publish(
     subjects: readonly string[],
     progress: Pick<ChangeOutcome, 'configsLeft'> = { configsLeft: undefined },
@@ -90,7 +90,7 @@ export class Publisher {
       }
     }
     const obstructed = await this.publish([...subjects], progress);
-    // The next process that finds the job runs it.
+    // A stopped publisher leaves the job to the next process that finds it.
     if (this.#isStopped) return;
     // Subjects that have compositions are checked at intervals anyway. The others are known from this job alone.
     const left = obstructed.filter((subject) => directory.compositions.forSubject(subject).length === 0);
@@ -118,7 +118,7 @@ export class Publisher {
     return plan.kind === 'obstructed' ? plan.reason : undefined;
   }
 
-  /** Publishes to no further subject. Resolves when nothing is running. */
+  /** Publishes to no further subject. Resolves when no publication is running. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#runs.settled();
@@ -150,7 +150,7 @@ export class Publisher {
   }
 
   /**
-   * If not everything can be published, leaves out the compositions that exceed their maker's quota, if the rest can be.
+   * Plans a publication. If a subject cannot have all virtual hosts, leaves out those that exceed their maker's quota, if that helps.
    * @param checkedId a composition that is not left out, because its quota was just checked.
    */
   async #plan(

@@ -2,12 +2,12 @@
 // tools when the composition is published, and again when these change. Cold path.
 import { limits, KIB } from '../../shared/index.js';
 
-/** Tools that the patterns for one server may match. Beyond that, the rest is not served. */
+/** The most tools that the patterns for one server may match. Further ones are not served. */
 export const MATCHED_TOOLS_MAX = 1_000;
-/** Characters of the names of the tools that these patterns may match. Beyond that, the rest is not served. */
+/** The most characters of the names of the tools that these patterns match. Further tools are not served. */
 export const MATCHED_TOOL_CHARS_MAX = 32 * KIB;
 
-/** Whether `*` is among the tools. It allows even tools that no probe has found: no allow-list is published. */
+/** Whether `*` is among the tools. Then no allow-list is published, which allows even tools that no probe has found. */
 export function includesAllTools(tools: readonly string[]): boolean {
   return tools.includes('*');
 }
@@ -41,7 +41,7 @@ export function matchesAny(pattern: string, names: Iterable<string>): boolean {
   return false;
 }
 
-/** @param pieces the texts between the stars. Each is sought at its leftmost position: if the name matches at all, it matches so. */
+/** @param pieces the texts between the stars. Each is sought at its leftmost position: any other match implies this one. */
 function isMatch(pieces: readonly string[], name: string): boolean {
   const [first = '', last = ''] = [pieces[0], pieces.at(-1)];
   if (name.length < first.length + last.length || !name.startsWith(first) || !name.endsWith(last)) return false;

@@ -40,7 +40,7 @@ export async function authorizationUrl(endpoint: string, scope: string, request:
 /**
  * Exchanges the code for tokens. If a nonce was sent, the ID token is checked too: issuer, audience, times and nonce. Its signature is
  * not checked, because the token comes directly from the issuer. Rejects with errors for `describeError`.
- * @param query of the URL at which the browser came back.
+ * @param query of the URL to which the authorization server sent the browser back.
  */
 export async function exchangeCode(
   query: URLSearchParams,

@@ -40,7 +40,7 @@ export class ConnectFetch {
     return upstreamFetch({ http, ...bounds }, target, request);
   };
 
-  /** @returns `undefined` for a response that cannot be read, because it is compressed although nobody asked for that. */
+  /** Resolves with the response; with `undefined` if it is compressed: that was not asked for, and cannot be read. */
   async fetchReadable(url: URL, request: FetchedRequest): Promise<Response | undefined> {
     return this.fetch(url, request).catch((error: unknown) => {
       if (error instanceof ControlPlaneFault && error.cause === ENCODED) return undefined;

@@ -35,7 +35,7 @@ const REVOCATION_MS_MAX = 5_000;
 /** How a revocation ended. `unoffered`: the server has no revocation endpoint. */
 export type Revocation = 'revoked' | 'unoffered' | 'failed';
 
-/** Revokes the refresh token (RFC 7009), which revokes everything from the same consent at most servers. */
+/** Revokes the refresh token (RFC 7009): most authorization servers then revoke all tokens of the consent. */
 async function revokeGrant(
   dependencies: ConsentOptions,
   { subject, issuer, revocationEndpoint, client, backendUrl, refreshToken, accessToken }: UserGrant,
@@ -66,9 +66,9 @@ async function revokeGrant(
   }
 }
 
-/** Grants of one subject. Beyond that, the oldest is removed. */
+/** The most grants of one subject. Beyond that, the oldest is removed. */
 export const GRANTS_PER_SUBJECT_MAX = 64;
-/** Grants of the control plane itself, for probes. Beyond that, the oldest is removed. */
+/** The most grants of the control plane itself, for probes. Beyond that, the oldest is removed. */
 const GRANTS_OF_PROBES_MAX = 1_024;
 
 interface ConsentOptions extends ConnectFetchDependencies {
@@ -110,7 +110,8 @@ export class ConsentFlow {
   }
 
   /**
-   * What the user is asked to consent to. Rejects with a `ControlPlaneFault`, as do `start` and `complete`. @param server the name in the link's path.
+   * What the user is asked to consent to. Rejects with a `ControlPlaneFault`, as do `start` and `complete`.
+   * @param server the name in the link's path.
    */
   async preview(server: string, ticketText: string): Promise<ConsentPreview> {
     const ticket = this.#openTicketFor(server, ticketText);
@@ -273,7 +274,7 @@ export class ConsentFlow {
     });
   }
 
-  /** The error to throw. Forgets the registered client if the authorization server does not know it. */
+  /** The error to throw for an error of `exchangeCode`. Forgets the registered client if the authorization server does not know it. */
   async #handleExchangeError(error: unknown, { auth, origin, path, client }: PendingConsent): Promise<unknown> {
     const { isDenied, isClientUnknown, codeText } = describeError(error);
     if (isDenied)

@@ -13,10 +13,10 @@ import { type RecordStore, retrySwap, type RecordKey } from '../../store/index.j
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import type { DiscoveredAuthorization } from './discovery.js';
 
-/** Old records that each new consent examines, to remove those that have expired. The next consent continues after them. */
+/** How many old records each new consent examines, to remove expired ones. The next consent continues after these records. */
 export const CONNECTS_SWEPT_MAX = 32;
 
-/** A consent that has begun with a ticket, with what was discovered and what is needed to complete it. */
+/** A consent in progress: its ticket, the discovered authorization server, and the values that are needed to complete it. */
 export interface PendingConsent extends ConnectTicket, DiscoveredAuthorization {
   /** Part of `state`, which the authorization server sends back. */
   readonly nonce: string;
@@ -44,7 +44,7 @@ export class ConsentRecords {
     this.#sealed = new SealedRecords(records, keys);
   }
 
-  /** Replaces any consent in progress. Rejects with a `ControlPlaneFault` if the ticket was used, or too many were recently. */
+  /** Stores the consent in place of an earlier one. Rejects with a `ControlPlaneFault` if its ticket, or too many tickets, were used. */
   async start(begun: PendingConsent, nowMs: number): Promise<void> {
     const key = keyOf(begun.grantKey);
     await retrySwap(async () => {
@@ -63,7 +63,7 @@ export class ConsentRecords {
     await this.#sweep(nowMs);
   }
 
-  /** Removes the consent. @returns `undefined` if no valid consent has this nonce. */
+  /** Removes and returns the consent. @returns `undefined` if no valid consent has this nonce. */
   async take(grantKey: string, nonce: string, nowMs: number): Promise<PendingConsent | undefined> {
     const key = keyOf(grantKey);
     const { begun } = await retrySwap(async () => {
@@ -93,8 +93,7 @@ function keyOf(grantKey: string): string {
   return CONNECTS_PREFIX + grantKey.slice(GRANT_PREFIX.length);
 }
 
-// Records whose values are sealed as JSON, each bound to its own key.
-
+/** Records whose values are sealed as JSON, each bound to its own key. */
 export class SealedRecords<Value> {
   readonly records: RecordStore;
   readonly #keys: SecretKeys;
@@ -104,7 +103,7 @@ export class SealedRecords<Value> {
     this.#keys = keys;
   }
 
-  /** @returns the value; `undefined` if there is no record, or no key opens it. */
+  /** Reads a record. @returns its bytes and its value, each `undefined` if there is no record; no `value` if no key opens it. */
   async read(key: string) {
     const bytes = await this.records.read(recordKey(key));
     return { bytes, value: this.open(key, bytes) };

@@ -21,7 +21,7 @@ export interface DiscoveredAuthorization {
 
 type Metadata = Readonly<Record<string, unknown>>;
 
-/** Rejects with a `ControlPlaneFault`. @param auth what the backend's config says, which takes precedence over what is found. */
+/** Rejects with a `ControlPlaneFault`. @param auth from the backend's config; its members take precedence over discovered ones. */
 export async function discoverAuthorization(
   fetch: ConnectFetch,
   target: UpstreamTarget,
@@ -81,7 +81,7 @@ async function getResourceMetadata(
   for (const address of new Set(urls)) {
     const metadata = await fetch.fetchObject(new URL(address));
     const resource = textIn(metadata, 'resource');
-    // Without `resource`, this is not such metadata; official clients try the next URL, too.
+    // Without `resource`, the document is not a resource's metadata. Official clients try the next URL, too.
     if (resource === undefined) continue;
     checkResource(resource, backend);
     return metadata;
@@ -128,7 +128,7 @@ function checkedServer(fetch: ConnectFetch, metadata: Metadata, issuer: string):
   const named = textIn(metadata, 'issuer') ?? '';
   if (named.replace(/\/$/, '') !== issuer.replace(/\/$/, ''))
     throw unusableResponse('The authorization server’s metadata names another issuer.');
-  // Without PKCE, whoever intercepts a code could use it.
+  // Without PKCE, an attacker who intercepts a code could use it.
   if (!textsIn(metadata, 'code_challenge_methods_supported').includes('S256'))
     throw unusableResponse('The authorization server does not support PKCE with S256.');
   const registration = textIn(metadata, 'registration_endpoint');

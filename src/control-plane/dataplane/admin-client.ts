@@ -7,7 +7,7 @@ import { readBodyText, limits } from '../../shared/index.js';
 import { Quota } from '../../fair/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 
-/** The part of a schema of zod that is used here. */
+/** The only method of a zod schema that is used here. */
 export interface Shape<Value> {
   safeParse(value: unknown): { readonly success: true; readonly data: Value } | { readonly success: false };
 }
@@ -25,7 +25,7 @@ const BOUNDS: AdminBounds = {
   answerBytesMax: limits.dataplaneAnswerBytesMax,
 };
 
-/** Dataplanes that are asked at once, the first by address. The others count as silent. */
+/** The most dataplanes that are asked, in the order of their addresses. Further ones count as silent. */
 const MACHINES_MAX = 32;
 
 export interface DataplaneAnswers<Value> {
@@ -62,7 +62,7 @@ export class AdminClient {
 
   /**
    * Rejects with a `ControlPlaneFault` if no dataplane responds.
-   * @param subject whose quota this uses; `undefined`: nobody's.
+   * @param subject the subject whose quota the request counts against; `undefined` for none.
    * @param otherStatus a status besides 200 whose body has this shape.
    * @returns the answers that are not 404, in the order of addresses.
    */

@@ -20,9 +20,9 @@ import { ControlPlaneFault } from '../common/control-plane-fault.js';
 const LIVE_INTERVAL_MS = 2_000;
 /** Duration of one stream. After that, a watcher whose token is still valid opens another. */
 const LIVE_STREAM_MS_MAX = 600_000;
-/** Bytes that wait for the reader of a stream. Beyond that, the stream is cut. */
+/** The most bytes that wait for the reader of a stream. Beyond that, the stream is cut. */
 const LIVE_STREAM_BYTES_WAITING_MAX = 64 * KIB;
-/** Backends in one set of figures, the busiest first. */
+/** The most backends in one event: the busiest. */
 const LIVE_BACKENDS_MAX = 20;
 
 interface Watcher {
@@ -87,7 +87,7 @@ export class LiveFigures {
   #tick(): void {
     for (const { stream, untilMs } of this.#watchers) {
       if (performance.now() <= untilMs) continue;
-      // Whoever has not read the end of the stream by the next tick has stopped reading.
+      // A watcher that has not read the end of its stream by the next tick has stopped reading.
       if (stream.writableEnded) stream.destroy();
       else stream.end();
     }
@@ -111,7 +111,7 @@ export class LiveFigures {
         this.#adminClient.ask('/workers', workersShape),
         this.#adminClient.ask('/ready', readyShape, undefined, 503),
       ]);
-      // Nobody watches any more. Kept figures would make the next watcher's first rates cover the time until then.
+      // No watcher is left. If the figures were kept, the next watcher's first rates would cover the time without watchers.
       if (this.#timer === undefined) return;
       if (metrics.answered.length * workers.answered.length * ready.answered.length === 0)
         throw new ControlPlaneFault('dataplane-refused', NO_FIGURES);
@@ -185,7 +185,7 @@ function figuresOf({ machine, value }: Answer<DataplaneFigures>): DataplaneFigur
 
 type Problem = DataplaneReadiness['degraded'][number];
 
-/** The readiness of all dataplanes together. While one is ready, what keeps others from being ready is a loss of capacity. */
+/** The readiness of all dataplanes together. While one is ready, the obstacles of the others count as degraded. */
 function readinessOf({ answered, silent }: DataplaneAnswers<DataplaneReadiness>) {
   const withAddress = (machine: string, address: string, each: readonly Problem[]): readonly Problem[] =>
     machine === '' ? each : each.map(({ code, message }) => ({ code, message: `${address}: ${message}` }));

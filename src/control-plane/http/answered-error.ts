@@ -4,7 +4,7 @@ import type { FastifyError, FastifySchemaValidationError } from 'fastify';
 import { RecordStoreFault } from '../../store/index.js';
 import { ControlPlaneFault, type FaultCode } from '../common/control-plane-fault.js';
 
-/** Characters of a member's name, which may come from the caller, that an error message repeats. */
+/** The most characters of a member's name that an error message repeats: the name may come from the caller. */
 const MEMBER_CHARS_MAX = 128;
 
 const TYPES_IN_WORDS: Readonly<Record<string, string>> = {
@@ -23,7 +23,7 @@ function inWords(type: unknown): string {
 export function describeViolation(violation: FastifySchemaValidationError, part: string): string {
   const { keyword, instancePath, params, message = 'is not valid' } = violation;
   const steps = instancePath.split('/').slice(1);
-  // The steps of a JSON pointer (RFC 6901 section 4).
+  // Unescapes the steps of a JSON pointer (RFC 6901 section 4).
   const path = steps.map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
   const member = (...names: unknown[]): string => [...path, ...names].join('.').slice(0, MEMBER_CHARS_MAX);
   const subject = member() || `the ${part}`;
@@ -51,7 +51,7 @@ const MESSAGES: Readonly<Record<string, string>> = {
   FST_ERR_MAX_PARAM_LENGTH: 'The path is too long',
 };
 
-/** @returns `undefined` for an unexpected error. */
+/** The fault to answer for a route's error; `undefined` for an unexpected error. */
 export function faultOf(error: unknown): ControlPlaneFault | undefined {
   if (error instanceof ControlPlaneFault) return error;
   if (error instanceof RecordStoreFault)

@@ -13,7 +13,7 @@ export class Html {
 
 type Part = string | number | Html | readonly Html[];
 
-/** Inserted strings are escaped; the template itself is HTML. */
+/** A tag for templates of HTML, which escapes the inserted strings. */
 export function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Html {
   return new Html(texts.map((text, index) => text + escaped(parts[index] ?? '')).join(''));
 }
@@ -54,7 +54,7 @@ function escape(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }
 
-/** The value of the cookie; `''` if none of this name matches the pattern. */
+/** The value of the cookie; `''` if no cookie of this name has a value that matches the pattern. */
 export function cookieIn({ headers: { cookie = '' } }: FastifyRequest, name: string, pattern: RegExp): string {
   for (const pair of cookie.split(/; */)) {
     const [each, value = ''] = pair.split('=', 2);

@@ -11,7 +11,7 @@ import { ControlPlaneFault } from '../common/control-plane-fault.js';
 
 const ROLE_MISSING = 'role-missing';
 
-/** The refusal, with a challenge (RFC 6750). @param actual the caller's role; `undefined` for none. */
+/** The refusal for a missing role, with a challenge (RFC 6750). @param actual the caller's role; `undefined` for none. */
 export function roleRefusal(required: Role, actual: Role | undefined): Refusal<typeof ROLE_MISSING> {
   const message = `This requires the role ${required}, but the token has ${actual === undefined ? 'none' : `the role ${actual}`}`;
   const challenge = `error="insufficient_scope", error_description="This requires the role ${required}"`;
@@ -24,7 +24,7 @@ export function roleRefusal(required: Role, actual: Role | undefined): Refusal<t
 
 const ALLOWED_METHODS = 'GET, POST, PUT, PATCH, DELETE, OPTIONS';
 
-/** Headers that a request may have once: of a repeated one, two programs on the path might use different copies. */
+/** Headers that a request may have only once: two programs on the path might use different copies of a repeated header. */
 const SINGLE_HEADERS = new Set(['host', 'content-length', 'authorization', 'mcp-session-id']);
 
 export interface AdmissionParts {
@@ -52,7 +52,7 @@ export class ControlPlaneAdmission {
     if (repeated !== undefined) throw new ControlPlaneFault('head-ambiguous', `Send ${repeated} once`);
   }
 
-  /** Checks rate and token. Throws if the request is refused. Else sets its `subject` and `caller`, unless the route is open. */
+  /** Checks rate and token. Throws to refuse the request; otherwise sets its `subject` and `caller`, unless the route is open. */
   async checkCaller(request: FastifyRequest): Promise<void> {
     const { isOpen, isUncounted } = request.routeOptions.config;
     const verified: TokenOutcome | undefined =
@@ -77,7 +77,7 @@ export class ControlPlaneAdmission {
     throw faultFor(this.#withChallenge(request, roleRefusal(role, caller.role)));
   }
 
-  /** Adds to the refusal where clients get a token, if that is known. */
+  /** Adds a challenge to the refusal: where clients get a token, if the gateway knows that. */
   #withChallenge<Code extends string>(request: FastifyRequest, refusal: Refusal<Code>): Refusal<Code> {
     return this.#parts.protectedResource.challenge(refusal, resourcePath(request), this.#originOf(request));
   }
@@ -97,7 +97,7 @@ export class ControlPlaneAdmission {
     if (refusal !== undefined) throw faultFor(refusal);
   }
 
-  /** Headers that let pages of the request's origin read the response: name, value, … */
+  /** Headers that let pages of the request's origin read the response: names and values in turn. */
   corsHeaders(request: FastifyRequest): readonly string[] {
     const { origin = '', 'access-control-request-headers': asked = '' } = request.headers;
     if (isMetadata(request)) return metadataCorsHeaders;
@@ -113,7 +113,7 @@ function isMetadata({ url }: FastifyRequest): boolean {
   return url.startsWith(METADATA_PATH);
 }
 
-/** The path of the MCP endpoint that is requested, or whose metadata is, without a slash at its end; `''` for any other path. */
+/** The path of the requested MCP endpoint, or of the one whose metadata is requested, without a slash at its end; otherwise `''`. */
 function resourcePath({ url }: FastifyRequest): string {
   const [path = ''] = url.split('?', 1);
   const resource = path.startsWith(METADATA_PATH) ? path.slice(METADATA_PATH.length) : path;
@@ -146,7 +146,7 @@ function faultFor(
 
 // Counts requests per minute, by subject or address. A minute begins with the first request.
 
-/** Subjects and addresses that are counted at once. Beyond that, the oldest starts again from zero. */
+/** The most subjects and addresses that are counted at once. Beyond that, the oldest starts again from zero. */
 const RATE_LIMIT_KEYS_MAX = 100_000;
 
 const WINDOW_MS = 60_000;
@@ -158,7 +158,7 @@ export class RateLimiter {
   /** The windows by key, in the order in which they end. */
   readonly #windows = new Map<string, { readonly endsAtMs: number; count: number }>();
 
-  /** @param countMax 0: unlimited. */
+  /** @param countMax the most requests per minute for one key; 0 for no limit. */
   constructor(countMax: number, nowMs: () => number = () => performance.now(), keysMax: number = RATE_LIMIT_KEYS_MAX) {
     this.#countMax = countMax;
     this.#nowMs = nowMs;

@@ -31,7 +31,7 @@ interface CrudKind<Entity, Input> {
   readonly query?: NonNullable<Operation['query']>;
   readonly created: string;
   readonly changed: string;
-  /** The values of members that a patch removes. */
+  /** The values that members get when a patch removes them. */
   readonly defaults: Partial<Input>;
   readonly tagOf: (entity: Entity) => string;
   find(parts: OperationParts, reference: string): Promise<Entity | undefined>;

@@ -76,7 +76,7 @@ function addAccessLogHook(app: FastifyInstance, log: AccessLog): void {
   });
 }
 
-/** Connections to the control plane. Beyond that, the one that has been idle longest is closed. */
+/** The most connections to the control plane. For one more, the one that has been idle longest is closed. */
 const CONTROL_PLANE_CONNECTIONS_MAX = 4_096;
 
 export interface HttpAppParts extends Omit<MountParts, 'admission' | 'document' | 'overload'>, AdmissionParts {

@@ -1,4 +1,4 @@
-// Request bodies, and JSON merge patches (RFC 7396). Cold path.
+// Parses request bodies, and applies JSON merge patches (RFC 7396). Cold path.
 import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
@@ -65,7 +65,7 @@ function merged(target: unknown, patch: unknown, depth = 0): unknown {
 /** The patched entity as the input that replaces it, validated like the body of a replacement. */
 export function applyPatch(request: FastifyRequest, entity: object, schema: 'ServerInput' | 'CompositionInput') {
   const properties: Readonly<Record<string, JsonSchema>> = schemas[schema].properties;
-  // Members that another version has stored stay in the record, and are not validated.
+  // Members that another version of this program has stored stay in the record, and are not validated.
   const current = Object.entries(entity).filter(
     ([name]) => properties[name]?.['readOnly'] === undefined && name in properties,
   );

@@ -116,7 +116,7 @@ function describeResponses(operation: Operation): Record<string, unknown> {
   return Object.fromEntries([...refused, ...operation.answers.map(describeResponse)]);
 }
 
-/** The operation's own refusals, and those of all operations of its kind. */
+/** The statuses of the operation's own refusals, and of the refusals that follow from its other members. */
 function refusalsOf(operation: Operation): (keyof typeof refusalTexts)[] {
   const { isOpen, isUncounted, body, query, tag, refusals = [] } = operation;
   const statuses = new Set<keyof typeof refusalTexts>([400, 403, 500, ...refusals]);

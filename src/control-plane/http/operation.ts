@@ -53,7 +53,7 @@ export interface OperationParts {
   readonly signInFlow?: SignInFlow | undefined;
   /** `undefined` if no dataplane is known. */
   readonly adminClient?: Pick<AdminClient, 'ask'> | undefined;
-  /** Requests to the control plane's own MCP endpoints. */
+  /** The latest requests to the control plane's own MCP endpoints, by id; `undefined` if requests have no ids. */
   readonly recentRequests?: Pick<RecentRequests, 'find'> | undefined;
   readonly liveFigures?: Pick<LiveFigures, 'open'> | undefined;
   readonly auditRecords: Pick<AuditRecords, 'list'>;

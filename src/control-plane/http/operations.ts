@@ -92,7 +92,7 @@ const documentationOperations = operationsOf('documentation', {
   },
 });
 
-/** Describes where clients get a token (RFC 9728). */
+/** What the operations have in common that tell clients where to get a token (RFC 9728). */
 const resourceMetadata = {
   isOpen: true,
   description:
@@ -145,7 +145,7 @@ function sessionHeaders(description: string) {
   return { ...messageHeaders, 'mcp-session-id': { isRequired: true, description } } as const;
 }
 
-// What the operations on all MCP endpoints have in common.
+// By method, what the operations on the two MCP endpoints have in common.
 const mcpGet = {
   headers: sessionHeaders('The session that the stream belongs to.'),
   answers: [

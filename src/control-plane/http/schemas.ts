@@ -16,13 +16,13 @@ import { serverSchemas } from '../records/server-record.js';
 import * as z from 'zod';
 import { explanationShape, requestShape, sessionsShape } from '../../shared/index.js';
 
-/** Converts a schema of zod into a JSON Schema of the kind that this file has. */
+/** Converts a zod schema into a JSON Schema in the style of this file. */
 function schemaOf(shape: z.ZodType): JsonSchema {
   const { $schema: _, ...schema } = z.toJSONSchema(shape, {
     override: ({ jsonSchema }) => {
       delete jsonSchema.propertyNames;
       delete jsonSchema.default;
-      // The possible types are listed in `type`. Of `anyOf`, only the members of an object add something to it.
+      // `type` already lists the possible types. `anyOf` is replaced by the members of its object, if it has one.
       if (!Array.isArray(jsonSchema.type)) return;
       const { properties, required } = (jsonSchema.anyOf?.[0] ?? {}) as JsonSchema;
       if (properties !== undefined) Object.assign(jsonSchema, { properties, required });

@@ -1,5 +1,5 @@
 // Views of what happens in the gateway, and of who has changed what. Admins see all data, and why a view fails. Others see
-// their own data; editors also see the changes of what they may change.
+// their own data; editors also see the changes of records that they may change.
 import type { FastifyRequest } from 'fastify';
 import { describeRequest } from '../../observation/index.js';
 import {
@@ -35,7 +35,7 @@ import {
 const subjectDescription = 'If left out, the caller’s own. Only admins may ask about other subjects.';
 const textSchema = { type: 'string', maxLength: limits.pathParameterCharsMax };
 
-/** The members of the queries below. */
+/** The query parameters of the operations in this file. */
 type Query = Readonly<Partial<Record<'subject' | 'tool' | 'session' | 'record', string>>> & PageQuery;
 
 const TOO_MANY = 'Too many pages show live figures of the dataplane: close one of them, or try again';
@@ -49,10 +49,10 @@ function permittedSubject(request: FastifyRequest, subject: string): string {
   throw new ControlPlaneFault('role-missing', 'Asking about other subjects requires the role admin: leave subject out');
 }
 
-/** @param caller `undefined` if roles are not in use. */
+/** Whether the caller may see an entry of the audit list. @param caller `undefined` if roles are not in use. */
 export function maySee(caller: Principal | undefined, { kind, subject, owner, team }: AuditEntry): boolean {
   if (caller === undefined || isAdmin(caller)) return true;
-  // These changes are made by commands: `subject` is the user of the machine who ran one, not a caller of the control plane.
+  // A command made this change: `subject` is the user of the machine who ran the command, not a caller of the control plane.
   if (kind === 'user-configs' || kind === 'secrets') return false;
   if (subject === caller.subject) return true;
   if (kind === 'connections') return false;

@@ -23,7 +23,7 @@ import type { Directory } from '../registry/directory.js';
 import { McpPipeline, type RequestedVirtualHost } from './mcp-pipeline.js';
 import { NodeExchanges } from '../../edge/index.js';
 
-/** Compiled virtual hosts that are cached. Beyond that, the least recently used is compiled again when needed. */
+/** The most compiled virtual hosts that are cached. Beyond that, the least recently used is compiled again when needed. */
 export const CONTROL_PLANE_VIRTUAL_HOSTS_MAX = 16_384;
 
 /** A compiled virtual host, with what it was compiled from. */
@@ -34,7 +34,7 @@ interface CompiledHost {
   readonly virtualHost: CompiledVirtualHost;
 }
 
-/** Compiles virtual hosts for the relay. Returns the same object while nothing changes: sessions take another object for a change. */
+/** Compiles virtual hosts for the relay. While a virtual host stays the same, so does the object: sessions take a new one for a change. */
 export class VirtualHosts {
   readonly #upstreamMode: UpstreamOptions['mode'];
   readonly #compiled = new RecentMap<CompiledHost>(
@@ -140,7 +140,7 @@ export class McpEndpoints {
     void this.#pipeline.onRequest(requested, this.#exchanges.open(request, response, requestId));
   }
 
-  /** Call this when a server's lists, or the set of servers, have changed. */
+  /** Drops cached lists. Call this when a server's lists, or the set of servers, have changed. */
   forgetLists(): void {
     this.#relay.forgetLists();
   }

@@ -68,7 +68,7 @@ export class McpPipeline {
     refuse(exchange, refusal);
   }
 
-  /** @returns why the request is refused; `undefined` once the relay has it. The steps after this one return the same. */
+  /** @returns why the request is refused; `undefined` once the relay has it. `#onReceived` returns the same. */
   async #onAdmission(requested: RequestedVirtualHost, exchange: EdgeExchange): Promise<Refusal | undefined> {
     exchange.incoming.awaitAdmission();
     const virtualHost = await this.#admit(requested);

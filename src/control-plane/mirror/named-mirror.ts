@@ -62,13 +62,13 @@ export abstract class NamedMirror<Row extends { readonly id: string; readonly na
     return Array.from(this.#byId.keys(), (id) => this.prefix + id);
   }
 
-  /** @param value `undefined` if the record no longer exists. */
+  /** Replaces, adds or removes a row. @param value the stored record; `undefined` if it no longer exists. */
   put(key: string, value: Buffer | undefined): void {
     const id = key.slice(this.prefix.length);
     const before = this.#byId.get(id);
     if (before !== undefined) {
       this.#byId.delete(id);
-      // The row may not be the first of its name: for a moment, two rows may have one, if one of them was renamed.
+      // The row may not be the first of its name: two rows may have one name for a moment, after one of them was renamed.
       this.#sorted.splice(this.#sorted.indexOf(before, this.#indexOf(before)), 1);
       this.onChange(before, false);
     }

@@ -1,8 +1,8 @@
 // Checks the health of all targets at intervals, several targets at once. The interval varies a little, so that several
-// control planes do not fall into step. A round that takes longer than the interval is followed by the next at once.
+// control planes do not fall into step. After a round that takes longer than the interval, the next begins at once.
 import type { Logger } from '../../shared/index.js';
 
-/** Health checks that one control plane runs at once. */
+/** The most health checks that one control plane runs at once. */
 export const PROBES_AT_ONCE_MAX = 16;
 
 interface HealthCheckOptions<Target> {
@@ -13,7 +13,7 @@ interface HealthCheckOptions<Target> {
   check(target: Target): Promise<void>;
 }
 
-/** The fraction by which the interval varies, at most. */
+/** The largest fraction of the interval by which the interval varies. */
 const JITTER = 0.1;
 
 export class HealthChecks<Target> {

@@ -1,5 +1,5 @@
-// The ways in which a probe can fail, with messages for people. They contain no URL, host or port, and of the server's own
-// text only a redirect's path and MCP versions.
+// The ways in which a probe can fail, with messages for people. The messages contain no URL, host or port, and of the
+// server's own text only a redirect's path and MCP versions.
 import type { UpstreamFault } from '../../http-client/index.js';
 
 /** The prober was closed before the probe was over. */

@@ -8,7 +8,7 @@ import { TaskThread } from '../../user-config/index.js';
 import { ProbeFault, ProberClosedError } from './probe-fault.js';
 import type { ProbeResult, Prober, ProberOptions } from './prober.js';
 
-/** Memory of the probe thread. Beyond this, the thread dies, and its probes fail. */
+/** The most memory of the probe thread. Beyond this, the thread dies, and its probes fail. */
 const PROBE_THREAD_MEMORY_BYTES_MAX = 512 * MIB;
 
 export type ProbeThreadOptions = Pick<ProberOptions, 'timeoutMs' | 'mode' | 'authorities' | 'names'>;
@@ -51,7 +51,7 @@ export class ProbeThread {
     this.#isClosed = true;
     if (!this.#thread.isStarted) return;
     const end = (): Promise<void> => this.#thread.close().catch(() => undefined);
-    // Rejects if the thread dies meanwhile.
+    // The task rejects if the thread dies meanwhile.
     void this.#thread.run('close').then(end, end);
   }
 }

@@ -43,7 +43,7 @@ const handshakeSchema = z.looseObject({
 });
 const modernResultSchema = z.looseObject({ resultType: z.literal('complete').optional() });
 
-/** @param ownHeaders name, value, …; they take precedence over cookies that the server sets. */
+/** @param ownHeaders names and values in turn. These headers take precedence over cookies that the server sets. */
 export function probedBackend(
   url: string,
   transport: ServerTransport,
@@ -103,7 +103,7 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
     return schema.parse(this.isModern ? modernResultSchema.parse(value) : value);
   }
 
-  /** Whether a server with sessions also works without them. False if the server does not say so within this time. */
+  /** Whether a server with sessions also works without them. False if the server does not say so within `withinMs`. */
   async isAlsoModern(withinMs: number): Promise<boolean> {
     const plan = { ...this.openingPlan(NO_METADATA), dueAtMs: this.context.nowMs() + withinMs };
     const isModern = this.#runUntilClosed<boolean>(
@@ -125,7 +125,7 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
     }).finally(() => (this.#abortRequest = undefined));
   }
 
-  /** Also ends the request in progress. */
+  /** Ends the session, and the request in progress. */
   override close(...args: Parameters<UpstreamSession['close']>): void {
     this.#abortRequest?.();
     super.close(...args);

@@ -1,5 +1,5 @@
 // Finds out what a server is: opens a session as for a client, reads its identity, capabilities and lists, and ends the
-// session. One deadline covers everything. The server is not trusted: what it does affects only its own probe.
+// session. One deadline covers everything. The server is not trusted: nothing that it sends affects other probes.
 import type { UpstreamOptions } from '../../config/index.js';
 import { Credentials } from '../../credentials/index.js';
 import { DeadlineWheel } from '../../fair/index.js';
@@ -23,9 +23,9 @@ import { readLists } from './item-reader.js';
 import { ProbeFault, ProberClosedError } from './probe-fault.js';
 import { probedBackend, ProbedSession } from './probed-session.js';
 
-/** Bytes of a server's capabilities, and of its `serverInfo`. Of a larger one, only the essential members are kept. */
+/** The most bytes of a server's capabilities, and of its `serverInfo`. Of a larger object, only the essential members are kept. */
 export const SERVER_SELF_BYTES_MAX = 64 * KIB;
-/** Characters kept of the name, title and version in a larger `serverInfo`. */
+/** The most characters that are kept of the name, title and version in a larger `serverInfo`. */
 const SERVER_SELF_TEXT_CHARS_MAX = 256;
 
 type Members = Readonly<Record<string, unknown>>;
@@ -48,7 +48,7 @@ function isWithin(members: Members): boolean {
   return Buffer.byteLength(JSON.stringify(members)) <= SERVER_SELF_BYTES_MAX;
 }
 
-/** JSON values in all responses to one probe, as `countValues` counts them: parsing costs more per value than per byte. */
+/** The most JSON values in all responses to one probe, by `countValues`: parsing costs more per value than per byte. */
 export const PROBE_VALUES_MAX = 524_288;
 
 /** Bounds the bytes and JSON values of all responses to one probe together. */
@@ -145,7 +145,7 @@ export class Prober {
 
   /**
    * Probes a server. Rejects only with a `ProberClosedError`.
-   * @param authHeaders name, value, …
+   * @param authHeaders names and values of headers, in turn.
    */
   async probe(
     url: string,

@@ -1,5 +1,5 @@
-// A registered server as plain data (specification 3) and its schemas: what people set, what is shown, what servers list,
-// and what a probe finds.
+// A registered server as plain data (specification 3), and its schemas: the input that people send, the record, the server's
+// lists, its health history, and the report of a refresh.
 import { limits } from '../../shared/index.js';
 import type { BackendAuth } from '../../user-config/index.js';
 import type { WrittenCuration } from '../common/curation.js';
@@ -40,7 +40,7 @@ const resourceSchema = {
   description: 'The resource indicator (RFC 8707) to request. `false`: none, for authorization servers that refuse it.',
 };
 
-/** The shape of one `type` of `auth`. */
+/** The schema of `auth` for one `type`. @param members its members besides `type`. */
 function authShape(members: Readonly<Record<string, JsonSchema>>, required?: readonly string[]) {
   return { properties: { type: textSchema, ...members }, ...(required && { required }), additionalProperties: false };
 }
@@ -126,7 +126,7 @@ const settableProperties = {
   team: teamSchema,
 } as const;
 
-/** Among these are the counts, which are absent if an earlier version read the server last. */
+/** Members that a record may lack. It lacks counts if an earlier version of this program was the last to read the server. */
 const OPTIONAL_SERVER_MEMBERS = [
   'era',
   'eras',
@@ -254,7 +254,7 @@ export type ReportedCounts = Readonly<Record<`${ListName}${'Added' | 'Updated' |
 /** Digests by the items' keys. */
 export type ItemDigests = ReadonlyMap<string, string>;
 
-/** A digest of 132 bits. */
+/** The first 132 bits of the text's SHA-256 digest. */
 export function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 22);
 }

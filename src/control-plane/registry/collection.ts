@@ -25,7 +25,7 @@ interface CollectionKind<Row, Shown extends Entity> {
   readonly takenMessage: (name: string) => string;
 }
 
-/** A row as read: what a swap expects to find. */
+/** A row as read, with its stored bytes, which a swap expects to find unchanged. */
 export interface Snapshot<Row> {
   readonly row: Row;
   readonly bytes: Buffer;
@@ -41,7 +41,7 @@ export interface Decision<Row> {
 }
 
 const ID = /^[0-9a-f]{32}$/;
-/** Ids and names, in lower case. No other text refers to an entity, and it may not even be a valid key. */
+/** Ids and names, in lower case. A text of another form refers to no entity, and may not even be a valid key. */
 const REFERENCE = /^[a-z0-9_.\- ]{1,100}$/;
 
 export class Collection<Row, Shown extends Entity> {
@@ -53,7 +53,7 @@ export class Collection<Row, Shown extends Entity> {
     this.#kind = kind;
   }
 
-  /** @param reference an id or a name, in any case. */
+  /** Finds an entity. @param reference its id or one of its names, in any case. */
   async find(reference: string): Promise<Snapshot<Row> | undefined> {
     const folded = reference.toLowerCase();
     if (!REFERENCE.test(folded)) return undefined;

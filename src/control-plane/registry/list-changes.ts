@@ -41,7 +41,7 @@ function reportedCounts(changes: ServerChanges = new Map()): ReportedCounts {
 export interface ProbeEffect {
   /** The server after the probe; `undefined` if it was removed meanwhile. */
   readonly record: ServerRecord | undefined;
-  /** `undefined` if the server's endpoint changed during the probe, which then says nothing about the server. */
+  /** Absent if the server's endpoint changed during the probe: then the probe says nothing about the server. */
   readonly changes?: ServerChanges;
 }
 

@@ -112,7 +112,7 @@ export class Registry {
     return (await this.#servers.find(reference))?.row.record;
   }
 
-  /** A list as last read, as a JSON array. */
+  /** A list of the server as a probe last read it: a JSON array. */
   async listJson(reference: string, name: ListName): Promise<Buffer> {
     const { row } = await this.#servers.require(reference);
     return this.#servers.loadListJson(row.record.id, name);
@@ -205,7 +205,7 @@ export class Registry {
     await this.#callListeners(job, change.outcome);
   }
 
-  /** Probes now. Faults: `not-found`, `refresh-running` (in this process), `not-owned`. */
+  /** Probes a server now, and stores the result. Faults: `not-found`, `refresh-running` (in this process), `not-owned`. */
   async refresh(reference: string, { outcome = new ChangeOutcome(), caller }: Change = {}): Promise<RefreshReport> {
     const { record } = (await this.#servers.require(reference)).row;
     refuseUnowned('server', record, caller);
@@ -226,7 +226,7 @@ export class Registry {
     }
   }
 
-  /** Adds a listener. Each change waits for all listeners. They are told only of changes by this process. */
+  /** Adds a listener, which is called only for changes by this process. Each change waits for all listeners. */
   onChange(listener: ChangeListener): void {
     this.#listeners.push(listener);
   }
@@ -242,7 +242,7 @@ export class Registry {
 
   /** Adds a free slug and, if needed, a prefix. Fault: `prefix-taken`. */
   async #withSlugAndPrefix(blank: StoredServer): Promise<StoredServer> {
-    // This adds what other processes have registered. If they take the slug later, the swap fails.
+    // Makes known what other processes have registered. If one takes the slug after this, the swap fails.
     await this.#options.directory.sync();
     const slug = await this.#servers.findFreeSlug(blank.record.name);
     const record = withPrefixForClients({ ...blank.record, slug });
@@ -319,7 +319,7 @@ export class Registry {
       this.#options.logger[logLevelOf(status)]({ server: name, status, error: lastError }, 'server status changed');
     for (const [list, counts] of changes)
       this.#options.logger.info({ server: name, ...counts }, `server ${list} changed`);
-    // Changes of the other lists are not reported: nothing depends on them.
+    // Changes of the other lists alone are not reported to listeners: nothing depends on those lists.
     if (isStatusChanged || changes.has('tools') || job !== undefined) await this.#callListeners(job, outcome);
   }
 

@@ -1,4 +1,4 @@
-// The registered servers in memory, with what lists, compositions and the aggregate need of each.
+// The registered servers in memory: of each record, the members that pages of servers, compositions and the aggregate need.
 import type { BackendConfig } from '../../user-config/index.js';
 import { withoutClashes, readCuration } from '../common/curation.js';
 import { NamedMirror } from '../mirror/named-mirror.js';
@@ -12,7 +12,7 @@ function backendOf(server: ServedMembers & Pick<ServerRecord, 'curation'>): Back
   return { ...uncuratedBackendOf(server), ...readCuration(server.curation) };
 }
 
-/** `backendOf` without the server's curation. */
+/** The server as a backend that exposes everything the server has, without its curation. */
 export function uncuratedBackendOf(server: ServedMembers): BackendConfig {
   return {
     name: server.name,
@@ -45,7 +45,7 @@ function toKnownServer({ record, toolsDigest = '' }: StoredServer): KnownServer 
   return { id, name, url, tags, transport, ...optional, status, enabled, lastSeen, toolsDigest };
 }
 
-/** Whether anything has changed that is kept in memory. */
+/** Whether any of the members that are kept in memory has changed. */
 export function isKnownPartChanged(before: StoredServer | undefined, after: StoredServer | undefined): boolean {
   if (before === undefined || after === undefined) return true;
   return JSON.stringify(toKnownServer(before)) !== JSON.stringify(toKnownServer(after));

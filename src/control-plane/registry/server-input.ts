@@ -50,7 +50,7 @@ export function checkServerInput(input: ServerInput): ServerInput {
   checkUrl(url);
   refuseMemberIf('description', descriptionFault(description));
   checkTags(tags ?? []);
-  // Not for servers that are probed: a probe has no caller whose token could be exchanged.
+  // A registered server is probed, and a probe has no caller whose token could be exchanged.
   if (auth?.type === 'token-exchange')
     refuseMember('auth.type', 'must not be token-exchange, which is only for user configs');
   const fault = auth ? authFault(auth) : undefined;

@@ -26,9 +26,9 @@ export function serverETag(server: ServerRecord): string {
 // The health history of a server has an entry for each probe whose result differs from the one before. It is stored beside
 // the server's record.
 
-/** Entries of a health history. Beyond that, the oldest are dropped. */
+/** The most entries of a health history. Beyond that, the oldest are dropped. */
 export const HEALTH_ENTRIES_MAX = 50;
-/** Characters kept of each reason in a health history. */
+/** The most characters of each reason in a health history; the rest is cut off. */
 export const HEALTH_REASON_CHARS_MAX = 300;
 
 type HealthState = Pick<ServerRecord, 'status' | 'reachable' | 'lastError'>;
@@ -132,7 +132,7 @@ export function newServer(checked: ServerInput, id: string, ownership: Ownership
   return { record: recordAfter(blank, checked, ownership), failures: 0 };
 }
 
-/** The record with what people have set. Members that they leave out stay; the ownership is replaced. */
+/** The record with the members of the input. Members that the input leaves out stay; the ownership is replaced. */
 export function recordAfter(before: ServerRecord, checked: ServerInput, ownership: Ownership): ServerRecord {
   const { auth: knownAuth, curation: knownCuration, owner: _owner, team: _team, ...record } = before;
   const { description = record.description, tags = record.tags, transport = record.transport } = checked;

@@ -41,7 +41,7 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
     });
   }
 
-  /** Loads the servers; those that do not exist are left out. */
+  /** Loads the servers, without those that do not exist. `bytes` is the size of their records together. */
   async loadMany(ids: readonly string[]): Promise<{ servers: StoredServer[]; bytes: number }> {
     const values = await this.records.readMany(ids.map((id) => SERVERS_PREFIX + id));
     const found = values.filter((value) => value !== undefined);

@@ -52,7 +52,7 @@ function checkEndpoint(fetch: ConnectFetch, text: unknown, { host }: URL): void 
 // A sign-in in progress is sealed and kept by its browser, so that abandoned ones take no memory here. Completed ones are
 // remembered for as long as they could be replayed.
 
-/** Completed sign-ins to remember. Beyond that, the oldest is forgotten; its issuer accepts no code twice anyway. */
+/** The most completed sign-ins to remember. Beyond that, the oldest is forgotten; its issuer accepts no code twice anyway. */
 export const SIGN_INS_ENDED_MAX = 10_000;
 
 export interface PendingSignIn {
@@ -68,7 +68,7 @@ const KEY_BYTES = 32;
 
 export class PendingSignIns {
   readonly #keys: SecretKeys;
-  /** For each completed sign-in, by its state: when it expires. The oldest is first. */
+  /** For each completed sign-in, by its `state`: when it expires, in ms of the wall clock. The oldest is first. */
   readonly #ended = new Map<string, number>();
 
   /** @param keys may be empty: then only this process can open what it has sealed. */
@@ -80,7 +80,7 @@ export class PendingSignIns {
     return sealValue(this.#keys, SEAL_USE, begun);
   }
 
-  /** Accepts each sign-in once. Throws a `ControlPlaneFault`. @param state as the issuer sent it back. */
+  /** Opens a sealed sign-in, each only once. Throws a `ControlPlaneFault`. @param state as the issuer sent it back. */
   take(sealed: string, state: string, nowMs: number): PendingSignIn {
     const begun = openValue<PendingSignIn>(this.#keys, SEAL_USE, sealed);
     if (begun?.state !== state) throw new ControlPlaneFault('sign-in-refused', NOT_HERE);
@@ -141,7 +141,7 @@ export class SignInFlow {
 
   /**
    * Begins a sign-in. Rejects with a `ControlPlaneFault`, as does `complete`.
-   * @param address IP address of the browser. @returns the URL at the issuer, and what the browser must keep.
+   * @param address IP address of the browser. @returns the URL at the issuer, and the sealed text that the browser must keep.
    */
   async start(address: string) {
     return this.#withinQuota(address, async () => {
@@ -156,7 +156,7 @@ export class SignInFlow {
   /**
    * Completes a sign-in. @param query of the callback URL. @param sealed from the browser.
    * @param onTaken called once the sign-in is known to be this browser's: it then ends, successful or not.
-   * @returns also a URL that ends the session at the issuer; `undefined` if the issuer has no such endpoint.
+   * @returns the access token, and a URL that ends the session at the issuer; `undefined` if the issuer has no such endpoint.
    */
   async complete(query: string, sealed: string, address: string, onTaken: () => void) {
     if (query.length > limits.signInAnswerCharsMax)
