@@ -40,6 +40,14 @@ export const corrections: readonly Correction[] = [
     corrected: { access_token: 't', token_type: 'bearer' },
   },
   {
+    why: 'a lifetime of nothing, or less, is how some servers say that a token has no end',
+    kinds: TOKEN_KINDS,
+    correct: ({ expires_in: seconds, ...others }) =>
+      seconds === undefined || Number(seconds) <= 0 ? others : { ...others, expires_in: seconds },
+    sent: { access_token: 't', token_type: 'bearer', expires_in: -1 },
+    corrected: { access_token: 't', token_type: 'bearer' },
+  },
+  {
     why: 'numbers are written as text, which the library reads in any case in token answers',
     kinds: ['registration'],
     correct: (body) => ({ ...body, ...memberAsNumber(body, 'client_secret_expires_at') }),

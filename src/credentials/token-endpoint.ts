@@ -19,6 +19,8 @@ import { correctedAnswer } from './oauth-answer.js';
 const TOKEN_LIFETIME_MS_ASSUMED = 300_000;
 /** After this time, another token is requested, whatever lifetime the token states. */
 const TOKEN_KEPT_MS_MAX = 86_400_000;
+/** The lifetime of a token that is used until the backend rejects it: a thousand years. */
+const FOREVER_MS = 1_000 * 365 * 86_400_000;
 
 export interface OAuthDependencies {
   readonly http: HttpUpstream;
@@ -153,20 +155,19 @@ function parametersOf(auth: OAuthAuth, callerToken: string): Record<string, stri
   };
 }
 
-export function issuedToken({
-  access_token: token,
-  token_type: type,
-  expires_in: seconds,
-}: TokenAnswer): IssuedToken | UpstreamFault {
+/** @param isRenewable whether another token can be obtained without a person; if not, the token is kept for as long as it may be valid. */
+export function issuedToken(
+  { access_token: token, token_type: type, expires_in: seconds }: TokenAnswer,
+  isRenewable = true,
+): IssuedToken | UpstreamFault {
   // The library also accepts tokens that the gateway cannot use, such as those bound to a key.
   if (type !== 'bearer' || !isSecretValue(token) || token.length > limits.tokenBytesMax)
     return tokenUnavailable('(its token is not a valid bearer token)');
-  const lifetimeMs = seconds === undefined ? TOKEN_LIFETIME_MS_ASSUMED : seconds * 1_000;
-  if (!(lifetimeMs > 0)) return tokenUnavailable('(its token has expired already)');
-  return {
-    headers: ['authorization', `Bearer ${token}`],
-    lifetimeMs: Math.min(lifetimeMs, TOKEN_KEPT_MS_MAX),
-  };
+  const [assumedMs, keptMsMax] = isRenewable
+    ? [TOKEN_LIFETIME_MS_ASSUMED, TOKEN_KEPT_MS_MAX]
+    : [FOREVER_MS, FOREVER_MS];
+  const lifetimeMs = Math.min(seconds === undefined ? assumedMs : seconds * 1_000, keptMsMax);
+  return { headers: ['authorization', `Bearer ${token}`], lifetimeMs };
 }
 
 /** The fault for an error of the request. Of the library's errors only the code is used: their causes contain the server's answer. */

@@ -193,10 +193,10 @@ export class UserTokens {
     grants: UserGrants,
     { key, consentFault }: WantedGrant,
     { grant, bytes }: FoundGrant,
-    { accessToken, refreshToken = grant.refreshToken, expiresAtMs }: RenewedGrant,
+    renewed: RenewedGrant,
     issuedAtMs: number,
   ): Promise<HeadersOrFault> {
-    const next: UserGrant = { ...grant, accessToken, refreshToken, issuedAtMs, expiresAtMs, lease: undefined };
+    const next: UserGrant = { ...grant, ...renewed, issuedAtMs, lease: undefined };
     const giveUpAtMs = this.#clock.nowMs() + GRANT_SAVE_MS_MAX;
     for (;;) {
       try {
@@ -322,17 +322,17 @@ export async function refreshGrant(
   const named = { ...client, secret };
   try {
     const answer = await askForToken(dependencies, subject, { issuer, endpoint }, named, 'refresh_token', parameters);
-    return renewedGrant(answer, nowMs);
+    return renewedGrant(answer, nowMs, refreshToken);
   } catch (error) {
     return tokenFaultOf(error);
   }
 }
 
-/** The renewed grant. @param nowMs wall clock at the time of the request. */
-export function renewedGrant(answer: TokenAnswer, nowMs: number): RenewedGrant | UpstreamFault {
-  const issued = issuedToken(answer);
+/** The renewed grant. @param nowMs wall clock at the time of the request. @param known the refresh token, if the answer has no other. */
+export function renewedGrant(answer: TokenAnswer, nowMs: number, known?: string): RenewedGrant | UpstreamFault {
+  const { access_token: accessToken, refresh_token: refreshToken = known } = answer;
+  const issued = issuedToken(answer, refreshToken !== undefined);
   if ('kind' in issued) return issued;
-  const { access_token: accessToken, refresh_token: refreshToken } = answer;
   if (refreshToken !== undefined && (!isSecretValue(refreshToken) || refreshToken.length > limits.tokenBytesMax))
     return tokenUnavailable('(its refresh token cannot be kept)');
   return { accessToken, refreshToken, expiresAtMs: nowMs + issued.lifetimeMs };

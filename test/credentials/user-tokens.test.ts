@@ -17,6 +17,7 @@ import {
   type UserTokensDependencies,
   type WantedGrant,
   GRANT_POLL_MS,
+  renewedGrant,
   userGrantKey,
 } from '../../src/credentials/user-tokens.js';
 import { Http1Upstream } from '../../src/http-client/http1-upstream.js';
@@ -263,6 +264,36 @@ t.test('an ended grant, or one that cannot be renewed, asks for consent again', 
   t.equal(scene.read(), CONSENT);
   t.equal(scene.asked, 1);
 });
+
+t.test(
+  'as directly: a token without a refresh token is shown for as long as it is said to live, or until the backend refuses it',
+  async (t) => {
+    const DAY_S = 86_400;
+    const answer = { access_token: 'access-0', token_type: 'bearer' };
+    const rows: readonly (readonly [answer: object, shownDays: number, endsAfterDays: number])[] = [
+      // An application of GitHub, and Meta’s advertisements, in their answers’ words.
+      [{}, 3_650, Infinity],
+      [{ expires_in: 60 * DAY_S }, 59, 61],
+    ];
+    for (const [changes, shownDays, endsAfterDays] of rows) {
+      const scene = await Scene.set(t, 1);
+      const [one] = scene.processes;
+      const issued = renewedGrant({ ...answer, ...changes }, scene.nowMs);
+      if (one === undefined || 'kind' in issued) throw new Error('?');
+      await scene.grant(issued);
+      scene.nowMs += shownDays * DAY_S * 1_000;
+      const shown = scene.read();
+      t.same(shown, bearer(0), `after ${shownDays} days`);
+      if (shown instanceof Promise || 'kind' in shown) throw new Error('?');
+      if (endsAfterDays === Infinity) one.onRejected(scene.wanted(), shown);
+      else scene.nowMs += (endsAfterDays - shownDays) * DAY_S * 1_000;
+      t.equal(scene.read(), CONSENT);
+      t.equal(scene.asked, 0);
+    }
+    const renewable = renewedGrant({ ...answer, expires_in: 60 * DAY_S }, 0, 'refresh-0');
+    t.match(renewable, { refreshToken: 'refresh-0', expiresAtMs: DAY_S * 1_000 }, 'one that can be renewed, is');
+  },
+);
 
 t.test('as directly: a server may call an ended grant by other names, and any other refusal ends none', async (t) => {
   const scene = await Scene.set(t, 1);
