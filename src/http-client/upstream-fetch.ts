@@ -2,7 +2,13 @@
 // response is read as fast as its reader takes it. Cold path.
 import { plainRequest, type HttpUpstream, type UpstreamRequest } from './http-upstream.js';
 import { isTemporaryRefusal } from './response-parser.js';
-import { faultReason, upstreamFault, type UpstreamFault, type UpstreamFaultKind } from './upstream-fault.js';
+import {
+  faultReason,
+  movedTarget,
+  upstreamFault,
+  type UpstreamFault,
+  type UpstreamFaultKind,
+} from './upstream-fault.js';
 
 interface FetchContext {
   readonly http: HttpUpstream;
@@ -23,8 +29,31 @@ export interface FetchedRequest {
 /** Statuses of responses without a body (Fetch, 2.2.3). */
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
 
-/** Sends a request. The response has only the headers that `UpstreamHandler.onHead` gets. Redirects are not followed. */
+/** How many redirects of one request are followed, as by official clients. */
+const REDIRECTS_MAX = 5;
+
+/**
+ * Sends a request. The response has only the headers that `UpstreamHandler.onHead` gets. Redirects are followed within the origin; those of
+ * a POST, which may carry a secret, only to the same path with or without a trailing slash.
+ */
 export async function upstreamFetch(
+  context: FetchContext,
+  url: URL,
+  request: FetchedRequest,
+  redirectsLeft = REDIRECTS_MAX,
+): Promise<Response> {
+  const response = await fetchOnce(context, url, request);
+  const isGet = (request.method ?? 'GET') === 'GET';
+  // For a GET, all redirects mean the same.
+  const status = isGet && [301, 302, 303].includes(response.status) ? 308 : response.status;
+  const target = { origin: url.origin, path: url.pathname + url.search };
+  const moved = movedTarget(status, response.headers.get('location') ?? '', target, !isGet);
+  if (moved === undefined || redirectsLeft === 0) return response;
+  await response.body?.cancel();
+  return upstreamFetch(context, new URL(moved.origin + moved.path), request, redirectsLeft - 1);
+}
+
+async function fetchOnce(
   { http, subject, signal, acceptsPiece, errorOf }: FetchContext,
   { origin, pathname, search }: URL,
   { method = 'GET', headers = {}, body }: FetchedRequest,
@@ -80,12 +109,13 @@ export async function upstreamFetch(
   });
 }
 
+/** A `fetch` that follows no redirects. */
 export function fetchOver(
   http: HttpUpstream,
 ): (url: string, signal: AbortSignal, headers: Readonly<Record<string, string>>) => Promise<Response> {
   const errorOf = (fault: UpstreamFault): Error => new Error(faultReason(fault));
   return async (url, signal, headers) =>
-    upstreamFetch({ http, subject: '', signal, acceptsPiece: () => true, errorOf }, new URL(url), { headers });
+    fetchOnce({ http, subject: '', signal, acceptsPiece: () => true, errorOf }, new URL(url), { headers });
 }
 
 function headersOf(status: number, contentType: string, sessionId: string, statusHeader: string): Headers {

@@ -81,6 +81,36 @@ t.test('of the headers, a response has those that mean something with its status
   t.same([...(await fetch()).headers], [], 'and none that are empty');
 });
 
+t.test(
+  'a redirect is followed within the origin; that of a POST, which may carry a secret, only over a slash',
+  async (t) => {
+    const post = { method: 'POST', body: 'secret' };
+    const rows: readonly (readonly [request: FetchedRequest, status: number, location: string, isFollowed: boolean])[] =
+      [
+        ...[301, 302, 303, 307, 308].map((status) => [{}, status, '/other?x', true] as const),
+        [{}, 300, '/other', false],
+        [{}, 302, 'http://localhost:1/', false],
+        [{}, 302, '', false],
+        [post, 307, '/a/?b=c', true],
+        [post, 308, '/a/?b=c', true],
+        [post, 302, '/a/?b=c', false],
+        [post, 307, '/other', false],
+        [post, 307, 'http://localhost:1/a/?b=c', false],
+      ];
+    for (const [request, status, location, isFollowed] of rows) {
+      const { backend, fetch } = await stage(t, (received) =>
+        received.path === '/a?b=c' ? received.empty(status, { location }) : received.json('{}'),
+      );
+      const what = `${request.method ?? 'GET'} ${status} to ${location}`;
+      t.equal((await fetch(request)).status, isFollowed ? 200 : status, what);
+      t.same(backend.requests.map(({ text }) => text).slice(1), isFollowed ? [request.body ?? ''] : [], what);
+    }
+    const endless = await stage(t, (request) => request.empty(302, { location: `${request.path}x` }));
+    t.equal((await endless.fetch()).status, 302);
+    t.equal(endless.backend.requests.length, 6);
+  },
+);
+
 t.test('an answer that is no response, or larger than its reader takes, is a fault', async (t) => {
   const odd = await stage(t, (request) => request.empty(600));
   await t.rejects(odd.fetch(), { message: 'answer-invalid' });

@@ -1,5 +1,5 @@
-// Requests to backends and authorization servers for a consent or sign-in: never to a refused address, without redirects,
-// with one deadline and a size limit for each response. Cold path.
+// Requests to backends and authorization servers for a consent or sign-in: never to a refused address, with
+// redirects only within an origin, with one deadline and a size limit for each response. Cold path.
 import type { UpstreamOptions } from '../../config/index.js';
 import {
   type Names,

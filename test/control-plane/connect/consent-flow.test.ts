@@ -319,9 +319,9 @@ t.test(
       if (!(host in REFUSED_NAMES))
         t.equal(await wordsOf({}, origin, { authorization_endpoint: `${url}/x` }), NOT_ALLOWED, `the page at ${host}`);
     }
-    for (const target of [`${origin}/elsewhere`, 'http://169.254.169.254/latest']) {
+    for (const target of [`${origin.replace('127.0.0.1', 'localhost')}/elsewhere`, 'http://169.254.169.254/latest']) {
       redirection = target;
-      t.match(await wordsOf({}, origin, {}), /publishes no metadata/, 'a redirection is not followed');
+      t.match(await wordsOf({}, origin, {}), /publishes no metadata/, 'a redirection elsewhere is not followed');
     }
     redirection = '';
     t.equal(answered.elsewhere, 0);
@@ -499,6 +499,39 @@ t.test('as directly: metadata that names no resource is not believed, and does n
   t.match(await connect.preview('b', ticket('quentin')), { server: { issuer: origin } }, 'through the gateway');
   resourceSaid = { resource: 'https://other.example' };
   t.match(await faultOf(connect.preview('b', ticket('quentin'))), /^502 .*not its own/, 'another one is refused');
+});
+
+t.test('as directly: a server that moves its addresses within its origin is followed there', async (t) => {
+  const named = new Set<string>();
+  const moving = createServer((request, response) => {
+    const { pathname } = new URL(request.url ?? '', origin);
+    const status = request.method === 'POST' ? 307 : 302;
+    if (!pathname.endsWith('/')) {
+      named.add(`${pathname}/`);
+      return void response.writeHead(status, { location: `${pathname}/` }).end();
+    }
+    request.url = request.url?.replace(/\/$/, '') ?? '';
+    answer(request, response);
+  });
+  await new Promise<void>((resolve) => moving.listen(0, '127.0.0.1', resolve));
+  const { port } = moving.address() as AddressInfo;
+  const place = `http://127.0.0.1:${port}`;
+  Object.assign(said, { issuer: place, token_endpoint: `${place}/token`, registration_endpoint: `${place}/register` });
+  challenge = 'Bearer scope="moved"';
+  t.teardown(() => {
+    for (const name of Object.keys(said)) Reflect.deleteProperty(said, name);
+    challenge = '';
+    moving.closeAllConnections();
+    moving.close();
+  });
+  const auth = { type: 'oauth2-user' } as const;
+  const sealed = sealTicket(keys, { subject: 'mona', backendName: 'b', origin: place, path: '/mcp', auth }, Date.now());
+  const address = new URL(await connect.start('b', sealed ?? '', BROWSER));
+  t.equal(address.searchParams.get('scope'), 'moved', 'what the backend says where it has moved to');
+  const state = address.searchParams.get('state') ?? '';
+  t.equal(await connect.complete(new URLSearchParams({ code: 'c', state, iss: place }), BROWSER), 'b');
+  for (const path of ['/mcp/', '/.well-known/oauth-authorization-server/', '/register/', '/token/'])
+    t.ok(named.has(path), path);
 });
 
 t.test('as directly: scopes are asked for and registered, so that tokens can be renewed', async (t) => {
