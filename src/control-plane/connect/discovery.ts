@@ -74,8 +74,9 @@ async function getResourceMetadata(
   challenge: string,
 ): Promise<Metadata | undefined> {
   const named = challengeParameter(challenge, 'resource_metadata');
-  const path = backend.pathname === '/' ? '' : backend.pathname;
-  const urls = [`${backend.origin}${WELL_KNOWN_RESOURCE}${path}`, `${backend.origin}${WELL_KNOWN_RESOURCE}`];
+  // A slash at the end of the path may be there or not: some servers, and clients, leave it out.
+  const paths = [backend.pathname, backend.pathname.replace(/\/$/, ''), ''].filter((path) => path !== '/');
+  const urls = paths.map((path) => backend.origin + WELL_KNOWN_RESOURCE + path);
   // A resource publishes its metadata at its own origin (RFC 9728, section 3.3).
   if (named !== undefined && URL.canParse(named) && new URL(named).origin === backend.origin) urls.unshift(named);
   for (const address of new Set(urls)) {

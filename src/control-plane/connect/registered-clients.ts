@@ -90,12 +90,8 @@ async function register(
     );
   const oauth = await import('oauth4webapi');
   const supported = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
-  // The method `none` is preferred: with PKCE, a secret adds nothing.
-  const method = Object.keys(AUTHENTICATION_BY_METHOD).find((each) => supported.includes(each));
-  if (method === undefined)
-    throw unusableResponse(
-      'The authorization server requires a client authentication that the gateway does not support.',
-    );
+  // The method `none` is preferred: with PKCE, a secret adds nothing. Servers that do not name it may register such a client, too.
+  const method = Object.keys(AUTHENTICATION_BY_METHOD).find((each) => supported.includes(each)) ?? 'none';
   const { issuer, registration_endpoint: endpoint } = server;
   const requestClient = async (asked: string): ReturnType<typeof oauth.processDynamicClientRegistrationResponse> => {
     const answer = await oauth.dynamicClientRegistrationRequest(

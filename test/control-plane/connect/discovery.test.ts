@@ -82,6 +82,7 @@ t.test('a resource’s metadata is looked for where the challenge says, at its p
   const rows: readonly (readonly [challenge: string, path: string, asked: string[]])[] = [
     [`Bearer resource_metadata="${named}"`, '/mcp', [named, `${BACKEND}${RESOURCE_AT}/mcp`, BACKEND + RESOURCE_AT]],
     [`Bearer a=b,resource_metadata=${named}`, '/', [named, BACKEND + RESOURCE_AT]],
+    ['Bearer', '/mcp/', [`${BACKEND}${RESOURCE_AT}/mcp/`, `${BACKEND}${RESOURCE_AT}/mcp`, BACKEND + RESOURCE_AT]],
     ['Bearer resource_metadata="https://other.example/meta"', '/', [BACKEND + RESOURCE_AT]],
     ['Bearer resource_metadata="no URL"', '/', [BACKEND + RESOURCE_AT]],
     [`Bearer xresource_metadata="${named}"`, '/', [BACKEND + RESOURCE_AT]],
