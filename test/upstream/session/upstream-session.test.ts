@@ -11,6 +11,7 @@ import {
 import { UpstreamSession } from '../../../src/upstream/session/upstream-session.js';
 import { MIRRORS_CHARS_MAX, type TextBudget } from '../../../src/upstream/session/known-mirrors.js';
 import { limits } from '../../../src/shared/limits.js';
+import { KIB } from '../../../src/shared/values.js';
 import { backendOf, virtualHostOf } from '../../relay/virtual-host.js';
 import { ScriptedContext, SILENT_OWNER } from '../scripted-context.js';
 import { REQUEST_ID } from '../scripted-upstream.js';
@@ -107,6 +108,49 @@ t.test('an oversized answer to initialize is aborted before it is whole, in both
   told.context.http.last.head(200, 'application/json', '', limits.initializeAnswerBytesMax + 1).data('{');
   t.same(told.told, ['answer-too-large'], 'by what its head says');
 });
+
+t.test(
+  'of the notifications before the answer to initialize, the first 16 of 4 KiB at most are kept, counted and given once',
+  (t) => {
+    const kept: string[] = [];
+    const counts = { bytes: 0 };
+    const memory: TextBudget = {
+      tryKeepText: (text) => {
+        kept.push(text);
+        counts.bytes += text.length;
+        return text.length;
+      },
+      drop: (bytes) => void (counts.bytes -= bytes),
+    };
+    const notice = (data: string): string =>
+      `{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"${data}"}}`;
+    const ofBytes = (bytes: number): string => notice('x'.repeat(bytes - notice('').length));
+    const said = [ofBytes(4 * KIB + 1), ofBytes(4 * KIB), ...Array.from({ length: 16 }, (_, at) => notice(`n${at}`))];
+    const heard = said.slice(1, -1);
+    for (const end of ['taken', 'closed'] as const) {
+      const scene = new Scene(t, BACKEND, memory);
+      scene.wait();
+      scene.context.http.last.head(200, 'text/event-stream', 'S-1');
+      for (const message of [...said, initializeResult()]) scene.context.http.last.data(`data: ${message}\n\n`);
+      scene.context.http.last.empty();
+      t.same(scene.told, ['open']);
+      t.ok(kept.includes(heard.join('')), 'counted');
+      if (end === 'taken') t.same(scene.session.takeEarlyNotifications(), heard);
+      else scene.session.close(NO_METADATA);
+      t.same(scene.session.takeEarlyNotifications(), [], end);
+      if (end === 'taken') scene.session.close(NO_METADATA);
+      t.equal(counts.bytes, 0, 'and no longer counted');
+    }
+    const full = new Scene(t, BACKEND, { tryKeepText: () => undefined, drop: () => undefined });
+    full.wait();
+    full.context.http.last.head(200, 'text/event-stream', 'S-1');
+    for (const message of [notice('a'), initializeResult()]) full.context.http.last.data(`data: ${message}\n\n`);
+    full.context.http.last.empty();
+    t.same(full.told, ['open'], 'a session without room for them opens without them');
+    t.same(full.session.takeEarlyNotifications(), []);
+    t.end();
+  },
+);
 
 t.test('idle, open requested: opening; whoever asks meanwhile joins', async (t) => {
   const scene = sceneIn(t, 'idle');
