@@ -17,6 +17,7 @@ import './errors.rows.js';
 import './experimental.rows.js';
 import './large-lists.rows.js';
 import './logging.rows.js';
+import './look-alike-ids.rows.js';
 import './malformed-http.rows.js';
 import './messages.rows.js';
 import './methods.rows.js';
