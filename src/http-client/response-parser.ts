@@ -247,9 +247,10 @@ export class ResponseParser {
   }
 
   #onLength(value: string): boolean {
-    // A second length, even the same one, is a sign of response smuggling.
-    if (this.#lengthBytes !== -1 || !/^\d{1,15}$/.test(value)) return false;
-    this.#lengthBytes = Number(value);
+    // Equal ones count as one (RFC 9110, 8.6); different ones are a sign of response smuggling.
+    const digits = LENGTHS.exec(value)?.[1];
+    if (digits === undefined || (this.#lengthBytes !== -1 && this.#lengthBytes !== Number(digits))) return false;
+    this.#lengthBytes = Number(digits);
     return true;
   }
 
@@ -336,6 +337,9 @@ const CHUNK_SIZE = new RegExp(
 const TRAILER = new RegExp(`^${HTTP_TOKEN}:[\\t\\x20-\\x7e\\x80-\\xff]*$`);
 
 /** A status line. Its reason has no lone CR, LF or NUL, about which parsers differ. */
+/** The value of `content-length`; a sender or proxy may have repeated it. */
+const LENGTHS = /^(\d{1,15})(?:[\t ]*,[\t ]*\1)*$/;
+
 const STATUS_LINE = /^HTTP\/1\.[01] [1-9]\d\d(?: [\t\x20-\x7e\x80-\xff]*)?$/;
 const PROTOCOL = Buffer.from('HTTP/1.');
 const HEAD_END = Buffer.from('\r\n\r\n');
@@ -368,6 +372,8 @@ function hasName(bytes: Buffer, start: number, lowerCaseName: string): boolean {
   return true;
 }
 
+const MESSAGE_TYPES = ['application/json', 'text/event-stream'];
+
 /** Media types by `content-type` value: most responses cost one look-up. */
 const mediaTypes = new Map<string, string>();
 
@@ -382,9 +388,7 @@ function mediaType(value: string): string {
 }
 
 function parseMediaType(value: string): string {
-  const end = value.indexOf(';');
-  const type = (end === -1 ? value : value.slice(0, end)).trim().toLowerCase();
-  // Some proxies repeat the value: "application/json, application/json".
-  const [first = '', ...more] = type.split(',').map((each) => each.trim());
-  return more.every((each) => each === first) ? first : type;
+  const type = value.trim().toLowerCase();
+  // As in Python's client; some proxies repeat the value: "application/json, application/json".
+  return MESSAGE_TYPES.find((known) => type.startsWith(known)) ?? type.split(';')[0]!.trimEnd();
 }

@@ -96,6 +96,11 @@ t.test('a redirect tells where to; any other response with a location tells noth
 t.test('reads every framing', async (t) => {
   const cases: Record<string, [string, Partial<Heard>]> = {
     'a length': [`${OK}content-length: 2\r\n\r\n{}`, { body: '{}', canReuse: true }],
+    'a length twice': [`${OK}content-length: 2\r\nContent-Length: 2\r\n\r\n{}`, { body: '{}', canReuse: true }],
+    'a list of equal lengths': [
+      `${OK}content-length: 12, 12 ,12\r\n\r\n{"a":"12345"}`,
+      { body: '{"a":"12345"', left: 1 },
+    ],
     'a length of nothing': [`${OK}content-length: 0\r\n\r\n`, { body: '', canReuse: true }],
     chunks: [`${OK}transfer-encoding: chunked\r\n\r\n1\r\n{\r\n1\r\n}\r\n0\r\n\r\n`, { body: '{}', canReuse: true }],
     'chunks with extensions': [`${OK}Transfer-Encoding: Chunked\r\n\r\n2;a=b\r\n{}\r\n00\r\n\r\n`, { body: '{}' }],
@@ -126,10 +131,13 @@ t.test('reads every framing', async (t) => {
 
 t.test('an answer that two readers could understand differently is refused', async (t) => {
   const cases: Record<string, string> = {
-    'two lengths': `${OK}content-length: 2\r\ncontent-length: 2\r\n\r\n{}`,
+    'two lengths': `${OK}content-length: 2\r\ncontent-length: 3\r\n\r\n{} `,
+    'a length of nothing, and another': `${OK}content-length: 0\r\ncontent-length: 2\r\n\r\n{}`,
     'a length and chunks': `${OK}content-length: 2\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`,
     'a signed length': `${OK}content-length: +2\r\n\r\n{}`,
-    'a list of lengths': `${OK}content-length: 2, 2\r\n\r\n{}`,
+    'a list of lengths': `${OK}content-length: 2, 3\r\n\r\n{} `,
+    'a list of lengths that begin alike': `${OK}content-length: 2, 22\r\n\r\n{}`,
+    'a list with an empty length': `${OK}content-length: 2,\r\n\r\n{}`,
     'an empty length': `${OK}content-length:\r\n\r\n`,
     'another coding': `${OK}transfer-encoding: gzip, chunked\r\n\r\n`,
     'chunked twice': `${OK}transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
@@ -306,11 +314,14 @@ async function askUndici(text: string): Promise<UndiciAnswer | undefined> {
   }
 }
 
-t.test('a content-type that is said twice is said once; two different ones are neither', async (t) => {
+t.test('a content-type is what it begins with, as official clients take it, also if it is said twice', async (t) => {
   for (const [said, read] of [
     ['application/json, application/json', 'application/json'],
     ['Text/Event-Stream,text/event-stream; charset=utf-8', 'text/event-stream'],
-    ['application/json, text/html', 'application/json, text/html'],
+    ['application/json, text/html', 'application/json'],
+    ['application/json-rpc; charset=utf-8', 'application/json'],
+    ['application/problem+json', 'application/problem+json'],
+    ['text/json ; charset=utf-8', 'text/json'],
     ['text/event-stream; a="x, y"', 'text/event-stream'],
   ] as const) {
     const head = `HTTP/1.1 200 OK\r\ncontent-type: ${said}\r\ncontent-length: 0\r\n\r\n`;
