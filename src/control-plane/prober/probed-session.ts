@@ -4,6 +4,7 @@ import { readBackendError } from '../../mcp/index.js';
 import { NO_METADATA, type RequestMetadata } from '../../http-client/index.js';
 import { type CompiledBackend, compileUserConfig } from '../../user-config/index.js';
 import {
+  BackendStream,
   Discovery,
   type HandshakeResult,
   OWN_INTRODUCTION,
@@ -32,7 +33,7 @@ const INTRODUCTION = {
 /** Stands for the subject, virtual host and backend of a probe. No token has an empty subject. */
 const PROBE_NAME = '';
 /** Accounts for no memory: each probe has bounds of its own. */
-const UNBOUNDED_MEMORY = { tryKeepText: () => 0, drop: () => undefined };
+const UNBOUNDED_MEMORY = { tryKeepText: () => 0, hasRoomFor: () => true, keep: () => undefined, drop: () => undefined };
 
 /** Whatever is not an object counts as absent, as it does in calls: servers send `null`, or `[]` for an empty map. */
 const optionalObjectSchema = z.record(z.string(), z.unknown()).optional().catch(undefined);
@@ -62,6 +63,7 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
   capabilities: Members = {};
   #handshakeResult: Buffer | undefined;
   #abortRequest: (() => void) | undefined;
+  #stream: BackendStream | undefined;
 
   constructor(dependencies: UpstreamDependencies, backend: CompiledBackend) {
     super(dependencies, PROBE_NAME, backend, INTRODUCTION, UNBOUNDED_MEMORY);
@@ -83,6 +85,36 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
   }
 
   async ask<Result>(method: string, params: Members, schema: z.ZodType<Result>): Promise<Result> {
+    try {
+      return await this.#askOnce(method, params, schema);
+    } catch (error) {
+      // Some servers answer on their own stream, to which clients listen.
+      const mayAnswerThere = error instanceof ProbeFault && error.kind === 'answer-invalid' && !this.isModern;
+      if (!mayAnswerThere || this.#stream !== undefined || !(await this.#tryListen())) throw error;
+      return this.#askOnce(method, params, schema);
+    }
+  }
+
+  async #tryListen(): Promise<boolean> {
+    return this.#runUntilClosed<boolean>((resolve) => {
+      this.#stream = new BackendStream({
+        deadlines: this.context.deadlines,
+        memory: UNBOUNDED_MEMORY,
+        ask: (from, handler) => this.listen(from, NO_METADATA, handler),
+        tryFollow: (...head) => this.tryFollow(...head),
+        onOutcome: (isStream) => {
+          this.setStrayAnswerMemory(isStream ? UNBOUNDED_MEMORY : undefined);
+          resolve(isStream);
+        },
+        onMessage: (bytes, message) => this.answer(bytes, message, NO_METADATA),
+        onAnswer: (bytes, message) => void this.strayAnswers?.take(bytes, message),
+        onSessionDoubtful: () => undefined,
+      });
+      return { abort: () => undefined };
+    });
+  }
+
+  async #askOnce<Result>(method: string, params: Members, schema: z.ZodType<Result>): Promise<Result> {
     const id = this.context.ids.next();
     const message = this.ownRequest(id, method, JSON.stringify(params).slice(1, -1));
     const { initializeTimeoutMs } = this.context.options;
@@ -113,7 +145,7 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
   }
 
   async #runUntilClosed<Answer>(
-    ask: (resolve: (answer: Answer) => void, reject: (fault: ProbeFault) => void) => RpcRequest | Discovery,
+    ask: (resolve: (answer: Answer) => void, reject: (fault: ProbeFault) => void) => Pick<RpcRequest, 'abort'>,
   ): Promise<Answer> {
     if (this.state !== 'open') throw new ProbeFault('session-lost');
     return new Promise<Answer>((resolve, reject) => {
@@ -128,6 +160,7 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
   /** Ends the session, and the request in progress. */
   override close(...args: Parameters<UpstreamSession['close']>): void {
     this.#abortRequest?.();
+    this.#stream?.close();
     super.close(...args);
   }
 }
