@@ -251,12 +251,16 @@ export class CallerlessExchange extends Exchange {
     this.request = request;
   }
 
-  respond(_status: number, _contentType: string, _body: Uint8Array | string): void {}
+  respond(status: number, _contentType: string, _body: Uint8Array | string): void {
+    this.reportDone(status, 0, 'unheard');
+  }
   openStream(): void {}
   openBody(_contentType: BodyType, _bodyBytes: number): void {}
   write(_bytes: Uint8Array): boolean {
     return true;
   }
   end(_last?: Uint8Array): void {}
-  reset(): void {}
+  reset(): void {
+    this.reportDone(0, 0, 'unheard');
+  }
 }

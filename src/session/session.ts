@@ -35,6 +35,9 @@ import type { TaskOwnership } from '../messages/index.js';
 import { LIST_CHANGED_METHODS, UnsolicitedMessages } from './unsolicited-messages.js';
 import { NO_METADATA, type RequestMetadata } from '../http-client/index.js';
 
+/** What a message to the process that this one replaced adds to the shares of session bytes, beside its body, until it is there. */
+const PASSED_BACK_BYTES_EACH = KIB;
+
 /** What the stream of a session's GET adds to the shares of session bytes. Beyond that, 429 or 503, as for a session. */
 const SESSION_STREAM_BYTES_EACH = 4 * KIB;
 
@@ -59,7 +62,7 @@ export interface SessionContext {
   readonly slow: SlowRequests;
   readonly answers: AnswerOptions;
   /** Sends cancellations and answers to the process that this one replaced, if their requests are not in flight here. */
-  readonly passBack?: ((identity: SessionIdentity, request: ExchangeRequest) => void) | undefined;
+  readonly passBack?: ((identity: SessionIdentity, request: ExchangeRequest, onDone: () => void) => void) | undefined;
 }
 
 export class Session {
@@ -131,14 +134,21 @@ export class Session {
 
   forwardCancellation(request: ExchangeRequest): void {
     // A large body cannot be forwarded, because its memory is reused after the exchange.
-    if (request.body.length < limits.countedFromBytes) this.#sessionContext.passBack?.(this.identity, request);
+    if (request.body.length < limits.countedFromBytes) this.#passBack(request);
   }
 
   /** Sends an answer for which no request waits here to the process that this one replaced. @param bytes valid until this returns. */
   passBack({ backend }: UpstreamSession, bytes: Buffer): void {
-    if (bytes.length > limits.readAtOnceBytesMax) return;
-    const request = callerlessRequest(this.identity.id, Buffer.from(bytes), { lastEventId: backend.name });
-    this.#sessionContext.passBack?.(this.identity, request);
+    if (bytes.length <= limits.readAtOnceBytesMax)
+      this.#passBack(callerlessRequest(this.identity.id, Buffer.from(bytes), { lastEventId: backend.name }));
+  }
+
+  #passBack(request: ExchangeRequest): void {
+    const { passBack } = this.#sessionContext;
+    const bytes = request.body.length + PASSED_BACK_BYTES_EACH;
+    if (passBack === undefined || !this.#memory.hasRoomFor(bytes)) return;
+    this.#memory.keep(bytes);
+    passBack(this.identity, request, () => this.#memory.drop(bytes));
   }
 
   /** Whether something is going on: a request of either side, an open session stream, or the opening of an upstream session. */

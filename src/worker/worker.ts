@@ -134,7 +134,8 @@ export class Worker {
    * @param onLeft called when no more connections are accepted here.
    */
   async #retire(onLeft: () => void): Promise<void> {
-    const { pipeline, hopListener, passedBackListener, relay, edge, logger } = this.#parts;
+    const { pipeline, hopListener, passedBackListener, predecessor, relay, edge, logger } = this.#parts;
+    predecessor.isGone = true;
     pipeline.retire();
     relay.retire();
     passedBackListener.listen().catch((error: unknown) => {
@@ -216,7 +217,7 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
     sessionIdleTimeoutMs: options.sessionIdleTimeoutMs,
     directory,
     ...(figures && { onBackendFault: (...fault) => figures.countFault(...fault) }),
-    passBack: ({ subject, virtualHostId }, request) => predecessor.send({ subject, virtualHostId }, request),
+    passBack: ({ subject, virtualHostId }, ...message) => predecessor.send({ subject, virtualHostId }, ...message),
     mintSessionId: () => mintSessionId(slot, slotCount),
     readHost: hostReader(configs),
     siblings: {
@@ -294,6 +295,7 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
     hopListener,
     hops,
     passedBackListener,
+    predecessor,
     relay,
     backends,
     configs,

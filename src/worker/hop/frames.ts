@@ -35,8 +35,8 @@ export const hopBounds = {
   hopAnswerBytesMax: 256 * MIB,
   /** Interval between attempts to forward a request whose owner is being restarted. */
   ownerRetryMs: 50,
-  /** Cancellations that wait until the replaced worker listens. Beyond that, further ones are dropped. */
-  predecessorCancellationsMax: 64,
+  /** Messages that wait until the replaced worker listens, a quarter for each subject. Beyond that, further ones are dropped. */
+  predecessorMessagesMax: 1_024,
 } as const;
 
 const FRAME_CODES = {

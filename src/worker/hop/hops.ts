@@ -98,10 +98,10 @@ export class Hops {
   }
 }
 
-// Connects a worker to its predecessor in the slot, which finishes its requests after a reload: their cancellations arrive here, and are
-// forwarded to it. Cold path.
+// Connects a worker to its predecessor in the slot, which finishes its requests after a reload: their cancellations, and some of their
+// answers, arrive here, and are forwarded to it. Cold path.
 
-/** Time from a worker's start in which cancellations wait until its predecessor listens. After that, the predecessor counts as gone. */
+/** Time from a worker's start in which messages wait until its predecessor listens. After that, the predecessor counts as gone. */
 const PREDECESSOR_WAIT_MS_MAX = 5_000;
 
 /** The path where a replaced worker listens. It is as long as `hopSocketPath`, whose length is checked at the start. */
@@ -113,25 +113,26 @@ export class Predecessor {
   readonly #hops: Hops;
   readonly #path: string;
   readonly #createdAtMs = performance.now();
-  /** Whether there was no predecessor, or it has ended. */
-  #isGone = false;
-  readonly #waiting = new RequestsAwaitingOwner(
-    new Quota(hopBounds.predecessorCancellationsMax, hopBounds.predecessorCancellationsMax),
-  );
+  /** Whether there was no predecessor, or it has ended: at the latest when this worker is replaced itself, and listens at that path. */
+  isGone = false;
+  readonly #waiting = new RequestsAwaitingOwner(new Quota(hopBounds.predecessorMessagesMax));
 
   constructor(hops: Hops, path: string) {
     this.#hops = hops;
     this.#path = path;
   }
 
-  /** Forwards a notification; the response is ignored. */
-  send(identity: ForwardedIdentity, request: ExchangeRequest): void {
-    if (this.#isGone || this.#hops.isClosed) return;
-    this.#hops.forwardTo(this.#path, identity, new CallerlessExchange(request), (failure) => {
-      if (failure !== 'owner-absent') return;
-      // Nobody listens at the path: the predecessor may not listen yet.
-      this.#isGone ||= performance.now() - this.#createdAtMs >= PREDECESSOR_WAIT_MS_MAX;
-      if (!this.#isGone) this.#waiting.tryWait(identity.subject, this.#createdAtMs, () => this.send(identity, request));
+  /** Forwards a message; the response is ignored. @param onDone called once, when the memory of the message is free. */
+  send(identity: ForwardedIdentity, request: ExchangeRequest, onDone: () => void): void {
+    if (this.isGone || this.#hops.isClosed) return onDone();
+    const exchange = new CallerlessExchange(request);
+    exchange.onDone = onDone;
+    this.#hops.forwardTo(this.#path, identity, exchange, (failure) => {
+      // If nobody listens at the path, the predecessor may not listen yet.
+      const isAbsent = failure === 'owner-absent';
+      this.isGone ||= isAbsent && performance.now() - this.#createdAtMs >= PREDECESSOR_WAIT_MS_MAX;
+      const retry = (): void => this.send(identity, request, onDone);
+      if (!isAbsent || this.isGone || !this.#waiting.tryWait(identity.subject, this.#createdAtMs, retry)) onDone();
     });
   }
 }

@@ -13,7 +13,9 @@ interface Stage {
   readonly hops: Hops;
   /** The bodies that the replaced worker got. */
   readonly heard: readonly string[];
-  readonly pass: (body: string) => void;
+  readonly pass: (body: string, subject?: string) => void;
+  /** The bodies whose memory was given back. */
+  readonly done: readonly string[];
   /** The replaced worker learns that it is replaced. */
   readonly listen: () => Promise<HopListener>;
 }
@@ -33,7 +35,7 @@ function stage(t: Test): Stage {
       answerMemory: roomForAll(t),
       logger,
       onExchange: (hop, exchange) => {
-        t.same(hop, HOP);
+        t.equal(hop.virtualHostId, HOP.virtualHostId);
         heard.push(exchange.request.body.toString());
         exchange.respond(202, '', '');
       },
@@ -42,10 +44,12 @@ function stage(t: Test): Stage {
     t.teardown(() => listener.close());
     return listener;
   };
-  const pass = (body: string): void => {
-    predecessor.send(HOP, new RecordedExchange({ body: Buffer.from(body) }).request);
+  const done: string[] = [];
+  const pass = (body: string, subject = HOP.subject): void => {
+    const { request } = new RecordedExchange({ body: Buffer.from(body) });
+    predecessor.send({ ...HOP, subject }, request, () => done.push(body));
   };
-  return { hops, heard, pass, listen };
+  return { hops, heard, done, pass, listen };
 }
 
 t.test(
@@ -63,25 +67,39 @@ t.test(
   },
 );
 
-t.test('of those that wait, a bounded number is kept, and each is passed on once', async (t) => {
-  const { pass, listen, heard } = stage(t);
-  const max = hopBounds.predecessorCancellationsMax;
+t.test('of those that wait, each subject has a share, and each is passed on once', async (t) => {
+  const { pass, listen, heard, done } = stage(t);
+  const max = hopBounds.predecessorMessagesMax / 4;
   for (let number = 0; number < max + 5; number += 1) pass(`${number}`);
-  await new Promise((resolve) => setTimeout(resolve, hopBounds.ownerRetryMs / 2));
+  pass('of another subject', 'another');
+  await until(() => done.length === 5, 'those beyond the share to be dropped');
   await listen();
-  await until(() => heard.length === max, 'those that waited');
+  await until(() => heard.length === max + 1, 'those that waited');
   pass('last');
   await until(() => heard.includes('last'), 'one more');
-  t.equal(heard.length, max + 1);
-  t.equal(new Set(heard).size, max + 1);
+  t.ok(heard.includes('of another subject'));
+  t.equal(new Set(heard).size, max + 2);
+  await until(() => done.length === max + 7, 'the memory of all to be given back');
+  t.equal(new Set(done).size, done.length, 'once');
+});
+
+t.test('the memory of a message is given back when the replaced worker is lost, and when there is none', async (t) => {
+  const { pass, listen, done } = stage(t);
+  const listener = await listen();
+  pass('first');
+  await until(() => done.length === 1, 'the first');
+  await listener.close();
+  pass('lost');
+  await until(() => done.length === 2, 'the one that was lost');
 });
 
 t.test('a worker that is over passes nothing on', async (t) => {
-  const { hops, pass, listen, heard } = stage(t);
+  const { hops, pass, listen, heard, done } = stage(t);
   pass('waiting');
   hops.close();
   await listen();
   pass('later');
   await new Promise((resolve) => setTimeout(resolve, 3 * hopBounds.ownerRetryMs));
   t.same(heard, []);
+  t.same(done.toSorted(), ['later', 'waiting']);
 });
