@@ -64,12 +64,13 @@ function reportOutcome(
  */
 export function failureOf(fault: UpstreamFault, { session, upstream, rules }: RelayedRequestPlan): RpcError {
   const { name } = upstream.backend;
-  if (fault.connect === undefined) {
+  const connect = upstream.connectFor(fault);
+  if (connect === undefined) {
     const error = rpcErrors.backendFailed(name, faultReason(fault));
     return fault.refusal === undefined ? error : { ...error, data: { ...fault.refusal } };
   }
   const isElicited = rules.hasSession && session.backendRequests.offersUrls;
-  return consentMissing(name, fault.connect(), isElicited);
+  return consentMissing(name, connect(), isElicited);
 }
 
 /**

@@ -21,10 +21,10 @@ export class ConnectLinks {
   }
 
   /** The link for one user and backend. @returns `undefined` if there are no links, or if this one would be too long. */
-  linkTo({ name, target }: NamedBackend, auth: UserAuth, subject: string): string | undefined {
+  linkTo({ name, target }: NamedBackend, auth: UserAuth, subject: string, missingScope?: string): string | undefined {
     if (this.#connectUrl === undefined) return undefined;
     const { origin, path } = target;
-    const ticket = sealTicket(this.#keys, { subject, backendName: name, origin, path, auth }, Date.now());
+    const ticket = sealTicket(this.#keys, { subject, backendName: name, origin, path, auth, missingScope }, Date.now());
     return ticket && `${this.#connectUrl}/connect/${encodeURIComponent(name)}?ticket=${ticket}`;
   }
 }
@@ -38,6 +38,8 @@ export interface ConnectTicket {
   readonly origin: string;
   readonly path: string;
   readonly auth: UserAuth;
+  /** What the backend misses in the user's token, to be asked for beside what the user has consented to. */
+  readonly missingScope?: string | undefined;
   /** When the ticket expires, in ms of the wall clock. */
   readonly expiresAtMs: number;
 }

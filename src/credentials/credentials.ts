@@ -26,6 +26,8 @@ const NO_HEADERS: readonly string[] = [];
 
 export class Credentials {
   readonly #source: CredentialSource;
+  /** Makes a link where the user consents to a scope in addition; `undefined` without such a consent. */
+  readonly connect: ((missingScope: string) => string | undefined) | undefined;
   #joined: JoinedHeaders | undefined;
 
   /** The credentials for a backend; `undefined` if it has no `auth`. */
@@ -35,7 +37,10 @@ export class Credentials {
     subject: string,
     dependencies: OAuthSourceDependencies,
   ): Credentials | undefined {
-    return auth && new Credentials(sourceOf(auth, backend, subject, dependencies));
+    const isUsers = auth?.type === 'oauth2-user';
+    const { links } = dependencies.users;
+    const connect = isUsers ? (scope: string) => links.linkTo(backend, auth, subject, scope) : undefined;
+    return auth && new Credentials(sourceOf(auth, backend, subject, dependencies), connect);
   }
 
   /** Credentials that never change; `undefined` for none. @param headers name, value, … */
@@ -44,8 +49,9 @@ export class Credentials {
     return headers.length === 0 ? undefined : new Credentials({ read: current, current, onRejected: () => false });
   }
 
-  private constructor(source: CredentialSource) {
+  private constructor(source: CredentialSource, connect?: Credentials['connect']) {
     this.#source = source;
+    this.connect = connect;
   }
 
   /** Updates the credentials, synchronously if they are known. @returns the fault if they cannot be obtained now. */

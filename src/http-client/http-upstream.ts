@@ -95,7 +95,7 @@ export interface UpstreamHandler {
    * @param sessionId `''` if absent.
    * @param bodyBytes -1 if unknown.
    * @param statusHeader the header that matters for the status, or `''`: the `set-cookie` lines of 2xx, `location` of 3xx,
-   *   `www-authenticate` of 401, `retry-after` of 429 and 503.
+   *   `www-authenticate` of 401 and 403, `retry-after` of 429 and 503.
    */
   onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, statusHeader: string): void;
   /** @param chunk valid until this returns; until `onEnd` returns if it is the whole body, and the head had its length. */

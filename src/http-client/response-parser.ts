@@ -226,7 +226,7 @@ export class ResponseParser {
   #takeSixteenCharHeader(bytes: Buffer, nameStart: number, start: number, end: number): boolean {
     if (hasName(bytes, nameStart, 'content-encoding'))
       this.encoding = encodingInWords(bytes.toString('latin1', start, end));
-    else if (this.#status === 401 && hasName(bytes, nameStart, 'www-authenticate'))
+    else if ((this.#status === 401 || this.#status === 403) && hasName(bytes, nameStart, 'www-authenticate'))
       this.#statusHeader += (this.#statusHeader && ', ') + bytes.toString('latin1', start, end);
     return this.encoding === '';
   }

@@ -1,5 +1,15 @@
 // HTTP headers: which characters names may have (RFC 9110, 5.6.2), which headers are never copied, and look-ups.
 
+/** A parameter of the value of `www-authenticate`; `undefined` if it is absent or empty. */
+export function challengeParameter(
+  challenge: string,
+  name: 'resource_metadata' | 'scope' | 'error',
+): string | undefined {
+  const [, quoted, bare] = new RegExp(`[\\s,]${name}=(?:"([^"\\\\]*)"|([^\\s,"]+))`).exec(challenge) ?? [];
+  const value = quoted ?? bare;
+  return value === '' ? undefined : value;
+}
+
 /** The bearer token; `''` when there is none, or the scheme is not Bearer (RFC 6750, 2.1). */
 export function bearerToken(authorization: string): string {
   return /^bearer +(.*)$/i.exec(authorization)?.[1]?.trim() ?? '';

@@ -16,7 +16,7 @@ export {
 export type { Endpoint, EndpointAnswer, FeatureModule } from './endpoint.js';
 export { type ExitStatus, exitStatus, PROGRAM_VERSION } from './program.js';
 export { HostPolicy, REMEMBERED_HEADER_CHARS_MAX, refusedHost } from './host-policy.js';
-export { HTTP_TOKEN, bearerToken, headerIn, isHttpToken, isOwnHeader } from './http-token.js';
+export { HTTP_TOKEN, bearerToken, challengeParameter, headerIn, isHttpToken, isOwnHeader } from './http-token.js';
 export { limits, perSubject } from './limits.js';
 export {
   FAILURE_LOG_INTERVAL_MS,

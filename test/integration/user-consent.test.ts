@@ -39,6 +39,8 @@ import { mint } from '../support/tokens.js';
 import { until } from '../support/until.js';
 
 const SCOPE = 'call';
+/** What some calls need in addition. */
+const MORE = 'write';
 const PATH = '/gw-rs/servers/v/mcp';
 const CLIENT = { id: 'known', secret: 'client-secret-91bd55' };
 const URL_PARAMS = INITIALIZE_PARAMS.replace('"capabilities":{}', '"capabilities":{"elicitation":{"url":{}}}');
@@ -48,12 +50,13 @@ const tokenOf = async (sub: string): Promise<string> =>
   mint({ sub, key: key.privateKey, algorithm: key.algorithm, claims: { jti: randomBytes(8).toString('hex') } });
 const connectUrl = `http://127.0.0.1:${await findFreePort()}`;
 const server = await startConsentServer(t, {
-  ...{ scope: SCOPE, lifetimeSeconds: 3, client: CLIENT, redirectUri: `${connectUrl}/connect/callback` },
+  ...{ scope: `${SCOPE} ${MORE}`, lifetimeSeconds: 3, client: CLIENT, redirectUri: `${connectUrl}/connect/callback` },
 });
 const keySet = createRemoteJWKSet(new URL(`${server.issuer}/jwks`));
 
 const shown = new Map<string, string>();
 const revoked = new Set<string>();
+let needsMore = false;
 let refusedCount = 0;
 let foreignCount = 0;
 /** The users of the requests that were compared with their tokens, in order. */
@@ -84,10 +87,13 @@ async function check(request: ReceivedRequest): Promise<boolean> {
   try {
     compare(request, token);
     const { payload } = await jwtVerify(token, keySet, { issuer: server.issuer, audience: backend.url });
-    const { sub = '', scope, jti = '' } = payload;
+    const { sub = '', scope = '', jti = '' } = payload;
+    const scopes = String(scope).split(' ');
     shown.set(token, sub);
-    if (scope !== SCOPE || revoked.has(jti)) throw new Error('not allowed');
-    return false;
+    if (!scopes.includes(SCOPE) || revoked.has(jti)) throw new Error('not allowed');
+    if (!needsMore || scopes.includes(MORE) || !request.text.includes('"tools/call"')) return false;
+    request.empty(403, { 'www-authenticate': `Bearer error="insufficient_scope", scope="${MORE}"` });
+    return true;
   } catch {
     refusedCount += 1;
     const place = `${origin}/.well-known/oauth-protected-resource/mcp`;
@@ -317,6 +323,24 @@ t.test('on the embedded store', async (t) => {
     await new ConsentBrowser('carol-there').connect(linkIn(await callOf(plain)));
     t.match((await callOf(plain, 'carol-there')).result, {});
     t.same(await plain.toolNames(), ['b-who']);
+  });
+
+  await t.test('a user whose consent does not cover a call is asked for both, and the session goes on', async (t) => {
+    const session = await connected(stage, 'wendy');
+    t.match((await callOf(session)).result, {});
+    needsMore = true;
+    t.teardown(() => (needsMore = false));
+    const refused = await callOf(session);
+    t.equal(refused.error?.code, -32042);
+    t.same(await session.toolNames(), ['call_tool', 'find_tools'], 'what needs no more still works');
+    const page = await fetch(linkIn(refused));
+    t.match(await page.text(), new RegExp(`>${SCOPE} (?:\\w+ )?${MORE}<`), 'the page says for what');
+    t.equal((await new ConsentBrowser('wendy-there').connect(linkIn(await callOf(session)))).status, 200);
+    t.match((await callOf(session, 'wendy-there')).result, {});
+    const [token = ''] = [...shown].filter(([, sub]) => sub === 'wendy-there').at(-1) ?? [];
+    t.same(String(decodeJwt(token)['scope']).split(' ').sort(), [SCOPE, MORE]);
+    const other = await stage.open('wendy', INITIALIZE_PARAMS);
+    t.match((await callOf(other, 'wendy-there')).result, {}, 'in every session of the user');
   });
 
   await t.test('a preregistered client authenticates with its secret', async (t) => {

@@ -115,14 +115,14 @@ export class ConsentFlow {
    */
   async preview(server: string, ticketText: string): Promise<ConsentPreview> {
     const ticket = this.#openTicketFor(server, ticketText);
-    return { ticket, ...(await discoverAuthorization(this.#fetchFor(ticket), ticket, ticket.auth)) };
+    return { ticket, ...(await this.#discover(ticket)) };
   }
 
   /** Begins a consent. @param browser a secret that only this browser has. @returns the URL at the authorization server. */
   async start(server: string, ticketText: string, browser: string): Promise<string> {
     const ticket = this.#openTicketFor(server, ticketText);
     const fetch = this.#fetchFor(ticket);
-    const found = await discoverAuthorization(fetch, ticket, ticket.auth);
+    const found = await this.#discover(ticket);
     const client = await this.#clientFor(fetch, ticket, found);
     const verifier = await createVerifier();
     const nonce = randomBytes(NONCE_BYTES).toString('base64url');
@@ -191,6 +191,15 @@ export class ConsentFlow {
     if (opened.kind === 'failed' && opened.reason === 'expired')
       throw new ControlPlaneFault('consent-over', 'This link has expired.');
     throw new ControlPlaneFault('consent-unknown', 'This link is not valid.');
+  }
+
+  /** If the backend misses a scope, that is asked for together with what the user has consented to. */
+  async #discover(ticket: ConnectTicket): Promise<DiscoveredAuthorization> {
+    const { auth, subject, missingScope } = ticket;
+    if (missingScope === undefined) return discoverAuthorization(this.#fetchFor(ticket), ticket, auth);
+    const known = await this.#options.grants.read(userGrantKey(auth, ticket, subject));
+    const had = known.kind === 'found' ? known.grant.scope : '';
+    return discoverAuthorization(this.#fetchFor(ticket), ticket, auth, [had, missingScope]);
   }
 
   #fetchFor({ subject }: ConnectTicket): ConnectFetch {

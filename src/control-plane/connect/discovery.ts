@@ -2,7 +2,7 @@
 // metadata (RFC 9728) and its authorization server's metadata (RFC 8414, OpenID Connect Discovery). Rejects metadata with
 // which this backend could get a token for another resource. Cold path.
 import type * as oauth from 'oauth4webapi';
-import { PROGRAM_VERSION, limits } from '../../shared/index.js';
+import { challengeParameter, PROGRAM_VERSION, limits } from '../../shared/index.js';
 import type { UserAuth, UpstreamTarget } from '../../user-config/index.js';
 import { type ConnectFetch, unusableResponse } from './connect-fetch.js';
 
@@ -21,11 +21,15 @@ export interface DiscoveredAuthorization {
 
 type Metadata = Readonly<Record<string, unknown>>;
 
-/** Rejects with a `ControlPlaneFault`. @param auth from the backend's config; its members take precedence over discovered ones. */
+/**
+ * Rejects with a `ControlPlaneFault`. @param auth from the backend's config; its members take precedence over discovered ones.
+ * @param moreScopes what is asked for in addition.
+ */
 export async function discoverAuthorization(
   fetch: ConnectFetch,
   target: UpstreamTarget,
   auth: UserAuth,
+  moreScopes: readonly string[] = [],
 ): Promise<DiscoveredAuthorization> {
   const backend = new URL(target.origin + target.path);
   const challenge = await requestChallenge(fetch, backend);
@@ -36,7 +40,8 @@ export async function discoverAuthorization(
   const issuer = auth.issuer ?? named ?? backend.origin;
   const { server, offersOffline } = await getServerMetadata(fetch, issuer);
   const wanted = challengeParameter(challenge, 'scope') ?? textsIn(metadata, 'scopes_supported').join(' ');
-  const scope = auth.scope ?? (offersOffline ? withOfflineScope(wanted) : wanted);
+  const asked = auth.scope ?? (offersOffline ? withOfflineScope(wanted) : wanted);
+  const scope = [...new Set([asked, ...moreScopes].join(' ').trim().split(' '))].join(' ');
   if (scope.length > limits.oauthMemberCharsMax || resource.length > limits.oauthMemberCharsMax)
     throw unusableResponse('The scope or resource that the backend asks for is too long.');
   return { server, resource, scope };
@@ -60,12 +65,6 @@ async function requestChallenge(fetch: ConnectFetch, backend: URL): Promise<stri
   return response?.status === 401
     ? (response.headers.get('www-authenticate') ?? '').slice(0, limits.upstreamRefusalBytesMax)
     : '';
-}
-
-function challengeParameter(challenge: string, name: 'resource_metadata' | 'scope'): string | undefined {
-  const [, quoted, bare] = new RegExp(`[\\s,]${name}=(?:"([^"\\\\]*)"|([^\\s,"]+))`).exec(challenge) ?? [];
-  const value = quoted ?? bare;
-  return value === '' ? undefined : value;
 }
 
 async function getResourceMetadata(

@@ -10,7 +10,7 @@ import {
   PROTOCOL_VERSIONS,
   type Era,
 } from '../../mcp/index.js';
-import { rpcCodes } from '../../shared/index.js';
+import { challengeParameter, rpcCodes } from '../../shared/index.js';
 import type { RequestHandler, RequestPlan } from './request-plan.js';
 import {
   isTemporaryRefusal,
@@ -60,11 +60,19 @@ export function readRefusal(
   if (era !== undefined && isEraRefused[era](plan, status, body, error, isAnswer))
     return { fault: upstreamFault('era-refused') };
   const isUnauthorized = status === 401 && isUnauthorizedFault;
+  const missingScope = isUnauthorizedFault ? missingScopeIn(status, statusHeader) : undefined;
+  if (missingScope !== undefined) return { fault: { ...httpStatusFault(status), missingScope } };
   if (!isUnauthorized && message !== undefined && isAnswer(message)) return { answer: message };
   const handlerFault = error && handler.faultOfError?.(body.subarray(error.bodyStart, error.bodyEnd));
   if (handlerFault !== undefined || !isTemporaryRefusal(status))
     return { fault: handlerFault ?? statusFault(status, carriesSession) };
   return { fault: { ...httpStatusFault(status), refusal: readRefusalText(body, error, statusHeader) } };
+}
+
+/** The scope that the access token misses, if the backend says so (RFC 6750, 3.1). */
+function missingScopeIn(status: number, challenge: string): string | undefined {
+  const isMissing = status === 403 && challengeParameter(challenge, 'error') === 'insufficient_scope';
+  return isMissing ? challengeParameter(challenge, 'scope') : undefined;
 }
 
 /** The backend's text and delay for the caller. @param retryAfter seconds or an HTTP date; `''` if absent. */

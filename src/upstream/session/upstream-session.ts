@@ -409,6 +409,12 @@ export class UpstreamSession extends UpstreamOpening {
     return hashOfIntroduction(introduction, [era, record?.protocolVersion, this.callerHeaders(metadata)]);
   }
 
+  /** Makes a link where the user consents to what the fault says is missing. */
+  connectFor({ connect, missingScope }: UpstreamFault): UpstreamFault['connect'] {
+    const widen = missingScope === undefined ? undefined : this.credentials?.connect;
+    return connect ?? (widen && (() => widen(missingScope ?? '')));
+  }
+
   reportFailure(fault: UpstreamFault): void {
     const isSilent = this.#sseStream?.hasBeenSilentFor(this.context.options.callIdleTimeoutMs) === true;
     if (isSilent && fault.kind === 'answer-timeout') this.markLost(this.record);
