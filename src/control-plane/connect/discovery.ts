@@ -32,13 +32,16 @@ export async function discoverAuthorization(
   moreScopes: readonly string[] = [],
 ): Promise<DiscoveredAuthorization> {
   const backend = new URL(target.origin + target.path);
-  const challenge = await requestChallenge(fetch, backend);
+  const answered = await requestChallenge(fetch, backend);
+  const challenge = answered ?? '';
   const metadata = await getResourceMetadata(fetch, backend, challenge);
   const resource = auth.resource === false ? '' : (auth.resource ?? textIn(metadata, 'resource') ?? backend.href);
   const [named] = textsIn(metadata, 'authorization_servers');
   // Servers that predate RFC 9728 are their own authorization server.
   const issuer = auth.issuer ?? named ?? backend.origin;
-  const { server, offersOffline } = await getServerMetadata(fetch, issuer);
+  // Those of 2025-03-26 may publish no metadata, and have the default endpoints.
+  const hasDefaults = answered !== undefined && auth.issuer === undefined && named === undefined;
+  const { server, offersOffline } = await getServerMetadata(fetch, issuer, hasDefaults);
   const wanted = challengeParameter(challenge, 'scope') ?? textsIn(metadata, 'scopes_supported').join(' ');
   const asked = auth.scope ?? (offersOffline ? withOfflineScope(wanted) : wanted);
   const scope = [...new Set([asked, ...moreScopes].join(' ').trim().split(' '))].join(' ');
@@ -52,7 +55,8 @@ function withOfflineScope(scope: string): string {
   return scope === '' || scope.split(' ').includes(OFFLINE_SCOPE) ? scope : `${scope} ${OFFLINE_SCOPE}`;
 }
 
-async function requestChallenge(fetch: ConnectFetch, backend: URL): Promise<string> {
+/** @returns the challenge of the backend's 401; `undefined` if it answers otherwise. */
+async function requestChallenge(fetch: ConnectFetch, backend: URL): Promise<string | undefined> {
   const clientInfo = { name: 'switchyard', version: PROGRAM_VERSION };
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
   const response = await fetch.fetchReadable(backend, {
@@ -64,7 +68,7 @@ async function requestChallenge(fetch: ConnectFetch, backend: URL): Promise<stri
   await response?.body?.cancel();
   return response?.status === 401
     ? (response.headers.get('www-authenticate') ?? '').slice(0, limits.upstreamRefusalBytesMax)
-    : '';
+    : undefined;
 }
 
 async function getResourceMetadata(
@@ -101,6 +105,7 @@ function checkResource(resource: string, backend: URL): void {
 async function getServerMetadata(
   fetch: ConnectFetch,
   issuer: string,
+  hasDefaults: boolean,
 ): Promise<{ server: AuthorizationServer; offersOffline: boolean }> {
   if (!URL.canParse(issuer) || issuer.length > limits.oauthMemberCharsMax)
     throw unusableResponse('The backend names no authorization server.');
@@ -121,7 +126,9 @@ async function getServerMetadata(
     const server = checkedServer(fetch, { code_challenge_methods_supported: defaultMethods, ...metadata }, issuer);
     return { server, offersOffline: textsIn(metadata, 'scopes_supported').includes(OFFLINE_SCOPE) };
   }
-  throw unusableResponse('The backend’s authorization server publishes no metadata.');
+  if (!hasDefaults) throw unusableResponse('The backend’s authorization server publishes no metadata.');
+  const endpoints = { authorization_endpoint: `${issuer}/authorize`, token_endpoint: `${issuer}/token` };
+  return { server: { issuer, ...endpoints, registration_endpoint: `${issuer}/register` }, offersOffline: false };
 }
 
 function checkedServer(fetch: ConnectFetch, metadata: Metadata, issuer: string): AuthorizationServer {
