@@ -101,7 +101,7 @@ async function catalogue(parts: readonly BackendPages<ReadPage>[]): Promise<Kept
 
 async function ask(key: number, query: string): Promise<number> {
   return new Promise((resolve, reject) => {
-    merger.find(SUBJECT, { key, query, toolsMax: 10, frame }, (answer) => {
+    merger.searchCatalogue(SUBJECT, { key, query, toolsMax: 10, frame }, (answer) => {
       if (typeof answer === 'string') reject(new Error(answer));
       else resolve(answer.length);
     });

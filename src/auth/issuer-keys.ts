@@ -1,7 +1,7 @@
 // The keys of one issuer, fetched every few minutes, and sooner when no key fits a token. If the issuer cannot be
 // reached, its last keys stay in use for a limited time. Cold path, except for its getters.
 import type { IssuerKeySource, VerificationKey } from '../config/index.js';
-import { delayAfter, limits, type Logger } from '../shared/index.js';
+import { delayMsAfter, limits, type Logger } from '../shared/index.js';
 import { KeySet } from './key-set.js';
 
 export interface IssuerKeyBounds {
@@ -17,7 +17,7 @@ interface IssuerKeysDependencies {
   /** Called with the previous keys when the keys have changed. */
   readonly onChange: (before: KeySet) => void;
   /** Called when keys become known, are found to be missing, or become too old. */
-  readonly onAvailability: () => void;
+  readonly onAvailabilityChange: () => void;
   readonly nowMs?: () => number;
   readonly bounds?: IssuerKeyBounds;
 }
@@ -92,16 +92,16 @@ export class IssuerKeys {
       if (this.#failureCount > 0)
         this.#logger?.info({ issuer: this.#issuer }, 'keys of an issuer can be fetched again');
       this.#failureCount = 0;
-      this.#onKeys(keys);
+      this.#onKeysFetched(keys);
     } catch (error) {
       this.#failureCount += 1;
-      this.#onFailure(error instanceof Error ? error.message : String(error));
+      this.#onFetchFailed(error instanceof Error ? error.message : String(error));
     }
     this.#triedAtMs = nowMs();
-    if (!this.#isClosed) this.#timer = setTimeout(() => void this.#fetch(), this.#waitMs()).unref();
+    if (!this.#isClosed) this.#timer = setTimeout(() => void this.#fetch(), this.#nextFetchDelayMs()).unref();
   }
 
-  #onKeys(keys: KeySet): void {
+  #onKeysFetched(keys: KeySet): void {
     const before = this.#keys;
     const wereUnknown = this.#areUnknown;
     this.#areUnknown = false;
@@ -111,7 +111,7 @@ export class IssuerKeys {
       this.#keys = keys;
       this.#dependencies.onChange(before);
     }
-    if (wereUnknown) this.#dependencies.onAvailability();
+    if (wereUnknown) this.#dependencies.onAvailabilityChange();
   }
 
   #logChange(keys: KeySet, before: KeySet): void {
@@ -120,14 +120,14 @@ export class IssuerKeys {
     else this.#logger?.warn(fields, 'an issuer publishes no key that can verify tokens: all of its tokens are refused');
   }
 
-  #onFailure(reason: string): void {
+  #onFetchFailed(reason: string): void {
     const before = this.#keys;
     const isGraceOver = this.#dependencies.nowMs() - this.#fetchedAtMs > this.#dependencies.graceMs;
     const fields = { issuer: this.#issuer, reason, keys: before.size };
     // Only the beginning and the end of an outage are logged.
     if (this.#failureCount === 1) this.#logger?.warn(fields, 'keys of an issuer cannot be fetched; retrying');
     if (this.#areUnknown) {
-      if (this.#failureCount === 1) this.#dependencies.onAvailability();
+      if (this.#failureCount === 1) this.#dependencies.onAvailabilityChange();
       return;
     }
     if (!isGraceOver) return;
@@ -138,13 +138,13 @@ export class IssuerKeys {
       'keys of an issuer are too old to be used: they could not be fetched within --token-jwks-grace',
     );
     this.#dependencies.onChange(before);
-    this.#dependencies.onAvailability();
+    this.#dependencies.onAvailabilityChange();
   }
 
   /** The wait before the next fetch. It grows with failures, so that a recovering issuer is not overrun. */
-  #waitMs(): number {
+  #nextFetchDelayMs(): number {
     const { keyRefreshMs, retryDelayMsMin, keyFetchCooldownMs } = this.#dependencies.bounds;
     if (this.#failureCount === 0) return keyRefreshMs;
-    return delayAfter(this.#failureCount - 1, retryDelayMsMin, keyFetchCooldownMs);
+    return delayMsAfter(this.#failureCount - 1, retryDelayMsMin, keyFetchCooldownMs);
   }
 }

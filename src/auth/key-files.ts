@@ -30,11 +30,11 @@ export class KeyFiles {
   /** Why the present files cannot be used; `''` if they can. */
   fault = '';
   /** The version of the files as last read, valid or not. */
-  #readVersion = '';
+  #usedVersion = '';
   /** The version of the files about which `fault` was logged. */
   #faultVersion = '';
   /** The version of the files at the last check. While it changes, their writer may not be done. */
-  #lastVersion = '';
+  #checkedVersion = '';
   #timer: NodeJS.Timeout | undefined = undefined;
 
   /** @param onChange receives the previous keys. @param onFault called when `fault` may have changed. */
@@ -58,7 +58,7 @@ export class KeyFiles {
   /** Watches the files. Resolves once the keys match them: they may have changed since the options were read. */
   async watch(logger: Logger): Promise<void> {
     if (Object.values(this.#paths).every((path) => path === undefined)) return;
-    this.#lastVersion = await this.#versionNow();
+    this.#checkedVersion = await this.#readVersion();
     await this.check(logger);
     const checkLater = (): void => {
       this.#timer = setTimeout(() => void this.check(logger).finally(checkLater), this.#checkMs).unref();
@@ -72,19 +72,19 @@ export class KeyFiles {
 
   /** Reads the files if they have changed since they were read, but not since the last check. */
   async check(logger: Logger): Promise<void> {
-    const version = await this.#versionNow();
-    const isUnchanged = version === this.#lastVersion;
-    this.#lastVersion = version;
-    if (!isUnchanged || version === this.#readVersion) return;
+    const version = await this.#readVersion();
+    const isUnchanged = version === this.#checkedVersion;
+    this.#checkedVersion = version;
+    if (!isUnchanged || version === this.#usedVersion) return;
     try {
-      this.#replace(keySetOf(readKeyTexts(this.#paths)), logger);
+      this.#replaceKeys(keySetOf(readKeyTexts(this.#paths)), logger);
       this.#noteFault('');
     } catch (error) {
       this.#reportError(error, version, logger);
       // A read error may be temporary, so the next check tries again. Invalid content is read again only after a change.
       if (error instanceof Error && error.cause instanceof UnreadableFile) return;
     }
-    this.#readVersion = version;
+    this.#usedVersion = version;
   }
 
   #reportError(error: unknown, version: string, logger: Logger): void {
@@ -100,7 +100,7 @@ export class KeyFiles {
     this.#onFault();
   }
 
-  #replace(keys: KeySet, logger: Logger): void {
+  #replaceKeys(keys: KeySet, logger: Logger): void {
     const before = this.#keys;
     if (!keys.lacksSomeOf(before) && !before.lacksSomeOf(keys)) return;
     this.#keys = keys;
@@ -108,7 +108,7 @@ export class KeyFiles {
     this.#onChange(before);
   }
 
-  async #versionNow(): Promise<string> {
+  async #readVersion(): Promise<string> {
     const versions = Object.values(this.#paths).map(async (path: string | undefined) => {
       // Unlike `lstat`, `stat` follows the symbolic links that Kubernetes swaps.
       const status = path === undefined ? undefined : await stat(path).catch(() => undefined);

@@ -134,7 +134,7 @@ export class TokenKeys {
         graceMs: options.issuerKeyGraceMs,
         bounds,
         onChange: (before) => this.#reportLoss(keys.keys, before),
-        onAvailability: () => this.#reportObstacle(),
+        onAvailabilityChange: () => this.#reportObstacle(),
       });
       this.#issuers.set(source.issuer, keys);
       this.#sources.set(source.issuer, keys);
@@ -165,14 +165,14 @@ export class TokenKeys {
   }
 
   #reportObstacle(): void {
-    this.onObstacle(this.#obstacle(), !this.#hasAnyKey);
+    this.onObstacle(this.#describeObstacles(), !this.#hasAnyKey);
   }
 
   get #hasAnyKey(): boolean {
     return !this.#files.keys.isEmpty || Array.from(this.#issuers.values()).some(({ keys }) => !keys.isEmpty);
   }
 
-  #obstacle(): string {
+  #describeObstacles(): string {
     const { fault } = this.#files;
     const all = Array.from(this.#issuers.values());
     const missingCount = all.filter(({ areMissing }) => areMissing).length;

@@ -103,7 +103,7 @@ interface RememberedToken {
 const ENTRY_OVERHEAD_BYTES = 300;
 
 /** Tokens are told apart by the last characters of their signatures. Hashing a whole token would cost a twentieth of a call. */
-const KEY_CHARS = 32;
+const CACHE_KEY_CHARS = 32;
 
 const MISSING: Refused = Object.freeze({ kind: 'refused', reason: 'missing' });
 const EXPIRED: Refused = Object.freeze({ kind: 'refused', reason: 'expired' });
@@ -174,26 +174,26 @@ export class TokenVerifier {
     const known = this.#recall(authorization);
     if (known !== undefined) return known;
     const token = bearerToken(authorization);
-    if (token === '') return this.#refused(MISSING);
-    if (this.#keys.isEmpty) return this.#refused(invalid('key'));
-    if (!isCanonical(token)) return this.#refused(invalid('not-a-jwt'));
+    if (token === '') return this.#countRefusal(MISSING);
+    if (this.#keys.isEmpty) return this.#countRefusal(invalidRefusal('key'));
+    if (!isCanonical(token)) return this.#countRefusal(invalidRefusal('not-a-jwt'));
     // Clients may write `bearer` in any case, and any number of spaces after it.
     const canonical = `Bearer ${token}`;
     return this.#recall(canonical) ?? this.#verifying.get(canonical) ?? this.#verifyAndRemember(canonical, token);
   }
 
-  #refused(refused: Refused): Refused {
+  #countRefusal(refused: Refused): Refused {
     this.counts[refused.reason] += 1;
     return refused;
   }
 
   #recall(authorization: string): TokenOutcome | undefined {
-    const end = authorization.slice(-KEY_CHARS);
+    const end = authorization.slice(-CACHE_KEY_CHARS);
     const known = this.#remembered.get(end);
     if (known?.authorization !== authorization) return undefined;
     if (this.#nowMs() >= known.expiresAtMs) {
       this.#remembered.delete(end);
-      return this.#refused(EXPIRED);
+      return this.#countRefusal(EXPIRED);
     }
     this.counts.remembered += 1;
     return known.verified;
@@ -263,17 +263,17 @@ export class TokenVerifier {
   #remember(token: RememberedToken): void {
     const { authorization } = token;
     if (authorization.length <= this.#bounds.headerCharsMax)
-      this.#remembered.set(authorization.slice(-KEY_CHARS), token);
+      this.#remembered.set(authorization.slice(-CACHE_KEY_CHARS), token);
   }
 }
 
-function invalid(cause: TokenFault): Refused {
+function invalidRefusal(cause: TokenFault): Refused {
   return { kind: 'refused', reason: 'invalid', cause };
 }
 
 function refusalFor(error: unknown): Refused {
   if (error instanceof errors.JWTExpired) return EXPIRED;
-  return error instanceof KeysUnavailable ? UNAVAILABLE : invalid(faultOf(error));
+  return error instanceof KeysUnavailable ? UNAVAILABLE : invalidRefusal(faultOf(error));
 }
 
 function faultOf(error: unknown): TokenFault {

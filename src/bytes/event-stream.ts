@@ -53,7 +53,7 @@ export class EventStreamParser {
   lastEventId = '';
   retryMs: number | undefined = undefined;
   /** The number of the event's data lines so far. The first is not copied while it is the only one, but kept as `#firstLine`. */
-  #dataLines = 0;
+  #lineCount = 0;
   #firstLine: Buffer = NO_BYTES;
   readonly #data: BodyCollector;
 
@@ -116,13 +116,13 @@ export class EventStreamParser {
       return false;
     }
     if (this.#isInTakenLine) {
-      this.#handOver(chunk.subarray(start, end));
+      this.#handOverPiece(chunk.subarray(start, end));
       this.#isInTakenLine = !isLineEnd;
     } else if (!isLineEnd) {
       // The event continues in the next chunk, but the memory of this chunk must not be kept.
       this.#copyFirstLine();
       if (end > start) this.#line.add(chunk.subarray(start, end), 0);
-      this.#offer();
+      this.#offerLargeEvent();
     } else if (this.#line.length === 0) {
       this.#onLine(chunk, start, end);
     } else {
@@ -135,9 +135,9 @@ export class EventStreamParser {
   }
 
   /** Offers an event to `#largeHandler`, if it has become large while its first data line arrives. */
-  #offer(): void {
+  #offerLargeEvent(): void {
     const large = this.#largeHandler;
-    if (large === undefined || this.#isDeclined || this.#dataLines > 0 || this.#line.length < large.fromBytes) return;
+    if (large === undefined || this.#isDeclined || this.#lineCount > 0 || this.#line.length < large.fromBytes) return;
     const line = this.#line.bytes;
     const start = this.#isFirstLine ? afterByteOrderMark(line, 0, line.length) : 0;
     const nameEnd = line.indexOf(COLON, start);
@@ -145,12 +145,12 @@ export class EventStreamParser {
     this.#isDeclined = !hasText(line, start, nameEnd, 'data') || !large.accepts(line.subarray(value));
     if (this.#isDeclined) return;
     this.#isFirstLine = false;
-    this.#dataLines = 1;
+    this.#lineCount = 1;
     this.#isInTakenLine = true;
-    this.#handOver(this.#line.take().subarray(value));
+    this.#handOverPiece(this.#line.take().subarray(value));
   }
 
-  #handOver(piece: Buffer): void {
+  #handOverPiece(piece: Buffer): void {
     this.#takenBytes += piece.length;
     if (piece.length > 0) this.#largeHandler?.onPiece(piece);
   }
@@ -179,11 +179,11 @@ export class EventStreamParser {
 
   #onData(bytes: Buffer, start: number, end: number): void {
     if (this.#takenBytes > 0) {
-      this.#handOver(LINE_FEED);
-      this.#handOver(bytes.subarray(start, end));
+      this.#handOverPiece(LINE_FEED);
+      this.#handOverPiece(bytes.subarray(start, end));
       return;
     }
-    if (this.#dataLines++ === 0) {
+    if (this.#lineCount++ === 0) {
       this.#firstLine = bytes.subarray(start, end);
       return;
     }
@@ -218,7 +218,7 @@ export class EventStreamParser {
     const event = this.#eventName;
     this.lastEventId = this.#eventId;
     this.#firstLine = NO_BYTES;
-    this.#dataLines = 0;
+    this.#lineCount = 0;
     this.#eventName = '';
     if (this.#takenBytes > 0) {
       this.#takenBytes = 0;

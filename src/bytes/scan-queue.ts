@@ -30,7 +30,7 @@ export class ScanQueue {
   #startedCount = 0;
   #isTurnDue = false;
   /** Time left in this turn of the event loop. */
-  #leftMs: number = limits.turnMs;
+  #turnLeftMs: number = limits.turnMs;
 
   /**
    * Checks that the bytes are JSON in UTF-8, and records where the values are. The bytes must not change meanwhile.
@@ -51,7 +51,7 @@ export class ScanQueue {
     extras?: ScanOptions,
   ): Scan {
     const line = this.#findOrAddLine(subject);
-    const scan = new SlicedScan(pieces, depthMax, extras, handler, () => this.#remove(line, scan));
+    const scan = new SlicedScan(pieces, depthMax, extras, handler, () => this.#removeScan(line, scan));
     line.scans.push(scan);
     this.#planTurn();
     return scan;
@@ -61,7 +61,7 @@ export class ScanQueue {
   scanNow(subject: string, bytes: Uint8Array, depthMax: number, handler: ScanHandler, extras?: ScanOptions): Scan {
     const isFirst = this.#lines.length === 0;
     const scan = this.scan(subject, bytes, depthMax, handler, extras);
-    if (isFirst && this.#leftMs > 0) this.#runTurn();
+    if (isFirst && this.#turnLeftMs > 0) this.#runTurn();
     return scan;
   }
 
@@ -72,7 +72,7 @@ export class ScanQueue {
       this.#isTurnDue = false;
       // This scans at least one slice, whatever the previous turn took.
       this.#runTurn();
-      this.#leftMs = limits.turnMs;
+      this.#turnLeftMs = limits.turnMs;
       this.#planTurn();
     });
   }
@@ -84,16 +84,16 @@ export class ScanQueue {
       const line = this.#takeNextLine();
       const scan = line?.chooseScan(this.#mayStart(line));
       if (line === undefined || scan === undefined) break;
-      this.#start(line, scan);
+      this.#startScan(line, scan);
       const outcome = scan.scanSlice();
       if (outcome !== 'unfinished') {
         // The scan is removed after its handler has run: until then, a scan that the handler adds does not start synchronously.
         scan.handler(outcome === 'sound' ? scan.scanner : undefined);
-        this.#remove(line, scan);
+        this.#removeScan(line, scan);
       }
       nowMs = performance.now();
-    } while (nowMs - startMs < this.#leftMs);
-    this.#leftMs -= nowMs - startMs;
+    } while (nowMs - startMs < this.#turnLeftMs);
+    this.#turnLeftMs -= nowMs - startMs;
   }
 
   #findOrAddLine(subject: string): Line {
@@ -116,14 +116,14 @@ export class ScanQueue {
     return this.#startedCount < SCANS_STARTED_MAX && startedCount < SCANS_STARTED_PER_SUBJECT_MAX;
   }
 
-  #start(line: Line, scan: SlicedScan): void {
+  #startScan(line: Line, scan: SlicedScan): void {
     if (scan.scanner !== undefined) return;
     this.#startedCount += 1;
     line.startedCount += 1;
     scan.start(this.#spareScanners.pop() ?? new JsonScanner());
   }
 
-  #remove(line: Line, scan: SlicedScan): void {
+  #removeScan(line: Line, scan: SlicedScan): void {
     const index = line.scans.indexOf(scan);
     if (index === -1) return;
     line.scans.splice(index, 1);
@@ -165,7 +165,7 @@ class SlicedScan implements Scan {
   readonly #pieces: readonly Uint8Array[];
   readonly #bytesTotal: number;
   readonly #depthMax: number;
-  readonly #extras: ScanOptions | undefined;
+  readonly #options: ScanOptions | undefined;
   readonly cancel: () => void;
   /** The current piece, the bytes before it, and the offset in it. */
   #pieceIndex = 0;
@@ -182,7 +182,7 @@ class SlicedScan implements Scan {
     this.#pieces = pieces;
     this.#bytesTotal = pieces.reduce((bytes, { length }) => bytes + length, 0);
     this.#depthMax = depthMax;
-    this.#extras = extras;
+    this.#options = extras;
     this.handler = handler;
     this.cancel = cancel;
   }
@@ -192,7 +192,7 @@ class SlicedScan implements Scan {
   }
 
   start(scanner: JsonScanner): void {
-    scanner.begin(this.#depthMax, this.#extras?.filter);
+    scanner.begin(this.#depthMax, this.#options?.filter);
     this.scanner = scanner;
   }
 
@@ -200,7 +200,7 @@ class SlicedScan implements Scan {
     const piece = this.#pieces[this.#pieceIndex]!;
     const end = startOfCharacter(piece, this.#offset + SCAN_SLICE_BYTES);
     const slice = piece.subarray(this.#offset, end);
-    this.#extras?.onSlice?.(this.#earlierBytes + this.#offset, this.#earlierBytes + end);
+    this.#options?.onSlice?.(this.#earlierBytes + this.#offset, this.#earlierBytes + end);
     this.#offset = end;
     if (end === piece.length) {
       this.#earlierBytes += end;

@@ -199,8 +199,8 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     this.#detached?.onRationRead(spentMs);
   }
 
-  override abandonedWaitKey(): string | undefined {
-    return this.#detached?.isUnheard === true && this.plan.message.method === 'tasks/result' ? this.taskId : undefined;
+  override abandonedTaskId(): string | undefined {
+    return this.#detached?.isOrphan === true && this.plan.message.method === 'tasks/result' ? this.taskId : undefined;
   }
 
   /** The task's id as the caller has written it. */

@@ -15,16 +15,16 @@ import type { RpcRequest } from '../upstream/index.js';
 // event loop's time. So a client that requests endless streams from its own backend and disconnects slows down nobody.
 
 /** Pause after a read, as a multiple of the time that the read took: detached calls get at most a fifth of the event loop. */
-export const DETACHED_READ_REST_FACTOR = 4;
+export const DETACHED_READ_PAUSE_FACTOR = 4;
 /** Longest pause between reads of detached calls. */
-export const DETACHED_READ_REST_MS_MAX = 1_000;
+export const DETACHED_READ_PAUSE_MS_MAX = 1_000;
 
 export const detachedReadRules: TurnSchedulerRules = {
   untimedMax: 0,
   turnMs: 0,
   // The queue needs no bounds, because requests in flight are limited already.
   waiting: [Infinity, Infinity],
-  rest: { factor: DETACHED_READ_REST_FACTOR, msMax: DETACHED_READ_REST_MS_MAX },
+  pause: { factor: DETACHED_READ_PAUSE_FACTOR, msMax: DETACHED_READ_PAUSE_MS_MAX },
 };
 
 const detachedReads = new TurnScheduler(detachedReadRules);
@@ -55,19 +55,19 @@ export class DetachedCall {
     account.requestBytes.take(this.#requestBytes);
   }
 
-  get isUnheard(): boolean {
+  get isOrphan(): boolean {
     return this.#deadline !== undefined;
   }
 
   /** Called when the caller is gone: begins to count the time. @param request the call at its backend, if it was sent. */
   onCallerGone(timeMs: number, request: RpcRequest | undefined): void {
-    if (this.isUnheard) return;
+    if (this.isOrphan) return;
     this.#deadline = this.#deadlines.after(timeMs, this.#onTimeUp);
     if (request !== undefined) this.onSent(request);
   }
 
   onSent(request: RpcRequest): void {
-    if (!this.isUnheard) return;
+    if (!this.isOrphan) return;
     this.#request = request;
     request.setRation(DETACHED_READ_BYTES);
     if (request.isPaused) this.#queueRead();

@@ -82,7 +82,7 @@ function findInLists(context: UpstreamContext, merger: ListMerger, plan: FindToo
       const isCurrent = session.hasConfig(virtualHost);
       if (!isCurrent) read.giveUp();
       const isKept =
-        isCurrent && merger.catalogues.keepFor(identityOf(plan), read, made.key, made.bytes, unavailable.length === 0);
+        isCurrent && merger.catalogues.put(identityOf(plan), read, made.key, made.bytes, unavailable.length === 0);
       searchCatalogue(merger, plan, made.key, (isAnswered) => {
         if (!isAnswered) answerFailure(plan);
       });
@@ -100,7 +100,7 @@ function searchCatalogue(
   done: (isAnswered: boolean) => void,
 ): void {
   const frame = work.onMerging();
-  merger.find(session.identity.subject, { key, ...toolQuery, frame }, (message) => {
+  merger.searchCatalogue(session.identity.subject, { key, ...toolQuery, frame }, (message) => {
     if (typeof message === 'string') return done(false);
     session.finish(work);
     if (!work.isEndedWithSession) {
@@ -121,5 +121,5 @@ function identityOf({ session, virtualHost, exchange }: FindToolsPlan): Catalogu
   const headers = Array.from(virtualHost.backends.values(), (backend) =>
     session.upstreams.of(backend).callerHeaders(metadataFor(backend, exchange.request)),
   );
-  return { subject, virtualHost, shown: hashOfIntroduction(introduction, [protocolVersion, headers]) };
+  return { subject, virtualHost, callerHash: hashOfIntroduction(introduction, [protocolVersion, headers]) };
 }

@@ -4,7 +4,7 @@
 import { listKinds, type ListKind } from '../mcp/index.js';
 import { rpcErrors, type RpcError } from '../shared/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
-import { grantByEntries, type ListMerger, ListPages } from '../lists/index.js';
+import { grantByAllowList, type ListMerger, ListPages } from '../lists/index.js';
 import { allowListHash, type Session } from '../session/index.js';
 import type { UpstreamContext, UpstreamSession } from '../upstream/index.js';
 import { upstreamFault, type UpstreamFault, type RequestMetadata } from '../http-client/index.js';
@@ -16,7 +16,7 @@ export interface GateRules {
   /** The backend's URI, which must be granted, if the request is for a resource. */
   readonly uri: string | undefined;
   /** The answer if the target does not exist, or is not granted. */
-  readonly unknown: RpcError;
+  readonly notFound: RpcError;
 }
 
 /**
@@ -28,8 +28,8 @@ export function obstacleToRetry(
   backend: CompiledBackend,
   passedAllowList: string | undefined,
 ): RpcError | undefined {
-  const grant = rules?.uri === undefined ? 'granted' : grantByEntries(backend, rules.uri);
-  if (grant === 'refused') return rules?.unknown;
+  const grant = rules?.uri === undefined ? 'granted' : grantByAllowList(backend, rules.uri);
+  if (grant === 'refused') return rules?.notFound;
   return grant === 'granted' || allowListHash(backend) === passedAllowList ? undefined : rpcErrors.allowListChanged;
 }
 
@@ -53,23 +53,23 @@ export class Gate {
 
   /** Checks a request. @param upstream must be open. @param done may be called synchronously. */
   check(upstream: UpstreamSession, metadata: RequestMetadata, done: GateHandler): void {
-    const { capability, method, unknown } = this.#rules;
+    const { capability, method, notFound } = this.#rules;
     if (((upstream.record?.capabilities ?? 0) & capability) === 0) {
       const isUndeclared = this.#session.upstreams.declares(capability) === 'no';
       // Not an error: clients ask for completions wherever any backend has them, and stop asking in the whole session after an error.
-      const obstacle = method === 'completion/complete' ? 'nothing' : unknown;
+      const obstacle = method === 'completion/complete' ? 'nothing' : notFound;
       done(isUndeclared ? rpcErrors.methodNotFound(method) : obstacle);
       return;
     }
     const uri = this.#isUnsubscribing(upstream) ? undefined : this.#rules.uri;
-    const grant = uri === undefined ? 'granted' : grantByEntries(upstream.backend, uri);
+    const grant = uri === undefined ? 'granted' : grantByAllowList(upstream.backend, uri);
     if (uri === undefined || grant === 'granted') {
       done(undefined);
     } else if (grant === 'refused') {
-      done(unknown);
+      done(notFound);
     } else {
       this.#lookUp(listKinds.resources, upstream, uri, metadata, (outcome) => {
-        if (outcome === unknown && !this.#isAborted) this.#lookUp(listKinds.templates, upstream, uri, metadata, done);
+        if (outcome === notFound && !this.#isAborted) this.#lookUp(listKinds.templates, upstream, uri, metadata, done);
         else done(outcome);
       });
     }
@@ -97,7 +97,7 @@ export class Gate {
         this.#merger.checkGrant(upstream.subject, { kind, backend, pages, uri }, (outcome) => {
           if (typeof outcome === 'string')
             done(upstreamFault(outcome === 'overdue' ? 'answer-timeout' : 'answer-unread'));
-          else done(outcome ? undefined : this.#rules.unknown);
+          else done(outcome ? undefined : this.#rules.notFound);
         });
     });
     this.#reader.start();

@@ -96,7 +96,7 @@ export class ListInFlight extends RequestInFlight {
   }
 }
 
-interface ReadLists {
+interface BackendLists {
   readonly parts: readonly BackendPages<ReadPage>[];
   readonly unavailable: readonly UnavailableBackend[];
   /** How long the merged list may be cached; 0 if a backend is missing. */
@@ -129,7 +129,7 @@ export function readLists(
   context: UpstreamContext,
   merger: ListMerger,
   { kind, session, virtualHost, exchange, work }: ListPlan,
-  done: (lists: ReadLists | 'unheard' | 'undeclared') => void,
+  done: (lists: BackendLists | 'unheard' | 'undeclared') => void,
 ): void {
   const { subject } = session.identity;
   const parts: BackendPages<ReadPage>[] = [];

@@ -75,7 +75,7 @@ export class ModernLeg {
   }
 
   /** Whether the backend has begun with the request, because it has asked for input: then the request must not begin again elsewhere. */
-  get isBegun(): boolean {
+  get hasBegun(): boolean {
     return this.#round !== undefined;
   }
 

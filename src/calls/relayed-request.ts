@@ -347,10 +347,10 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     }
     const { gate, upstream, metadata } = this.plan;
     if (gate === undefined) this.#send();
-    else gate.check(upstream, metadata, (obstacle) => this.#onChecked(obstacle));
+    else gate.check(upstream, metadata, (obstacle) => this.#onGateChecked(obstacle));
   }
 
-  #onChecked(obstacle: RpcError | UpstreamFault | 'nothing' | undefined): void {
+  #onGateChecked(obstacle: RpcError | UpstreamFault | 'nothing' | undefined): void {
     if (this.isDone) return;
     if (obstacle === undefined) this.#send();
     else if (obstacle === 'nothing') {
@@ -364,14 +364,14 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     const { session, upstream, metadata, message, context } = this.plan;
     const { record } = upstream;
     // The upstream session may have been lost while the request was checked.
-    if (record === undefined || (this.#modernLeg?.isBegun === true && record.era === 'legacy')) {
+    if (record === undefined || (this.#modernLeg?.hasBegun === true && record.era === 'legacy')) {
       this.#fail(upstreamFault('session-lost'));
       return;
     }
     // If the backend still speaks the era in which it refused the first try, it had another reason to refuse.
     if (record.era === this.#refusedEra) return this.#fail(upstreamFault('era-refused'));
     const unreadParams = upstream.mirrors && mirroredParamsToRead(this.plan);
-    if (unreadParams !== undefined && unreadParams !== read?.params) return this.#readFirst(unreadParams);
+    if (unreadParams !== undefined && unreadParams !== read?.params) return this.#readArgumentsFirst(unreadParams);
     // Subscriptions alone have `onSettled`.
     if (record.era === 'modern' && this.plan.onSettled !== undefined) return this.#subscribeHere(this.plan.onSettled);
     this.#sentIn = record;
@@ -398,7 +398,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
   }
 
   /** Reads the arguments, then sends. If the tool's mirrored parameters have changed meanwhile, the arguments are read again. */
-  #readFirst(params: readonly MirroredParam[]): void {
+  #readArgumentsFirst(params: readonly MirroredParam[]): void {
     this.#argumentScan = readArguments(this.plan, params, (read) => {
       this.#argumentScan = undefined;
       if ('code' in read) this.#refuse(read);

@@ -69,9 +69,9 @@ interface MethodRules {
   /** The kind of thing that a name in the params belongs to: its allow-list applies. URIs have an allow-list of their own. */
   readonly names: 'tools' | 'prompts' | 'tasks';
   /** The error for a request without a name, URI or task id. */
-  readonly missing: string;
+  readonly missingText: string;
   /** The error for a name, URI or task id that nothing has. */
-  readonly unknown: (text: string, isUri: boolean) => RpcError;
+  readonly notFound: (text: string, isUri: boolean) => RpcError;
   /** The capability without which the method does not exist; 0 for tools, which always exist. */
   readonly capability: number;
   /** Where the answer has the backend's URIs (bits of `uriLocation`), and its task ids (bits of `taskLocation`). */
@@ -91,8 +91,8 @@ interface MethodRules {
 const TOOL: MethodRules = {
   eras: 'both',
   names: 'tools',
-  missing: 'name must be a string',
-  unknown: rpcErrors.unknownTool,
+  missingText: 'name must be a string',
+  notFound: rpcErrors.unknownTool,
   capability: 0,
   uriLocations: uriLocation.content,
   taskLocations: taskLocation.related,
@@ -103,15 +103,15 @@ const TOOL: MethodRules = {
 const PROMPT: MethodRules = {
   ...TOOL,
   names: 'prompts',
-  unknown: rpcErrors.unknownPrompt,
+  notFound: rpcErrors.unknownPrompt,
   capability: capability.prompts,
   uriLocations: uriLocation.messages,
   loggedAs: 'prompt',
 };
 const RESOURCE: MethodRules = {
   ...PROMPT,
-  missing: 'uri must be a string',
-  unknown: rpcErrors.resourceNotFound,
+  missingText: 'uri must be a string',
+  notFound: rpcErrors.resourceNotFound,
   capability: capability.resources,
   uriLocations: uriLocation.contents | uriLocation.error,
   loggedAs: '',
@@ -127,8 +127,8 @@ const SUBSCRIPTION: MethodRules = {
 const TASK: MethodRules = {
   eras: 'both',
   names: 'tasks',
-  missing: 'taskId must be a string',
-  unknown: rpcErrors.unknownTask,
+  missingText: 'taskId must be a string',
+  notFound: rpcErrors.unknownTask,
   capability: capability.tasks,
   uriLocations: 0,
   taskLocations: taskLocation.own | taskLocation.related,
@@ -145,8 +145,8 @@ const METHODS: Readonly<Record<TargetMethod, MethodRules>> = {
   'resources/unsubscribe': SUBSCRIPTION,
   'completion/complete': {
     ...PROMPT,
-    missing: 'ref must be of type ref/prompt with a name, or ref/resource with a uri',
-    unknown: (text, isUri) => (isUri ? rpcErrors.unknownResource(text) : rpcErrors.unknownPrompt(text)),
+    missingText: 'ref must be of type ref/prompt with a name, or ref/resource with a uri',
+    notFound: (text, isUri) => (isUri ? rpcErrors.unknownResource(text) : rpcErrors.unknownPrompt(text)),
     capability: capability.completions,
     uriLocations: 0,
     nameInHead: 'no',
@@ -177,7 +177,7 @@ function rulesOf(method: TargetMethod, { envelope }: ClientMessage): MethodRules
   return (envelope === undefined ? undefined : EXTENSION_METHODS[method]) ?? METHODS[method];
 }
 
-const RULES: ReadonlyMap<string, MethodRules> = new Map(Object.entries(METHODS));
+const RULES_BY_METHOD: ReadonlyMap<string, MethodRules> = new Map(Object.entries(METHODS));
 
 const OTHER_METHODS: ReadonlyMap<string, MethodRules['eras']> = new Map([
   ['initialize', 'legacy'],
@@ -193,34 +193,34 @@ const OTHER_METHODS: ReadonlyMap<string, MethodRules['eras']> = new Map([
 ]);
 
 /** All known methods. Tests compare other lists of methods with this one. */
-export const knownMethods: readonly string[] = [...RULES.keys(), ...OTHER_METHODS.keys()];
+export const knownMethods: readonly string[] = [...RULES_BY_METHOD.keys(), ...OTHER_METHODS.keys()];
 
 /** Whether a method exists in an era. Any other method is unknown, unless a backend declares it. */
 export function isMethodOf(era: Era, method: string): boolean {
-  const eras = RULES.get(method)?.eras ?? OTHER_METHODS.get(method);
+  const eras = RULES_BY_METHOD.get(method)?.eras ?? OTHER_METHODS.get(method);
   return eras === era || eras === 'both';
 }
 
 export function isTargetMethod(method: string): method is TargetMethod {
-  return RULES.has(method);
+  return RULES_BY_METHOD.has(method);
 }
 
 /** Whether a request of a client of this era goes to one backend. Hot path. */
 export function isTargetMethodOf(era: Era, method: string): method is TargetMethod {
-  const eras = RULES.get(method)?.eras;
+  const eras = RULES_BY_METHOD.get(method)?.eras;
   return eras === era || eras === 'both';
 }
 
 export function mayAskForInput(method: string): boolean {
-  return RULES.get(method)?.mayAskForInput === true;
+  return RULES_BY_METHOD.get(method)?.mayAskForInput === true;
 }
 
 export function isTaskMethod(method: string): boolean {
-  return RULES.get(method)?.names === 'tasks';
+  return RULES_BY_METHOD.get(method)?.names === 'tasks';
 }
 
 export function nameKindOf(method: string): NameKind {
-  return RULES.get(method)?.loggedAs ?? '';
+  return RULES_BY_METHOD.get(method)?.loggedAs ?? '';
 }
 
 export function nameInHead(method: string): MethodRules['nameInHead'] {
@@ -245,11 +245,11 @@ export function readTarget(
 ): TargetOutcome {
   const { nameStart, nameEnd, isUri } = message;
   const rules = rulesOf(method, message);
-  if (nameStart === -1) return outcomeWithoutTarget(rules, rpcErrors.nameMissing(method, rules.missing), '');
+  if (nameStart === -1) return outcomeWithoutTarget(rules, rpcErrors.nameMissing(method, rules.missingText), '');
   const bytesMax = isUri ? limits.uriBytesMax : limits.toolNameBytesMax;
   if (nameEnd - nameStart > NAME_TOKEN_BYTES_FACTOR * bytesMax) {
     const text = `${body.toString('utf8', nameStart + 1, nameStart + 1 + bytesMax)}…`;
-    return outcomeWithoutTarget(rules, rules.unknown(text, isUri), text, true);
+    return outcomeWithoutTarget(rules, rules.notFound(text, isUri), text, true);
   }
   const text = stringValue(body, nameStart, nameEnd);
   const { names } = rules;
@@ -265,14 +265,14 @@ export function readTarget(
   const route = byName ?? byApps[0];
   // This is the same limit as for URIs in lists, which have no prefix.
   if (route === undefined || ('bareUri' in route && route.bareUri.length > limits.uriBytesMax))
-    return outcomeWithoutTarget(rules, rules.unknown(text, isUri), text, true);
+    return outcomeWithoutTarget(rules, rules.notFound(text, isUri), text, true);
   const { backend } = route;
   const bare = 'bareUri' in route ? route.bareUri : route.bareName;
   const outgoing = buildOutgoing(body, message, route);
   if ('code' in outgoing) return outcomeWithoutTarget(rules, outgoing, bare);
   const { nameInHead: inHead, loggedAs: nameKind, uriLocations, capability } = rules;
   const uri = isUri ? bare : undefined;
-  const gate = names === 'tools' ? undefined : { method, capability, uri, unknown: rules.unknown(text, isUri) };
+  const gate = names === 'tools' ? undefined : { method, capability, uri, notFound: rules.notFound(text, isUri) };
   // Unless the call asks for a task, a member `task` of its result is the tool's own.
   const created = gate === undefined && message.asksForTask ? taskLocation.created : 0;
   const taskLocations = rules.taskLocations | created;

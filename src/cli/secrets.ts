@@ -22,7 +22,7 @@ export async function set(
     const keys = new SecretKeys(texts);
     const secrets = new SecretRecords(records, keys);
     const before = await secrets.describe(name);
-    await secrets.set(name, { value, origins }, keys.sealing);
+    await secrets.set(name, { value, origins }, keys.requiredSealingKey);
     const change = { name, before, after: await secrets.describe(name) };
     const { words } = await addToAuditList(records, { kind: 'secrets', operation: 'setSecret', ...change });
     return textResult(`Set ${name}, for ${originsText(origins)}.\n${words}`);
@@ -62,11 +62,11 @@ export async function rotate(
 ): Promise<CommandResult> {
   return withStore(store, false, async (records) => {
     const keys = new SecretKeys(texts);
-    const { resealed, failed } = await new SecretRecords(records, keys).rotate(keys.sealing);
-    const grants = await resealGrants(records, keys, keys.sealing);
+    const { resealed, failed } = await new SecretRecords(records, keys).rotate(keys.requiredSealingKey);
+    const grants = await resealGrants(records, keys, keys.requiredSealingKey);
     const count = countInWords(resealed.length, 'secret');
     const all = grants.resealed === 0 ? count : `${count} and ${countInWords(grants.resealed, 'user’s grant')}`;
-    const after = { keyId: keys.sealing.id, secrets: resealed, grants: grants.resealed };
+    const after = { keyId: keys.requiredSealingKey.id, secrets: resealed, grants: grants.resealed };
     const change = { operation: 'rotateSecrets', before: undefined, after } as const;
     const { words } = await addToAuditList(records, { kind: 'secrets', ...change });
     const lines = failed.map(([name, reason]) => `switchyard: ${name}: ${reason}\n`);

@@ -57,7 +57,7 @@ export function sealTicket(
   contents: Omit<ConnectTicket, 'id' | 'expiresAtMs'>,
   nowMs: number,
 ): string | undefined {
-  if (keys.first === undefined) return undefined;
+  if (keys.sealingKey === undefined) return undefined;
   const id = randomBytes(ID_BYTES).toString('base64url');
   const ticket: ConnectTicket = { ...contents, id, expiresAtMs: nowMs + limits.personMsMax };
   const text = sealValue(keys, SEAL_USE, ticket);

@@ -11,7 +11,7 @@ import { userGrantKey } from './user-tokens.js';
 interface CredentialSource {
   read(metadata: RequestMetadata): HeadersOrFault | Promise<HeadersOrFault>;
   /** The headers as last obtained; empty if the last attempt failed. */
-  current(metadata: RequestMetadata): readonly string[];
+  currentHeaders(metadata: RequestMetadata): readonly string[];
   /** Called when the backend has rejected these headers. @returns whether another attempt may succeed. */
   onRejected(headers: readonly string[]): boolean;
 }
@@ -45,8 +45,8 @@ export class Credentials {
 
   /** Credentials that never change; `undefined` for none. @param headers name, value, … */
   static ofHeaders(headers: readonly string[]): Credentials | undefined {
-    const current = (): readonly string[] => headers;
-    return headers.length === 0 ? undefined : new Credentials({ read: current, current, onRejected: () => false });
+    const read = (): readonly string[] => headers;
+    return headers.length === 0 ? undefined : new Credentials({ read, currentHeaders: read, onRejected: () => false });
   }
 
   private constructor(source: CredentialSource, connect?: Credentials['connect']) {
@@ -65,7 +65,7 @@ export class Credentials {
    * changes, unless the caller has headers.
    */
   addTo(headers: readonly string[], metadata: RequestMetadata): readonly string[] {
-    const credentials = this.#source.current(metadata);
+    const credentials = this.#source.currentHeaders(metadata);
     const callerHeaders = metadata.headers;
     if (this.#joined?.headers !== headers || this.#joined.credentials !== credentials) {
       this.#joined = { headers, credentials, all: [...headers, ...credentials] };
@@ -76,7 +76,7 @@ export class Credentials {
 
   /** Called when the backend has rejected the credentials (401). @returns whether `refresh` may bring others. */
   onRejected(metadata: RequestMetadata): boolean {
-    return this.#source.onRejected(this.#source.current(metadata));
+    return this.#source.onRejected(this.#source.currentHeaders(metadata));
   }
 }
 
@@ -123,7 +123,7 @@ class SubjectSource implements CredentialSource {
     return outcome instanceof Promise ? outcome.then((late) => this.#keep(late)) : this.#keep(outcome);
   }
 
-  current(): readonly string[] {
+  currentHeaders(): readonly string[] {
     // A session that another process opened may send something before this process has read its credentials.
     if (this.#headers === undefined) void this.read();
     return this.#headers ?? NO_HEADERS;

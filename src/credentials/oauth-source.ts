@@ -21,7 +21,7 @@ export interface OAuthSourceDependencies {
   readonly mode: UpstreamOptions['mode'];
 }
 
-interface CredentialParts extends OAuthDependencies {
+interface CredentialDependencies extends OAuthDependencies {
   readonly deadlines: DeadlineWheel;
   readonly storedSecrets?: Pick<StoredSecrets, 'read'> | undefined;
   readonly userGrants?: UserGrants | undefined;
@@ -34,7 +34,7 @@ export function createCredentials(
     connectUrl,
     secretKeys,
   }: Pick<UpstreamOptions, 'mode' | 'secretsDirectory' | 'connectUrl' | 'secretKeys'>,
-  { http, deadlines, storedSecrets, userGrants: grants }: CredentialParts,
+  { http, deadlines, storedSecrets, userGrants: grants }: CredentialDependencies,
 ): OAuthSourceDependencies {
   const nowMs = (): number => deadlines.nowMs();
   const secrets = new Secrets(secretsDirectory, nowMs, storedSecrets);
@@ -79,9 +79,9 @@ export class OAuthSource {
     return typeof secret === 'string' ? this.#read(secret, callerToken) : secret;
   }
 
-  current({ callerToken }: RequestMetadata): readonly string[] {
+  currentHeaders({ callerToken }: RequestMetadata): readonly string[] {
     const isSame = callerToken === '' || callerToken === this.#callerToken;
-    const token = isSame ? this.#token : this.#find(this.#clientSecret, callerToken);
+    const token = isSame ? this.#token : this.#findToken(this.#clientSecret, callerToken);
     return token?.headers ?? NO_HEADERS;
   }
 
@@ -91,20 +91,20 @@ export class OAuthSource {
 
   #read(clientSecret: string, callerToken: string): HeadersOrFault | Promise<HeadersOrFault> {
     if (this.#token === undefined || clientSecret !== this.#clientSecret || callerToken !== this.#callerToken) {
-      this.#token = this.#find(clientSecret, callerToken);
+      this.#token = this.#findToken(clientSecret, callerToken);
       this.#clientSecret = clientSecret;
       this.#callerToken = callerToken;
     }
     return this.#token.read(this.#subject);
   }
 
-  #find(clientSecret: string, callerToken: string): Token {
+  #findToken(clientSecret: string, callerToken: string): Token {
     return this.#dependencies.tokens.find(this.#subject, this.#origin, { auth: this.#auth, clientSecret, callerToken });
   }
 }
 
 /** The most access tokens that a process caches. Then the subject with the most loses its oldest; sessions keep the tokens that they use. */
-export const TOKENS_KNOWN_MAX = 16_384;
+export const TOKENS_CACHED_MAX = 16_384;
 /** The most cached tokens that one subject was the first to need. Then the subject loses its oldest. */
 export const TOKENS_PER_SUBJECT_MAX = 512;
 /** The most bytes of cached tokens, and of the callers' tokens for which they were exchanged. Then the subject with the most loses its oldest. */
@@ -116,7 +116,7 @@ export const TOKENS_BYTES_PER_SUBJECT_MAX = 8 * MIB;
 const OWN_BYTES = 1_024;
 
 const BOUNDS = {
-  entriesMax: TOKENS_KNOWN_MAX,
+  entriesMax: TOKENS_CACHED_MAX,
   entriesPerSubjectMax: TOKENS_PER_SUBJECT_MAX,
   bytesMax: TOKENS_BYTES_MAX,
   bytesPerSubjectMax: TOKENS_BYTES_PER_SUBJECT_MAX,

@@ -25,10 +25,10 @@ type SecretOrFault = string | UpstreamFault;
 export class Secrets {
   readonly #directory: string | undefined;
   readonly #nowMs: () => number;
-  readonly #stored: Pick<StoredSecrets, 'read'> | undefined;
+  readonly #storedSecrets: Pick<StoredSecrets, 'read'> | undefined;
   readonly #files = new RecentMap<SecretFile>(
-    SECRETS_KNOWN_MAX,
-    SECRETS_KNOWN_MAX * limits.secretBytesMax,
+    SECRETS_CACHED_MAX,
+    SECRETS_CACHED_MAX * limits.secretBytesMax,
     () => limits.secretBytesMax,
   );
   readonly #headers = new WeakMap<HeadersAuth, AuthHeaders>();
@@ -37,7 +37,7 @@ export class Secrets {
   constructor(directory: string | undefined, nowMs: () => number, stored?: Pick<StoredSecrets, 'read'>) {
     this.#directory = directory;
     this.#nowMs = nowMs;
-    this.#stored = stored;
+    this.#storedSecrets = stored;
   }
 
   /**
@@ -77,8 +77,8 @@ export class Secrets {
   secretOf(reference: SecretReference, ...origins: readonly string[]): SecretOrFault | Promise<SecretOrFault> {
     if ('file' in reference) return this.#secretOfFile(reference.file, origins);
     const { secret: name } = reference;
-    if (this.#stored === undefined) return upstreamFault('secret-keys-missing', true);
-    const read = this.#stored.read(name);
+    if (this.#storedSecrets === undefined) return upstreamFault('secret-keys-missing', true);
+    const read = this.#storedSecrets.read(name);
     return read instanceof Promise
       ? read.then((late) => secretOfStored(name, late, origins))
       : secretOfStored(name, read, origins);
@@ -131,7 +131,7 @@ function checkedSecret(read: FileRead): FileRead {
 }
 
 /** The most secret files, and as many unsealed secrets, that a process caches. The least recently used are read again when needed. */
-const SECRETS_KNOWN_MAX = 1_024;
+const SECRETS_CACHED_MAX = 1_024;
 
 export type StoredSecretRead =
   | { readonly kind: 'found'; readonly secret: Secret }
@@ -145,8 +145,8 @@ export class StoredSecrets {
   readonly #store: Pick<Store, 'readRecord'>;
   readonly #keys: SecretKeys;
   readonly #opened = new RecentMap<{ readonly value: Buffer; readonly read: StoredSecretRead }>(
-    SECRETS_KNOWN_MAX,
-    SECRETS_KNOWN_MAX * limits.secretBytesMax,
+    SECRETS_CACHED_MAX,
+    SECRETS_CACHED_MAX * limits.secretBytesMax,
     ({ value }) => value.length,
   );
 

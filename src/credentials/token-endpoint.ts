@@ -63,7 +63,7 @@ export async function requestToken(
   const server = { endpoint: auth.token_endpoint };
   try {
     return issuedToken(
-      await askForToken(dependencies, subject, server, client, grantType, parametersOf(auth, callerToken)),
+      await fetchToken(dependencies, subject, server, client, grantType, parametersOf(auth, callerToken)),
     );
   } catch (error) {
     return tokenFaultOf(error);
@@ -89,7 +89,7 @@ interface TokenClient {
 }
 
 /** Requests a token. Rejects with an error for `tokenFaultOf`. The caller has checked whether plain HTTP is allowed. */
-export async function askForToken(
+export async function fetchToken(
   { http }: OAuthDependencies,
   subject: string,
   { endpoint, issuer = new URL(endpoint).origin }: TokenServer,

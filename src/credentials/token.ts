@@ -144,7 +144,7 @@ export class Token {
       return;
     }
     this.#backoff ??= new Backoff(limits.retryDelayMsMin, limits.retryDelayMsMax);
-    this.#retryAtMs = nowMs + this.#backoff.nextWithJitter(this.#clock.random());
+    this.#retryAtMs = nowMs + this.#backoff.nextDelayMsWithJitter(this.#clock.random());
     this.#fault = fault;
   }
 }

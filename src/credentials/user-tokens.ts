@@ -6,7 +6,7 @@
 //   leased ── the server does not respond ──> stored, retried later      leased ── invalid_grant ──> removed: consent again
 import { randomUUID } from 'node:crypto';
 import {
-  GRANTS_KNOWN_MAX,
+  GRANTS_CACHED_MAX,
   type FoundGrant,
   type GrantRead,
   type UserGrant,
@@ -26,7 +26,7 @@ import { type HeadersOrFault, type ClockAndRandom, tokenLife, TOKEN_RENEWAL_GAP_
 import {
   type OAuthDependencies,
   tokenUnavailable,
-  askForToken,
+  fetchToken,
   issuedToken,
   tokenFaultOf,
   type TokenAnswer,
@@ -82,7 +82,7 @@ export class UserTokens {
   readonly #processName = randomUUID();
   readonly #tokenByGrant = new WeakMap<UserGrant, GrantToken>();
   readonly #tokenByHeaders = new WeakMap<readonly string[], GrantToken>();
-  readonly #renewalStates = new RecentMap<RenewalState>(GRANTS_KNOWN_MAX, GRANTS_KNOWN_MAX, () => 1);
+  readonly #renewalStates = new RecentMap<RenewalState>(GRANTS_CACHED_MAX, GRANTS_CACHED_MAX, () => 1);
   /** Renewals in progress, by the grant's key. */
   readonly #renewalsUnderWay = new Map<string, Promise<HeadersOrFault>>();
 
@@ -150,7 +150,7 @@ export class UserTokens {
 
   async #renewNow(grants: UserGrants, wanted: WantedGrant, seen: FoundGrant): Promise<HeadersOrFault> {
     const { key, consentFault } = wanted;
-    const leased = await this.#lease(grants, key, seen);
+    const leased = await this.#leaseGrant(grants, key, seen);
     if (leased.kind === 'missing') return consentFault;
     if (leased.kind === 'failed') return this.#noteFault(key, tokenUnavailable(`(${leased.reason})`));
     // Another process has renewed the grant, or the user has consented again.
@@ -160,7 +160,7 @@ export class UserTokens {
     const requestedAtMs = this.#clock.nowMs();
     const renewed =
       typeof secret === 'string' ? await refreshGrant(this.#dependencies, grant, secret, requestedAtMs) : secret;
-    if (!('kind' in renewed)) return this.#save(grants, wanted, leased, renewed, requestedAtMs);
+    if (!('kind' in renewed)) return this.#saveRenewed(grants, wanted, leased, renewed, requestedAtMs);
     if (isGrantOver(renewed, wanted.auth)) {
       await grants.remove(key, leased.bytes);
       return consentFault;
@@ -170,7 +170,7 @@ export class UserTokens {
   }
 
   /** Leases a grant. @returns the grant with this process's lease, or as renewed by another process. Rejects if the store fails. */
-  async #lease(grants: UserGrants, key: string, seen: FoundGrant): Promise<GrantRead> {
+  async #leaseGrant(grants: UserGrants, key: string, seen: FoundGrant): Promise<GrantRead> {
     const giveUpAtMs = this.#clock.nowMs() + GRANT_LEASE_MS;
     for (let found = seen; ;) {
       if (found.grant.accessToken !== seen.grant.accessToken) return found;
@@ -189,7 +189,7 @@ export class UserTokens {
   }
 
   /** Stores a renewed grant. The server issues it only once, so a failing store is tried again for a while. */
-  async #save(
+  async #saveRenewed(
     grants: UserGrants,
     { key, consentFault }: WantedGrant,
     { grant, bytes }: FoundGrant,
@@ -201,11 +201,11 @@ export class UserTokens {
     for (;;) {
       try {
         const stored = await grants.replace(key, bytes, next);
-        if (stored !== undefined) return this.#onSuccess(key, stored.grant);
+        if (stored !== undefined) return this.#onRenewed(key, stored.grant);
         const read = await grants.read(key);
         // The user has disconnected or consented again meanwhile, or an earlier write has succeeded without a confirmation.
         if (read.kind === 'missing') return consentFault;
-        if (read.kind === 'found') return this.#onSuccess(key, read.grant);
+        if (read.kind === 'found') return this.#onRenewed(key, read.grant);
       } catch (error) {
         if (this.#clock.nowMs() > giveUpAtMs) throw error;
       }
@@ -223,7 +223,7 @@ export class UserTokens {
     return secretOfClient(this.#dependencies.secrets, client, auth.client_secret, tokenEndpoint, origin);
   }
 
-  #onSuccess(key: string, grant: UserGrant): readonly string[] {
+  #onRenewed(key: string, grant: UserGrant): readonly string[] {
     const renewals = this.#renewalStateOf(key);
     renewals.fault = undefined;
     renewals.backoff.reset();
@@ -233,7 +233,7 @@ export class UserTokens {
   #noteFault(key: string, fault: UpstreamFault): UpstreamFault {
     const renewals = this.#renewalStateOf(key);
     renewals.fault = fault;
-    renewals.retryAtMs = this.#clock.nowMs() + renewals.backoff.nextWithJitter(this.#clock.random());
+    renewals.retryAtMs = this.#clock.nowMs() + renewals.backoff.nextDelayMsWithJitter(this.#clock.random());
     return fault;
   }
 
@@ -321,7 +321,7 @@ export async function refreshGrant(
   const parameters = { refresh_token: refreshToken, ...(resource !== '' && { resource }) };
   const named = { ...client, secret };
   try {
-    const answer = await askForToken(dependencies, subject, { issuer, endpoint }, named, 'refresh_token', parameters);
+    const answer = await fetchToken(dependencies, subject, { issuer, endpoint }, named, 'refresh_token', parameters);
     return renewedGrant(answer, nowMs, refreshToken);
   } catch (error) {
     return tokenFaultOf(error);

@@ -3,8 +3,8 @@
 
 export class CoalescedRuns {
   readonly #action: (key: string) => Promise<void>;
-  readonly #running = new Map<string, Promise<void>>();
-  readonly #next = new Map<string, Promise<void>>();
+  readonly #currentRuns = new Map<string, Promise<void>>();
+  readonly #nextRuns = new Map<string, Promise<void>>();
 
   constructor(action: (key: string) => Promise<void>) {
     this.#action = action;
@@ -12,34 +12,34 @@ export class CoalescedRuns {
 
   /** Resolves or rejects with a run that began after this call. */
   run(key: string): Promise<void> {
-    const next = this.#next.get(key);
+    const next = this.#nextRuns.get(key);
     if (next !== undefined) return next;
-    const running = this.#running.get(key);
+    const running = this.#currentRuns.get(key);
     return running === undefined ? this.#start(key) : this.#runAfter(key, running);
   }
 
   /** Resolves when nothing is running. */
   async settled(): Promise<void> {
-    while (this.#running.size + this.#next.size > 0) {
-      await Promise.allSettled([...this.#running.values(), ...this.#next.values()]);
+    while (this.#currentRuns.size + this.#nextRuns.size > 0) {
+      await Promise.allSettled([...this.#currentRuns.values(), ...this.#nextRuns.values()]);
     }
   }
 
   #runAfter(key: string, running: Promise<void>): Promise<void> {
     const start = (): Promise<void> => {
-      this.#next.delete(key);
+      this.#nextRuns.delete(key);
       return this.#start(key);
     };
     const next = running.then(start, start);
-    this.#next.set(key, next);
+    this.#nextRuns.set(key, next);
     return next;
   }
 
   #start(key: string): Promise<void> {
     const run = this.#action(key).finally(() => {
-      if (this.#running.get(key) === run) this.#running.delete(key);
+      if (this.#currentRuns.get(key) === run) this.#currentRuns.delete(key);
     });
-    this.#running.set(key, run);
+    this.#currentRuns.set(key, run);
     return run;
   }
 }

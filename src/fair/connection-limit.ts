@@ -4,7 +4,7 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 
 /** Limits a server's connections. A new connection is closed only if all others have a request in progress. */
-export function closeIdleForNew(server: Server, connectionsMax: number): void {
+export function limitConnections(server: Server, connectionsMax: number): void {
   const requestCounts = new Map<Socket, number>();
   const idleSockets = new Set<Socket>();
 

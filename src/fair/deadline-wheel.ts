@@ -35,9 +35,9 @@ export class DeadlineWheel {
   /** The clock's time (ms) when it was last read: at most about a tick ago while a deadline is armed. For callers that must not read it. */
   recentMs = 0;
   /** Whether a turn of the event loop is planned for overdue deadlines. */
-  #isRestPlanned = false;
-  readonly #onRest = (): void => {
-    this.#isRestPlanned = false;
+  #isOverdueTurnPlanned = false;
+  readonly #onOverdueTurn = (): void => {
+    this.#isOverdueTurnPlanned = false;
     this.tick();
   };
 
@@ -99,15 +99,15 @@ export class DeadlineWheel {
       } else {
         this.armedCount -= 1;
         link.callback();
-        if (this.nowMs() - nowMs >= limits.turnMs) return this.#planRest();
+        if (this.nowMs() - nowMs >= limits.turnMs) return this.#planOverdueTurn();
       }
     }
   }
 
-  #planRest(): void {
-    if (this.#isRestPlanned) return;
-    this.#isRestPlanned = true;
-    setImmediate(this.#onRest).unref();
+  #planOverdueTurn(): void {
+    if (this.#isOverdueTurnPlanned) return;
+    this.#isOverdueTurnPlanned = true;
+    setImmediate(this.#onOverdueTurn).unref();
   }
 
   #insert(entry: Entry): void {

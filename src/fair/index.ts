@@ -8,7 +8,7 @@ export {
   AnswerMemory,
 } from './message-memory.js';
 export { CoalescedRuns } from './coalesced-runs.js';
-export { closeIdleForNew } from './connection-limit.js';
+export { limitConnections } from './connection-limit.js';
 export { type Deadline, DeadlineWheel } from './deadline-wheel.js';
 export { FairCache } from './fair-cache.js';
 export { FairQueueEntry, FairQueue, type QueueBounds } from './fair-queue.js';

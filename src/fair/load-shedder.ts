@@ -33,7 +33,7 @@ export class PerSecondQuota {
 }
 
 /** A subject that uses less than this percentage of its share never counts as using much. */
-const PRESSED_HARMLESS_PERCENT = 2;
+const HARMLESS_USE_PERCENT = 2;
 
 const SHARES_OF_SESSIONS: readonly ShareName[] = ['sessions', 'sessionBytes', 'requests'];
 const SHARES_OF_REQUESTS: readonly ShareName[] = ['requests'];
@@ -80,7 +80,7 @@ export class LoadShedder {
   #usesMuchMore(account: Account, names: readonly ShareName[]): boolean {
     return names.some((name) => {
       const { used, roomWhenEmpty } = account[name];
-      if (used * 100 <= roomWhenEmpty * PRESSED_HARMLESS_PERCENT) return false;
+      if (used * 100 <= roomWhenEmpty * HARMLESS_USE_PERCENT) return false;
       const others = this.#accounts.size - 1;
       return used * others > overloadBounds.pressedTimesOthersMax * (this.#accounts.used(name) - used);
     });

@@ -34,7 +34,7 @@ export class MessageMemory {
     this.#shareName = shareName;
     this.shareOf('').capacity.onGiven = (subject) => {
       this.#waiting.resume(subject);
-      this.#serve();
+      this.#serveWaiting();
     };
   }
 
@@ -43,9 +43,9 @@ export class MessageMemory {
   }
 
   /** Why this many more bytes would have to wait; `undefined` if they need not. Only a subject that uses little may overtake others. */
-  boundAgainst(subject: string, bytes: number): ShareBound | undefined {
+  boundExceededBy(subject: string, bytes: number): ShareBound | undefined {
     const share = this.shareOf(subject);
-    const bound = share.boundAgainst(bytes);
+    const bound = share.boundExceededBy(bytes);
     if (bound !== undefined) return bound;
     if (this.hasWaiting(subject)) return 'subjectMax';
     if (share.isLittleWith(bytes)) return undefined;
@@ -68,7 +68,7 @@ export class MessageMemory {
   leave(reservation: MessageReservation): void {
     if (this.#waitingForTotal !== reservation) return;
     this.#waitingForTotal = undefined;
-    this.#serve();
+    this.#serveWaiting();
   }
 
   shareOf(subject: string): Share {
@@ -76,7 +76,7 @@ export class MessageMemory {
   }
 
   /** Gives free room to waiting reservations. Their waiters may release it, or ask for more, when they are called. */
-  #serve(): void {
+  #serveWaiting(): void {
     for (;;) {
       const reservation = this.#waitingForTotal ?? this.#waiting.take();
       if (reservation === undefined) return;
@@ -140,10 +140,10 @@ export class MessageReservation {
     const bytesMax = this.#memory.shareOf(this.subject).roomWhenEmpty;
     if (bytes > bytesMax) return 'subjectMax';
     let moreBytes = Math.max(bytes, Math.min(wishedBytes, bytesMax)) - this.reservedBytes;
-    let bound = this.#memory.boundAgainst(this.subject, moreBytes);
+    let bound = this.#memory.boundExceededBy(this.subject, moreBytes);
     if (bound !== undefined && wishedBytes > bytes) {
       moreBytes = bytes - this.reservedBytes;
-      bound = this.#memory.boundAgainst(this.subject, moreBytes);
+      bound = this.#memory.boundExceededBy(this.subject, moreBytes);
     }
     if (bound === undefined) {
       this.take(moreBytes);
@@ -162,7 +162,7 @@ export class MessageReservation {
 
   /** Whether `grow` by this many bytes would not have to wait. */
   hasRoomFor(bytes: number): boolean {
-    return this.#memory.boundAgainst(this.subject, bytes) === undefined;
+    return this.#memory.boundExceededBy(this.subject, bytes) === undefined;
   }
 
   /** Counts bytes that are in memory already, whether or not there is room. */

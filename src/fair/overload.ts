@@ -57,21 +57,21 @@ export interface OverloadSample {
 
 interface Mark {
   readonly at: number;
-  readonly until: number;
+  readonly clearedBelow: number;
 }
 
 const MARKS: Readonly<Record<keyof OverloadSample, { readonly pressed: Mark; readonly hard: Mark }>> = {
   residentPercent: {
-    pressed: { at: overloadBounds.residentPercentPressed, until: CALM_BELOW_RESIDENT_PERCENT },
-    hard: { at: overloadBounds.residentPercentHardPressed, until: overloadBounds.residentPercentPressed },
+    pressed: { at: overloadBounds.residentPercentPressed, clearedBelow: CALM_BELOW_RESIDENT_PERCENT },
+    hard: { at: overloadBounds.residentPercentHardPressed, clearedBelow: overloadBounds.residentPercentPressed },
   },
   heapPercent: {
-    pressed: { at: overloadBounds.heapPercentPressed, until: CALM_BELOW_HEAP_PERCENT },
-    hard: { at: overloadBounds.heapPercentHardPressed, until: overloadBounds.heapPercentPressed },
+    pressed: { at: overloadBounds.heapPercentPressed, clearedBelow: CALM_BELOW_HEAP_PERCENT },
+    hard: { at: overloadBounds.heapPercentHardPressed, clearedBelow: overloadBounds.heapPercentPressed },
   },
   loopDelayMs: {
-    pressed: { at: overloadBounds.loopDelayPressedMs, until: CALM_BELOW_LOOP_DELAY_MS },
-    hard: { at: overloadBounds.loopDelayHardPressedMs, until: overloadBounds.loopDelayPressedMs },
+    pressed: { at: overloadBounds.loopDelayPressedMs, clearedBelow: CALM_BELOW_LOOP_DELAY_MS },
+    hard: { at: overloadBounds.loopDelayHardPressedMs, clearedBelow: overloadBounds.loopDelayPressedMs },
   },
 };
 
@@ -109,7 +109,7 @@ export class Overload {
 
   observe(sample: OverloadSample): void {
     const next = stateAfter(this.state, this.#pressureOf(sample));
-    this.isShortOfMemory = MEMORY_GAUGES.some((name) => sample[name] >= MARKS[name].hard.until);
+    this.isShortOfMemory = MEMORY_GAUGES.some((name) => sample[name] >= MARKS[name].hard.clearedBelow);
     this.headroom =
       next === 'refusing-requests' ? 0 : Math.min(...GAUGES.map((name) => headroomOf(name, sample[name])));
     if (next !== this.state) {
@@ -139,8 +139,8 @@ export class Overload {
   }
 }
 
-function isPast(value: number, { at, until }: Mark, wasPast: boolean): boolean {
-  return value >= (wasPast ? until : at);
+function isPast(value: number, { at, clearedBelow }: Mark, wasPast: boolean): boolean {
+  return value >= (wasPast ? clearedBelow : at);
 }
 
 function headroomOf(name: keyof OverloadSample, value: number): number {

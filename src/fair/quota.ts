@@ -6,7 +6,7 @@ import { isWithinBounds, withReserve, type ShareBounds } from './share.js';
 
 export class Quota {
   readonly #bounds: ShareBounds;
-  readonly #taken = new Map<string, number>();
+  readonly #takenByKey = new Map<string, number>();
   #total = 0;
 
   /** @param perKeyMax what one key may have; by default a quarter of all. */
@@ -21,29 +21,29 @@ export class Quota {
   }
 
   isUsedUpBy(key: string): boolean {
-    return (this.#taken.get(key) ?? 0) >= this.#bounds.subjectMax;
+    return (this.#takenByKey.get(key) ?? 0) >= this.#bounds.subjectMax;
   }
 
   /** Takes one, if there is room. @param totalMax the bound in total for this call, if it is lower. */
   tryTake(key: string, totalMax = this.#bounds.totalMax): boolean {
     if (this.#total >= totalMax || this.isUsedUpBy(key)) return false;
-    const own = (this.#taken.get(key) ?? 0) + 1;
-    if (!isWithinBounds(this.#bounds, this.#total + 1, own, this.#taken.size)) return false;
+    const own = (this.#takenByKey.get(key) ?? 0) + 1;
+    if (!isWithinBounds(this.#bounds, this.#total + 1, own, this.#takenByKey.size)) return false;
     this.#total += 1;
-    this.#taken.set(key, own);
+    this.#takenByKey.set(key, own);
     return true;
   }
 
   give(key: string): void {
-    const taken = this.#taken.get(key);
+    const taken = this.#takenByKey.get(key);
     assert(taken !== undefined, 'only what was taken is given back');
     this.#total -= 1;
-    if (taken > 1) this.#taken.set(key, taken - 1);
-    else this.#taken.delete(key);
+    if (taken > 1) this.#takenByKey.set(key, taken - 1);
+    else this.#takenByKey.delete(key);
   }
 
   clear(): void {
-    this.#taken.clear();
+    this.#takenByKey.clear();
     this.#total = 0;
   }
 }

@@ -93,7 +93,7 @@ export class Share {
   }
 
   /** The bound that leaves no room for this amount more; if both do, the subject's own, because the subject can use less. */
-  boundAgainst(amount: number): ShareBound | undefined {
+  boundExceededBy(amount: number): ShareBound | undefined {
     if (this.used + amount > this.capacity.bounds.subjectMax) return 'subjectMax';
     return this.capacity.hasRoomFor(this.used, amount) ? undefined : 'totalMax';
   }
@@ -117,7 +117,7 @@ export class Share {
 
   /** Takes the amount, if there is room. @returns the bound if nothing was taken. */
   tryTake(amount: number): ShareBound | undefined {
-    const bound = this.boundAgainst(amount);
+    const bound = this.boundExceededBy(amount);
     if (bound === undefined) this.take(amount);
     return bound;
   }
@@ -210,18 +210,18 @@ export class Account {
   // Refusals because there is no room: 429 when the subject uses too much, 503 when all together do.
 
   refusalOfSession(bytes: number): Refusal | undefined {
-    const bound = this.sessions.boundAgainst(1);
+    const bound = this.sessions.boundExceededBy(1);
     return bound === undefined ? this.refusalOfBytes(bytes) : SESSIONS[bound];
   }
 
   refusalOfBytes(bytes: number): Refusal | undefined {
-    const bound = this.sessionBytes.boundAgainst(bytes);
+    const bound = this.sessionBytes.boundExceededBy(bytes);
     return bound && SESSION_BYTES[bound];
   }
 
   /** Why another request is refused. Hot path: once per request. */
   refusalOfRequest(): Refusal | undefined {
-    const bound = this.requests.boundAgainst(1);
+    const bound = this.requests.boundExceededBy(1);
     return bound && REQUESTS[bound];
   }
 

@@ -23,7 +23,7 @@ export interface TurnSchedulerRules {
   readonly turnMs: number;
   readonly waiting?: QueueBounds;
   /** For tasks that are not urgent: a pause before waiting tasks are run, `factor` times as long as the last ones took, up to `msMax`. */
-  readonly rest?: { readonly factor: number; readonly msMax: number };
+  readonly pause?: { readonly factor: number; readonly msMax: number };
 }
 
 /** What is run, at once or after a wait. It must not throw. */
@@ -35,12 +35,12 @@ export class TurnScheduler {
   readonly #waiting: FairQueue<Task>;
   #untimedLeft: number;
   /** Until when tasks pass; valid only while a turn is due. */
-  #endMs = 0;
+  #passUntilMs = 0;
   /** Until when tasks may pass late; valid only while a turn is due. */
-  #lateEndMs = 0;
-  readonly #passedLate = new Set<string>();
+  #passLateUntilMs = 0;
+  readonly #lateKeys = new Set<string>();
   #isTurnDue = false;
-  #restMs = 0;
+  #pauseMs = 0;
 
   constructor(rules: TurnSchedulerRules, nowMs: () => number = () => performance.now()) {
     this.#rules = rules;
@@ -61,8 +61,9 @@ export class TurnScheduler {
   }
 
   #tryPassLate(key: string): boolean {
-    if (this.#passedLate.has(key) || this.#waiting.countOf(key) > 0 || this.#nowMs() >= this.#lateEndMs) return false;
-    this.#passedLate.add(key);
+    if (this.#lateKeys.has(key) || this.#waiting.countOf(key) > 0 || this.#nowMs() >= this.#passLateUntilMs)
+      return false;
+    this.#lateKeys.add(key);
     return true;
   }
 
@@ -79,18 +80,18 @@ export class TurnScheduler {
   }
 
   noteSpent(ms: number): void {
-    const { rest } = this.#rules;
-    if (rest !== undefined) this.#restMs = Math.min(this.#restMs + ms * rest.factor, rest.msMax);
+    const { pause } = this.#rules;
+    if (pause !== undefined) this.#pauseMs = Math.min(this.#pauseMs + ms * pause.factor, pause.msMax);
   }
 
   /** Reads the clock. @returns whether tasks may pass until it is read again. */
   #hasTime(): boolean {
     const nowMs = this.#nowMs();
     if (!this.#isTurnDue) {
-      this.#endMs = nowMs + this.#rules.turnMs;
-      this.#lateEndMs = this.#endMs + LATE_TURNS_FACTOR * this.#rules.turnMs;
+      this.#passUntilMs = nowMs + this.#rules.turnMs;
+      this.#passLateUntilMs = this.#passUntilMs + LATE_TURNS_FACTOR * this.#rules.turnMs;
       this.#planTurn();
-    } else if (nowMs >= this.#endMs) {
+    } else if (nowMs >= this.#passUntilMs) {
       return false;
     }
     this.#untimedLeft = this.#rules.untimedMax;
@@ -100,21 +101,21 @@ export class TurnScheduler {
   #planTurn(): void {
     if (this.#isTurnDue) return;
     this.#isTurnDue = true;
-    if (this.#rules.rest === undefined) setImmediate(this.#onTurn);
-    else setTimeout(this.#onTurn, this.#restMs).unref();
-    this.#restMs = 0;
+    if (this.#rules.pause === undefined) setImmediate(this.#onTurn);
+    else setTimeout(this.#onTurn, this.#pauseMs).unref();
+    this.#pauseMs = 0;
   }
 
   readonly #onTurn = (): void => {
-    this.#passedLate.clear();
+    this.#lateKeys.clear();
     // No task passes late while waiting tasks are run.
-    this.#lateEndMs = 0;
+    this.#passLateUntilMs = 0;
     this.#runWaiting();
     this.#isTurnDue = false;
     const areMoreWaiting = this.#waiting.count > 0;
     this.#untimedLeft = areMoreWaiting ? 0 : this.#rules.untimedMax;
     if (!areMoreWaiting) return;
-    this.#lateEndMs = this.#nowMs() + LATE_TURNS_FACTOR * this.#rules.turnMs;
+    this.#passLateUntilMs = this.#nowMs() + LATE_TURNS_FACTOR * this.#rules.turnMs;
     this.#planTurn();
   };
 

@@ -46,7 +46,7 @@ export class AnswerReader {
    * @param onTaken called once, when the list thread has the pieces or parsing has failed; never after `drop`.
    */
   push(pieces: readonly Buffer[], onTaken: () => void): void {
-    this.#takeRoom(pieces, (owned) => {
+    this.#countPieces(pieces, (owned) => {
       if (owned === undefined) {
         // Deferred to a later turn: otherwise, this turn would handle the rest of a long response.
         setImmediate(onTaken);
@@ -77,7 +77,7 @@ export class AnswerReader {
       done(readListAnswer(joinedPieces(pieces), id, this.#kind, this.#era));
       return;
     }
-    this.#takeRoom(pieces, (owned) => {
+    this.#countPieces(pieces, (owned) => {
       if (owned === undefined) {
         done(this.#failure ?? 'failed');
         return;
@@ -94,20 +94,20 @@ export class AnswerReader {
   drop(): void {
     this.#cancelWait();
     this.#waiting.length = 0;
-    this.#dropKept();
+    this.#dropFromThread();
   }
 
   #onRead(outcome: ReadOutcome | ReadFailure, done: (answer: ReadAnswer | ReadFailure) => void): void {
     if (typeof outcome === 'string' || outcome.kind !== 'page') {
-      this.#dropKept();
+      this.#dropFromThread();
       done(outcome);
       return;
     }
     // Each item takes memory to parse, merge and sort, even a tool that has only a name.
     const itemBytes = outcome.itemCount * TOOL_BYTES_EACH;
-    this.#memory.whenTaken(this.#subject, itemBytes, (bound) => {
+    this.#memory.takeOrWait(this.#subject, itemBytes, (bound) => {
       if (bound !== undefined) {
-        this.#dropKept();
+        this.#dropFromThread();
         done(bound);
         return;
       }
@@ -120,12 +120,12 @@ export class AnswerReader {
    * Counts pieces in the subject's share. @param done called once, but never after `drop`: with the pieces in memory that can be
    * transferred, or with `undefined` if parsing has failed.
    */
-  #takeRoom(pieces: readonly Buffer[], done: (owned: Uint8Array[] | undefined) => void): void {
+  #countPieces(pieces: readonly Buffer[], done: (owned: Uint8Array[] | undefined) => void): void {
     this.#waiting.push({ pieces, done });
-    if (this.#waiting.length === 1) this.#takeNextRoom();
+    if (this.#waiting.length === 1) this.#countNextPieces();
   }
 
-  #takeNextRoom(): void {
+  #countNextPieces(): void {
     const [next] = this.#waiting;
     if (next === undefined) return;
     const bytes = bytesOf(next.pieces);
@@ -136,17 +136,17 @@ export class AnswerReader {
         next.done(next.pieces.map(transferable));
       } else {
         // The pieces in the thread are dropped at once: the last pieces of the response may take long to arrive.
-        this.#dropKept();
+        this.#dropFromThread();
         next.done(undefined);
       }
       this.#waiting.shift();
-      this.#takeNextRoom();
+      this.#countNextPieces();
     };
     if (this.#failure !== undefined) onTaken(undefined);
-    else this.#cancelWait = this.#memory.whenTaken(this.#subject, bytes, onTaken);
+    else this.#cancelWait = this.#memory.takeOrWait(this.#subject, bytes, onTaken);
   }
 
-  #dropKept(): void {
+  #dropFromThread(): void {
     if (this.#key === undefined) return;
     this.#pool.drop(this.#subject, [this.#key], this.#memory.noteReturning(this.#subject, this.#countedBytes));
     this.#key = undefined;

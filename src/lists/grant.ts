@@ -12,7 +12,7 @@ import { isTemplate, UriMatcher } from '../messages/index.js';
 export const TEMPLATES_TRIED_MAX = 500;
 
 /** Decides by the allow-list alone. @returns `unknown` if an entry may be the name of a resource or template with this URI. */
-export function grantByEntries(
+export function grantByAllowList(
   { allowedNames: { resources } }: RuledBackend,
   uri: string,
 ): 'granted' | 'refused' | 'unknown' {

@@ -1,5 +1,5 @@
 export type { ReadPage } from './answer-reader.js';
-export { grantByEntries } from './grant.js';
+export { grantByAllowList } from './grant.js';
 export { listsChangedBy } from './kept-lists.js';
 export { type CatalogueIdentity, ListCache } from './list-cache.js';
 export { ListMerger } from './list-merger.js';

@@ -41,7 +41,7 @@ export class KeptLists<Value> {
   readonly #kept: FairCache<ListsRead<Value>>;
   /** Cached entries and reads in progress, by the URLs of their backends. */
   readonly #byUrl = new Map<string, Set<ListsRead<Value>>>();
-  #sweep: Deadline | undefined;
+  #nextSweep: Deadline | undefined;
 
   constructor(rules: KeptListsOptions<Value>, deadlines: DeadlineWheel, nowMs: () => number) {
     this.#options = rules;
@@ -101,7 +101,7 @@ export class KeptLists<Value> {
       return false;
     }
     read.kept = { key, value, expiresAtMs: this.#nowMs() + Math.min(ageMs, this.#options.ageMs) };
-    this.#sweep ??= this.#deadlines.after(this.#options.ageMs, () => this.#onSweep());
+    this.#nextSweep ??= this.#deadlines.after(this.#options.ageMs, () => this.#dropExpired());
     return true;
   }
 
@@ -115,10 +115,10 @@ export class KeptLists<Value> {
   }
 
   /** Drops the entries that have expired and were not asked for since. */
-  #onSweep(): void {
-    this.#sweep = undefined;
+  #dropExpired(): void {
+    this.#nextSweep = undefined;
     for (const { kept } of this.#kept.values()) if (kept !== undefined) this.get(kept.key);
-    if (this.#kept.count > 0) this.#sweep = this.#deadlines.after(this.#options.ageMs, () => this.#onSweep());
+    if (this.#kept.count > 0) this.#nextSweep = this.#deadlines.after(this.#options.ageMs, () => this.#dropExpired());
   }
 }
 

@@ -16,12 +16,12 @@ export const CACHED_LIST_BYTES = 1_024;
 const CACHE_BOUNDS = { bytesMax: limits.cacheBytesMax, bytesPerSubjectMax: perSubject(limits.cacheBytesMax) };
 
 /** The numbers that stand for config objects in the keys of both caches. */
-const numbers = new WeakMap<object, number>();
-let lastNumber = 0;
+const identityNumbers = new WeakMap<object, number>();
+let lastIdentityNumber = 0;
 
-function numberOf(thing: object): number {
-  const number = numbers.get(thing) ?? (lastNumber += 1);
-  numbers.set(thing, number);
+function identityNumberOf(thing: object): number {
+  const number = identityNumbers.get(thing) ?? (lastIdentityNumber += 1);
+  identityNumbers.set(thing, number);
   return number;
 }
 
@@ -31,7 +31,7 @@ export interface ListIdentity {
   readonly backend: CompiledBackend;
   readonly kind: ListKindName;
   /** What the backend sees of the caller (`UpstreamSession.callerHash`), on which the list may depend. */
-  readonly shown: string;
+  readonly callerHash: string;
 }
 
 /** A read of one list of a backend. Its owner calls either `keep` or `giveUp`, once. */
@@ -56,7 +56,7 @@ export class ListRead extends ListsRead<readonly CachedPage[]> {
     }
     const lent = pages.map((page) => (isOnLoop(page) ? page : lend(page)));
     const kept = lent.map((page) => (isOnLoop(page) ? copyForCache(page) : page));
-    if (!this.lists.keep(this, this.#key, kept, bytes)) onDropped(kept);
+    if (!this.lists.keep(this, this.#key, kept, bytes)) notifyDropped(kept);
     return lent;
   }
 }
@@ -64,14 +64,14 @@ export class ListRead extends ListsRead<readonly CachedPage[]> {
 /** A page in the cache. A page on the event loop is a copy that is never transferred to the list thread. */
 type CachedPage = ListPage | LentPage;
 
-function onDropped(pages: readonly CachedPage[]): void {
+function notifyDropped(pages: readonly CachedPage[]): void {
   for (const page of pages) if (page instanceof LentPage) page.onDropped();
 }
 
 export class ListCache extends KeptLists<readonly CachedPage[]> {
   /** @param ageMs the age at which a list is read again even if no change was reported. */
   constructor(ageMs: number, deadlines: DeadlineWheel, nowMs: () => number) {
-    super({ ageMs, ...CACHE_BOUNDS, onDropped: (_subject, pages) => onDropped(pages) }, deadlines, nowMs);
+    super({ ageMs, ...CACHE_BOUNDS, onDropped: (_subject, pages) => notifyDropped(pages) }, deadlines, nowMs);
   }
 
   /** Finds a list. @returns its pages, which the caller must not change, and gives back if lent; `undefined` if it is not cached. */
@@ -86,8 +86,8 @@ export class ListCache extends KeptLists<readonly CachedPage[]> {
   }
 }
 
-function keyOf({ subject, backend, kind, shown }: ListIdentity): string {
-  return JSON.stringify([subject, `${numberOf(backend)} ${kind} ${shown}`]);
+function keyOf({ subject, backend, kind, callerHash }: ListIdentity): string {
+  return JSON.stringify([subject, `${identityNumberOf(backend)} ${kind} ${callerHash}`]);
 }
 
 function isOnLoop(page: ReadPage): page is ListPage {
@@ -111,11 +111,11 @@ export interface CatalogueIdentity {
   readonly subject: string;
   readonly virtualHost: CompiledVirtualHost;
   /** What the backends see of the caller, on which their tools may depend. */
-  readonly shown: string;
+  readonly callerHash: string;
 }
 
 /** The cached catalogues. Each value is the key under which the list thread keeps the catalogue. */
-export class Catalogues extends KeptLists<number> {
+export class CatalogueCache extends KeptLists<number> {
   constructor(deadlines: DeadlineWheel, onDropped: (subject: string, key: number) => void) {
     super({ ageMs: limits.catalogueAgeMs, ...CACHE_BOUNDS, onDropped }, deadlines, () => deadlines.nowMs());
   }
@@ -133,18 +133,12 @@ export class Catalogues extends KeptLists<number> {
   }
 
   /** Keeps a catalogue. @returns whether it is cached. */
-  keepFor(
-    identity: CatalogueIdentity,
-    read: ListsRead<number>,
-    key: number,
-    bytes: number,
-    isComplete: boolean,
-  ): boolean {
+  put(identity: CatalogueIdentity, read: ListsRead<number>, key: number, bytes: number, isComplete: boolean): boolean {
     const ageMs = isComplete ? limits.catalogueAgeMs : PARTIAL_CATALOGUE_AGE_MS;
     return this.keep(read, catalogueKeyOf(identity), key, bytes + CACHED_LIST_BYTES, ageMs);
   }
 }
 
-function catalogueKeyOf({ subject, virtualHost, shown }: CatalogueIdentity): string {
-  return JSON.stringify([subject, `${numberOf(virtualHost)} ${shown}`]);
+function catalogueKeyOf({ subject, virtualHost, callerHash }: CatalogueIdentity): string {
+  return JSON.stringify([subject, `${identityNumberOf(virtualHost)} ${callerHash}`]);
 }

@@ -47,10 +47,10 @@ function isLent(page: number | LentPageRef | TransferredPage): page is LentPageR
 /** Each public method is a task of the list thread. A task throws if it needs something that was lost with an earlier thread. */
 export class ListKeeper {
   readonly #collectGarbage: () => void;
-  readonly #answers = new Map<number, Uint8Array[]>();
+  readonly #responsePieces = new Map<number, Uint8Array[]>();
   readonly #pages = new Map<number, ListPage>();
   /** The pieces of each merged list that are still to be sent. */
-  readonly #lists = new Map<number, Buffer[]>();
+  readonly #mergedLists = new Map<number, Buffer[]>();
   readonly #catalogues = new Map<number, ToolCatalogue>();
   readonly #knownLists = new KnownLists();
   #garbageBytes = 0;
@@ -61,16 +61,16 @@ export class ListKeeper {
 
   append({ key, pieces }: AppendTask): void {
     this.#collectGarbageIfDue();
-    const earlierPieces = this.#answers.get(key);
-    if (earlierPieces === undefined) this.#answers.set(key, [...pieces]);
+    const earlierPieces = this.#responsePieces.get(key);
+    if (earlierPieces === undefined) this.#responsePieces.set(key, [...pieces]);
     else earlierPieces.push(...pieces);
   }
 
   read(task: ReadTask): ReadOutcome {
     this.append(task);
-    const pieces = this.#answers.get(task.key) ?? [];
+    const pieces = this.#responsePieces.get(task.key) ?? [];
     const bytes = bytesOf(pieces);
-    this.#answers.delete(task.key);
+    this.#responsePieces.delete(task.key);
     this.#garbageBytes += bytes;
     if (bytes !== task.bytes) throw new Error('pieces of an answer were lost');
     const outcome = this.#knownLists.read(pieces, Buffer.from(task.id), listKinds[task.kind], task.era ?? 'legacy');
@@ -89,7 +89,7 @@ export class ListKeeper {
     const { bytes: body, unreachableNames, isKnown = false } = made;
     const pieces = frame.framing === 'event' ? [body] : [Buffer.from(frame.head), body];
     const bytes = bytesOf(pieces);
-    this.#lists.set(key, pieces);
+    this.#mergedLists.set(key, pieces);
     this.#garbageBytes += isKnown ? bytes - body.length : bytes;
     return { bytes, unreachableNames };
   }
@@ -114,7 +114,7 @@ export class ListKeeper {
   find({ key, query, toolsMax, frame }: FindTask): { readonly buffer: Uint8Array } {
     const catalogue = this.#catalogues.get(key);
     if (catalogue === undefined) throw new Error('a catalogue was lost');
-    return { buffer: transferable(catalogue.answer(query, toolsMax, frame)) };
+    return { buffer: transferable(catalogue.answerQuery(query, toolsMax, frame)) };
   }
 
   /** Takes a task's pages and calls `make` with them. @returns its result, and the bytes of pages to which at most the result still refers. */
@@ -143,7 +143,7 @@ export class ListKeeper {
   }
 
   next({ key, buffer }: NextPartTask): NextPartOutcome {
-    const pieces = this.#lists.get(key);
+    const pieces = this.#mergedLists.get(key);
     if (pieces === undefined) throw new Error('a merged list was lost');
     let bytes = 0;
     for (let [piece] = pieces; piece !== undefined && bytes < buffer.length; [piece] = pieces) {
@@ -152,19 +152,19 @@ export class ListKeeper {
       if (copied === piece.length) pieces.shift();
       else pieces[0] = piece.subarray(copied);
     }
-    if (pieces.length === 0) this.#lists.delete(key);
+    if (pieces.length === 0) this.#mergedLists.delete(key);
     return { buffer, bytes };
   }
 
   drop({ keys }: { readonly keys: readonly number[] }): void {
     for (const key of keys) {
       this.#garbageBytes +=
-        bytesOf(this.#answers.get(key) ?? []) +
+        bytesOf(this.#responsePieces.get(key) ?? []) +
         (this.#pages.get(key)?.bytes.length ?? 0) +
         (this.#catalogues.get(key)?.memoryBytes ?? 0);
-      this.#answers.delete(key);
+      this.#responsePieces.delete(key);
       this.#pages.delete(key);
-      this.#lists.delete(key);
+      this.#mergedLists.delete(key);
       this.#catalogues.delete(key);
     }
   }

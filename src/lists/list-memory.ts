@@ -90,7 +90,7 @@ export class ListMemory {
    * taken. Not called after the wait was cancelled.
    * @returns a function that cancels the wait; it does nothing after `done`.
    */
-  whenTaken(subject: string, bytes: number, done: (bound: ShareBound | undefined) => void): () => void {
+  takeOrWait(subject: string, bytes: number, done: (bound: ShareBound | undefined) => void): () => void {
     const bound = this.#accounts.of(subject).listBytes.tryTake(bytes);
     if (bound === undefined || !this.#isEnoughReturning(subject, bytes)) {
       done(bound);
@@ -138,7 +138,7 @@ export class ListMemory {
       const first = queue.waiting[0];
       if (first === undefined) continue;
       const { listBytes } = this.#accounts.of(subject);
-      const bound = listBytes.boundAgainst(first.bytes);
+      const bound = listBytes.boundExceededBy(first.bytes);
       if (bound !== undefined && this.#isEnoughReturning(subject, first.bytes)) continue;
       if (bound === undefined) listBytes.take(first.bytes);
       this.#queues.delete(subject);

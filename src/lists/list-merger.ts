@@ -5,7 +5,7 @@ import type { Accounts, DeadlineWheel } from '../fair/index.js';
 import { type Logger, getOrMake } from '../shared/index.js';
 import { LIST_BYTES_INLINE_MAX, LentPage, type KeptPage, ListMemory } from './list-memory.js';
 import { AnswerReader, type ReadPage } from './answer-reader.js';
-import { Catalogues, type ListCache, type ListRead } from './list-cache.js';
+import { CatalogueCache, type ListCache, type ListRead } from './list-cache.js';
 import { ListPool, type ThreadFailure } from './list-pool.js';
 import { isGranted, type GrantJob } from './grant.js';
 import { type CompiledBackend, NO_CURATION, encodeRules, type ListRules } from '../user-config/index.js';
@@ -36,11 +36,11 @@ export class ListMerger {
 
   /** The list cache; `undefined` when lists are not cached. */
   readonly cache: ListCache | undefined;
-  readonly catalogues: Catalogues;
+  readonly catalogues: CatalogueCache;
 
   constructor(deadlines: DeadlineWheel, accounts: Accounts, logger: Logger, cache?: ListCache) {
     this.cache = cache;
-    this.catalogues = new Catalogues(deadlines, (subject, key) => this.dropCatalogue(subject, key));
+    this.catalogues = new CatalogueCache(deadlines, (subject, key) => this.dropCatalogue(subject, key));
     // When a thread dies, the pages in it that the cache refers to are lost.
     this.#pool = new ListPool(deadlines, logger, () => cache?.clear());
     this.#memory = new ListMemory(accounts);
@@ -101,7 +101,7 @@ export class ListMerger {
         return;
       }
       if (name === 'merge') this.#memory.take(subject, outcome.bytes);
-      for (const page of keptPages) this.#giveBack(subject, page);
+      for (const page of keptPages) this.#releasePage(subject, page);
       done({ key, ...outcome });
     });
   }
@@ -123,7 +123,7 @@ export class ListMerger {
   }
 
   /** Searches a catalogue. @param done gets the whole answer. */
-  find(subject: string, task: FindTask, done: (answer: Buffer | ThreadFailure) => void): void {
+  searchCatalogue(subject: string, task: FindTask, done: (answer: Buffer | ThreadFailure) => void): void {
     this.#pool.run(subject, 'find', task, [], (outcome) =>
       done(typeof outcome === 'string' ? outcome : joinedPieces([outcome.buffer])),
     );
@@ -177,7 +177,7 @@ export class ListMerger {
   }
 
   /** Called when a task has used the page. A lent page is given back; any other has left the thread, so its bytes return to the share. */
-  #giveBack(subject: string, page: KeptPage): void {
+  #releasePage(subject: string, page: KeptPage): void {
     if (page instanceof LentPage) page.giveBack();
     else this.#memory.give(subject, page.bytes);
   }

@@ -41,7 +41,7 @@ export class ListPages implements RequestHandler {
   #pages: ReadPage[] = [];
   #mirrors: MirroredTool[] = [];
   /** Tool names and URIs that MCP Apps use without a prefix. */
-  #apps: string[] = [];
+  #appNames: string[] = [];
   /** Bytes of pages that may still stay on the event loop, where they count in no share. */
   #inlineBytesLeft: number = LIST_BYTES_INLINE_MAX;
   #request: RpcRequest | undefined;
@@ -89,7 +89,7 @@ export class ListPages implements RequestHandler {
       this.#openingDeadline?.cancel();
       if (this.#isOver) return;
       if (fault !== undefined) this.#fail(fault);
-      else if (this.#mayHaveList) this.#begin();
+      else if (this.#mayHaveList) this.#lookUpOrRead();
       // A list that the backend does not have counts as empty, and cannot become out of date.
       else this.#finish([], undefined, this.#upstream.isModern ? Infinity : 0);
     });
@@ -100,11 +100,12 @@ export class ListPages implements RequestHandler {
     this.#openingDeadline = deadlines.after(patienceMs, () => this.#fail(upstreamFault('not-ready')));
   }
 
-  #begin(): void {
+  #lookUpOrRead(): void {
     const cache = this.#cache;
     if (cache !== undefined && this.#cacheRead === undefined) {
       const { subject, backend } = this.#upstream;
-      const identity = { subject, backend, kind: this.#kind.name, shown: this.#upstream.callerHash(this.#metadata) };
+      const callerHash = this.#upstream.callerHash(this.#metadata);
+      const identity = { subject, backend, kind: this.#kind.name, callerHash };
       const pages = cache.find(identity);
       if (pages !== undefined) return this.#finish(pages, undefined);
       this.#cacheRead = cache.beginRead(identity);
@@ -178,17 +179,17 @@ export class ListPages implements RequestHandler {
   }
 
   #onRead(answer: ReadAnswer | ReadFailure): void {
-    if (this.#isOver) this.#dropRead(answer);
+    if (this.#isOver) this.#dropAnswerPage(answer);
     else if (answer === 'overdue') this.#fail(upstreamFault('answer-timeout'));
     else if (answer === 'failed') this.#fail(upstreamFault('answer-unread'));
     else if (answer === 'subjectMax') this.#fail(upstreamFault('lists-share-used'));
     else if (answer === 'totalMax') this.#fail(upstreamFault('lists-full'));
     else if (answer.kind === 'invalid') this.#fail(upstreamFault('answer-invalid'));
-    else if (answer.kind === 'error' && this.#cursor === '') this.#end();
+    else if (answer.kind === 'error' && this.#cursor === '') this.#endList();
     else if (answer.kind === 'error') this.#onError(answer.code);
     else if (!answer.isComplete && this.#sentIn?.era === 'modern') {
       // The answer is incomplete by its `resultType`, which means nothing in a legacy backend's response.
-      this.#dropRead(answer);
+      this.#dropAnswerPage(answer);
       this.#fail(upstreamFault('answer-invalid'));
     } else {
       this.#ttlMs = Math.min(this.#ttlMs, this.#sentIn?.era === 'modern' ? answer.ttlMs : 0);
@@ -197,11 +198,11 @@ export class ListPages implements RequestHandler {
     }
   }
 
-  #takeMirrors({ tools, invalid, apps = [], isRepaired = false }: PageMirrors): void {
+  #takeMirrors({ tools, invalid, appNames = [], isRepaired = false }: PageMirrors): void {
     if (isRepaired) this.#upstream.endpoint.onForgiven('list-item');
     // `concat`, because there may be more tools than a call takes arguments.
     this.#mirrors = this.#mirrors.concat(tools);
-    this.#apps = this.#apps.concat(apps);
+    this.#appNames = this.#appNames.concat(appNames);
     if (invalid.length > 0) this.#context.log.onToolsLeftOut(this.#upstream.backend, invalid);
   }
 
@@ -213,15 +214,15 @@ export class ListPages implements RequestHandler {
   #onPage(answer: Extract<ReadAnswer, { kind: 'page' }>, nextCursor: string | undefined): void {
     const isKnownCursor = nextCursor !== undefined && this.#requestedCursors.has(nextCursor);
     if (isKnownCursor && this.#cursor === '') {
-      this.#dropRead(answer);
-      this.#end();
+      this.#dropAnswerPage(answer);
+      this.#endList();
       return;
     }
     const { page } = answer;
     this.#pages.push(page);
     if (!('key' in page)) this.#inlineBytesLeft -= page.bytes.length;
-    if (nextCursor === undefined) this.#end();
-    else if (isKnownCursor || this.#pages.length >= limits.listPagesMax) this.#end(upstreamFault('list-cut'));
+    if (nextCursor === undefined) this.#endList();
+    else if (isKnownCursor || this.#pages.length >= limits.listPagesMax) this.#endList(upstreamFault('list-cut'));
     else {
       this.#cursor = nextCursor;
       this.#requestedCursors.add(nextCursor);
@@ -230,8 +231,8 @@ export class ListPages implements RequestHandler {
   }
 
   /** Ends the list with the pages that were read. @param cut the fault because of which it may have more pages. */
-  #end(cut?: UpstreamFault): void {
-    if (this.#kind.name === 'tools') this.#upstream.learnMirrors(this.#mirrors, this.#apps);
+  #endList(cut?: UpstreamFault): void {
+    if (this.#kind.name === 'tools') this.#upstream.learnMirrors(this.#mirrors, this.#appNames);
     if (cut !== undefined) this.#upstream.reportFailure(cut);
     this.#finish(this.#pages, cut, this.#ttlMs);
   }
@@ -273,14 +274,14 @@ export class ListPages implements RequestHandler {
   }
 
   /** Drops the page in an answer that is not used. */
-  #dropRead(answer: ReadAnswer | ReadFailure): void {
+  #dropAnswerPage(answer: ReadAnswer | ReadFailure): void {
     if (typeof answer === 'object' && answer.kind === 'page')
       this.#merger.dropPages(this.#upstream.subject, [answer.page]);
   }
 
   #dropPages(): void {
     this.#mirrors = [];
-    this.#apps = [];
+    this.#appNames = [];
     this.#merger.dropPages(this.#upstream.subject, this.#pages);
     this.#pages = [];
     this.#inlineBytesLeft = LIST_BYTES_INLINE_MAX;

@@ -132,7 +132,7 @@ export class ListPool {
     if (this.#isClosed) {
       job.finish('failed');
     } else if (this.#inThreadCount < LIST_TASKS_IN_THREAD_MAX) {
-      this.#post(job);
+      this.#postToThread(job);
     } else {
       const entry = this.#waiting.add(subject, job);
       if (typeof entry !== 'string') return () => entry.leave();
@@ -140,7 +140,7 @@ export class ListPool {
     return () => {};
   }
 
-  #post(job: Job): void {
+  #postToThread(job: Job): void {
     let piscina: threads.Piscina;
     try {
       piscina = this.#piscina ??= this.#start();
@@ -153,7 +153,7 @@ export class ListPool {
     this.#inThreadCount += 1;
     if (this.#inThreadCount === 1) this.#stuckDeadline?.restart();
     const finish = (outcome: unknown): void => {
-      this.#onTaskOver();
+      this.#onTaskEnded();
       job.finish(outcome);
     };
     const transferList = job.views.map(({ buffer }) => buffer as ArrayBuffer);
@@ -163,12 +163,12 @@ export class ListPool {
     });
   }
 
-  #onTaskOver(): void {
+  #onTaskEnded(): void {
     this.#inThreadCount -= 1;
     if (this.#inThreadCount > 0) this.#stuckDeadline?.restart();
     else this.#stuckDeadline?.cancel();
     const next = this.#waiting.take();
-    if (next !== undefined) this.#post(next);
+    if (next !== undefined) this.#postToThread(next);
   }
 
   /** Replaces the thread, as if it had died, because no task has ended for too long. */

@@ -155,14 +155,14 @@ export function mergedItems(
   const items: MergedItem[] = [];
   const unreachableNames: string[] = [];
   for (const part of parts) {
-    if (kind.isNamed) collectNamed(rules, kind, part, choice, items, unreachableNames);
+    if (kind.isNamed) collectNamedItems(rules, kind, part, choice, items, unreachableNames);
     else collectResources(kind, part, items);
   }
   items.sort((one, other) => (one.key < other.key ? -1 : one.key > other.key ? 1 : 0));
   return { items, unreachableNames };
 }
 
-function collectNamed(
+function collectNamedItems(
   rules: ListRules,
   kind: ListKind,
   { backend, pages }: BackendPages,

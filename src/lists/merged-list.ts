@@ -80,11 +80,11 @@ export class LargeList implements MergedList {
     this.#exchange = exchange;
     exchange.onAbort = () => this.drop();
     exchange.onDrain = () => {
-      if (this.#state === 'waiting') this.#ask(this.#buffer);
+      if (this.#state === 'waiting') this.#requestPart(this.#buffer);
     };
     const contentType = this.#list.framing === 'event' ? 'text/event-stream' : 'application/json';
     if (!isStreaming) exchange.openBody(contentType, this.#list.bytes);
-    this.#ask(largeMemory.take(LIST_PART_BYTES));
+    this.#requestPart(largeMemory.take(LIST_PART_BYTES));
   }
 
   drop(): void {
@@ -93,7 +93,7 @@ export class LargeList implements MergedList {
     this.#pool.drop(subject, [key], this.#memory.noteReturning(subject, this.#list.bytes));
   }
 
-  #ask(buffer: Uint8Array): void {
+  #requestPart(buffer: Uint8Array): void {
     // The exchange may have refused the list synchronously.
     if (this.#state === 'over') {
       largeMemory.giveBack(buffer, true);
@@ -110,12 +110,12 @@ export class LargeList implements MergedList {
         this.drop();
         this.#exchange.reset();
       } else {
-        this.#write(this.#exchange, outcome);
+        this.#writePart(this.#exchange, outcome);
       }
     });
   }
 
-  #write(exchange: Exchange, { buffer, bytes }: NextPartOutcome): void {
+  #writePart(exchange: Exchange, { buffer, bytes }: NextPartOutcome): void {
     this.#sentBytes += bytes;
     // An exchange that is full still refers to the buffer.
     const isWritable = exchange.write(buffer.subarray(0, bytes));
@@ -127,7 +127,7 @@ export class LargeList implements MergedList {
       this.#memory.give(this.#list.subject, this.#list.bytes);
       exchange.end();
     } else if (isWritable) {
-      this.#ask(buffer);
+      this.#requestPart(buffer);
     } else {
       this.#buffer = buffer;
       this.#transition('asking', 'waiting');

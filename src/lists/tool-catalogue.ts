@@ -16,11 +16,11 @@ const SEPARATOR = '\n';
 const CHAR_BYTES_MAX = 2;
 
 export class JoinedTexts {
-  readonly #all: string;
+  readonly #joined: string;
   readonly #ends: Int32Array;
 
   constructor(texts: readonly string[]) {
-    this.#all = texts.join(SEPARATOR);
+    this.#joined = texts.join(SEPARATOR);
     this.#ends = new Int32Array(texts.length);
     let at = 0;
     for (let index = 0; index < texts.length; index += 1) {
@@ -31,23 +31,23 @@ export class JoinedTexts {
   }
 
   get memoryBytes(): number {
-    return CHAR_BYTES_MAX * this.#all.length + this.#ends.byteLength;
+    return CHAR_BYTES_MAX * this.#joined.length + this.#ends.byteLength;
   }
 
   get charCount(): number {
-    return this.#all.length;
+    return this.#joined.length;
   }
 
   at(index: number): string {
     const start = index === 0 ? 0 : this.#ends[index - 1]! + SEPARATOR.length;
-    return this.#all.slice(start, this.#ends[index]);
+    return this.#joined.slice(start, this.#ends[index]);
   }
 
   /** Visits each text that contains the word, once, in order. @param word not empty, and without a line break. */
-  forEachWith(word: string, visit: (index: number) => void): void {
+  forEachContaining(word: string, visit: (index: number) => void): void {
     const ends = this.#ends;
     let index = 0;
-    for (let at = this.#all.indexOf(word); at !== -1; at = this.#all.indexOf(word, ends[index])) {
+    for (let at = this.#joined.indexOf(word); at !== -1; at = this.#joined.indexOf(word, ends[index])) {
       while (ends[index]! <= at) index += 1;
       visit(index);
     }
@@ -149,7 +149,7 @@ export class ToolCatalogue {
   }
 
   /** The answer to a query. @param toolsMax the most tools to find. */
-  answer(query: string, toolsMax: number, { head, framing, extras }: AnswerFrame): Buffer {
+  answerQuery(query: string, toolsMax: number, { head, framing, extras }: AnswerFrame): Buffer {
     const found: string[] = [];
     let bytesLeft: number = FOUND_TOOLS_BYTES_MAX;
     for (const index of this.find(query, toolsMax)) {
@@ -196,11 +196,11 @@ export class ToolCatalogue {
     const weights = new Uint8Array(this.#items.length);
     const lastInName = new Uint8Array(this.#items.length);
     stems.forEach((stem, at) => {
-      this.#names.forEachWith(stem, (id) => {
+      this.#names.forEachContaining(stem, (id) => {
         weights[id]! += NAME_WEIGHT;
         lastInName[id] = at + 1;
       });
-      this.#texts.forEachWith(stem, (id) => {
+      this.#texts.forEachContaining(stem, (id) => {
         if (lastInName[id] !== at + 1) weights[id]! += 1;
       });
     });
@@ -266,7 +266,7 @@ export function warmUpCatalogues(): void {
   });
   const catalogue = new ToolCatalogue(items, []);
   for (const word of words.slice(0, WARM_UP_QUERIES))
-    catalogue.answer(`${word} this and reviews of others`, 1, { head: '', framing: 'message' });
+    catalogue.answerQuery(`${word} this and reviews of others`, 1, { head: '', framing: 'message' });
 }
 
 const WARM_UP_QUERIES = 3;

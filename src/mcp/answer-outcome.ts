@@ -39,14 +39,14 @@ function isTrueBehind(bytes: Buffer, from: number, end: number): boolean {
   let isColonSeen = false;
   for (let at = from; at < last; at++) {
     const byte = bytes[at];
-    if (byte === T) return isColonSeen;
+    if (byte === LETTER_T) return isColonSeen;
     if (byte === COLON && !isColonSeen) isColonSeen = true;
     else if (byte !== SPACE && byte !== TAB && byte !== LINE_FEED && byte !== RETURN) return false;
   }
   return false;
 }
 
-const T = 0x74;
+const LETTER_T = 0x74;
 const COLON = 0x3a;
 const SPACE = 0x20;
 const TAB = 0x09;

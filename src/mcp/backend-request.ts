@@ -21,7 +21,7 @@ export interface RequestDetail {
 
 const NO_DETAIL: RequestDetail = { progressKey: undefined, mode: '', asksForTask: false, taskId: undefined };
 /** A request that is too large to be parsed may ask to become a task, so that is assumed. */
-const TOO_LARGE: RequestDetail = { ...NO_DETAIL, asksForTask: true };
+const TOO_LARGE_DETAIL: RequestDetail = { ...NO_DETAIL, asksForTask: true };
 
 const PARAMS_DEPTH = 2;
 /** The most bytes of a mode, with quotes and escapes: more than any real one has. */
@@ -30,10 +30,10 @@ const ANSWER_DEPTH = 3;
 
 const scanner = new JsonScanner();
 
-/** Reads the details. A request that is too large to be parsed at once counts as `TOO_LARGE`. */
+/** Reads the details. A request that is too large to be parsed at once counts as `TOO_LARGE_DETAIL`. */
 export function readRequestDetail(bytes: Buffer, message: ParamsSpan): RequestDetail {
   const params = scanParams(bytes, message);
-  if (params === undefined) return message.paramsStart === -1 ? NO_DETAIL : TOO_LARGE;
+  if (params === undefined) return message.paramsStart === -1 ? NO_DETAIL : TOO_LARGE_DETAIL;
   const token = memberOf(params, findMember(scanner, params, 0, '_meta'), 'progressToken');
   const mode = findMember(scanner, params, 0, 'mode');
   return {

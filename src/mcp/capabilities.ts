@@ -5,7 +5,7 @@ import { MEMBER_ABSENT, findMember, JsonScanner, jsonKind } from '../bytes/index
 import { getOrMake } from '../shared/index.js';
 
 /** The requests that a client accepts. Read once per session, when a backend first sends its client a request. */
-export interface RequestableOfClient {
+export interface ClientCapabilities {
   readonly sampling: boolean;
   readonly roots: boolean;
   /** The two modes of elicitation; an empty declaration means forms. */
@@ -21,7 +21,7 @@ const CAPABILITIES_DEPTH = 2;
 const scanner = new JsonScanner();
 
 /** Reads a client's capabilities. @param capabilities an object, as JSON. A capability named twice counts as absent. */
-export function readRequestableOfClient(capabilities: Buffer): RequestableOfClient {
+export function readClientCapabilities(capabilities: Buffer): ClientCapabilities {
   scanner.scan(capabilities, CAPABILITIES_DEPTH);
   const has = (node: number, name: string): boolean => objectIn(capabilities, node, name) !== MEMBER_ABSENT;
   const elicitation = objectIn(capabilities, 0, 'elicitation');
@@ -122,7 +122,7 @@ export interface ExtraCapability {
 }
 
 /** The capabilities that are declared to clients, besides `tasksExtension`. */
-const TOLD_TO_CLIENTS =
+const DECLARED_TO_CLIENTS =
   capability.tools |
   capability.prompts |
   capability.resources |
@@ -152,7 +152,7 @@ function addMember(object: string, name: string, value: string): string {
 }
 
 function bitsJson(bits: number): string {
-  const relayed = bits & TOLD_TO_CLIENTS;
+  const relayed = bits & DECLARED_TO_CLIENTS;
   return getOrMake(jsonByBits, relayed, () => JSON.stringify(describeCapabilities(relayed)));
 }
 

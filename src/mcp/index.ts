@@ -8,7 +8,7 @@ export {
 } from './backend-request.js';
 export {
   ANY_TASK_CAPABILITY,
-  type RequestableOfClient,
+  type ClientCapabilities,
   LIST_CHANGES,
   type ExtraCapability,
   TASKS_EXTENSION,
@@ -16,7 +16,7 @@ export {
   PRESUMED_CAPABILITIES,
   capabilitiesJson,
   capability,
-  readRequestableOfClient,
+  readClientCapabilities,
 } from './capabilities.js';
 export { readDiscoverResult, readInitializeResult } from './initialize-result.js';
 export {

@@ -33,7 +33,7 @@ const COMPLETE = '"complete"';
  * @returns the scan in progress of a large result.
  */
 export function readResultType(subject: string, result: Buffer, done: (type: ResultType) => void): Scan | undefined {
-  if (!mayBeOther(result)) done('complete');
+  if (!mayHaveOtherType(result)) done('complete');
   else if (result.length <= limits.readAtOnceBytesMax)
     done(typeIn(scanner.scan(result, 1) ? scanner : undefined, result));
   else return scanQueue.scanNow(subject, result, 1, (tape) => done(typeIn(tape, result)));
@@ -41,7 +41,7 @@ export function readResultType(subject: string, result: Buffer, done: (type: Res
 }
 
 /** Whether the key occurs anywhere without `"complete"` after it. A key written with escapes is not found: no server writes one. */
-function mayBeOther(result: Buffer): boolean {
+function mayHaveOtherType(result: Buffer): boolean {
   let at = result.indexOf(TYPE_KEY);
   for (let count = 0; at !== -1; count++) {
     if (count >= KEYS_CHECKED_MAX || !isCompleteBehind(result, at + TYPE_KEY.length)) return true;
@@ -89,7 +89,7 @@ export interface InputRequired {
   readonly requestState: Buffer | undefined;
 }
 
-const DEPTH = 4;
+const INPUT_DEPTH = 4;
 
 /**
  * Reads a backend's questions. @param result JSON of any size. It must not change until `done` is called, which gets views of it.
@@ -101,16 +101,16 @@ export function readInputRequired(
   done: (input: InputRequired | undefined) => void,
 ): Scan | undefined {
   if (result.length > limits.readAtOnceBytesMax)
-    return scanQueue.scanNow(subject, result, DEPTH, (tape) => done(tape && inputIn(tape, result)));
-  done(scanner.scan(result, DEPTH) ? inputIn(scanner, result) : undefined);
+    return scanQueue.scanNow(subject, result, INPUT_DEPTH, (tape) => done(tape && inputIn(tape, result)));
+  done(scanner.scan(result, INPUT_DEPTH) ? inputIn(scanner, result) : undefined);
   return undefined;
 }
 
 function inputIn(tape: JsonScanner, bytes: Buffer): InputRequired | undefined {
   const state = findMember(tape, bytes, 0, 'requestState');
   const list = findMember(tape, bytes, 0, 'inputRequests');
-  if (state !== MEMBER_ABSENT && !isOf(tape, state, jsonKind.string)) return undefined;
-  if (list !== MEMBER_ABSENT && !isOf(tape, list, jsonKind.object)) return undefined;
+  if (state !== MEMBER_ABSENT && !isKind(tape, state, jsonKind.string)) return undefined;
+  if (list !== MEMBER_ABSENT && !isKind(tape, list, jsonKind.object)) return undefined;
   const requests = list === MEMBER_ABSENT ? [] : requestsIn(tape, bytes, list);
   if (requests === undefined || (requests.length === 0 && state === MEMBER_ABSENT)) return undefined;
   return {
@@ -131,15 +131,15 @@ function requestsIn(tape: JsonScanner, bytes: Buffer, list: number): InputReques
 }
 
 function requestIn(tape: JsonScanner, bytes: Buffer, node: number): InputRequest | undefined {
-  if (!isOf(tape, node, jsonKind.object)) return undefined;
+  if (!isKind(tape, node, jsonKind.object)) return undefined;
   const method = findMember(tape, bytes, node, 'method');
   const params = findMember(tape, bytes, node, 'params');
-  if (!isOf(tape, method, jsonKind.string) || tape.end(method) - tape.start(method) > METHOD_NAME_BYTES_MAX)
+  if (!isKind(tape, method, jsonKind.string) || tape.end(method) - tape.start(method) > METHOD_NAME_BYTES_MAX)
     return undefined;
-  if (params !== MEMBER_ABSENT && !isOf(tape, params, jsonKind.object)) return undefined;
+  if (params !== MEMBER_ABSENT && !isKind(tape, params, jsonKind.object)) return undefined;
   const mode = params === MEMBER_ABSENT ? MEMBER_ABSENT : findMember(tape, bytes, params, 'mode');
   const elicitationId = params === MEMBER_ABSENT ? MEMBER_ABSENT : findMember(tape, bytes, params, 'elicitationId');
-  const isModeText = isOf(tape, mode, jsonKind.string) && tape.end(mode) - tape.start(mode) <= METHOD_NAME_BYTES_MAX;
+  const isModeText = isKind(tape, mode, jsonKind.string) && tape.end(mode) - tape.start(mode) <= METHOD_NAME_BYTES_MAX;
   return {
     key: bytes.subarray(tape.keyStart(node) - 1, tape.keyEnd(node) + 1),
     method: stringValue(bytes, tape.start(method), tape.end(method)),
@@ -149,6 +149,6 @@ function requestIn(tape: JsonScanner, bytes: Buffer, node: number): InputRequest
   };
 }
 
-function isOf(tape: JsonScanner, node: number, kind: number): boolean {
+function isKind(tape: JsonScanner, node: number, kind: number): boolean {
   return node >= 0 && tape.kind(node) === kind;
 }

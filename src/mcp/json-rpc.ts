@@ -151,7 +151,7 @@ export function clientMessageIn(
     return clientMessage(tape, 'response', '', MEMBER_ABSENT, MEMBER_ABSENT, undefined, undefined);
   }
   const params = nullAsAbsent(tape, topLevel.params);
-  if (!isCall(tape) || !isObjectOrAbsent(tape, params)) return 'not-json-rpc';
+  if (!isRequestOrNotification(tape) || !isObjectOrAbsent(tape, params)) return 'not-json-rpc';
   if (!findMembers(tape, bytes, params, paramsNames, inParams)) return 'not-json-rpc';
   const methodText = methodName(bytes, tape.start(method), tape.end(method));
   const nameNode = nameNodeOf(tape, bytes, methodText, params, inParams[0]!);
@@ -194,7 +194,7 @@ export function readBackendAnswer(bytes: Buffer): BackendMessage | undefined {
   if (!uriFinder.mayBeIn(bytes))
     return scanner.scan(bytes, BACKEND_MESSAGE_DEPTH) ? backendMessageIn(scanner, bytes, NO_SPANS) : undefined;
   if (scanner.scan(bytes, uriFinder.depth, filterOf(bytes, uriFinder.containers))) {
-    const message = backendMessageIn(scanner, bytes, uriFinder.in(scanner, bytes));
+    const message = backendMessageIn(scanner, bytes, uriFinder.findOn(scanner, bytes));
     // The filter has left out members that only requests and notifications have.
     if (message === undefined || message.kind === 'response') return message;
   }
@@ -233,7 +233,7 @@ export function backendMessageIn(tape: JsonScanner, bytes: Buffer, uris?: Locate
 
 function isValidBackendMessage(tape: JsonScanner, id: number, params: number): boolean {
   if (id !== MEMBER_ABSENT && !isId(tape, id)) return false;
-  if (topLevel.method !== MEMBER_ABSENT) return isCall(tape) && isObjectOrAbsent(tape, params);
+  if (topLevel.method !== MEMBER_ABSENT) return isRequestOrNotification(tape) && isObjectOrAbsent(tape, params);
   return isResponse(tape) && (id !== MEMBER_ABSENT || topLevel.error !== MEMBER_ABSENT);
 }
 
@@ -284,7 +284,7 @@ function readTopLevel(tape: JsonScanner, bytes: Buffer): boolean {
 }
 
 /** Whether the message is a request or notification. It must have no `result` or `error`: backends differ in which member they check first. */
-function isCall(tape: JsonScanner): boolean {
+function isRequestOrNotification(tape: JsonScanner): boolean {
   return (
     tape.kind(topLevel.method) === jsonKind.string &&
     topLevel.result === MEMBER_ABSENT &&

@@ -69,7 +69,7 @@ export function readLargeBackendMessage(
         depth,
         (uriTape) => {
           const spansOf = (finder: typeof uriFinder) =>
-            uriTape && seen.has(finder) ? finder.in(uriTape, bytes) : NO_SPANS;
+            uriTape && seen.has(finder) ? finder.findOn(uriTape, bytes) : NO_SPANS;
           // The text is known to be JSON, so the second scan fails only if there are too many values.
           done(uriTape && { ...message, uris: spansOf(uriFinder), taskIds: spansOf(taskIdFinder) });
         },

@@ -15,7 +15,7 @@ export interface ListKind {
   /** The capability that servers with such lists declare. */
   readonly capability: number;
   /** The allow-list that applies; `undefined` for tasks. */
-  readonly allowedAs: 'tools' | 'prompts' | 'resources' | undefined;
+  readonly allowListName: 'tools' | 'prompts' | 'resources' | undefined;
 }
 
 export const listKinds: Readonly<Record<ListKindName, ListKind>> = {
@@ -26,7 +26,7 @@ export const listKinds: Readonly<Record<ListKindName, ListKind>> = {
     key: 'name',
     isNamed: true,
     capability: capability.tools,
-    allowedAs: 'tools',
+    allowListName: 'tools',
   },
   prompts: {
     name: 'prompts',
@@ -35,7 +35,7 @@ export const listKinds: Readonly<Record<ListKindName, ListKind>> = {
     key: 'name',
     isNamed: true,
     capability: capability.prompts,
-    allowedAs: 'prompts',
+    allowListName: 'prompts',
   },
   resources: {
     name: 'resources',
@@ -44,7 +44,7 @@ export const listKinds: Readonly<Record<ListKindName, ListKind>> = {
     key: 'uri',
     isNamed: false,
     capability: capability.resources,
-    allowedAs: 'resources',
+    allowListName: 'resources',
   },
   templates: {
     name: 'templates',
@@ -53,7 +53,7 @@ export const listKinds: Readonly<Record<ListKindName, ListKind>> = {
     key: 'uriTemplate',
     isNamed: false,
     capability: capability.resources,
-    allowedAs: 'resources',
+    allowListName: 'resources',
   },
   tasks: {
     name: 'tasks',
@@ -62,7 +62,7 @@ export const listKinds: Readonly<Record<ListKindName, ListKind>> = {
     key: 'taskId',
     isNamed: true,
     capability: capability.tasksList,
-    allowedAs: undefined,
+    allowListName: undefined,
   },
 };
 

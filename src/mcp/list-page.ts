@@ -127,19 +127,19 @@ function readPage(
     return again === undefined ? INVALID : readPage(repaired, again, kind, era, false, true);
   }
   const isComplete = isCompleteType(bytes, findMember(tape, bytes, result, 'resultType'));
-  const ttlMs = ttlIn(bytes, findMember(tape, bytes, result, 'ttlMs'));
+  const ttlMs = ttlMsIn(bytes, findMember(tape, bytes, result, 'ttlMs'));
   const spans = readSpans(bytes, list, kind);
   if (spans === undefined) return INVALID;
   const isLast = cursor === MEMBER_ABSENT || tape.kind(cursor) === jsonKind.null;
   const nextCursor = isLast ? undefined : stringValue(bytes, tape.start(cursor), tape.end(cursor));
-  const apps = appNamesOn(bytes, spans);
+  const appNames = appNamesOn(bytes, spans);
   const read = { kind: 'page', idStart, idEnd, nextCursor, isComplete, ttlMs } as const;
   if (kind.name !== 'tools' || !hasMirrors(bytes)) {
-    const mirrors = apps.length === 0 && !isRepaired ? undefined : { tools: [], invalid: [], apps, isRepaired };
+    const mirrors = appNames.length === 0 && !isRepaired ? undefined : { tools: [], invalid: [], appNames, isRepaired };
     return { ...read, page: { bytes, spans }, mirrors };
   }
   const { listedSpans, mirrors } = mirrorsOn(bytes, spans, era !== 'legacy');
-  return { ...read, page: { bytes, spans: listedSpans }, mirrors: { ...mirrors, apps, isRepaired } };
+  return { ...read, page: { bytes, spans: listedSpans }, mirrors: { ...mirrors, appNames, isRepaired } };
 }
 
 /** Reads the mirrored parameters on a page. @returns them, and the rows of the tools that stay listed. */
@@ -181,7 +181,7 @@ function appNamesOn(bytes: Buffer, spans: Int32Array): readonly string[] {
   return names;
 }
 
-function ttlIn(bytes: Buffer, node: number): number {
+function ttlMsIn(bytes: Buffer, node: number): number {
   if (node < 0 || tape.kind(node) !== jsonKind.number || nodeByteLength(node) > NUMBER_BYTES_MAX) return 0;
   const ttlMs = Math.floor(Number(bytes.toString('latin1', tape.start(node), tape.end(node))));
   return Math.min(Math.max(0, ttlMs), LIST_TTL_MS_MAX);
@@ -203,13 +203,13 @@ function readSpans(bytes: Buffer, list: number, kind: ListKind): Int32Array | un
     const name = kind.key === 'name' ? key : findMember(tape, bytes, node, 'name');
     if (isText(name)) spans.push(tape.start(name), tape.end(name));
     else spans.push(MEMBER_ABSENT, MEMBER_ABSENT);
-    pushLinkSpans(spans, bytes, kind.name === 'tools' ? findMember(tape, bytes, node, '_meta') : MEMBER_ABSENT);
+    pushPageUriSpans(spans, bytes, kind.name === 'tools' ? findMember(tape, bytes, node, '_meta') : MEMBER_ABSENT);
   }
   return Int32Array.from(spans);
 }
 
 /** Adds the three spans of a tool's page URIs; nothing else of `_meta` is recorded. */
-function pushLinkSpans(spans: number[], bytes: Buffer, meta: number): void {
+function pushPageUriSpans(spans: number[], bytes: Buffer, meta: number): void {
   if (meta < 0 || tape.kind(meta) !== jsonKind.object) {
     spans.push(MEMBER_ABSENT, MEMBER_ABSENT, MEMBER_ABSENT, MEMBER_ABSENT, MEMBER_ABSENT, MEMBER_ABSENT);
     return;
@@ -220,21 +220,21 @@ function pushLinkSpans(spans: number[], bytes: Buffer, meta: number): void {
   const isRead = metaTape.scan(metaBytes, META_DEPTH);
   const ui = isRead ? findMember(metaTape, metaBytes, 0, 'ui') : MEMBER_ABSENT;
   const link =
-    ui >= 0 && metaTape.kind(ui) === jsonKind.object ? findMember(metaTape, metaBytes, ui, LINK) : MEMBER_ABSENT;
-  pushLinkSpan(spans, offset, link);
-  for (const name of FLAT_LINKS)
-    pushLinkSpan(spans, offset, isRead ? findMember(metaTape, metaBytes, 0, name) : MEMBER_ABSENT);
+    ui >= 0 && metaTape.kind(ui) === jsonKind.object ? findMember(metaTape, metaBytes, ui, PAGE_KEY) : MEMBER_ABSENT;
+  pushPageUriSpan(spans, offset, link);
+  for (const name of FLAT_PAGE_KEYS)
+    pushPageUriSpan(spans, offset, isRead ? findMember(metaTape, metaBytes, 0, name) : MEMBER_ABSENT);
 }
 
-function pushLinkSpan(spans: number[], offset: number, node: number): void {
+function pushPageUriSpan(spans: number[], offset: number, node: number): void {
   if (node >= 0 && metaTape.kind(node) === jsonKind.string)
     spans.push(offset + metaTape.start(node), offset + metaTape.end(node));
   else spans.push(MEMBER_ABSENT, MEMBER_ABSENT);
 }
 
-const LINK = 'resourceUri';
+const PAGE_KEY = 'resourceUri';
 /** The members with a page's URI in the first version of MCP Apps, and in its predecessor. */
-const FLAT_LINKS = ['ui/resourceUri', 'openai/outputTemplate'] as const;
+const FLAT_PAGE_KEYS = ['ui/resourceUri', 'openai/outputTemplate'] as const;
 
 function isText(node: number): boolean {
   return node >= 0 && tape.kind(node) === jsonKind.string;

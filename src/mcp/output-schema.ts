@@ -15,12 +15,12 @@ export const UNICODE_CLASSES_MAX = 32;
 /** The longest pattern that is compiled, in characters: V8's time for a character class grows with the square of its length. */
 export const PATTERN_LENGTH_MAX = 4 * KIB;
 
-/** The rules for some keywords of a schema, which are listed in `words`, separated by spaces. */
-interface Word {
-  readonly words: string;
+/** The rules for some keywords of a schema, which are listed in `keywords`, separated by spaces. */
+interface Keyword {
+  readonly keywords: string;
   /** A regular expression for the beginning of an accepted value, by which most schemas need not be parsed; without it, they must be. */
   readonly valueStart?: string;
-  /** Whether a value is accepted. @param holder the schema that has the word. */
+  /** Whether a value is accepted. @param holder the schema that has the keyword. */
   readonly accepts: (value: unknown, holder: Readonly<Record<string, unknown>>, budget: SchemaBudget) => boolean;
   /** The schemas in an accepted value. */
   readonly schemasIn?: (value: unknown) => readonly unknown[];
@@ -34,71 +34,71 @@ const isName = (value: unknown): boolean => !isText(value) || /^[a-z_][-\w.]*$/i
 const itself = (value: unknown): readonly unknown[] => [value];
 const valuesOf = (value: unknown): readonly unknown[] => Object.values(value as object);
 
-/** The words that a validator of draft 7 reads. */
-const WORDS: readonly Word[] = [
+/** The keywords that a validator of draft 7 reads. */
+const KEYWORDS: readonly Keyword[] = [
   {
-    words: 'type',
+    keywords: 'type',
     valueStart: `"(?:${[...TYPES].join('|')})"`,
     accepts: (value) => (Array.isArray(value) ? value.every(isType) : isType(value)),
   },
   {
-    words:
+    keywords:
       'multipleOf maximum minimum exclusiveMaximum exclusiveMinimum maxLength minLength maxItems minItems maxProperties minProperties',
     valueStart: '[-\\d]',
     accepts: (value) => typeof value === 'number',
   },
-  { words: 'format', valueStart: '"', accepts: isText },
-  { words: '$id', accepts: isText },
-  { words: 'uniqueItems', valueStart: '[tf]', accepts: (value) => typeof value === 'boolean' },
-  { words: 'required', valueStart: '\\[', accepts: Array.isArray },
-  { words: 'enum', valueStart: '\\[\\s*[^\\]\\s]', accepts: (value) => Array.isArray(value) && value.length > 0 },
+  { keywords: 'format', valueStart: '"', accepts: isText },
+  { keywords: '$id', accepts: isText },
+  { keywords: 'uniqueItems', valueStart: '[tf]', accepts: (value) => typeof value === 'boolean' },
+  { keywords: 'required', valueStart: '\\[', accepts: Array.isArray },
+  { keywords: 'enum', valueStart: '\\[\\s*[^\\]\\s]', accepts: (value) => Array.isArray(value) && value.length > 0 },
   {
-    words: 'additionalProperties additionalItems contains propertyNames not if then else',
+    keywords: 'additionalProperties additionalItems contains propertyNames not if then else',
     valueStart: '[{tf]',
     accepts: isSchema,
     schemasIn: itself,
   },
   {
-    words: 'items',
+    keywords: 'items',
     valueStart: '[{[tf]',
     accepts: (value) => Array.isArray(value) || isSchema(value),
     schemasIn: (value) => (Array.isArray(value) ? valuesOf(value) : [value]),
   },
-  { words: 'allOf anyOf oneOf', valueStart: '\\[\\s*[{tf]', accepts: Array.isArray, schemasIn: valuesOf },
-  { words: 'properties', valueStart: '\\{', accepts: isObject, schemasIn: valuesOf },
+  { keywords: 'allOf anyOf oneOf', valueStart: '\\[\\s*[{tf]', accepts: Array.isArray, schemasIn: valuesOf },
+  { keywords: 'properties', valueStart: '\\{', accepts: isObject, schemasIn: valuesOf },
   {
-    words: 'patternProperties',
+    keywords: 'patternProperties',
     accepts: (value, _, budget) => isObject(value) && Object.keys(value).every((pattern) => isPattern(pattern, budget)),
     schemasIn: valuesOf,
   },
-  { words: 'pattern', accepts: (value, _, budget) => isText(value) && isPattern(value, budget) },
+  { keywords: 'pattern', accepts: (value, _, budget) => isText(value) && isPattern(value, budget) },
   // A property may depend on a schema, or on a list of names.
   {
-    words: 'dependencies',
+    keywords: 'dependencies',
     accepts: isObject,
     schemasIn: (value) => valuesOf(value).filter((each) => !Array.isArray(each)),
   },
-  { words: '$ref', accepts: isText },
-  { words: '$anchor $dynamicAnchor', accepts: isName },
-  { words: '$async', valueStart: 'f', accepts: (value) => value === false },
-  // A word of OpenAPI, valid only beside a type.
+  { keywords: '$ref', accepts: isText },
+  { keywords: '$anchor $dynamicAnchor', accepts: isName },
+  { keywords: '$async', valueStart: 'f', accepts: (value) => value === false },
+  // A keyword of OpenAPI, valid only beside a type.
   {
-    words: 'nullable',
+    keywords: 'nullable',
     accepts: (value, { type }) => typeof value === 'boolean' && type !== undefined && (value || !hasNull(type)),
   },
-  // Words of draft 4, and of an extension that clients do not have in full.
-  { words: 'id formatMinimum formatMaximum formatExclusiveMinimum formatExclusiveMaximum', accepts: () => false },
+  // Keywords of draft 4, and of an extension that clients do not have in full.
+  { keywords: 'id formatMinimum formatMaximum formatExclusiveMinimum formatExclusiveMaximum', accepts: () => false },
 ];
 
-const wordOf = new Map(WORDS.flatMap((word) => word.words.split(' ').map((name) => [name, word])));
+const keywordByName = new Map(KEYWORDS.flatMap((each) => each.keywords.split(' ').map((name) => [name, each])));
 
-const DOUBTS = WORDS.map(({ words, valueStart }) => {
-  const names = words.replaceAll('$', '\\$').replaceAll(' ', '|');
+const DOUBTS = KEYWORDS.map(({ keywords, valueStart }) => {
+  const names = keywords.replaceAll('$', '\\$').replaceAll(' ', '|');
   return `(?:${names})"\\s*:${valueStart === undefined ? '' : `(?!\\s*${valueStart})`}`;
 });
 /** Matches an escaped letter or `$`: these need no escape, and may be part of a keyword. */
 const ESCAPED = '\\\\u00(?:24|[46][1-9a-fA-F]|[57][\\daA])';
-/** Matches a word with a value that does not begin as accepted, an escape, or a `null`, which may stand where a schema belongs. */
+/** Matches a keyword with a value that does not begin as accepted, an escape, or a `null`, which may stand where a schema belongs. */
 const DOUBTFUL = new RegExp(`"(?:${DOUBTS.join('|')})|[:[,]\\s*null|${ESCAPED}`);
 
 /** Matches the members that give a schema a name, so that references need not give its place. */
@@ -121,23 +121,23 @@ export function isCompilable(text: Buffer, budget: SchemaBudget): boolean {
     if (typeof schema === 'boolean') continue;
     if (!isObject(schema)) return false;
     for (const [name, value] of Object.entries(schema)) {
-      const word = wordOf.get(name);
-      if (word === undefined) continue;
-      if (schema === root && REPAIRED.has(name)) {
-        for (const inner of valuesOf(value ?? NONE)) if (isObject(inner)) seen.add(inner);
+      const keyword = keywordByName.get(name);
+      if (keyword === undefined) continue;
+      if (schema === root && REPAIRED_KEYWORDS.has(name)) {
+        for (const inner of valuesOf(value ?? NO_SCHEMAS)) if (isObject(inner)) seen.add(inner);
         continue;
       }
-      if (!word.accepts(value, schema, budget)) return false;
-      for (const inner of word.schemasIn?.(value) ?? NONE) seen.add(inner);
-      if (name === '$ref') seen.add(referredTo(root, anchors, value));
+      if (!keyword.accepts(value, schema, budget)) return false;
+      for (const inner of keyword.schemasIn?.(value) ?? NO_SCHEMAS) seen.add(inner);
+      if (name === '$ref') seen.add(schemaReferredTo(root, anchors, value));
     }
   }
   return true;
 }
 
-const NONE: readonly unknown[] = [];
+const NO_SCHEMAS: readonly unknown[] = [];
 /** The members of the root schema whose own faults are repaired elsewhere (readable-items.ts): only the schemas in them are checked. */
-const REPAIRED = new Set(['properties', 'required']);
+const REPAIRED_KEYWORDS = new Set(['properties', 'required']);
 
 function hasNull(type: unknown): boolean {
   return type === 'null' || (Array.isArray(type) && type.includes('null'));
@@ -171,11 +171,11 @@ function isExpression(pattern: string): boolean {
 type Anchors = ReadonlyMap<string, unknown>;
 const NO_ANCHORS: Anchors = new Map();
 const ID = /^(?:[a-z][-+.a-z\d]*:[-\w.~/?&=:@+,]*|[-\w.~/?&=]*)#?$/i;
-const asKeys = (words: string): object => Object.fromEntries(words.split(' ').map((word) => [word, true]));
-/** The words in which a validator looks for names. As in the validator, they are searched with `in`, which also finds `constructor`. */
-const LISTS = asKeys('items allOf anyOf oneOf');
-const MAPS = asKeys('$defs definitions properties patternProperties dependencies');
-const DATA = asKeys(
+const asKeys = (keywords: string): object => Object.fromEntries(keywords.split(' ').map((name) => [name, true]));
+/** The keywords in which a validator looks for names. As in the validator, they are searched with `in`, which also finds `constructor`. */
+const LIST_KEYWORDS = asKeys('items allOf anyOf oneOf');
+const MAP_KEYWORDS = asKeys('$defs definitions properties patternProperties dependencies');
+const DATA_KEYWORDS = asKeys(
   'default enum const required maximum minimum exclusiveMaximum exclusiveMinimum multipleOf maxLength minLength pattern format ' +
     'maxItems minItems uniqueItems maxProperties minProperties',
 );
@@ -197,9 +197,9 @@ function anchorsIn(root: unknown): Anchors | undefined {
       anchors.set(`#${anchor}`, schema);
     }
     for (const [name, value] of Object.entries(schema))
-      if (Array.isArray(value) ? name in LISTS : name in MAPS)
-        for (const each of valuesOf(value ?? NONE)) schemas.push(each);
-      else if (!(name in DATA)) schemas.push(value);
+      if (Array.isArray(value) ? name in LIST_KEYWORDS : name in MAP_KEYWORDS)
+        for (const each of valuesOf(value ?? NO_SCHEMAS)) schemas.push(each);
+      else if (!(name in DATA_KEYWORDS)) schemas.push(value);
   }
   return anchors;
 }
@@ -208,7 +208,7 @@ function anchorsIn(root: unknown): Anchors | undefined {
 const SCHEMA_OF_SCHEMAS = /^http:\/\/json-schema\.org\/draft-07\/schema#?$/;
 
 /** The schema that a reference refers to; `undefined` for nothing. */
-function referredTo(root: unknown, anchors: Anchors, reference: unknown): unknown {
+function schemaReferredTo(root: unknown, anchors: Anchors, reference: unknown): unknown {
   if (typeof reference !== 'string') return undefined;
   if (anchors.has(reference)) return anchors.get(reference);
   if (SCHEMA_OF_SCHEMAS.test(reference)) return true;
@@ -216,13 +216,13 @@ function referredTo(root: unknown, anchors: Anchors, reference: unknown): unknow
   const [document, ...path] = reference.split('/');
   if (document !== '#') return undefined;
   return path.reduce<unknown>((at, token) => {
-    const name = decoded(token).replaceAll('~1', '/').replaceAll('~0', '~');
+    const name = percentDecoded(token).replaceAll('~1', '/').replaceAll('~0', '~');
     if (Array.isArray(at)) return at[Number(name)] as unknown;
     return isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined;
   }, root);
 }
 
-function decoded(token: string): string {
+function percentDecoded(token: string): string {
   try {
     return decodeURIComponent(token);
   } catch {

@@ -55,7 +55,7 @@ export interface VersionRefusal {
 }
 
 /** Codes that no legacy server uses. */
-const LATER_CODES: ReadonlySet<unknown> = new Set(Object.values(modernCodes));
+const MODERN_ONLY_CODES: ReadonlySet<unknown> = new Set(Object.values(modernCodes));
 const VERSIONS_NAMED_MAX = 4;
 
 /** The refusal of a server that speaks only these versions, none of which the gateway can use. @param latest the gateway's latest version. */
@@ -71,7 +71,7 @@ export function readVersionRefusal(error: unknown): VersionRefusal | undefined {
   const named = versionsIn(error['data']);
   if (named.some((version) => BACKEND_VERSIONS.has(version))) return undefined;
   const refusal = versionRefusalOf(named, LATEST_PROTOCOL_VERSION);
-  if (LATER_CODES.has(error['code'])) return { ...refusal, kind: 'version-later' };
+  if (MODERN_ONLY_CODES.has(error['code'])) return { ...refusal, kind: 'version-later' };
   if (named.length > 0) return refusal;
   const lacksInitialize = error['code'] === rpcCodes.methodNotFound || isAboutMissingEnvelope(error);
   return lacksInitialize ? { kind: 'initialize-unknown' } : undefined;

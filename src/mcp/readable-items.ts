@@ -38,8 +38,8 @@ export const REPAIRS_MAX = 20_000;
 
 /** The bytes of schemas that may still be parsed, and the repairs that may still be made, for one page. */
 interface PageBudget extends SchemaBudget {
-  parsedBytes: number;
-  repairs: number;
+  parsedBytesLeft: number;
+  repairsLeft: number;
 }
 
 const itemTape = new JsonScanner();
@@ -64,8 +64,8 @@ export function withReadableItems(
   if (shape === undefined) return undefined;
   const budget: PageBudget = {
     unicodeClasses: new Map(),
-    parsedBytes: PARSED_SCHEMA_BYTES_MAX,
-    repairs: REPAIRS_MAX,
+    parsedBytesLeft: PARSED_SCHEMA_BYTES_MAX,
+    repairsLeft: REPAIRS_MAX,
   };
   const repairs = new Repairs(bytes, tape, budget);
   const { edits } = repairs;
@@ -108,7 +108,7 @@ class Repairs {
     this.#isOverBudget = false;
     this.#repairContents(item, shape);
     if (name === 'tools') this.#addMissing(item, 'inputSchema', ANY_KIND, () => INPUT_SCHEMA_MEMBER);
-    else if (!isNamed) this.#addMissing(item, 'name', TEXT.kinds, () => this.#nameFrom(item, key));
+    else if (!isNamed) this.#addMissing(item, 'name', TEXT.kinds, () => this.#nameMemberFrom(item, key));
     if (this.#isOverBudget) this.edits.length = before;
     return !this.#isOverBudget;
   }
@@ -132,19 +132,19 @@ class Repairs {
   }
 
   #tryCountRepair(): boolean {
-    if (this.#budget.repairs === 0) this.#isOverBudget = true;
-    else this.#budget.repairs -= 1;
+    if (this.#budget.repairsLeft === 0) this.#isOverBudget = true;
+    else this.#budget.repairsLeft -= 1;
     return !this.#isOverBudget;
   }
 
   /** Adds a member behind an item's others. An item without its key is refused later. */
   #addMissing(item: number, name: string, kinds: number, member: () => Buffer): void {
     const isEmpty = this.#tape.next(item) === item + 1;
-    if (!isEmpty && this.#find(item, name, kinds) === -1) this.#insert(this.#tape.end(item) - 1, member());
+    if (!isEmpty && this.#findMember(item, name, kinds) === -1) this.#insert(this.#tape.end(item) - 1, member());
   }
 
-  #nameFrom(item: number, key: string): Buffer {
-    const node = this.#find(item, key, ANY_KIND);
+  #nameMemberFrom(item: number, key: string): Buffer {
+    const node = this.#findMember(item, key, ANY_KIND);
     const json = node === -1 ? NO_BYTES : this.#bytes.subarray(this.#tape.start(node), this.#tape.end(node));
     return Buffer.concat([NAME_MEMBER, json]);
   }
@@ -160,7 +160,7 @@ class Repairs {
 
   #tryAccept(node: number, { kinds, accepts, requiredMember, schema, replacement }: Shape): boolean {
     if (((kinds >> this.#tape.kind(node)) & 1) === 0) return false;
-    if (requiredMember !== undefined && this.#find(node, requiredMember, TEXT.kinds) === -1) return false;
+    if (requiredMember !== undefined && this.#findMember(node, requiredMember, TEXT.kinds) === -1) return false;
     if (accepts !== undefined && !accepts(this.#shortValue(node))) return false;
     if (schema === 'results' && !this.#compiles(node)) return false;
     return schema === undefined || this.#tryMakeObjectSchema(node, replacement);
@@ -169,9 +169,9 @@ class Repairs {
   /** Makes a schema that of an object, if it is not. @returns false if that cannot be done. */
   #tryMakeObjectSchema(schema: number, replacement: Buffer | undefined): boolean {
     const tape = this.#tape;
-    const type = this.#find(schema, 'type', ANY_KIND);
+    const type = this.#findMember(schema, 'type', ANY_KIND);
     if (type === -1) {
-      const more = this.#hasOtherThan(schema, '$id') ? ',' : '';
+      const more = this.#hasMemberOtherThan(schema, '$id') ? ',' : '';
       this.#insert(tape.start(schema) + 1, Buffer.from(`"type":"object"${more}`));
       return true;
     }
@@ -188,12 +188,12 @@ class Repairs {
   #compiles(schema: number): boolean {
     const json = this.#bytes.subarray(this.#tape.start(schema), this.#tape.end(schema));
     if (!mayNotCompile(json)) return true;
-    this.#budget.parsedBytes -= json.length;
-    return this.#budget.parsedBytes >= 0 && isCompilable(json, this.#budget);
+    this.#budget.parsedBytesLeft -= json.length;
+    return this.#budget.parsedBytesLeft >= 0 && isCompilable(json, this.#budget);
   }
 
   /** The node of the last member of this name, which clients read, if its value is of one of the kinds; otherwise -1. */
-  #find(object: number, name: string, kinds: number): number {
+  #findMember(object: number, name: string, kinds: number): number {
     const tape = this.#tape;
     let found = -1;
     const subtreeEnd = tape.next(object);
@@ -203,7 +203,7 @@ class Repairs {
     return found;
   }
 
-  #hasOtherThan(object: number, name: string): boolean {
+  #hasMemberOtherThan(object: number, name: string): boolean {
     const tape = this.#tape;
     const subtreeEnd = tape.next(object);
     let child = object + 1;
@@ -237,15 +237,15 @@ const [OBJECT_KIND, ARRAY_KIND, ANY_KIND, NO_KIND] = [1 << jsonKind.object, 1 <<
 /** The longest value that is parsed to see whether it is accepted. */
 const PARSED_VALUE_BYTES_MAX = KIB;
 
-type Details = Partial<Omit<Shape, 'kinds' | 'members' | 'names'>>;
+type ShapeDetails = Partial<Omit<Shape, 'kinds' | 'members' | 'names'>>;
 
-function shape(kinds: number, details: Details = {}, members: Readonly<Record<string, Shape>> = {}): Shape {
+function shape(kinds: number, details: ShapeDetails = {}, members: Readonly<Record<string, Shape>> = {}): Shape {
   const { accepts, replacement, schema, requiredMember, each } = details;
   const names = new MemberNames(...Object.keys(members));
   return { kinds, accepts, replacement, schema, requiredMember, each, members: Object.values(members), names };
 }
 
-function object(members: Readonly<Record<string, Shape>>, details: Details = {}): Shape {
+function object(members: Readonly<Record<string, Shape>>, details: ShapeDetails = {}): Shape {
   return shape(OBJECT_KIND, details, members);
 }
 
@@ -259,7 +259,7 @@ function listOf(isElement: (value: unknown) => boolean): Shape {
 
 const TEXT = shape(1 << jsonKind.string);
 const NUMBER = shape(1 << jsonKind.number);
-const FLAG = shape(1 << jsonKind.boolean);
+const BOOLEAN = shape(1 << jsonKind.boolean);
 const OBJECT = object({});
 const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/;
 
@@ -280,7 +280,7 @@ const ICON = object(
   { requiredMember: 'src' },
 );
 const SHOWN_MEMBERS = { title: TEXT, description: TEXT, icons: shape(ARRAY_KIND, { each: ICON }), _meta: OBJECT };
-const HINTS = { readOnlyHint: FLAG, destructiveHint: FLAG, idempotentHint: FLAG, openWorldHint: FLAG };
+const HINTS = { readOnlyHint: BOOLEAN, destructiveHint: BOOLEAN, idempotentHint: BOOLEAN, openWorldHint: BOOLEAN };
 const TOOL = {
   ...SHOWN_MEMBERS,
   annotations: object({ title: TEXT, ...HINTS }),
@@ -288,7 +288,7 @@ const TOOL = {
   inputSchema: ARGUMENTS,
 };
 const TOOL_WITH_ANY_RESULT = object({ ...TOOL, outputSchema: object({ $schema }) });
-const ARGUMENT = object({ name: TEXT, title: TEXT, description: TEXT, required: FLAG }, { requiredMember: 'name' });
+const ARGUMENT = object({ name: TEXT, title: TEXT, description: TEXT, required: BOOLEAN }, { requiredMember: 'name' });
 const RESOURCE = object({
   ...SHOWN_MEMBERS,
   name: TEXT,

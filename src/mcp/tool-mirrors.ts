@@ -7,12 +7,12 @@ import { isHttpToken, limits, isObject } from '../shared/index.js';
 const VISIBILITY = '"visibility"';
 
 /** Whether apps (MCP Apps) or models see an item: both, unless `_meta.ui.visibility` says otherwise. @param item as JSON. */
-export function isVisibleTo(whom: 'app' | 'model', item: Buffer): boolean {
+export function isVisibleTo(viewer: 'app' | 'model', item: Buffer): boolean {
   if (!item.includes(VISIBILITY) || item.length > limits.mirroredToolBytesMax) return true;
   const { _meta: meta } = JSON.parse(item.toString()) as { readonly _meta?: unknown };
   const ui = isObject(meta) ? meta['ui'] : undefined;
   const visibility = isObject(ui) ? ui['visibility'] : undefined;
-  return !Array.isArray(visibility) || visibility.includes(whom);
+  return !Array.isArray(visibility) || visibility.includes(viewer);
 }
 
 export interface MirroredParam {
@@ -30,7 +30,7 @@ export interface PageMirrors {
   /** The first tools with invalid headers, as texts for the log: `<tool>: <what is invalid>`. */
   readonly invalid: readonly string[];
   /** The page URIs and tool names that apps use (list-page.ts). */
-  readonly apps?: readonly string[];
+  readonly appNames?: readonly string[];
   /** Whether items were repaired (readable-items.ts). */
   readonly isRepaired?: boolean;
 }

@@ -30,17 +30,17 @@ export const NUMBERS_PER_SPAN = 3;
 
 export const NO_SPANS: LocatedSpans = [];
 
-interface Step {
+interface SearchStep {
   /** The location of the value, if it is a string. */
   readonly location?: number;
   /** Whether a string is a value to find; if absent, every string is. */
   readonly isWanted?: (bytes: Buffer, start: number, end: number) => boolean;
   /** What to search in the members of an object. Of several members with the same name, each is searched: clients differ in which one they read. */
-  readonly members?: readonly (readonly [name: string, step: Step])[];
+  readonly members?: readonly (readonly [name: string, step: SearchStep])[];
   /** What to search in an object, by its member `type`. */
-  readonly ofType?: readonly (readonly [type: string, step: Step])[];
+  readonly ofType?: readonly (readonly [type: string, step: SearchStep])[];
   /** What to search in each element of an array. */
-  readonly each?: Step;
+  readonly each?: SearchStep;
 }
 
 const BACKSLASH = 0x5c;
@@ -54,7 +54,7 @@ export class ValueFinder {
   readonly overlap: number;
   /** The names of the members that lead to a location. */
   readonly containers: readonly string[];
-  readonly #root: Step;
+  readonly #root: SearchStep;
   readonly #keys: readonly Buffer[];
   readonly #escapes: readonly Buffer[];
 
@@ -62,7 +62,7 @@ export class ValueFinder {
    * @param keys endings of keys: the last key on the way to each location has one of these. Rare beginnings make the search quick.
    * @param escapes beginnings of escapes: every escape of a letter of these keys has one of them.
    */
-  constructor(keys: readonly string[], escapes: readonly string[], root: Step) {
+  constructor(keys: readonly string[], escapes: readonly string[], root: SearchStep) {
     this.#root = root;
     this.#keys = keys.map((key) => Buffer.from(key));
     this.#escapes = escapes.map((escape) => Buffer.from(escape));
@@ -81,28 +81,28 @@ export class ValueFinder {
   /** Finds the values. @param bytes known to be JSON. @returns `undefined` when there are more values than can be recorded. */
   find(bytes: Buffer): LocatedSpans | undefined {
     if (!this.mayBeIn(bytes)) return NO_SPANS;
-    return scanner.scan(bytes, this.depth, filterOf(bytes, this.containers)) ? this.in(scanner, bytes) : undefined;
+    return scanner.scan(bytes, this.depth, filterOf(bytes, this.containers)) ? this.findOn(scanner, bytes) : undefined;
   }
 
   /** Finds the values on a tape. @param tape has recorded everything that leads to a location. */
-  in(tape: JsonScanner, bytes: Buffer): LocatedSpans {
+  findOn(tape: JsonScanner, bytes: Buffer): LocatedSpans {
     const spans: number[] = [];
     collect(tape, bytes, 0, this.#root, spans);
     return spans;
   }
 }
 
-function childStepsOf({ members = [], ofType = [], each }: Step): readonly Step[] {
+function childStepsOf({ members = [], ofType = [], each }: SearchStep): readonly SearchStep[] {
   return [...members, ...ofType].map(([, step]) => step).concat(each ?? []);
 }
 
-function depthOf(step: Step): number {
+function depthOf(step: SearchStep): number {
   const { members = [], ofType = [], each } = step;
   const below = members.map(([, next]) => next).concat(each ?? []);
   return Math.max(0, ...below.map((next) => 1 + depthOf(next)), ...ofType.map(([, next]) => depthOf(next)));
 }
 
-function containersOf(step: Step): readonly string[] {
+function containersOf(step: SearchStep): readonly string[] {
   const own = (step.members ?? []).filter(([, { location }]) => location === undefined).map(([name]) => name);
   return [...own, ...childStepsOf(step).flatMap(containersOf)];
 }
@@ -116,7 +116,7 @@ export function filterOf(bytes: Buffer, names: readonly string[]): NodeFilter {
   };
 }
 
-function collect(tape: JsonScanner, bytes: Buffer, node: number, step: Step, spans: number[]): void {
+function collect(tape: JsonScanner, bytes: Buffer, node: number, step: SearchStep, spans: number[]): void {
   const { location, isWanted, members, ofType, each } = step;
   const kind = tape.kind(node);
   if (kind === jsonKind.string && location !== undefined) {
@@ -144,20 +144,20 @@ function isOfType(tape: JsonScanner, bytes: Buffer, object: number, type: string
   return false;
 }
 
-function contentBlockStep(location: number): Step {
+function contentBlockStep(location: number): SearchStep {
   return {
     ofType: [
       ['resource', { members: [['resource', { members: [['uri', { location }]] }]] }],
       // Clients may fetch web URIs directly, so these stay unchanged.
-      ['resource_link', { members: [['uri', { location, isWanted: isOffTheWeb }]] }],
+      ['resource_link', { members: [['uri', { location, isWanted: isNonWebUri }]] }],
     ],
   };
 }
 
 /** The URI of an app's page that shows the result of a tool. */
-const PAGE: Step = { location: uriLocation.content };
+const PAGE_URI: SearchStep = { location: uriLocation.content };
 const MESSAGE = contentBlockStep(uriLocation.messages);
-const RESULT: Step = {
+const RESULT: SearchStep = {
   members: [
     ['content', { each: contentBlockStep(uriLocation.content) }],
     ['contents', { each: { members: [['uri', { location: uriLocation.contents }]] } }],
@@ -165,8 +165,8 @@ const RESULT: Step = {
       '_meta',
       {
         members: [
-          ['ui', { members: [['resourceUri', PAGE]] }],
-          ['ui/resourceUri', PAGE],
+          ['ui', { members: [['resourceUri', PAGE_URI]] }],
+          ['ui/resourceUri', PAGE_URI],
         ],
       },
     ],
@@ -187,7 +187,7 @@ function isUri(bytes: Buffer, start: number, end: number): boolean {
   return end - start <= limits.uriBytesMax && URI.test(stringValue(bytes, start, end));
 }
 
-function isOffTheWeb(bytes: Buffer, start: number, end: number): boolean {
+function isNonWebUri(bytes: Buffer, start: number, end: number): boolean {
   return (
     endOfPrefix(bytes, start, end, 'http:', 'caseless') === -1 &&
     endOfPrefix(bytes, start, end, 'https:', 'caseless') === -1
@@ -204,7 +204,7 @@ function taskIdMember(location: number) {
   return ['taskId', { location }] as const;
 }
 
-const ABOUT = [
+const TASK_ID_MEMBERS = [
   taskIdMember(taskLocation.own),
   ['_meta', { members: [[RELATED_TASK, { members: [taskIdMember(taskLocation.related)] }]] }],
 ] as const;
@@ -212,7 +212,7 @@ const ABOUT = [
 /** Finds task ids. Few backends have tasks, and only their messages are searched. */
 export const taskIdFinder = new ValueFinder(['"taskId"'], ['\\u006', '\\u007', '\\u0049'], {
   members: [
-    ['result', { members: [...ABOUT, ['task', { members: [taskIdMember(taskLocation.created)] }]] }],
-    ['params', { members: ABOUT }],
+    ['result', { members: [...TASK_ID_MEMBERS, ['task', { members: [taskIdMember(taskLocation.created)] }]] }],
+    ['params', { members: TASK_ID_MEMBERS }],
   ],
 });

@@ -13,10 +13,10 @@ const ARGUMENTS_PATH: readonly string[] = ['params', 'arguments'];
 export type DecodeKey = (start: number, end: number) => string;
 
 /** A member on the path to parameters, or a parameter itself. */
-interface Step {
+interface PathStep {
   /** The index of the parameter; -1 if the member is none. */
   paramIndex: number;
-  readonly members: Map<string, Step>;
+  readonly members: Map<string, PathStep>;
 }
 
 /**
@@ -33,7 +33,7 @@ export class MirroredPaths {
   }
 
   readonly depth: number;
-  readonly #root: Step = { paramIndex: -1, members: new Map() };
+  readonly #root: PathStep = { paramIndex: -1, members: new Map() };
   readonly #paramCount: number;
   /** The names of members on the path to a parameter. */
   readonly #containers = new Set<string>();
@@ -72,10 +72,10 @@ export class MirroredPaths {
     return nodes;
   }
 
-  #collectNodes(tape: JsonScanner, decodeKey: DecodeKey, step: Step, node: number, nodes: number[]): void {
+  #collectNodes(tape: JsonScanner, decodeKey: DecodeKey, step: PathStep, node: number, nodes: number[]): void {
     if (step.paramIndex !== -1) nodes[step.paramIndex] = node;
     if (step.members.size === 0 || tape.kind(node) !== jsonKind.object) return;
-    const found = new Map<Step, number>();
+    const found = new Map<PathStep, number>();
     const subtreeEnd = tape.next(node);
     for (let member = node + 1; member < subtreeEnd; member = tape.next(member)) {
       const [start, end] = [tape.keyStart(member), tape.keyEnd(member)];

@@ -95,7 +95,7 @@ const NO_EDITS: readonly Edit[] = [];
  * @param locations the bits of `uriLocation` where URIs are the backend's.
  * @param taskLocations the bits of `taskLocation` where task ids are the backend's.
  * @param tasks `undefined` for a backend without tasks.
- * @param more further edits.
+ * @param moreEdits further edits.
  * @returns the parts of the caller's answer; `undefined` when nothing changes; `task-unreachable` when the caller's form of a task id would
  * be taken for that of another backend's task.
  */
@@ -107,20 +107,20 @@ export function callersParts(
   locations: number,
   taskLocations = 0,
   tasks?: TaskOwnership,
-  more: readonly Edit[] = NO_EDITS,
+  moreEdits: readonly Edit[] = NO_EDITS,
 ): readonly Buffer[] | 'task-unreachable' | undefined {
   const uris = message.uris ?? uriFinder.find(bytes) ?? NO_SPANS;
-  const idEdit = callersId(bytes, message, id);
+  const idEdit = callersIdEdit(bytes, message, id);
   const taskEdits = tasks === undefined ? NO_EDITS : callersTaskEdits(bytes, message, taskLocations, tasks);
   if (taskEdits === undefined) return 'task-unreachable';
-  if (uris.length === 0 && taskEdits.length === 0 && more.length === 0) return idEdit && partsOf(bytes, [idEdit]);
-  const edits = [...uriEdits(bytes, uris, uriName, locations), ...taskEdits, ...more];
+  if (uris.length === 0 && taskEdits.length === 0 && moreEdits.length === 0) return idEdit && partsOf(bytes, [idEdit]);
+  const edits = [...uriEdits(bytes, uris, uriName, locations), ...taskEdits, ...moreEdits];
   if (idEdit !== undefined) edits.push(idEdit);
   return edits.length === 0 ? undefined : partsOf(bytes, edits);
 }
 
 /** Restores the bytes of the caller's id, which a backend may write with other digits or escapes (specification 2.4). */
-function callersId(bytes: Buffer, message: BackendMessage, id: IdSpan): Edit | undefined {
+function callersIdEdit(bytes: Buffer, message: BackendMessage, id: IdSpan): Edit | undefined {
   if (isSameToken(bytes, message.idStart, message.idEnd, id.bytes, id.start, id.end)) return undefined;
   // The id is copied, because the memory of the caller's body may be reused before a large answer is sent completely.
   return { start: message.idStart, end: message.idEnd, putIn: Buffer.from(id.bytes.subarray(id.start, id.end)) };

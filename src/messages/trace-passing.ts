@@ -9,7 +9,7 @@ import type { ByteSpan, OutgoingMessage, RequestMetadata } from '../http-client/
 import { withEdit } from './rewriting.js';
 import type { Exchange, ExchangeWatcher } from '../exchange/index.js';
 
-const KEY = Buffer.from('"traceparent"');
+const TRACEPARENT_KEY = Buffer.from('"traceparent"');
 /** The depth of the members of `_meta` in `params`. */
 const META_DEPTH = 2;
 
@@ -48,7 +48,7 @@ function isSentUnchanged({ body, leftOut }: OutgoingMessage, callersBody: Buffer
 function traceparentIn(body: Buffer, { paramsStart, paramsEnd }: ClientMessage): ByteSpan | undefined {
   if (paramsStart === -1 || paramsEnd - paramsStart > limits.readAtOnceBytesMax) return undefined;
   const params = body.subarray(paramsStart, paramsEnd);
-  if (!params.includes(KEY) || !scanner.scan(params, META_DEPTH)) return undefined;
+  if (!params.includes(TRACEPARENT_KEY) || !scanner.scan(params, META_DEPTH)) return undefined;
   const meta = findMember(scanner, params, 0, '_meta');
   if (meta < 0 || scanner.kind(meta) !== jsonKind.object) return undefined;
   const node = findMember(scanner, params, meta, 'traceparent');

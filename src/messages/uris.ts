@@ -94,7 +94,7 @@ export function isTemplate(text: string): boolean {
   return text.includes('{');
 }
 
-const UI = 'ui://';
+const UI_SCHEME = 'ui://';
 
 /** The backend that a caller's URI belongs to. */
 export interface UriRoute {
@@ -113,30 +113,30 @@ export interface UriPrefix {
 }
 
 export function uriPrefix(uriName: string): UriPrefix {
-  if (uriName !== lastName) {
+  if (uriName !== lastUriName) {
     lastPrefix = { plain: Buffer.from(`${uriName}+`), ui: Buffer.from(`${uriName}/`) };
-    lastName = uriName;
+    lastUriName = uriName;
   }
   return lastPrefix;
 }
 
 /** The name for which `lastPrefix` was made: the next answer often needs the same prefix. */
-let lastName = '';
+let lastUriName = '';
 let lastPrefix: UriPrefix = { plain: Buffer.from('+'), ui: Buffer.from('/') };
 
 export function callersUri(uriName: string, uri: string): string {
-  return uri.startsWith(UI) ? `${UI}${uriName}/${uri.slice(UI.length)}` : `${uriName}+${uri}`;
+  return uri.startsWith(UI_SCHEME) ? `${UI_SCHEME}${uriName}/${uri.slice(UI_SCHEME.length)}` : `${uriName}+${uri}`;
 }
 
 /** What to insert into a URI for the caller's form. @param start,end the span of the string token, with its quotes. */
 export function uriInsertion(bytes: Buffer, start: number, end: number, prefix: UriPrefix): Insertion {
-  const uiPrefixEnd = endOfPrefix(bytes, start, end, UI);
+  const uiPrefixEnd = endOfPrefix(bytes, start, end, UI_SCHEME);
   return uiPrefixEnd === -1 ? { at: start + 1, putIn: prefix.plain } : { at: uiPrefixEnd, putIn: prefix.ui };
 }
 
 /** The backend of a URI. @returns `undefined` for a URI that belongs to no backend of the virtual host. */
 export function routeUri(virtualHost: CompiledVirtualHost, uri: string): UriRoute | undefined {
-  const cutStart = uri.startsWith(UI) ? UI.length : 0;
+  const cutStart = uri.startsWith(UI_SCHEME) ? UI_SCHEME.length : 0;
   const nameEnd = uri.indexOf(cutStart === 0 ? '+' : '/', cutStart);
   if (nameEnd === -1) return undefined;
   const cutEnd = nameEnd + 1;

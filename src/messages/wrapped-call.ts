@@ -60,11 +60,11 @@ export function unwrapCall(
   const { request } = exchange;
   const { body } = request;
   const tape = tapeOf(body, message);
-  const fault = tape === undefined ? WRONG : unwrapIn(tape, body);
+  const fault = tape === undefined ? WRONG_CALL_TEXT : unwrapIn(tape, body);
   if (fault !== undefined) return done(fault);
   const isLarge = body.length > limits.readAtOnceBytesMax;
   const finish = (call: ReturnType<typeof readClientMessage>): void => {
-    if (typeof call === 'string' || call.kind === 'batch') return done(WRONG);
+    if (typeof call === 'string' || call.kind === 'batch') return done(WRONG_CALL_TEXT);
     request.isWrapped = true;
     // The headers must repeat the name that the body has now: other code and other processes rely on that.
     const { mirror } = request;
@@ -83,14 +83,14 @@ function unwrapIn(tape: JsonScanner, body: Buffer): string | undefined {
   const params = findMember(tape, body, 0, 'params');
   const outerName = findMember(tape, body, params, 'name');
   const wrapped = findMember(tape, body, params, 'arguments');
-  if (wrapped < 0 || tape.kind(wrapped) !== jsonKind.object) return WRONG;
+  if (wrapped < 0 || tape.kind(wrapped) !== jsonKind.object) return WRONG_CALL_TEXT;
   const name = findMember(tape, body, wrapped, 'name');
   const values = findMember(tape, body, wrapped, 'arguments');
-  if (name < 0 || tape.kind(name) !== jsonKind.string || values === MEMBER_AMBIGUOUS) return WRONG;
+  if (name < 0 || tape.kind(name) !== jsonKind.string || values === MEMBER_AMBIGUOUS) return WRONG_CALL_TEXT;
   const isObject =
     values === MEMBER_ABSENT || tape.kind(values) === jsonKind.object || tape.kind(values) === jsonKind.null;
-  if (!isObject || countMembers(tape, wrapped) > (values === MEMBER_ABSENT ? 1 : 2)) return WRONG;
-  if (isStringEqual(body, tape.start(name), tape.end(name), CALL_TOOL)) return NESTED;
+  if (!isObject || countMembers(tape, wrapped) > (values === MEMBER_ABSENT ? 1 : 2)) return WRONG_CALL_TEXT;
+  if (isStringEqual(body, tape.start(name), tape.end(name), CALL_TOOL)) return NESTED_CALL_TEXT;
   blankMember(tape, body, params, outerName);
   body.fill(SPACE, tape.keyStart(wrapped) - 1, tape.start(wrapped) + 1);
   body.fill(SPACE, tape.end(wrapped) - 1, tape.end(wrapped));
@@ -113,5 +113,5 @@ function countMembers(tape: JsonScanner, object: number): number {
   return count;
 }
 
-const WRONG = `${CALL_TOOL} takes name, a string, and arguments, an object, once each, and nothing else`;
-const NESTED = `${CALL_TOOL} cannot call itself: name one of the tools that ${FIND_TOOLS} finds`;
+const WRONG_CALL_TEXT = `${CALL_TOOL} takes name, a string, and arguments, an object, once each, and nothing else`;
+const NESTED_CALL_TEXT = `${CALL_TOOL} cannot call itself: name one of the tools that ${FIND_TOOLS} finds`;

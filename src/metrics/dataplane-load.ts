@@ -49,7 +49,7 @@ export interface DataplaneLoad {
 }
 
 export function loadOf(interval: Interval, workers: readonly WorkerSample[]): DataplaneLoad {
-  const { now } = interval;
+  const { after } = interval;
   const rows = workers.map(({ slot, pid, state, health, version = '', sessions = 0, requestsInFlight = 0, memory }) => {
     const worker = { worker: String(slot) };
     return {
@@ -60,11 +60,11 @@ export function loadOf(interval: Interval, workers: readonly WorkerSample[]): Da
     };
   });
   return {
-    isReady: now.sum('switchyard_ready') > 0,
+    isReady: after.sum('switchyard_ready') > 0,
     intervalS: interval.seconds,
-    sessions: now.sum('switchyard_sessions'),
-    streams: now.sum('switchyard_streams'),
-    requestsInFlight: now.sum('switchyard_requests_in_flight'),
+    sessions: after.sum('switchyard_sessions'),
+    streams: after.sum('switchyard_streams'),
+    requestsInFlight: after.sum('switchyard_requests_in_flight'),
     requestsPerSecond: interval.perSecond('switchyard_requests_total'),
     refusalsPerSecond: interval.perSecond('switchyard_refusals_total'),
     gatewayP99S: interval.quantile('switchyard_gateway_seconds', 0.99),
@@ -77,7 +77,7 @@ export function loadOf(interval: Interval, workers: readonly WorkerSample[]): Da
 /** The methods or backends that had requests, the busiest first. */
 function loadRows(interval: Interval, label: 'method' | 'backend', histogram: string): LoadRow[] {
   const total = 'switchyard_requests_total';
-  const names = interval.now.valuesOf(total, label).filter((name) => name !== '');
+  const names = interval.after.valuesOf(total, label).filter((name) => name !== '');
   return names
     .map((name) => {
       const labels = { [label]: name };

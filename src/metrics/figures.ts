@@ -61,21 +61,21 @@ export class Figures {
 }
 
 export class Interval {
-  readonly now: Figures;
+  readonly after: Figures;
   readonly #before: Figures;
 
   constructor(before: Figures, now: Figures) {
     this.#before = before;
-    this.now = now;
+    this.after = now;
   }
 
   get seconds(): number {
-    return (this.now.atMs - this.#before.atMs) / 1000;
+    return (this.after.atMs - this.#before.atMs) / 1000;
   }
 
   /** The counter's rate; 0 if the dataplane was restarted. */
   perSecond(name: string, labels: Labels = {}): number {
-    const rise = this.now.sum(name, labels) - this.#before.sum(name, labels);
+    const rise = this.after.sum(name, labels) - this.#before.sum(name, labels);
     return this.seconds > 0 ? Math.max(0, rise) / this.seconds : 0;
   }
 
@@ -86,7 +86,7 @@ export class Interval {
    */
   quantile(name: string, fraction: number, labels: Labels = {}): number | undefined {
     const before = this.#before.buckets(name, labels);
-    const rises = [...this.now.buckets(name, labels)].map(([bound, count]) => {
+    const rises = [...this.after.buckets(name, labels)].map(([bound, count]) => {
       return { bound, count: Math.max(0, count - (before.get(bound) ?? 0)) };
     });
     const rank = fraction * (rises.at(-1)?.count ?? 0);

@@ -88,7 +88,7 @@ class BackendFigures {
 export class RequestFigures {
   /** The figures by backend; `''` for requests to no backend. */
   readonly #backends = new Map<string, BackendFigures>();
-  readonly #other = new BackendFigures();
+  readonly #otherBackends = new BackendFigures();
   readonly #methodSeconds = COUNTED_METHODS.map(() => new Histogram(LATENCY_BOUNDS_S));
   readonly #gatewaySeconds = new Histogram(GATEWAY_TIME_BOUNDS_S);
 
@@ -105,11 +105,11 @@ export class RequestFigures {
 
   /** The backend's label: its name, or `other` if there are too many backends. */
   labelOf(backend: string): string {
-    return this.#figuresOf(backend) === this.#other ? OTHER_LABEL : backend;
+    return this.#figuresOf(backend) === this.#otherBackends ? OTHER_LABEL : backend;
   }
 
   series(): Series[] {
-    const all = [...this.#backends, [OTHER_LABEL, this.#other] as const];
+    const all = [...this.#backends, [OTHER_LABEL, this.#otherBackends] as const];
     return [
       ...all.flatMap(([backend, figures]) => figures.series(backend)),
       ...all.flatMap(([backend, { seconds }]) => histogramSeries('switchyard_backend_seconds', [backend], seconds)),
@@ -123,7 +123,7 @@ export class RequestFigures {
   #figuresOf(backend: string): BackendFigures {
     const known = this.#backends.get(backend);
     if (known !== undefined) return known;
-    if (this.#backends.size > limits.metricBackendsMax) return this.#other;
+    if (this.#backends.size > limits.metricBackendsMax) return this.#otherBackends;
     const figures = new BackendFigures();
     this.#backends.set(backend, figures);
     return figures;

@@ -26,7 +26,7 @@ interface SubjectLeases {
 /** Which worker of the gateway owns which lease, and how a request gets there. */
 export interface LeaseOwners extends Pick<SuspendedCallsOptions, 'slot' | 'forwardToSlot'> {
   /** The slot that owns the lease with this key. */
-  readonly ownerOf?: ((key: string) => number) | undefined;
+  readonly ownerSlotOf?: ((key: string) => number) | undefined;
 }
 
 export class Leases {
@@ -55,14 +55,14 @@ export class Leases {
     const leases = this.#bySubject.get(subject);
     const hasNoHeaders = headers.length === 0;
     const last = hasNoHeaders ? leases?.lastUsed : undefined;
-    if (last !== undefined && isFor(last, virtualHost.id, capabilities)) {
+    if (last !== undefined && isLeaseFor(last, virtualHost.id, capabilities)) {
       this.#sessions.noteUse(last);
       return last;
     }
     const hash = headersHash(headers);
     const key = keyOf(virtualHost.id, hash, capabilities);
     const lease = leases?.byKey.get(key)?.session;
-    if (lease === undefined) return this.#begin(this.#accounts.of(subject), virtualHost, key, hash, capabilities);
+    if (lease === undefined) return this.#createLease(this.#accounts.of(subject), virtualHost, key, hash, capabilities);
     if (leases !== undefined && hasNoHeaders) leases.lastUsed = lease;
     this.#sessions.noteUse(lease);
     return lease;
@@ -97,7 +97,7 @@ export class Leases {
     };
   }
 
-  #begin(
+  #createLease(
     account: Account,
     virtualHost: Caller['virtualHost'],
     key: string,
@@ -134,8 +134,8 @@ export class Leases {
   }
 
   #forwarderToOwner(key: string): ForwardRequest | undefined {
-    const { slot, ownerOf, forwardToSlot } = this.#owners;
-    const owner = ownerOf?.(key) ?? slot;
+    const { slot, ownerSlotOf, forwardToSlot } = this.#owners;
+    const owner = ownerSlotOf?.(key) ?? slot;
     return owner === slot || forwardToSlot === undefined ? undefined : (...request) => forwardToSlot(owner, ...request);
   }
 
@@ -174,6 +174,6 @@ function keyOf(virtualHostId: string, hash: string, capabilities: Buffer): strin
   return `${virtualHostId}\n${hash}\n${capabilities.toString('latin1')}`;
 }
 
-function isFor({ identity }: Session, virtualHostId: string, capabilities: Buffer): boolean {
+function isLeaseFor({ identity }: Session, virtualHostId: string, capabilities: Buffer): boolean {
   return identity.virtualHostId === virtualHostId && identity.introduction.capabilities.equals(capabilities);
 }

@@ -90,22 +90,22 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
     for (const backend of backends.values()) this.#pendingBackends.add(backend);
     visitAll(caller.subject, backends.values(), {
       visit: (backend) => this.#awaitBackend(backend),
-      onNoRoom: (backend) => this.#onReady(backend),
+      onNoRoom: (backend) => this.#onBackendReady(backend),
     });
     this.#subscribeNext();
-    this.#onProgress();
+    this.#acknowledgeIfReady();
   }
 
   /** Waits until the backend is listened to: nothing that it sends after the acknowledgement may be lost. */
   #awaitBackend(backend: CompiledBackend): void {
     const { session, exchange, caller } = this.#plan;
-    if (!session.hasConfig(caller.virtualHost)) return this.#onReady(backend);
+    if (!session.hasConfig(caller.virtualHost)) return this.#onBackendReady(backend);
     const metadata = metadataFor(backend, exchange.request);
-    session.upstreams.of(backend).whenReady(metadata, () => this.#onReady(backend));
+    session.upstreams.of(backend).whenReady(metadata, () => this.#onBackendReady(backend));
   }
 
-  #onReady(backend: CompiledBackend): void {
-    if (this.#pendingBackends.delete(backend)) this.#onProgress();
+  #onBackendReady(backend: CompiledBackend): void {
+    if (this.#pendingBackends.delete(backend)) this.#acknowledgeIfReady();
   }
 
   #subscribeNext(): void {
@@ -117,7 +117,7 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
         this.#subscribingCount -= 1;
         if (isAccepted) this.#acceptedUris.add(uri);
         this.#subscribeNext();
-        this.#onProgress();
+        this.#acknowledgeIfReady();
       });
     }
   }
@@ -139,7 +139,7 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
     else done(false);
   }
 
-  #onProgress(): void {
+  #acknowledgeIfReady(): void {
     if (this.#subscribingCount > 0 || this.#urisLeft.length > 0) return;
     if (!this.#areModernAwaited) this.#awaitModernBackends();
     if (this.#pendingBackends.size === 0) this.#acknowledge();

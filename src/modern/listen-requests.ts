@@ -27,7 +27,7 @@ export function declaresTasksExtension(body: Buffer, { capabilitiesStart, capabi
   return isObject(extensions) && isObject(extensions[TASKS_EXTENSION]);
 }
 
-interface ListenRequestsParts {
+interface ListenRequestsDependencies {
   readonly context: UpstreamContext;
   readonly sessions: Sessions;
   readonly accounts: Accounts;
@@ -38,12 +38,12 @@ interface ListenRequestsParts {
 }
 
 export class ListenRequests {
-  readonly #parts: ListenRequestsParts;
-  readonly #open = new Quota(limits.listensMax);
+  readonly #dependencies: ListenRequestsDependencies;
+  readonly #openQuota = new Quota(limits.listensMax);
   #isDraining = false;
 
-  constructor(parts: ListenRequestsParts) {
-    this.#parts = parts;
+  constructor(parts: ListenRequestsDependencies) {
+    this.#dependencies = parts;
   }
 
   /** Accepts no more requests, because this process is about to end. */
@@ -52,7 +52,7 @@ export class ListenRequests {
   }
 
   listen(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
-    const { context, leases } = this.#parts;
+    const { context, leases } = this.#dependencies;
     const { virtualHost } = caller;
     const filter = readListenFilter(exchange.request.body, message);
     const id = idSpanOf(exchange, message);
@@ -79,9 +79,9 @@ export class ListenRequests {
   }
 
   #listen(caller: Caller, exchange: Exchange, id: IdSpan, filter: ListenFilter, capabilities: Buffer): void {
-    const { context, sessions, accounts, dispatcher, leases, configPoll } = this.#parts;
+    const { context, sessions, accounts, dispatcher, leases, configPoll } = this.#dependencies;
     const { subject, virtualHost } = caller;
-    if (this.#isDraining || !this.#open.tryTake(subject))
+    if (this.#isDraining || !this.#openQuota.tryTake(subject))
       return answerError(exchange, id, this.#isDraining ? rpcErrors.listenEnding : rpcErrors.listensFull);
     const session = sessions.create({
       account: accounts.of(subject),
@@ -96,7 +96,7 @@ export class ListenRequests {
       leaseIdleMs: limits.sessionStreamMsMax,
     });
     if (!(session instanceof Session)) {
-      this.#open.give(subject);
+      this.#openQuota.give(subject);
       return refuse(exchange, session);
     }
     session.wantedChanges = filter.changes.reduce((bits, { bit }) => bits | bit, 0);
@@ -106,7 +106,7 @@ export class ListenRequests {
     // The request's body is not needed any more, and the stream may be open for hours.
     exchange.releaseBody();
     const onOver = (): void => {
-      this.#open.give(subject);
+      this.#openQuota.give(subject);
       void sessions.end(session);
     };
     const watchLease = (stream: SessionStream): (() => void) =>

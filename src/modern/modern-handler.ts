@@ -82,7 +82,7 @@ function supportedVersions(eras: ServedEras): readonly string[] {
   return eras === 'modern' ? [MODERN_PROTOCOL_VERSION] : [MODERN_PROTOCOL_VERSION, ...PROTOCOL_VERSIONS];
 }
 
-interface ModernHandlerParts {
+interface ModernHandlerDependencies {
   readonly context: UpstreamContext;
   readonly leases: Leases;
   readonly dispatcher: Dispatcher;
@@ -92,13 +92,13 @@ interface ModernHandlerParts {
 }
 
 export class ModernHandler {
-  readonly #parts: ModernHandlerParts;
+  readonly #dependencies: ModernHandlerDependencies;
 
-  constructor(parts: ModernHandlerParts) {
-    this.#parts = parts;
+  constructor(parts: ModernHandlerDependencies) {
+    this.#dependencies = parts;
   }
 
-  take(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
+  handle(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
     exchange.watcher?.onIdentified(message.method, '', '');
     // Notifications and responses have no effect: a modern client cancels by closing the stream (M08), and is sent no requests.
     if (message.kind !== 'request') accept(exchange);
@@ -114,8 +114,8 @@ export class ModernHandler {
    * call must not run twice at once. Further `subscriptions/listen` are refused.
    */
   drain(): void {
-    this.#parts.listenRequests.drain();
-    this.#parts.suspendedCalls.giveUpAll();
+    this.#dependencies.listenRequests.drain();
+    this.#dependencies.suspendedCalls.giveUpAll();
   }
 
   /** Refuses a message without an envelope. @param era `unclaimed`: its modern header requires an envelope; `legacy`: not served (M28). */
@@ -142,17 +142,17 @@ export class ModernHandler {
       return this.#serve(caller, exchange, message, envelope);
     unwrapCall(caller.subject, exchange, message, (call) => {
       if (typeof call === 'string')
-        answerToolError(exchange, message, call, new ModernRules(this.#parts, exchange, message));
+        answerToolError(exchange, message, call, new ModernRules(this.#dependencies, exchange, message));
       else this.#serve(caller, exchange, call, call.envelope ?? envelope);
     });
   }
 
   #serve(caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
-    const { leases, dispatcher, suspendedCalls, eras } = this.#parts;
-    const continued = mayAskForInput(message.method) && suspendedCalls.tryContinue(caller, exchange, message);
+    const { leases, dispatcher, suspendedCalls, eras } = this.#dependencies;
+    const continued = mayAskForInput(message.method) && suspendedCalls.continueCall(caller, exchange, message);
     if (continued === true) return;
     if (message.method === 'subscriptions/listen') {
-      this.#parts.listenRequests.listen(caller, exchange, message, envelope);
+      this.#dependencies.listenRequests.listen(caller, exchange, message, envelope);
       return;
     }
     const { body } = exchange.request;
@@ -168,7 +168,7 @@ export class ModernHandler {
     if (logLevelStart !== -1)
       lowerLogLevel(lease, virtualHost, exchange.request, body.subarray(logLevelStart, logLevelEnd));
     const { method } = message;
-    const rules = new ModernRules(this.#parts, exchange, message, continued === 'anew');
+    const rules = new ModernRules(this.#dependencies, exchange, message, continued === 'anew');
     const incoming = { virtualHost, session: lease, exchange, message, rules };
     const kind = listKindOf(method);
     if (kind !== undefined) dispatcher.serveList(kind, incoming);

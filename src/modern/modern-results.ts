@@ -63,7 +63,7 @@ export function inputRequiredResult(inputRequests: string, requestState: string)
 }
 
 export const RESULT_TYPE = '"resultType":"complete"';
-const FIRST_TYPE = Buffer.from('{"resultType":');
+const RESULT_TYPE_START = Buffer.from('{"resultType":');
 /** The bytes at the end of a result that are searched for `resultType`: a `_meta` with the server's name may follow it. */
 const TAIL_BYTES = 512;
 const OPEN = Buffer.from('{');
@@ -80,7 +80,7 @@ const REQUIRED_IN_READ: typeof REQUIRED_MEMBERS = [
 ];
 /** The members that a legacy backend's result of a tool call must have. Legacy clients do without `content`, as in a draft of MCP. */
 const REQUIRED_IN_CALL: typeof REQUIRED_MEMBERS = [...REQUIRED_MEMBERS, ['content', '"content":[]']];
-const FIRST_CONTENT = Buffer.from('{"content":');
+const CONTENT_START = Buffer.from('{"content":');
 const BRACE = 0x7b;
 
 const scanner = new JsonScanner();
@@ -102,7 +102,7 @@ export function resultEdits(
   const isRead = method === 'resources/read';
   const scopes = isRead ? privateScopes(result, bodyStart) : NO_EDITS;
   if (era === 'modern' && hasTypeAtEitherEnd(result)) return scopes;
-  const isCall = method === 'tools/call' && !result.subarray(0, FIRST_CONTENT.length).equals(FIRST_CONTENT);
+  const isCall = method === 'tools/call' && !result.subarray(0, CONTENT_START.length).equals(CONTENT_START);
   const needed =
     era === 'modern' ? REQUIRED_MEMBERS : isRead ? REQUIRED_IN_READ : isCall ? REQUIRED_IN_CALL : REQUIRED_MEMBERS;
   // Most results of calls need no scan: they begin with their content, and nothing in them looks like a type.
@@ -131,7 +131,7 @@ function replaceNode(edits: Edit[], result: Buffer, bodyStart: number, node: num
  * tail from the key on, with a brace before it, is a valid object only if the key is a member of the result itself.
  */
 function hasTypeAtEitherEnd(result: Buffer): boolean {
-  if (result.subarray(0, FIRST_TYPE.length).equals(FIRST_TYPE)) return true;
+  if (result.subarray(0, RESULT_TYPE_START.length).equals(RESULT_TYPE_START)) return true;
   const tail = result.subarray(Math.max(0, result.length - TAIL_BYTES));
   const at = tail.lastIndexOf(RESULT_TYPE_KEY);
   if (at < 1 || (tail[at - 1] !== COMMA && tail[at - 1] !== BRACE)) return false;

@@ -95,14 +95,14 @@ const CAPABILITY_OF_METHOD: ReadonlyMap<string, string> = new Map([
   ['elicitation/create', 'elicitation'],
 ]);
 
-interface ModernRulesParts {
+interface ModernRulesDependencies {
   readonly context: Pick<UpstreamContext, 'ids'>;
   readonly suspendedCalls: SuspendedCalls;
 }
 
 export class ModernRules implements EraRules {
   readonly hasSession = false;
-  readonly #parts: ModernRulesParts;
+  readonly #dependencies: ModernRulesDependencies;
   readonly #exchange: Exchange;
   readonly #message: ClientMessage;
   readonly #isMadeAnew: boolean;
@@ -110,14 +110,14 @@ export class ModernRules implements EraRules {
   readonly #args: Buffer | undefined;
   /** The request's id at a legacy backend, and its progress token there if the caller gave one, as JSON. */
   #ownId: Buffer | undefined;
-  #suspended: SuspendedCall | undefined;
+  #suspendedCall: SuspendedCall | undefined;
   /** Capabilities that the backend has tried to use and the client lacks, as a client would declare them. */
   #missingCapabilities: Record<string, unknown> | undefined;
 
   /** @param isMadeAnew whether a retry's call is made from the start: its `requestState` and `inputResponses` are for the gateway. */
-  constructor(parts: ModernRulesParts, exchange: Exchange, message: ClientMessage, isMadeAnew = false) {
+  constructor(parts: ModernRulesDependencies, exchange: Exchange, message: ClientMessage, isMadeAnew = false) {
     this.#isMadeAnew = isMadeAnew;
-    this.#parts = parts;
+    this.#dependencies = parts;
     this.#exchange = exchange;
     this.#message = message;
     this.#args = message.tape === undefined ? undefined : argumentsIn(exchange.request.body, message);
@@ -137,15 +137,15 @@ export class ModernRules implements EraRules {
   }
 
   ask(plan: RelayedRequestPlan, request: SuspendableRequest, id: Buffer, message: Buffer): RpcError | undefined {
-    this.#suspended ??= this.#suspend(plan, request);
-    if (this.#suspended !== undefined) return this.#suspended.ask(id, message);
-    return this.#parts.suspendedCalls.isClosed
+    this.#suspendedCall ??= this.#suspend(plan, request);
+    if (this.#suspendedCall !== undefined) return this.#suspendedCall.ask(id, message);
+    return this.#dependencies.suspendedCalls.isClosed
       ? errorsToBackends.processEnding
       : errorsToBackends.tooManySuspendedCalls;
   }
 
   withdraw(id: Buffer): void {
-    this.#suspended?.withdraw(id);
+    this.#suspendedCall?.withdraw(id);
   }
 
   #originIn({ identity: { subject, virtualHostId } }: Session): StateOrigin {
@@ -158,17 +158,17 @@ export class ModernRules implements EraRules {
     const caller = { exchange: this.#exchange, message: this.#message };
     const { backend } = upstream;
     const plan = { origin, backendName: backend.name, allowList: allowListHash(backend) };
-    return this.#parts.suspendedCalls.trySuspend({ ...plan, account, backendRequests, request, caller });
+    return this.#dependencies.suspendedCalls.trySuspend({ ...plan, account, backendRequests, request, caller });
   }
 
   onOver(): void {
-    this.#suspended?.onRequestOver();
+    this.#suspendedCall?.onRequestOver();
   }
 
   callersId(first: IdSpan): IdSpan {
-    return this.#suspended === undefined
+    return this.#suspendedCall === undefined
       ? first
-      : idSpanOf(this.#suspended.caller.exchange, this.#suspended.caller.message);
+      : idSpanOf(this.#suspendedCall.caller.exchange, this.#suspendedCall.caller.message);
   }
 
   /**
@@ -213,12 +213,12 @@ export class ModernRules implements EraRules {
       return withModernHead(message, modernHead(method, bareName, sent));
     }
     // Each try has a new id: no id is used twice in an upstream session (S32).
-    this.#ownId = this.#parts.context.ids.next();
+    this.#ownId = this.#dependencies.context.ids.next();
     return legacyMessage(message, this.#message, this.#ownId) ?? rpcErrors.notConverted;
   }
 
   get #currentCaller(): CurrentCaller {
-    return this.#suspended?.caller ?? { exchange: this.#exchange, message: this.#message };
+    return this.#suspendedCall?.caller ?? { exchange: this.#exchange, message: this.#message };
   }
 
   sentId(callers: IdSpan): IdSpan {
@@ -289,7 +289,7 @@ export class ModernRules implements EraRules {
       const elicitations = readUrlElicitations(bytes.subarray(message.bodyStart, message.bodyEnd));
       if (elicitations !== undefined) {
         if (!session.backendRequests.offersUrls) return rpcErrors.capabilityMissing({ elicitation: { url: {} } });
-        const requestState = this.#parts.suspendedCalls.stateToBeginAnew(this.#originIn(session));
+        const requestState = this.#dependencies.suspendedCalls.stateToBeginAnew(this.#originIn(session));
         return inputRequiredResult(inputRequestsOf(elicitations), requestState);
       }
     }

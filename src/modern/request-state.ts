@@ -8,10 +8,10 @@ import { limits, seal, SEAL_BYTES, SEAL_KEY_BYTES, unseal } from '../shared/inde
 const FORMAT = 'switchyard request state 1';
 
 /** The offset of the call's key. The layout: slot (u16), round (u16), expiry in seconds since 1970 (u32), key of the call. */
-const CALL_AT = 8;
-const CALL_BYTES = 12;
-const ADDRESS_BYTES = CALL_AT + CALL_BYTES;
-const STATE = new RegExp(`^[\\w-]{${Math.ceil(((SEAL_BYTES + ADDRESS_BYTES) * 4) / 3)}}$`);
+const CALL_KEY_OFFSET = 8;
+const CALL_KEY_BYTES = 12;
+const ADDRESS_BYTES = CALL_KEY_OFFSET + CALL_KEY_BYTES;
+const STATE_PATTERN = new RegExp(`^[\\w-]{${Math.ceil(((SEAL_BYTES + ADDRESS_BYTES) * 4) / 3)}}$`);
 
 const HASHED_BYTES_MAX = 1_048_576;
 
@@ -28,14 +28,14 @@ export interface StateOrigin {
 
 export interface SuspendedCallAddress {
   readonly slot: number;
-  readonly call: string;
+  readonly callKey: string;
   /** The number of the round: how often the call has asked the client. */
   readonly round: number;
 }
 
 /** A random key, so that no two calls share one, even over successive workers of one slot. */
 export function newCallKey(): string {
-  return randomBytes(CALL_BYTES).toString('base64url');
+  return randomBytes(CALL_KEY_BYTES).toString('base64url');
 }
 
 /** Hashes the arguments' length and first 1 MiB. More would block the event loop, and is not needed: a suspended call keeps its arguments. */
@@ -53,7 +53,7 @@ export function headersHash(headers: readonly string[]): string {
 }
 
 export function isStateShaped(state: string): boolean {
-  return STATE.test(state);
+  return STATE_PATTERN.test(state);
 }
 
 export class RequestStates {
@@ -66,12 +66,12 @@ export class RequestStates {
     this.#nowMs = nowMs;
   }
 
-  seal(origin: StateOrigin, { slot, call, round }: SuspendedCallAddress): string {
+  seal(origin: StateOrigin, { slot, callKey, round }: SuspendedCallAddress): string {
     const address = Buffer.alloc(ADDRESS_BYTES);
     address.writeUInt16BE(slot, 0);
     address.writeUInt16BE(round, 2);
     address.writeUInt32BE(Math.ceil((this.#nowMs() + limits.personMsMax) / 1_000), 4);
-    address.write(call, CALL_AT, 'base64url');
+    address.write(callKey, CALL_KEY_OFFSET, 'base64url');
     return seal(this.#key, associatedData(origin), address).toString('base64url');
   }
 
@@ -80,7 +80,7 @@ export class RequestStates {
    * knows whether a state was used already.
    */
   open(origin: StateOrigin, state: string): SuspendedCallAddress | 'expired' | undefined {
-    if (!STATE.test(state)) return undefined;
+    if (!STATE_PATTERN.test(state)) return undefined;
     const bytes = Buffer.from(state, 'base64url');
     // Only one spelling is accepted, because some bits of the last character are unused.
     if (bytes.toString('base64url') !== state) return undefined;
@@ -90,7 +90,7 @@ export class RequestStates {
     return {
       slot: address.readUInt16BE(0),
       round: address.readUInt16BE(2),
-      call: address.toString('base64url', CALL_AT),
+      callKey: address.toString('base64url', CALL_KEY_OFFSET),
     };
   }
 }

@@ -38,7 +38,7 @@ export class AnswerOnlyExchange extends CallerlessExchange {
   readonly #onAnswer: (status: number, message: Buffer | undefined) => void;
   #isOver = false;
   /** The answer's parts; `undefined` when it is too large, or not given in parts. */
-  #parts: Buffer[] | undefined = undefined;
+  #pieces: Buffer[] | undefined = undefined;
 
   /**
    * @param onAnswer called once, with the whole message, or with `undefined` if it is too large to be kept, or was broken off.
@@ -61,17 +61,17 @@ export class AnswerOnlyExchange extends CallerlessExchange {
 
   override openBody(_contentType: BodyType, bodyBytes: number): void {
     if (bodyBytes > limits.suspendedAnswerBytesMax) this.#finish(200, undefined);
-    else this.#parts = [];
+    else this.#pieces = [];
   }
 
   override write(bytes: Uint8Array): boolean {
-    this.#parts?.push(Buffer.from(bytes));
+    this.#pieces?.push(Buffer.from(bytes));
     return true;
   }
 
   override end(last?: Uint8Array): void {
     if (last !== undefined) this.write(last);
-    this.#finish(200, this.#parts && Buffer.concat(this.#parts));
+    this.#finish(200, this.#pieces && Buffer.concat(this.#pieces));
   }
 
   override reset(): void {
@@ -79,7 +79,7 @@ export class AnswerOnlyExchange extends CallerlessExchange {
   }
 
   #finish(status: number, message: Buffer | undefined): void {
-    this.#parts = undefined;
+    this.#pieces = undefined;
     if (this.#isOver) return;
     this.#isOver = true;
     this.#onAnswer(status, message);
@@ -114,7 +114,7 @@ interface Question {
   /** The gateway's id for the question, as JSON. */
   readonly id: Buffer;
   /** The question as JSON: `{"method":…,"params":…}`. */
-  readonly text: string;
+  readonly json: string;
 }
 
 export class SuspendedCall {
@@ -159,14 +159,14 @@ export class SuspendedCall {
     if (this.#calls.isClosed) return errorsToBackends.processEnding;
     if (this.#state === 'over' || this.#round >= limits.suspendedCallRoundsMax)
       return errorsToBackends.tooManyInRequest;
-    const text =
+    const json =
       this.#questionBytes + message.length > limits.suspendedQuestionBytesMax ? undefined : inputRequestOf(message);
-    if (text === undefined) return errorsToBackends.requestNotSentMidRequest;
-    if (this.#plan.account.requestBytes.tryTake(text.length) !== undefined)
+    if (json === undefined) return errorsToBackends.requestNotSentMidRequest;
+    if (this.#plan.account.requestBytes.tryTake(json.length) !== undefined)
       return errorsToBackends.tooManySuspendedCalls;
     this.#questionCount += 1;
-    this.#questions.set(id.toString(), { name: String(this.#questionCount), id: Buffer.from(id), text });
-    this.#questionBytes += text.length;
+    this.#questions.set(id.toString(), { name: String(this.#questionCount), id: Buffer.from(id), json });
+    this.#questionBytes += json.length;
     if (this.#transition('served', 'asking')) this.#startGathering();
     return undefined;
   }
@@ -209,7 +209,7 @@ export class SuspendedCall {
     request.continueWith(caller.exchange);
     for (const question of [...this.#questions.values()]) {
       const result = answers.get(question.name);
-      if (result !== undefined) this.#passAnswer(question, result);
+      if (result !== undefined) this.#forwardAnswer(question, result);
     }
     // Unanswered and new questions go into a new round at once.
     if (this.#questions.size > 0 && this.#transition('served', 'asking')) this.#startGathering();
@@ -231,8 +231,8 @@ export class SuspendedCall {
     this.#round += 1;
     // The first caller is kept instead of the retry's, whose exchange and body are not needed.
     this.caller = this.#plan.caller;
-    const inputRequests = [...this.#questions.values()].map(({ name, text }) => `"${name}":${text}`);
-    const requestState = this.#calls.requestStateFor(origin, { call: this.key, round: this.#round });
+    const inputRequests = [...this.#questions.values()].map(({ name, json }) => `"${name}":${json}`);
+    const requestState = this.#calls.requestStateFor(origin, { callKey: this.key, round: this.#round });
     const result = inputRequiredResult(`{${inputRequests.join()}}`, requestState);
     current.exchange.watcher?.onOutcome('ok', '', -1);
     this.#deadline = this.#calls.deadlines.after(limits.personMsMax, () => this.#onTimeUp());
@@ -268,7 +268,7 @@ export class SuspendedCall {
     answerWithStatus(exchange, body, status);
   }
 
-  #passAnswer({ id }: Question, result: Buffer): void {
+  #forwardAnswer({ id }: Question, result: Buffer): void {
     this.#forgetQuestion(id.toString());
     const body = Buffer.concat([ANSWER_HEAD, id, ANSWER_RESULT, result, ANSWER_TAIL]);
     const start = ANSWER_HEAD.length;
@@ -277,7 +277,7 @@ export class SuspendedCall {
   }
 
   #forgetQuestion(id: string): void {
-    const bytes = this.#questions.get(id)?.text.length ?? 0;
+    const bytes = this.#questions.get(id)?.json.length ?? 0;
     this.#questions.delete(id);
     this.#questionBytes -= bytes;
     this.#plan.account.requestBytes.give(bytes);

@@ -72,7 +72,7 @@ export class SuspendedCalls {
 
   /** The `requestState` for a request without a suspended call: once its client has answered, any worker makes the call from the start. */
   stateToBeginAnew(origin: StateOrigin): string {
-    return this.requestStateFor(origin, { call: newCallKey(), round: NO_ROUND });
+    return this.requestStateFor(origin, { callKey: newCallKey(), round: NO_ROUND });
   }
 
   /**
@@ -81,7 +81,7 @@ export class SuspendedCalls {
    * @returns `true` if the request was answered, continued or forwarded; `false` if it has no state of the gateway's; `anew` if it must be
    * served as if it had no state.
    */
-  tryContinue(caller: Caller, exchange: Exchange, message: ClientMessage): boolean | 'anew' {
+  continueCall(caller: Caller, exchange: Exchange, message: ClientMessage): boolean | 'anew' {
     const { body } = exchange.request;
     const state = requestStateIn(body, message);
     if (state === undefined || !isStateShaped(state)) return false;
@@ -90,7 +90,7 @@ export class SuspendedCalls {
     const address = this.#states.open(origin, state);
     if (address === undefined) return false;
     if (address === 'expired') this.#fail(exchange, message);
-    else if (address.round === NO_ROUND) return this.#checkUrlsOpened(exchange, message) ? 'anew' : true;
+    else if (address.round === NO_ROUND) return this.#requireUrlsOpened(exchange, message) ? 'anew' : true;
     else if (address.slot === this.#options.slot) this.#continue(caller, exchange, message, address);
     else if (this.#options.forwardToSlot === undefined) this.#fail(exchange, message);
     else this.#options.forwardToSlot(address.slot, caller, exchange, () => this.#fail(exchange, message));
@@ -98,7 +98,7 @@ export class SuspendedCalls {
   }
 
   /** Whether the client's user has opened the addresses that the backend named; if not, answers with an error. */
-  #checkUrlsOpened(exchange: Exchange, message: ClientMessage): boolean {
+  #requireUrlsOpened(exchange: Exchange, message: ClientMessage): boolean {
     const { inputResponsesStart: start, inputResponsesEnd: end } = message.envelope!;
     const isDone = start !== -1 && hasOpenedUrls(exchange.request.body.subarray(start, end));
     if (!isDone) this.#refuse(exchange, message, rpcErrors.urlNotAccepted);
@@ -111,7 +111,7 @@ export class SuspendedCalls {
     message: ClientMessage,
     address: SuspendedCallAddress,
   ): void {
-    const call = this.#calls.get(address.call);
+    const call = this.#calls.get(address.callKey);
     if (call?.isSuspendedAt(address) !== true) return this.#fail(exchange, message);
     const obstacle = call.obstacleFor(virtualHost, { exchange, message });
     if (obstacle !== undefined) return this.#refuse(exchange, message, obstacle);

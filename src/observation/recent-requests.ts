@@ -20,7 +20,7 @@ export class RecentRequests {
   readonly #texts: string[][];
   readonly #details: (string | number)[];
   readonly #numbers: Float64Array;
-  #next = 0;
+  #nextIndex = 0;
 
   constructor(capacity: number = RECENT_REQUESTS_MAX) {
     this.#capacity = capacity;
@@ -43,8 +43,8 @@ export class RecentRequests {
     durationMs: number,
     backendMs: number,
   ): void {
-    const at = this.#next;
-    this.#next = at + 1 === this.#capacity ? 0 : at + 1;
+    const at = this.#nextIndex;
+    this.#nextIndex = at + 1 === this.#capacity ? 0 : at + 1;
     const [ids, subjects, hosts, methods, backends, tools, outcomes] = this.#texts as TextColumns;
     ids[at] = requestId;
     subjects[at] = subject.length > limits.storeKeyBytesMax ? '' : subject;

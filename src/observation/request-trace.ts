@@ -12,14 +12,14 @@ interface TraceParent {
 }
 
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$/;
-const NO_ID = /^0+$/;
+const ZERO_ID = /^0+$/;
 /** A valid `tracestate`: only characters that may occur in its list. */
 const TRACESTATE = /^[\x20-\x7e]{1,512}$/;
 
 /** Reads a `traceparent`; `undefined` for an invalid text. A later version begins with the same fields. */
 export function readTraceParent(text: string): TraceParent | undefined {
   const [, version, traceId = '', spanId = '', flags = ''] = TRACEPARENT.exec(text) ?? [];
-  if (version === undefined || version === 'ff' || NO_ID.test(traceId) || NO_ID.test(spanId)) return undefined;
+  if (version === undefined || version === 'ff' || ZERO_ID.test(traceId) || ZERO_ID.test(spanId)) return undefined;
   // Version 00 has exactly four fields.
   if (version === '00' && text.length !== 55) return undefined;
   return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & 1) === 1 };

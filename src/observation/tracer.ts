@@ -53,7 +53,7 @@ export class Tracer {
     if (!trace.isSampled) return;
     trace.assignIds();
     const { traceId, spanId, state, backendSpanId } = trace;
-    const name = nameOf(request);
+    const name = spanNameOf(request);
     const isError = request.outcome !== 'ok';
     const attributes = this.#attributesOf(request, trace);
     this.#exporter.add({
@@ -135,7 +135,7 @@ function requestAttributes({ exchange, caller }: WatchedRequest, status: number)
   return `,${json}`;
 }
 
-function nameOf({ method, tool, prompt }: WatchedRequest): string {
+function spanNameOf({ method, tool, prompt }: WatchedRequest): string {
   const target = tool + prompt;
   return cutText(target === '' ? method : `${method} ${target}`);
 }

@@ -6,7 +6,7 @@ import { isIP, type AddressInfo } from 'node:net';
 import type { ListenAddress } from '../config/index.js';
 import { listenFault } from '../process/index.js';
 import { HostPolicy, limits } from '../shared/index.js';
-import { closeIdleForNew } from '../fair/index.js';
+import { limitConnections } from '../fair/index.js';
 import type { ReadinessReport } from './readiness.js';
 
 /** The most characters in the body of a PUT. A longer body gets 400. */
@@ -69,7 +69,7 @@ export function createAdminServer(host: string, options: AdminOptions): Server {
   const server = createServer(bounds, (request, response) => {
     void answer(request, response, isHostAdmitted, options);
   });
-  closeIdleForNew(server, ADMIN_CONNECTIONS_MAX);
+  limitConnections(server, ADMIN_CONNECTIONS_MAX);
   server.headersTimeout = server.requestTimeout = requestMsMax;
   // A connection on which nothing moves is closed, because it counts against the limit.
   server.setTimeout(requestMsMax, (socket) => socket.destroy());

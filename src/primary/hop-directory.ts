@@ -49,7 +49,7 @@ export async function makeHopDirectory(slotCount: number, logger: Logger): Promi
   }
   const holder = new RestoredSocket(join(path, HOLDER_SOCKET), {
     onConnection: (socket) => socket.destroy(),
-    onRenewed: () => logger.warn({ path }, 'the directory of the hop sockets was removed; creating it again'),
+    onRecreated: () => logger.warn({ path }, 'the directory of the hop sockets was removed; creating it again'),
     onFault: (reason) => logger.error({ path, reason }, 'the directory of the hop sockets cannot be kept'),
     connectionsMax: HOP_DIRECTORY_HOLDER_CONNECTIONS_MAX,
   });

@@ -2,7 +2,7 @@
 // to slots. Cold path.
 import { fork, spawnSync, type ChildProcess } from 'node:child_process';
 import { receiveFromWorker, sendToWorker, type FromWorker, type StartMessage } from '../process/index.js';
-import { delayAfter, withJitter, type Logger } from '../shared/index.js';
+import { delayMsAfter, withJitter, type Logger } from '../shared/index.js';
 import type { SlotReadiness } from './readiness.js';
 import type { StartEnding, StartQueue } from './start-queue.js';
 import type { workerBounds } from './worker-bounds.js';
@@ -406,12 +406,12 @@ function endingInWords(status: number | null, signal: NodeJS.Signals | null): st
 
 /** The delay of a start after failures, in ms; random, so that slots do not all retry at once. */
 export function startRetryDelayMs(failedStarts: number, bounds: FleetBounds, random = Math.random()): number {
-  const delayMs = delayAfter(failedStarts - 1, bounds.workerRestartDelayMsMin, bounds.workerStartRetryMsMax);
+  const delayMs = delayMsAfter(failedStarts - 1, bounds.workerRestartDelayMsMin, bounds.workerStartRetryMsMax);
   return Math.round(withJitter(delayMs, random));
 }
 
 /** The delay of a restart after others in quick succession, in ms. The first restart is immediate. */
 export function restartDelayMs(restartsBefore: number, bounds: FleetBounds): number {
   if (restartsBefore === 0) return 0;
-  return delayAfter(restartsBefore - 1, bounds.workerRestartDelayMsMin, bounds.workerRestartDelayMsMax);
+  return delayMsAfter(restartsBefore - 1, bounds.workerRestartDelayMsMin, bounds.workerRestartDelayMsMax);
 }

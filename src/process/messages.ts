@@ -33,18 +33,18 @@ const checks: Readonly<Record<keyof MemberTypes, (value: unknown) => boolean>> =
   'nothing?': (value) => value === undefined,
 };
 
-type Table = Readonly<Record<string, Readonly<Record<string, keyof MemberTypes>>>>;
+type MessageTable = Readonly<Record<string, Readonly<Record<string, keyof MemberTypes>>>>;
 
-type MembersOf<Row extends Table[string]> = {
+type MembersOf<Row extends MessageTable[string]> = {
   readonly [Name in keyof Row as Row[Name] extends `${string}?` ? never : Name]: MemberTypes[Row[Name]];
 } & { readonly [Name in keyof Row as Row[Name] extends `${string}?` ? Name : never]?: MemberTypes[Row[Name]] };
 
-type RowOf<Kinds extends Table, Label extends string> = {
+type RowOf<Kinds extends MessageTable, Label extends string> = {
   [Kind in keyof Kinds]: { readonly [Name in Label]: Kind } & MembersOf<Kinds[Kind]>;
 }[keyof Kinds];
 
 /** Whether a value is a message of the table. @param label the member that names the row. */
-function isOneOf(table: Table, label: string, value: unknown): boolean {
+function isOneOf(table: MessageTable, label: string, value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   const fields = value as Readonly<Record<string, unknown>>;
   const kind = fields[label];
@@ -66,7 +66,7 @@ const viewQuestions = {
   request: { requestId: 'text' },
   /** What a subject may reach at a virtual host, and why. `tool` may be `''`. */
   explain: { subject: 'text', virtualHost: 'text', tool: 'text' },
-} as const satisfies Table;
+} as const satisfies MessageTable;
 
 export type ViewQuestion = RowOf<typeof viewQuestions, 'view'>;
 
@@ -105,7 +105,7 @@ const toWorker = {
   /** The worker is to send its `view`. */
   view: { ticket: 'number', question: 'question' },
   'log-level': { level: 'level' },
-} as const satisfies Table;
+} as const satisfies MessageTable;
 
 export type ToWorker = RowOf<typeof toWorker, 'kind'>;
 export type StartMessage = Extract<ToWorker, { readonly kind: 'start' }>;
@@ -131,7 +131,7 @@ const fromWorker = {
   /** This worker has written a config: every worker is to `forget` it, and then this one gets `all-forgotten`. */
   written: { subject: 'text', ticket: 'number' },
   forgotten: { ticket: 'number' },
-} as const satisfies Table;
+} as const satisfies MessageTable;
 
 export type FromWorker = RowOf<typeof fromWorker, 'kind'>;
 

@@ -13,7 +13,7 @@ const SOCKET_CHECK_MS = 2_000;
 interface RestoredSocketOptions {
   readonly onConnection: (socket: Socket) => void;
   /** Called when the socket was gone, and was created again. Its connections continue. */
-  readonly onRenewed: () => void;
+  readonly onRecreated: () => void;
   /** Called when the socket cannot be created again, or cannot accept connections, and when the reason changes. */
   readonly onFault: (reason: string) => void;
   /** The most connections. One more is closed. */
@@ -92,7 +92,7 @@ export class RestoredSocket {
     try {
       const identity = this.#readIdentity();
       const isGone = identity !== this.#fileIdentity && !(identity !== undefined && (await isListenedAt(this.#path)));
-      if (isGone && !this.#isClosed) await this.#renew();
+      if (isGone && !this.#isClosed) await this.#recreate();
       this.#lastFault = undefined;
     } catch (error) {
       this.#reportFault(error instanceof Error ? error.message : String(error));
@@ -100,7 +100,7 @@ export class RestoredSocket {
     if (!this.#isClosed) this.#scheduleCheck();
   }
 
-  async #renew(): Promise<void> {
+  async #recreate(): Promise<void> {
     this.#fileIdentity = undefined;
     // The connections of the old socket stay open.
     if (this.#server.listening) this.#server.close();
@@ -111,7 +111,7 @@ export class RestoredSocket {
       return;
     }
     this.moveIntoPlace();
-    this.#options.onRenewed();
+    this.#options.onRecreated();
   }
 
   #reportFault(fault: string): void {

@@ -52,7 +52,7 @@ export class ServiceManagerNotifier {
     if (this.#manager.notifySocket === undefined) return;
     this.#unsent.set('STOPPING', '1');
     // The message is sent at once, because the program may end.
-    this.#sendWaiting(this.#manager.notifySocket);
+    this.#sendUnsent(this.#manager.notifySocket);
   }
 
   /** Reports the status. @param words for `systemctl status`. */
@@ -63,11 +63,11 @@ export class ServiceManagerNotifier {
   #send(variable: string, value: string): void {
     if (this.#manager.notifySocket === undefined) return;
     this.#unsent.set(variable, value);
-    if (!this.#isSending) this.#sendWaiting(this.#manager.notifySocket);
+    if (!this.#isSending) this.#sendUnsent(this.#manager.notifySocket);
   }
 
   /** Sends all unsent values, as variables: the option `--stopping` of systemd-notify needs systemd 253. */
-  #sendWaiting(socket: string): void {
+  #sendUnsent(socket: string): void {
     if (this.#unsent.size === 0) return;
     const assignments = Array.from(this.#unsent, ([variable, value]) => `${variable}=${value}`);
     this.#unsent.clear();
@@ -77,7 +77,7 @@ export class ServiceManagerNotifier {
     const onEnd = (fault: string | undefined): void => {
       this.#isSending = false;
       if (fault !== undefined) this.#warn(assignments, fault);
-      this.#sendWaiting(socket);
+      this.#sendUnsent(socket);
     };
     child.once('error', (error) => onEnd(`systemd-notify cannot be run: ${error.message}`));
     child.once('exit', (status) => onEnd(status === 0 ? undefined : `systemd-notify ended with status ${status}`));

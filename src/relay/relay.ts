@@ -124,7 +124,7 @@ export class Relay {
     dispatcher.onModern = (caller, exchange, message, envelope) => {
       // A modern message must not be a member of a batch (M03).
       if (exchange.isBatchPart) refuseMessage(exchange, refusals.batchRefused, message);
-      else handler.take(caller, exchange, message, envelope);
+      else handler.handle(caller, exchange, message, envelope);
     };
     return handler;
   }
@@ -264,7 +264,7 @@ export class Relay {
     if (era === 'legacy' && this.#eras !== 'modern') return false;
     if (typeof message === 'string' || message.kind === 'batch') refuseInvalid(exchange, message);
     else if (message.kind === 'response') refuseMessage(exchange, refusals.notJsonRpc, message);
-    else if (message.envelope !== undefined) handler.take(caller, exchange, message, message.envelope);
+    else if (message.envelope !== undefined) handler.handle(caller, exchange, message, message.envelope);
     else handler.refuse(exchange, message, era === 'unclaimed' ? era : 'legacy');
     return true;
   }

@@ -5,7 +5,7 @@ import { type BackendMessage, taskLocation } from '../mcp/index.js';
 import { limits } from '../shared/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
 import { belongsToTask, callersTaskEdits, type TaskOwnership, uriInsertion, uriPrefix } from '../messages/index.js';
-import { grantByEntries } from '../lists/index.js';
+import { grantByAllowList } from '../lists/index.js';
 import type { Subscriptions } from './subscriptions.js';
 import type { UpstreamSession } from '../upstream/index.js';
 
@@ -74,6 +74,6 @@ function withCallersUri(
 function mayKnowOf(session: NotifiedSession, backend: CompiledBackend, uri: string): boolean {
   // Lists have no URIs this long, and each URI may be matched against hundreds of templates.
   if (uri.length > limits.uriBytesMax) return false;
-  const grant = grantByEntries(backend, uri);
+  const grant = grantByAllowList(backend, uri);
   return grant === 'granted' || (grant === 'unknown' && session.subscriptionsIfAny?.has(backend.name, uri) === true);
 }

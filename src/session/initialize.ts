@@ -23,7 +23,7 @@ import {
 } from '../mcp/index.js';
 import { MEMBER_ABSENT, MEMBER_AMBIGUOUS, findMember, stringValue, JsonScanner, jsonKind } from '../bytes/index.js';
 import { limits, PROGRAM_VERSION, rpcErrors } from '../shared/index.js';
-import { type CompiledBackend, type CompiledVirtualHost, isLimited } from '../user-config/index.js';
+import { type CompiledBackend, type CompiledVirtualHost, isRestricted } from '../user-config/index.js';
 import { visitAll } from '../streams/index.js';
 import { Session } from './session.js';
 import {
@@ -199,7 +199,7 @@ export function backendOfMethod(
   method: string,
 ): CompiledBackend | undefined {
   const found = [...backends.values()].filter(
-    (backend) => !isLimited(backend) && extrasOf(upstreams, backend).some((extra) => hasMethod(extra, method, era)),
+    (backend) => !isRestricted(backend) && extrasOf(upstreams, backend).some((extra) => hasMethod(extra, method, era)),
   );
   return found.length === 1 ? found[0] : undefined;
 }
@@ -258,7 +258,7 @@ export function backendsWithUnknownMethods(
   { backends }: CompiledVirtualHost,
 ): ReadonlyMap<string, CompiledBackend> {
   const isUnknown = (backend: CompiledBackend): boolean =>
-    !isLimited(backend) && upstreams.findUsed(backend.name)?.usableCapabilities === undefined;
+    !isRestricted(backend) && upstreams.findUsed(backend.name)?.usableCapabilities === undefined;
   return new Map([...backends].filter(([, backend]) => isUnknown(backend)));
 }
 

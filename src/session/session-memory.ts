@@ -44,7 +44,7 @@ export class SessionMemory implements MessageBudget {
   }
 
   hasRoomFor(bytes: number): boolean {
-    return this.#account.sessionBytes.boundAgainst(bytes) === undefined;
+    return this.#account.sessionBytes.boundExceededBy(bytes) === undefined;
   }
 
   drop(bytes: number): void {

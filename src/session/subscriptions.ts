@@ -4,7 +4,7 @@ import { getOrMake, limits } from '../shared/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
 import { sendOwnRequest } from './own-requests.js';
 import { visitAll } from '../streams/index.js';
-import { grantByEntries } from '../lists/index.js';
+import { grantByAllowList } from '../lists/index.js';
 import type { MessageBudget, UpstreamSession } from '../upstream/index.js';
 import type { RequestMetadata } from '../http-client/index.js';
 import { createHash } from 'node:crypto';
@@ -113,7 +113,7 @@ export class Subscriptions {
       upstream,
       () => upstream.state !== 'closed' && upstream.backend === backend,
       (uri) => {
-        if (grantByEntries(backend, uri) === 'granted') return;
+        if (grantByAllowList(backend, uri) === 'granted') return;
         this.delete(backend.name, uri);
         if (upstream.state === 'open' && !upstream.isModern)
           sendSubscription(upstream, 'resources/unsubscribe', uri, metadata);
@@ -129,7 +129,7 @@ export class Subscriptions {
       upstream,
       () => upstream.record === record,
       (uri) => {
-        if (grantByEntries(upstream.backend, uri) === 'refused') return;
+        if (grantByAllowList(upstream.backend, uri) === 'refused') return;
         sendSubscription(upstream, 'resources/subscribe', uri, metadata);
       },
     );

@@ -105,7 +105,7 @@ class BackendListener implements BackendStreamPlan, ModernListeningPlan {
     this.#isReopening = true;
     this.#delay?.cancel();
     this.#backoff ??= new Backoff(limits.retryDelayMsMin, limits.retryDelayMsMax);
-    this.#delay = this.deadlines.after(this.#backoff.next(), () => this.#open());
+    this.#delay = this.deadlines.after(this.#backoff.nextDelayMs(), () => this.#open());
   }
 
   #open(): void {

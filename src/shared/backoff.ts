@@ -2,7 +2,7 @@
 // path.
 
 /** The delay in ms before the next attempt, for callers that count attempts themselves. */
-export function delayAfter(tries: number, delayMsMin: number, delayMsMax: number): number {
+export function delayMsAfter(tries: number, delayMsMin: number, delayMsMax: number): number {
   return Math.min(delayMsMin * 2 ** tries, delayMsMax);
 }
 
@@ -23,15 +23,15 @@ export class Backoff {
   }
 
   /** The time to wait before the next attempt, in ms. Each call doubles it, up to the maximum. */
-  next(): number {
+  nextDelayMs(): number {
     const delayMs = this.#delayMs;
     this.#delayMs = Math.min(delayMs * 2, this.#delayMsMax);
     return delayMs;
   }
 
   /** Like `next`, with jitter. @param random from 0 to 1. */
-  nextWithJitter(random: number): number {
-    return withJitter(this.next(), random);
+  nextDelayMsWithJitter(random: number): number {
+    return withJitter(this.nextDelayMs(), random);
   }
 
   reset(): void {

@@ -18,10 +18,10 @@ export function bearerToken(authorization: string): string {
 /** The characters of a header's name, for use within a regular expression. */
 export const HTTP_TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 
-const WHOLE = new RegExp(`^${HTTP_TOKEN}$`);
+const WHOLE_TOKEN = new RegExp(`^${HTTP_TOKEN}$`);
 
 export function isHttpToken(text: string): boolean {
-  return WHOLE.test(text);
+  return WHOLE_TOKEN.test(text);
 }
 
 /**

@@ -1,4 +1,4 @@
-export { Backoff, delayAfter, settledWithin, withJitter } from './backoff.js';
+export { Backoff, delayMsAfter, settledWithin, withJitter } from './backoff.js';
 export { readBodyText } from './body-text.js';
 export {
   type DataplaneRequest,

@@ -53,7 +53,7 @@ export class RepeatedLog {
     message: string,
     subject = '',
   ): void {
-    const notLogged = this.#take(kind, subject);
+    const notLogged = this.#takeLine(kind, subject);
     if (notLogged === undefined) return;
     const withoutRoom = this.#limiter?.takeRefused() ?? 0;
     const counts = { ...(notLogged > 0 && { notLogged }), ...(withoutRoom > 0 && { withoutRoom }) };
@@ -69,7 +69,7 @@ export class RepeatedLog {
   }
 
   /** Decides about a line. @returns how many lines of its kind were not logged before; `undefined` if this line must not be logged. */
-  #take(kind: string, subject = ''): number | undefined {
+  #takeLine(kind: string, subject = ''): number | undefined {
     const nowMs = this.#nowMs();
     const known = this.#kinds.get(kind);
     if (known !== undefined && nowMs - known.loggedAtMs < FAILURE_LOG_INTERVAL_MS) {

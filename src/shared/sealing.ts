@@ -7,25 +7,25 @@ const USES_PER_FILL = 256;
 /** Makes random bytes for many uses at once: the call costs far more than the bytes. */
 export class RandomPool {
   readonly #pool: Buffer;
-  readonly #bytes: number;
-  #used: number;
+  readonly #bytesPerUse: number;
+  #usedBytes: number;
 
   /** @param bytes how many `next` returns. */
   constructor(bytes: number) {
-    this.#bytes = bytes;
+    this.#bytesPerUse = bytes;
     this.#pool = Buffer.alloc(bytes * USES_PER_FILL);
-    this.#used = this.#pool.length;
+    this.#usedBytes = this.#pool.length;
   }
 
   /** Random bytes, which the caller may use until the next call, which may refill the pool. */
   next(): Buffer {
-    if (this.#used === this.#pool.length) {
+    if (this.#usedBytes === this.#pool.length) {
       randomFillSync(this.#pool);
-      this.#used = 0;
+      this.#usedBytes = 0;
     }
-    const from = this.#used;
-    this.#used += this.#bytes;
-    return this.#pool.subarray(from, this.#used);
+    const from = this.#usedBytes;
+    this.#usedBytes += this.#bytesPerUse;
+    return this.#pool.subarray(from, this.#usedBytes);
   }
 }
 

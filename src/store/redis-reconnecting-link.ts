@@ -102,7 +102,7 @@ export class ReconnectingLink {
     this.#retryTimer = setTimeout(() => {
       this.#link = this.#createLink();
       void this.#link.open();
-    }, this.#backoff.nextWithJitter(Math.random())).unref();
+    }, this.#backoff.nextDelayMsWithJitter(Math.random())).unref();
   }
 
   /** The fault for the owner. It has no `cause`, because it may be logged, and ioredis errors contain the sent command. */

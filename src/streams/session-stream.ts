@@ -39,7 +39,7 @@ class StreamMemory implements EventMemory {
 
   tryTake(bytes: number): boolean {
     const { sessionBytes } = this.#account;
-    if (!this.mayKeep(this.#keptBytes + bytes) || sessionBytes.boundAgainst(bytes) !== undefined) return false;
+    if (!this.mayKeep(this.#keptBytes + bytes) || sessionBytes.boundExceededBy(bytes) !== undefined) return false;
     this.#keptBytes += bytes;
     sessionBytes.take(bytes);
     return true;

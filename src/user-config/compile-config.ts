@@ -70,9 +70,9 @@ function compileBackend(
     passthroughHeaders: copiedHeaders(config.passthrough_headers, config.auth),
     auth: config.auth,
     allowedNames: {
-      tools: allowList(config, 'tools', config.allowed_tool_names),
-      prompts: allowList(config, 'prompts', config.allowed_prompt_names),
-      resources: allowList(config, 'resources', config.allowed_resource_names),
+      tools: allowListOf(config, 'tools', config.allowed_tool_names),
+      prompts: allowListOf(config, 'prompts', config.allowed_prompt_names),
+      resources: allowListOf(config, 'resources', config.allowed_resource_names),
     },
     curation: curationOf(config),
   };
@@ -84,7 +84,7 @@ function curationOf({ tools, prompts }: BackendConfig): Curation {
 }
 
 /** The names that callers may use; `undefined` allows all. Empty `names` allow all, unless `exposes` lacks the kind. */
-function allowList(
+function allowListOf(
   { exposes }: BackendConfig,
   kind: keyof AllowedNames,
   names: readonly string[],

@@ -41,7 +41,7 @@ const ROW_VALUES_MAX = 256;
 const ROW_CHARS_MAX = 4_096;
 
 const ALLOW_LISTS = ['tools', 'prompts', 'resources'] as const;
-const CURATED = ['tools', 'prompts'] as const;
+const CURATABLE = ['tools', 'prompts'] as const;
 
 export function encodeConfig({ virtualHosts }: CompiledUserConfig): Buffer {
   const lines: string[] = [];
@@ -62,7 +62,8 @@ export function encodeConfig({ virtualHosts }: CompiledUserConfig): Buffer {
       for (const list of restricted) {
         for (const names of splitIntoRows(allowedNames[list] ?? [])) add(['allowed', list, ...names]);
       }
-      for (const kind of CURATED) for (const entry of entriesOf(backend.curation[kind])) add(['curated', kind, entry]);
+      for (const kind of CURATABLE)
+        for (const entry of entriesOf(backend.curation[kind])) add(['curated', kind, entry]);
     }
     const indexesOf = (row: readonly CompiledBackend[]): number[] => row.map((backend) => indexes.get(backend)!);
     for (const row of splitIntoRows(backendsByNameLength)) add(['order', ...indexesOf(row)]);

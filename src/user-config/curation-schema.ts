@@ -6,7 +6,7 @@ import { type ConfigIssue, namedMembers } from './known-members.js';
 import type { CuratedEntry } from './curation.js';
 
 const textSchema = z.string('must be a string');
-const nameSchema = textSchema.min(1, 'must not be empty').refine(isShort, 'is too long');
+const nameSchema = textSchema.min(1, 'must not be empty').refine(isShortName, 'is too long');
 
 function itemMembersSchema<Value extends z.ZodType>(value: Value) {
   return z.strictObject(
@@ -40,7 +40,7 @@ const promptsSchema = namedMembers(textSchema, itemSchema(textSchema));
 export type ItemsByBareName = z.infer<typeof toolsSchema> | z.infer<typeof promptsSchema>;
 
 export const curationMembers = {
-  prefix: textSchema.refine(isShort, 'is too long').optional(),
+  prefix: textSchema.refine(isShortName, 'is too long').optional(),
   tools: toolsSchema.check(({ value, issues }) => void issues.push(...issuesOfItems(value))).optional(),
   prompts: promptsSchema.check(({ value, issues }) => void issues.push(...issuesOfItems(value))).optional(),
 };
@@ -157,7 +157,7 @@ function entryOf(bareName: string, member: z.infer<ReturnType<typeof itemMembers
   };
 }
 
-function isShort(value: string): boolean {
+function isShortName(value: string): boolean {
   return Buffer.byteLength(value) <= limits.toolNameBytesMax;
 }
 

@@ -51,7 +51,7 @@ export {
   type RuledBackend,
   decodeRules,
   encodeRules,
-  isLimited,
+  isRestricted,
   mayHaveTasks,
 } from './routing.js';
 export { TaskThread } from './task-thread.js';

@@ -45,19 +45,19 @@ export function describeIssue({ path, message }: ConfigIssue): string {
 const NAMES_COMPARED_MAX = 100;
 
 /** The members that are allowed in one object of a config. */
-interface Level {
+interface SchemaLevel {
   /** The known members, each with the level of its value. */
-  readonly members: ReadonlyMap<string, Level | undefined>;
+  readonly members: ReadonlyMap<string, SchemaLevel | undefined>;
   /** The level of every value, if this is a list or map. */
-  readonly each: Level | undefined;
+  readonly each: SchemaLevel | undefined;
   /** Whether unknown members are allowed. */
   readonly isOpen: boolean;
 }
 
-const NOTHING_KNOWN: Level['members'] = new Map();
+const NOTHING_KNOWN: SchemaLevel['members'] = new Map();
 
 export class KnownMembers {
-  readonly #root: Level | undefined;
+  readonly #root: SchemaLevel | undefined;
   /** Known members of objects that allow unknown ones: only there can a misspelt member pass unnoticed. */
   readonly #openNames = new Set<string>();
   readonly #allNames = new Set<string>();
@@ -75,7 +75,7 @@ export class KnownMembers {
         closestNames.set(name, closestName(name, this.#openNames));
       return closestNames.get(name);
     };
-    const visit = (level: Level, members: unknown, path: readonly string[]): void => {
+    const visit = (level: SchemaLevel, members: unknown, path: readonly string[]): void => {
       if (typeof members !== 'object' || members === null) return;
       for (const [name, member] of Object.entries(members)) {
         if (!level.isOpen || level.members.has(name)) {
@@ -113,15 +113,15 @@ export class KnownMembers {
     });
   }
 
-  #levelOf(schema: unknown): Level | undefined {
+  #levelOf(schema: unknown): SchemaLevel | undefined {
     if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault) return this.#levelOf(schema.unwrap());
     if (schema instanceof z.ZodPipe) return this.#levelOf(schema.out);
-    if (schema instanceof z.ZodMap || schema instanceof z.ZodRecord) return mapOf(this.#levelOf(schema.valueType));
-    if (schema instanceof z.ZodArray) return mapOf(this.#levelOf(schema.element));
+    if (schema instanceof z.ZodMap || schema instanceof z.ZodRecord) return levelOfMap(this.#levelOf(schema.valueType));
+    if (schema instanceof z.ZodArray) return levelOfMap(this.#levelOf(schema.element));
     if (schema instanceof z.ZodUnion) return mergeLevels(schema.options.map((option) => this.#levelOf(option)));
     if (!(schema instanceof z.ZodObject)) return undefined;
     const isOpen = !(schema.def.catchall instanceof z.ZodNever);
-    const members = new Map<string, Level | undefined>();
+    const members = new Map<string, SchemaLevel | undefined>();
     for (const [name, member] of Object.entries(schema.shape)) {
       members.set(name, this.#levelOf(member));
       this.#allNames.add(name);
@@ -131,7 +131,7 @@ export class KnownMembers {
   }
 }
 
-function levelIn(level: Level, name: string): Level | undefined {
+function levelIn(level: SchemaLevel, name: string): SchemaLevel | undefined {
   return level.members.get(name) ?? level.each;
 }
 
@@ -144,12 +144,12 @@ export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return inner;
 }
 
-function mapOf(level: Level | undefined): Level | undefined {
+function levelOfMap(level: SchemaLevel | undefined): SchemaLevel | undefined {
   return level === undefined ? undefined : { members: new Map(), each: level, isOpen: false };
 }
 
 /** The level of a value that may have one of several shapes. */
-function mergeLevels(levels: readonly (Level | undefined)[]): Level | undefined {
+function mergeLevels(levels: readonly (SchemaLevel | undefined)[]): SchemaLevel | undefined {
   const known = levels.filter((level) => level !== undefined);
   const [first] = known;
   if (first === undefined) return undefined;

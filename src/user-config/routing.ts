@@ -145,8 +145,8 @@ function findRivals({ backendsByNameLength }: ListRules, prefixOf: (backend: Rul
 
 /** Whether the config allows an item. @param key its bare name, URI or template. @param name of a resource or template, if any. */
 export function isAllowed(backend: RuledBackend, kind: ListKind, key: string, name: string | undefined): boolean {
-  if (kind.allowedAs === undefined) return mayHaveTasks(backend);
-  const allowed = backend.allowedNames[kind.allowedAs];
+  if (kind.allowListName === undefined) return mayHaveTasks(backend);
+  const allowed = backend.allowedNames[kind.allowListName];
   return allowed === undefined || allowed.has(key) || (name !== undefined && allowed.has(name));
 }
 
@@ -188,7 +188,7 @@ export function mayHaveTasks({ allowedNames: { tools } }: Pick<RuledBackend, 'al
 }
 
 /** Whether the config withholds anything of this backend. If so, methods that the gateway does not know are refused. */
-export function isLimited({
+export function isRestricted({
   allowedNames: { tools, prompts, resources },
   curation,
 }: Pick<RuledBackend, 'allowedNames' | 'curation'>): boolean {

@@ -66,7 +66,7 @@ function invalidRead(issues: string): UserConfigRead {
 }
 
 /** Assembles a config from its rows, in slices of at most `limits.turnMs`. */
-async function assemble(reader: ConfigReader): Promise<CompiledUserConfig> {
+async function assembleConfig(reader: ConfigReader): Promise<CompiledUserConfig> {
   let endMs = performance.now() + limits.turnMs;
   while (reader.readRow()) {
     if (performance.now() < endMs) continue;
@@ -79,13 +79,13 @@ async function assemble(reader: ConfigReader): Promise<CompiledUserConfig> {
 /** The most configs that a worker caches. The least recently used are compiled again when needed. */
 const USER_CONFIG_CACHE_ENTRIES_MAX = 50_000;
 
-interface Compiled {
+interface CompiledEntry {
   readonly value: Buffer;
   readonly read: UserConfigRead;
 }
 
 /** A compilation in progress, which all reads meanwhile share. */
-interface Compiling {
+interface CompilationInProgress {
   readonly value: Buffer;
   readonly read: Promise<UserConfigRead>;
 }
@@ -98,8 +98,8 @@ export class UserConfigs {
   readonly #thread = new TaskThread<ConfigTask, ConfigOutcome>(new URL('./config-thread.js', import.meta.url));
   readonly #onOddities: (subject: string, oddities: string) => void;
   /** The compilation of each subject's newest config in the thread, while it is in progress. */
-  readonly #compiling = new Map<string, Compiling>();
-  readonly #compiled = new RecentMap<Compiled>(
+  readonly #compiling = new Map<string, CompilationInProgress>();
+  readonly #compiled = new RecentMap<CompiledEntry>(
     USER_CONFIG_CACHE_ENTRIES_MAX,
     limits.cacheBytesMax,
     ({ value }) => value.length,
@@ -148,7 +148,7 @@ export class UserConfigs {
     // A config that is too large is refused unparsed.
     if (value.length > CONFIG_INLINE_BYTES_MAX && value.length <= limits.userConfigBytesMax) {
       const compiled = this.#compileInThread(value).then((late) => withNumber(late, number));
-      return this.#awaitCompilation(subject, value, compiled);
+      return this.#cacheWhenCompiled(subject, value, compiled);
     }
     // An older, larger config that is still being compiled must not replace this one in the cache.
     this.#compiling.delete(subject);
@@ -166,7 +166,7 @@ export class UserConfigs {
     const outcome = await this.#thread.run({ value, upstreamMode: this.#upstreamMode });
     if ('issues' in outcome) return invalidRead(outcome.issues);
     const { buffer, byteOffset, byteLength } = outcome.rows;
-    const config = await assemble(new ConfigReader(Buffer.from(buffer, byteOffset, byteLength)));
+    const config = await assembleConfig(new ConfigReader(Buffer.from(buffer, byteOffset, byteLength)));
     return foundRead(config, outcome.oddities);
   }
 
@@ -175,15 +175,15 @@ export class UserConfigs {
     if (read.kind === 'found' && read.oddities !== undefined) this.#onOddities(subject, read.oddities);
   }
 
-  #awaitCompilation(subject: string, value: Buffer, compiled: Promise<UserConfigRead>): Promise<UserConfigRead> {
+  #cacheWhenCompiled(subject: string, value: Buffer, compiled: Promise<UserConfigRead>): Promise<UserConfigRead> {
     const read = compiled.then(
       (settled) => {
         // If a newer config is being compiled, this one is not cached.
-        if (this.#settle(subject, read)) this.#remember(subject, value, settled);
+        if (this.#endCompilation(subject, read)) this.#remember(subject, value, settled);
         return settled;
       },
       (error: unknown): UserConfigRead => {
-        this.#settle(subject, read);
+        this.#endCompilation(subject, read);
         return { kind: 'failed', reason: `the user config could not be compiled: ${String(error)}` };
       },
     );
@@ -192,7 +192,7 @@ export class UserConfigs {
   }
 
   /** Ends a compilation. @returns false if a newer config is being compiled. */
-  #settle(subject: string, read: Promise<UserConfigRead>): boolean {
+  #endCompilation(subject: string, read: Promise<UserConfigRead>): boolean {
     return this.#compiling.get(subject)?.read === read && this.#compiling.delete(subject);
   }
 }

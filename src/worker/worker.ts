@@ -223,7 +223,7 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
     siblings: {
       secret: hopSecret,
       slot,
-      ownerOf: (key) => ownerOf(key, slotCount),
+      ownerSlotOf: (key) => ownerOf(key, slotCount),
       forwardToSlot: (...request) => pipeline.forwardToSlot(...request),
     },
     logger,

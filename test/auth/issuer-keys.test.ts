@@ -271,7 +271,7 @@ t.test('while an issuer is down its fetched keys are used for a limited time', a
       fetchKeys: async () => answer(),
       graceMs: 1_000,
       onChange: (before) => void changes.push(before),
-      onAvailability: () => (standings += 1),
+      onAvailabilityChange: () => (standings += 1),
       nowMs: () => nowMs,
       bounds: { ...NEVER, keyFetchCooldownMs: 10 },
     },
@@ -320,7 +320,7 @@ t.test('while an issuer is down its fetched keys are used for a limited time', a
 
 t.test('the number of requests that wait for a fetch is bounded', async (t) => {
   let onFetched: (keys: readonly VerificationKey[]) => void = () => {};
-  const parts = { graceMs: 0, onChange: () => {}, onAvailability: () => {}, bounds: { ...NEVER, waitingMax: 2 } };
+  const parts = { graceMs: 0, onChange: () => {}, onAvailabilityChange: () => {}, bounds: { ...NEVER, waitingMax: 2 } };
   const keys = new IssuerKeys(
     { issuer: 'us' },
     { ...parts, fetchKeys: () => new Promise((resolve) => (onFetched = resolve)) },

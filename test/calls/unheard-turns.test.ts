@@ -1,8 +1,8 @@
 // Who reads when, on clocks that the test moves: real timers that are due run in the same turn of the event loop when the machine was busy.
 import {
   detachedReadRules,
-  DETACHED_READ_REST_FACTOR,
-  DETACHED_READ_REST_MS_MAX,
+  DETACHED_READ_PAUSE_FACTOR,
+  DETACHED_READ_PAUSE_MS_MAX,
 } from '../../src/calls/detached-call.js';
 import { mock } from 'node:test';
 import t from 'tap';
@@ -30,7 +30,7 @@ t.test('subjects take turns, one slice at a time, and a call that has ended leav
   mock.timers.tick(1);
   for (let count = 1; count <= order.length; count += 1) {
     t.same(read, order.slice(0, count), 'one more after each rest');
-    mock.timers.tick(DETACHED_READ_REST_FACTOR);
+    mock.timers.tick(DETACHED_READ_PAUSE_FACTOR);
   }
   t.same(read, order);
   t.end();
@@ -49,7 +49,7 @@ t.test('a slow slice is followed by a longer rest, up to a bound', (t) => {
   }
   mock.timers.tick(1);
   t.equal(readCount, 1);
-  const restsMs = [DETACHED_READ_REST_FACTOR, 4 * DETACHED_READ_REST_FACTOR, DETACHED_READ_REST_MS_MAX];
+  const restsMs = [DETACHED_READ_PAUSE_FACTOR, 4 * DETACHED_READ_PAUSE_FACTOR, DETACHED_READ_PAUSE_MS_MAX];
   for (const [index, restMs] of restsMs.entries()) {
     mock.timers.tick(restMs - 1);
     t.equal(readCount, index + 1, `no other before ${restMs} ms`);
@@ -68,7 +68,7 @@ t.test('time that is spent beyond the turn counts as well', (t) => {
   });
   turns.wait('a', () => (readCount += 1));
   mock.timers.tick(1);
-  mock.timers.tick(5 * DETACHED_READ_REST_FACTOR - 1);
+  mock.timers.tick(5 * DETACHED_READ_PAUSE_FACTOR - 1);
   t.equal(readCount, 1);
   mock.timers.tick(1);
   t.equal(readCount, 2);

@@ -5,7 +5,7 @@ import { Credentials } from '../../src/credentials/credentials.js';
 import {
   createCredentials,
   Tokens,
-  TOKENS_KNOWN_MAX,
+  TOKENS_CACHED_MAX,
   TOKENS_PER_SUBJECT_MAX,
   TOKENS_BYTES_MAX,
   TOKENS_BYTES_PER_SUBJECT_MAX,
@@ -223,9 +223,9 @@ t.test('tokens are shared by those who may share them, and by nobody else', asyn
   for (let i = 0; i < 3 * TOKENS_PER_SUBJECT_MAX; i++) find('mallory', exchange, 'x', `t${i}`);
   t.ok(tokens.count <= before + TOKENS_PER_SUBJECT_MAX, 'one subject has so many at most');
   t.equal(find('alice', exchange, 'x', 'token-a'), exchanged, 'and pushes nobody else’s out');
-  for (let i = 0; tokens.count < TOKENS_KNOWN_MAX; i++) find(`s${i % 200}`, exchange, 'x', `u${i}`);
+  for (let i = 0; tokens.count < TOKENS_CACHED_MAX; i++) find(`s${i % 200}`, exchange, 'x', `u${i}`);
   for (let i = 0; i < 100; i++) find('late', exchange, 'x', `v${i}`);
-  t.equal(tokens.count, TOKENS_KNOWN_MAX);
+  t.equal(tokens.count, TOKENS_CACHED_MAX);
   t.equal(find('alice', exchange, 'x', 'token-a'), exchanged, 'who has the most loses the oldest');
 });
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
-import { closeIdleForNew } from '../../src/fair/connection-limit.js';
+import { limitConnections } from '../../src/fair/connection-limit.js';
 import { until } from '../support/until.js';
 
 const CONNECTIONS_MAX = 3;
@@ -17,7 +17,7 @@ interface Room {
 async function openRoom(t: Test): Promise<Room> {
   const waiting: ServerResponse[] = [];
   const server = createServer((_request, response) => void waiting.push(response));
-  closeIdleForNew(server, CONNECTIONS_MAX);
+  limitConnections(server, CONNECTIONS_MAX);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const sockets: Socket[] = [];
   t.teardown(() => {

@@ -103,9 +103,9 @@ t.test('however many subjects take as much as they can, one more finds room', as
   for (let subject = 0; subject < 200; subject += 1) {
     const { requests } = accounts.of(`attacker ${subject}`);
     while (requests.tryTake(1) === undefined);
-    t.equal(accounts.of('ada').requests.boundAgainst(1), undefined, `beside ${subject + 1} of them`);
+    t.equal(accounts.of('ada').requests.boundExceededBy(1), undefined, `beside ${subject + 1} of them`);
   }
-  t.equal(accounts.of('attacker 0').requests.boundAgainst(1), 'subjectMax');
+  t.equal(accounts.of('attacker 0').requests.boundExceededBy(1), 'subjectMax');
 });
 
 t.test('where many subjects have one thing each, the next one has its first as long as there is any', async (t) => {

@@ -85,7 +85,8 @@ writeFileSync(keyFile, sealingKey);
 async function setSecret(name: string, value: string, origins: readonly string[]): Promise<void> {
   const records = await openRecordStore(storeOptions, pino({ level: 'silent' }));
   const keys = new SecretKeys([sealingKey]);
-  if (keys.first !== undefined) await new SecretRecords(records, keys).set(name, { value, origins }, keys.first);
+  if (keys.sealingKey !== undefined)
+    await new SecretRecords(records, keys).set(name, { value, origins }, keys.sealingKey);
   await records.close();
 }
 

@@ -120,7 +120,7 @@ async function setStage(t: Test, storeOptions: StoreOptions, workerCount: number
   const records = await openRecordStore(storeOptions, pino({ level: 'silent' }));
   const keys = new SecretKeys([sealingKey]);
   const secret = { value: CLIENT.secret, origins: [server.issuer, new URL(backend.url).origin] };
-  if (keys.first !== undefined) await new SecretRecords(records, keys).set('known', secret, keys.first);
+  if (keys.sealingKey !== undefined) await new SecretRecords(records, keys).set('known', secret, keys.sealingKey);
   await records.close();
   const common = ['--secrets-key-file', keyFile, '--connect-url', connectUrl, '--log-level', 'debug'];
   const words = ['--address', new URL(connectUrl).host, ...storeOptionWords(storeOptions), ...verifyWith(key)];

@@ -2,7 +2,7 @@
 import t from 'tap';
 import { listKinds } from '../../src/mcp/list-kinds.js';
 import { span, SPAN_LENGTH } from '../../src/mcp/list-page.js';
-import { grantByEntries, isGranted, TEMPLATES_TRIED_MAX } from '../../src/lists/grant.js';
+import { grantByAllowList, isGranted, TEMPLATES_TRIED_MAX } from '../../src/lists/grant.js';
 import { backendOf, virtualHostOf } from '../relay/virtual-host.js';
 
 const backendWith = (allowed: readonly string[], exposes?: readonly 'tools'[]) =>
@@ -13,17 +13,21 @@ const backendWith = (allowed: readonly string[], exposes?: readonly 'tools'[]) =
 
 t.test('an entry grants its own URI and what its template makes; other entries may be names', async (t) => {
   const backend = backendWith(['a:b', 'c:{x}', 'a name']);
-  t.equal(grantByEntries(backend, 'a:b'), 'granted');
-  t.equal(grantByEntries(backend, 'c:1'), 'granted');
-  t.equal(grantByEntries(backend, 'd:1'), 'unknown');
-  t.equal(grantByEntries(backendWith([]), 'd:1'), 'granted');
-  t.equal(grantByEntries(backendWith([], ['tools']), 'a:b'), 'refused', 'where nothing is given nothing is asked for');
+  t.equal(grantByAllowList(backend, 'a:b'), 'granted');
+  t.equal(grantByAllowList(backend, 'c:1'), 'granted');
+  t.equal(grantByAllowList(backend, 'd:1'), 'unknown');
+  t.equal(grantByAllowList(backendWith([]), 'd:1'), 'granted');
+  t.equal(
+    grantByAllowList(backendWith([], ['tools']), 'a:b'),
+    'refused',
+    'where nothing is given nothing is asked for',
+  );
 });
 
 t.test('a URI is matched against a bounded number of templates', async (t) => {
   const others = Array.from({ length: TEMPLATES_TRIED_MAX }, (_, index) => `${index}:{x}`);
-  t.equal(grantByEntries(backendWith([...others.slice(1), 'c:{x}']), 'c:1'), 'granted');
-  t.equal(grantByEntries(backendWith([...others, 'c:{x}']), 'c:1'), 'unknown');
+  t.equal(grantByAllowList(backendWith([...others.slice(1), 'c:{x}']), 'c:1'), 'granted');
+  t.equal(grantByAllowList(backendWith([...others, 'c:{x}']), 'c:1'), 'unknown');
   t.equal(isGrantedBy([...others.slice(1), 'c:{x}']), true);
   t.equal(isGrantedBy([...others, 'c:{x}']), false);
   t.equal(isGrantedBy([...others, 'c:{x}', 'c:1']), true, 'what needs no search is found all the same');

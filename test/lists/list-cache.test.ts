@@ -3,7 +3,7 @@ import t, { type Test } from 'tap';
 import type { ListKindName } from '../../src/mcp/list-kinds.js';
 import type { ListPage } from '../../src/mcp/list-page.js';
 import {
-  Catalogues,
+  CatalogueCache,
   type CatalogueIdentity,
   PARTIAL_CATALOGUE_AGE_MS,
   ListCache,
@@ -28,7 +28,7 @@ function scene(t: Test): { readonly cache: ListCache; readonly context: Scripted
 }
 
 function identity(parts: Partial<ListIdentity> = {}): ListIdentity {
-  return { subject: 'alice', backend: BACKEND, kind: 'tools', shown: 'x', ...parts };
+  return { subject: 'alice', backend: BACKEND, kind: 'tools', callerHash: 'x', ...parts };
 }
 
 function page(text: string): ListPage {
@@ -55,7 +55,12 @@ t.test('a list is found only for the same subject, config, kind, and what the ba
   original.spans.fill(0);
   t.equal(textIn(cache, identity()), 'list');
   t.match(cache.find(identity())?.[0], { spans: Int32Array.of(1, 2), isShared: true });
-  for (const other of [{ subject: 'bob' }, { backend: SAME_PLACE }, { kind: 'prompts' as const }, { shown: 'y' }]) {
+  for (const other of [
+    { subject: 'bob' },
+    { backend: SAME_PLACE },
+    { kind: 'prompts' as const },
+    { callerHash: 'y' },
+  ]) {
     t.equal(cache.find(identity(other)), undefined, JSON.stringify(Object.keys(other)));
   }
 });
@@ -90,21 +95,21 @@ t.test('a change at a backend drops its lists for all subjects, and those that a
       cache.beginRead(identity({ kind, subject: 'bob', backend: SAME_PLACE })).keep([page(kind)], NEVER);
       cache.beginRead(identity({ kind, backend: ELSEWHERE })).keep([page(kind)], NEVER);
     }
-    const reads = kinds.map((kind) => [kind, cache.beginRead(identity({ kind, shown: 'late' }))] as const);
+    const reads = kinds.map((kind) => [kind, cache.beginRead(identity({ kind, callerHash: 'late' }))] as const);
     cache.onChanged(BACKEND, listsChangedBy(method));
     for (const [kind, read] of reads) read.keep([page(kind)], NEVER);
     const found = (parts: Partial<ListIdentity>): ListKindName[] =>
       kinds.filter((kind) => cache.find(identity({ kind, ...parts })) !== undefined);
     t.same(found({}), left, method);
     t.same(found({ subject: 'bob', backend: SAME_PLACE }), left, 'another subject’s');
-    t.same(found({ shown: 'late' }), left, 'what was being read');
+    t.same(found({ callerHash: 'late' }), left, 'what was being read');
     t.same(found({ backend: ELSEWHERE }), kinds, 'elsewhere nothing has changed');
   }
   const { cache } = scene(t);
   cache.beginRead(identity()).giveUp();
   t.equal(cache.find(identity()), undefined);
   for (const backend of [BACKEND, ELSEWHERE]) cache.beginRead(identity({ backend })).keep([page('a')], NEVER);
-  const late = cache.beginRead(identity({ shown: 'late' }));
+  const late = cache.beginRead(identity({ callerHash: 'late' }));
   cache.clear();
   late.keep([page('b')], NEVER);
   t.equal(cache.bytes, 0, 'any list may be another');
@@ -113,13 +118,13 @@ t.test('a change at a backend drops its lists for all subjects, and those that a
 t.test('in a subject’s share the oldest lists make room, and a list larger than the share is not kept', async (t) => {
   const { cache } = scene(t);
   const each = perSubject(limits.cacheBytesMax) / 4;
-  const keep = (shown: string, bytes = each - CACHED_LIST_BYTES - 8, subject = 'alice'): void =>
-    void cache.beginRead(identity({ shown, subject })).keep([page('x'.repeat(bytes))], NEVER);
+  const keep = (callerHash: string, bytes = each - CACHED_LIST_BYTES - 8, subject = 'alice'): void =>
+    void cache.beginRead(identity({ callerHash, subject })).keep([page('x'.repeat(bytes))], NEVER);
   for (const shown of ['1', '2', '3', '4']) keep(shown);
   t.equal(cache.bytes, perSubject(limits.cacheBytesMax));
   keep('5');
   const found = (subject = 'alice'): string[] =>
-    ['1', '2', '3', '4', '5', '6'].filter((shown) => cache.find(identity({ shown, subject })) !== undefined);
+    ['1', '2', '3', '4', '5', '6'].filter((callerHash) => cache.find(identity({ callerHash, subject })) !== undefined);
   t.same(found(), ['2', '3', '4', '5']);
   keep('6', perSubject(limits.cacheBytesMax));
   t.same(found(), ['2', '3', '4', '5']);
@@ -156,7 +161,7 @@ t.test('a large list is lent, and freed once it is dropped and nobody uses it an
   (lent as LentPage).giveBack();
   t.same(events.splice(0), [`used 1 ${bytes}`, `free 1 ${bytes}`]);
   for (const key of [2, 3]) {
-    const [read] = cache.beginRead(identity({ shown: `${key}` })).keep([{ key, bytes }], lend);
+    const [read] = cache.beginRead(identity({ callerHash: `${key}` })).keep([{ key, bytes }], lend);
     (read as LentPage).giveBack();
   }
   t.same(events.splice(0), ['free 2 0'], 'the oldest makes room');
@@ -174,12 +179,12 @@ t.test(
   (t) => {
     const context = new ScriptedContext(t);
     const dropped: string[] = [];
-    const catalogues = new Catalogues(context.deadlines, (subject, key) => dropped.push(`${subject} ${key}`));
+    const catalogues = new CatalogueCache(context.deadlines, (subject, key) => dropped.push(`${subject} ${key}`));
     const virtualHost = virtualHostOf({ b: { url }, c: { url: 'https://c.example/mcp' } });
-    const identityOf = (subject: string, shown = 'x'): CatalogueIdentity => ({ subject, virtualHost, shown });
+    const identityOf = (subject: string, callerHash = 'x'): CatalogueIdentity => ({ subject, virtualHost, callerHash });
     const each = perSubject(limits.cacheBytesMax) - CACHED_LIST_BYTES;
     const keep = (subject: string, key: number, bytes = each, isComplete = true): boolean =>
-      catalogues.keepFor(identityOf(subject), catalogues.beginRead(subject, virtualHost), key, bytes, isComplete);
+      catalogues.put(identityOf(subject), catalogues.beginRead(subject, virtualHost), key, bytes, isComplete);
     t.equal(keep('alice', 1), true);
     t.equal(catalogues.find(identityOf('alice')), 1);
     t.equal(catalogues.find(identityOf('bob')), undefined, 'another subject’s');
@@ -199,7 +204,7 @@ t.test(
     const late = catalogues.beginRead('late', virtualHost);
     catalogues.onChanged(virtualHost.backends.get('c')!, ['tools']);
     t.equal(catalogues.find(identityOf('s0')), undefined, 'one of its backends has other tools');
-    t.equal(catalogues.keepFor(identityOf('late'), late, 11, 1, true), false, 'read before it was known');
+    t.equal(catalogues.put(identityOf('late'), late, 11, 1, true), false, 'read before it was known');
     keep('s0', 12);
     context.advance(limits.catalogueAgeMs);
     t.equal(catalogues.find(identityOf('s0')), undefined, 'too old');

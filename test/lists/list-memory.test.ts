@@ -12,7 +12,7 @@ function start(bounds = BOUNDS) {
   const memory = new ListMemory(accounts);
   const told: string[] = [];
   const take = (subject: string, bytes: number): (() => void) =>
-    memory.whenTaken(subject, bytes, (bound) => told.push(`${subject} ${bound ?? bytes}`));
+    memory.takeOrWait(subject, bytes, (bound) => told.push(`${subject} ${bound ?? bytes}`));
   return { accounts, memory, told, take };
 }
 

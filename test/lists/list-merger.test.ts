@@ -399,7 +399,7 @@ t.test('lent pages serve lists and catalogues repeatedly, until they are dropped
   const rules = virtualHostOf({ b: {} });
   const backend = backendOf(rules, 'b');
   const answer = answerOf(2 * LIST_BYTES_INLINE_MAX);
-  const identity = { subject: ADA, backend, kind: 'tools', shown: '' } as const;
+  const identity = { subject: ADA, backend, kind: 'tools', callerHash: '' } as const;
   const jobOf = (pages: readonly ReadPage[]): MergeJob<ReadPage> => ({
     ...{ kind: listKinds.tools, rules, parts: [{ backend, pages }], unavailable: [], frame: MESSAGE },
   });
@@ -461,7 +461,9 @@ t.test(
     const [large, small] = [await catalogued(ADA, answer), await catalogued(BOB, answerOf(2_000, 'door'))];
     const find = async (subject: string, key: number, query: string): Promise<string> =>
       new Promise((resolve) =>
-        merger.find(subject, { key, query, toolsMax: 5, frame: MESSAGE }, (found) => resolve(found.toString())),
+        merger.searchCatalogue(subject, { key, query, toolsMax: 5, frame: MESSAGE }, (found) =>
+          resolve(found.toString()),
+        ),
       );
     const order: string[] = [];
     const attacks = Array.from({ length: 3 * LIST_TASKS_IN_THREAD_MAX }, async () => {

@@ -58,7 +58,7 @@ t.test('a word is found once in each text that has it, and never across two text
   const texts = new JoinedTexts(['', 'one one', 'tw', 'o', 'none', '', 'two\none', '']);
   const found = (word: string): number[] => {
     const indexes: number[] = [];
-    texts.forEachWith(word, (index) => indexes.push(index));
+    texts.forEachContaining(word, (index) => indexes.push(index));
     return indexes;
   };
   t.same(found('one'), [1, 4, 6]);
@@ -91,7 +91,7 @@ t.test('a found tool is written as in a list, and of a page with few wanted tool
     t.equal(catalogue.pageBytes, isKept ? page.length : 0);
     const kept = isKept ? page.length : tools.join('').length + 2 * tools.length;
     t.ok(catalogue.memoryBytes > kept && catalogue.memoryBytes < kept + 2_000, `${catalogue.memoryBytes}`);
-    const answer = catalogue.answer('write', 5, { head: '', framing: 'message' }).toString();
+    const answer = catalogue.answerQuery('write', 5, { head: '', framing: 'message' }).toString();
     t.ok(answer.includes('"structuredContent":{"tools":[{ "name":"b-write","description":"Does write" ,"x":1.0}]}'));
   }
 });
@@ -123,7 +123,7 @@ t.test('preparing the thread for catalogues causes no fault, and leaves nothing 
   // Comes after the preparation, since tasks of one subject stay in order. The key was never given out.
   const frame = { head: '', framing: 'message' } as const;
   const found = await new Promise((resolve) =>
-    merger.find('alice', { key: 1, query: 'create', toolsMax: 1, frame }, resolve),
+    merger.searchCatalogue('alice', { key: 1, query: 'create', toolsMax: 1, frame }, resolve),
   );
   t.equal(found, 'failed');
   t.match(lines, [/"task":"find"/]);

@@ -1,7 +1,7 @@
 // What a client may be asked for according to what it declares; and that a caller is told of a server's capabilities as the server declares
 // them.
 import t from 'tap';
-import { capabilitiesJson, capability, readRequestableOfClient, TASKS_EXTENSION } from '../../src/mcp/capabilities.js';
+import { capabilitiesJson, capability, readClientCapabilities, TASKS_EXTENSION } from '../../src/mcp/capabilities.js';
 import { readDiscoverResult, readInitializeResult } from '../../src/mcp/initialize-result.js';
 
 const NOTHING = {
@@ -25,7 +25,7 @@ t.test('a client may be asked for what it declares, and for nothing else', async
     ['{"sampling":true,"roots":null,"elicitation":[],"tasks":"yes"}', {}],
     ['{"sampling":{},"roots":{},"sampling":{}}', { roots: true }],
   ] as const) {
-    t.same(readRequestableOfClient(Buffer.from(declared)), { ...NOTHING, ...offered }, declared);
+    t.same(readClientCapabilities(Buffer.from(declared)), { ...NOTHING, ...offered }, declared);
   }
 });
 

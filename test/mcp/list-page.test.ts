@@ -490,7 +490,7 @@ t.test('of a tool with a page for apps, its links and what apps call it by are t
   const odd = '{"name":"odd","_meta":{"ui":{"resourceUri":7},"ui/resourceUri":{}}}';
   const apps = (...tools: string[]): unknown => {
     const answer = read(`{"tools":[${tools.join()}]}`);
-    return answer.kind === 'page' && answer.mirrors?.apps;
+    return answer.kind === 'page' && answer.mirrors?.appNames;
   };
   t.same(apps(linked, ...others), ['ui://a', 'ui://b', 'shown', 'both']);
   t.same(apps('{"name":"o","_meta":{"openai/outputTemplate":"ui://c"}}', odd), ['ui://c', 'o', 'odd']);

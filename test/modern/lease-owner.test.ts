@@ -24,7 +24,7 @@ class TwoProcesses {
 
   constructor(t: Test) {
     const secret = Buffer.alloc(32, 7);
-    const ownerOf = (key: string): number => {
+    const ownerSlotOf = (key: string): number => {
       this.#keys.add(key);
       return OWNER;
     };
@@ -40,8 +40,8 @@ class TwoProcesses {
       if (obstacle === undefined) this.owner.relay.handle(caller, exchange);
       else setImmediate(() => onGone(obstacle === 'absent' ? undefined : obstacle));
     };
-    this.owner = new WiredRelay(t, {}, {}, { siblings: { secret, slot: OWNER, ownerOf, forwardToSlot } });
-    this.other = new WiredRelay(t, {}, {}, { siblings: { secret, slot: 1, ownerOf, forwardToSlot } });
+    this.owner = new WiredRelay(t, {}, {}, { siblings: { secret, slot: OWNER, ownerSlotOf, forwardToSlot } });
+    this.other = new WiredRelay(t, {}, {}, { siblings: { secret, slot: 1, ownerSlotOf, forwardToSlot } });
   }
 
   /** What the owner is chosen by. */

@@ -20,7 +20,7 @@ const origin: StateOrigin = {
 const secret = randomBytes(32);
 
 t.test('a state tells every worker of the gateway where its call is', async (t) => {
-  const place = { slot: 513, call: newCallKey(), round: 7 };
+  const place = { slot: 513, callKey: newCallKey(), round: 7 };
   const state = new RequestStates(secret).seal(origin, place);
   t.same(new RequestStates(Buffer.from(secret)).open(origin, state), place);
   t.not(new RequestStates(secret).seal(origin, place), state, 'two of one call differ');
@@ -29,7 +29,7 @@ t.test('a state tells every worker of the gateway where its call is', async (t) 
 
 t.test('a state opens for its own request alone', async (t) => {
   const states = new RequestStates(secret);
-  const state = states.seal(origin, { slot: 1, call: newCallKey(), round: 1 });
+  const state = states.seal(origin, { slot: 1, callKey: newCallKey(), round: 1 });
   const others: Partial<StateOrigin>[] = [
     { subject: 'bob' },
     { virtualHostId: 'other' },
@@ -46,7 +46,7 @@ t.test('a state opens for its own request alone', async (t) => {
 
 t.test('a forged state, or one of another gateway, does not open', async (t) => {
   const states = new RequestStates(secret);
-  const state = states.seal(origin, { slot: 1, call: newCallKey(), round: 1 });
+  const state = states.seal(origin, { slot: 1, callKey: newCallKey(), round: 1 });
   t.equal(new RequestStates(randomBytes(32)).open(origin, state), undefined, 'another key');
   const bytes = Buffer.from(state, 'base64url');
   for (let at = 0; at < bytes.length; at += 1) {
@@ -76,7 +76,7 @@ t.test('a forged state, or one of another gateway, does not open', async (t) => 
 t.test('a state expires, which only its own request learns', async (t) => {
   let nowMs = 1_900_000_000_000;
   const states = new RequestStates(secret, () => nowMs);
-  const state = states.seal(origin, { slot: 1, call: newCallKey(), round: 1 });
+  const state = states.seal(origin, { slot: 1, callKey: newCallKey(), round: 1 });
   nowMs += limits.personMsMax - 1;
   t.ok(states.open(origin, state));
   nowMs += 1_002;
@@ -88,5 +88,5 @@ t.test('a state of an earlier version opens', async (t) => {
   const states = new RequestStates(Buffer.alloc(32, 3), () => 1_800_000_000_000);
   const sealed = 'Yjf5GItQxm-Gyh2qDpLMdvY2YYqw-m-B7kV2jynd6lA8cwQGO0-yGdBAdVFmvqvw';
   const place = states.open({ ...origin, name: 'tool', argsHash: 'a', headersHash: 'h' }, sealed);
-  t.same(place, { slot: 2, call: Buffer.alloc(12, 7).toString('base64url'), round: 3 });
+  t.same(place, { slot: 2, callKey: Buffer.alloc(12, 7).toString('base64url'), round: 3 });
 });

@@ -101,7 +101,7 @@ class Scene {
   retry(body: Buffer, subject = 'alice'): RecordedExchange | undefined {
     const exchange = new RecordedExchange({ body });
     const message = readClientMessage(body) as ClientMessage;
-    return this.calls.tryContinue({ subject, virtualHost }, exchange, message) ? exchange : undefined;
+    return this.calls.continueCall({ subject, virtualHost }, exchange, message) ? exchange : undefined;
   }
 
   /** Sends the request again, and waits until the answers in it have been read, which may be in a later turn of the event loop. */
@@ -255,7 +255,7 @@ t.test('invalid answers use nothing up, and questions without an answer are aske
   gone.isAborted = true;
   const endings: string[] = [];
   gone.onDone = (_status, _bytes, ending) => endings.push(ending);
-  scene.calls.tryContinue(
+  scene.calls.continueCall(
     { subject: 'alice', virtualHost },
     gone,
     readClientMessage(gone.request.body) as ClientMessage,

@@ -29,7 +29,7 @@ async function startSocket(t: Test): Promise<Stage> {
     renewals: 0,
     socket: new RestoredSocket(path, {
       onConnection: (socket) => stage.accepted.push(socket),
-      onRenewed: () => stage.renewals++,
+      onRecreated: () => stage.renewals++,
       onFault: (reason) => stage.faults.push(reason),
       connectionsMax: 10,
       checkMs: 5,
@@ -96,7 +96,7 @@ t.test('a successor replaces the path in one step, and its predecessor does not 
       reached++;
       socket.destroy();
     },
-    onRenewed: () => t.fail('nobody takes it back'),
+    onRecreated: () => t.fail('nobody takes it back'),
     onFault: (reason) => t.fail(reason),
     connectionsMax: 10,
     checkMs: 5,
@@ -202,7 +202,7 @@ t.test('looking after a socket that is there does not connect to it', async (t) 
 t.test('a socket that was prepared and never taken can be closed, and its predecessor stays', async (t) => {
   const { path } = await startSocket(t);
   const unborn = (at: string): RestoredSocket =>
-    new RestoredSocket(at, { onConnection: () => {}, onRenewed: () => {}, onFault: () => {}, connectionsMax: 10 });
+    new RestoredSocket(at, { onConnection: () => {}, onRecreated: () => {}, onFault: () => {}, connectionsMax: 10 });
   for (const at of [path, `${path}.absent`]) {
     const socket = unborn(at);
     await socket.prepare();
@@ -218,7 +218,7 @@ t.test('the path is looked at every two seconds, or as often as is wished', asyn
     value: (act: () => void, ms?: number) => (delays.push(ms), setTimeout(act, ms)),
   });
   const path = join(createScratchDirectory(t), 'run', 'it.sock');
-  const does = { onConnection: () => {}, onRenewed: () => {}, onFault: () => {}, connectionsMax: 10 };
+  const does = { onConnection: () => {}, onRecreated: () => {}, onFault: () => {}, connectionsMax: 10 };
   for (const wish of [{}, { checkMs: 10_000 }]) {
     const socket = new RestoredSocket(path, { ...does, ...wish });
     await socket.listen();

@@ -3,14 +3,20 @@ import { Backoff, settledWithin } from '../../src/shared/backoff.js';
 
 t.test('the delay doubles up to its maximum, and starts over after a reset', async (t) => {
   const backoff = new Backoff(100, 350);
-  t.same([backoff.next(), backoff.next(), backoff.next(), backoff.next()], [100, 200, 350, 350]);
+  t.same(
+    [backoff.nextDelayMs(), backoff.nextDelayMs(), backoff.nextDelayMs(), backoff.nextDelayMs()],
+    [100, 200, 350, 350],
+  );
   backoff.reset();
-  t.equal(backoff.next(), 100);
+  t.equal(backoff.nextDelayMs(), 100);
 });
 
 t.test('jitter shortens the delay by up to half of it', async (t) => {
   const backoff = new Backoff(100, 1_000);
-  t.same([backoff.nextWithJitter(0), backoff.nextWithJitter(1), backoff.nextWithJitter(0.5)], [100, 100, 300]);
+  t.same(
+    [backoff.nextDelayMsWithJitter(0), backoff.nextDelayMsWithJitter(1), backoff.nextDelayMsWithJitter(0.5)],
+    [100, 100, 300],
+  );
 });
 
 t.test('a promise is waited for until the time is over, and no longer', async (t) => {

@@ -22,7 +22,7 @@ const LANES = 60;
 const ROUNDS_OF_LANE = 1;
 
 // Links are lost all the time here: the next is not waited for.
-const backoff = mock.method(Backoff.prototype, 'nextWithJitter', () => 1);
+const backoff = mock.method(Backoff.prototype, 'nextDelayMsWithJitter', () => 1);
 t.teardown(() => backoff.mock.restore());
 
 /** A reply of any type, well formed or not. */

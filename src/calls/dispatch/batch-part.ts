@@ -53,28 +53,28 @@ export class BatchPart extends Exchange {
 
   respond(status: number, _contentType: string, body: Uint8Array | string): void {
     if (this.#state !== 'open') return;
-    this.#begin(status);
+    this.#beginAnswer(status);
     if (body.length === 0) this.#finish();
-    else this.#answer(status === 200 ? Buffer.from(body as Uint8Array) : this.#refusedMessage(String(body)));
+    else this.#answer(status === 200 ? Buffer.from(body as Uint8Array) : this.#refusalAsMessage(String(body)));
   }
 
   openStream(): void {
     if (!this.#transition('open', 'streaming')) return;
-    this.#begin(200);
+    this.#beginAnswer(200);
     this.#batch.openStream();
   }
 
   openBody(_contentType: BodyType, bodyBytes: number): void {
     if (!this.#transition('open', 'body')) return;
-    this.#begin(200);
-    if (bodyBytes > limits.batchAnswerBytesMax) this.#refuse();
+    this.#beginAnswer(200);
+    if (bodyBytes > limits.batchAnswerBytesMax) this.#replaceTooLarge();
   }
 
   write(bytes: Uint8Array): boolean {
     if (this.#state !== 'body' && this.#state !== 'streaming') return true;
     this.#pieceBytes += bytes.length;
     if (this.#pieceBytes > limits.batchAnswerBytesMax) {
-      this.#refuse();
+      this.#replaceTooLarge();
       return true;
     }
     // The bytes are copied, because the writer may reuse its memory.
@@ -123,7 +123,7 @@ export class BatchPart extends Exchange {
   }
 
   /** Replaces an answer that is too large with an error. To the code that produces it, the caller appears to be gone. */
-  #refuse(): void {
+  #replaceTooLarge(): void {
     this.#takePieces();
     this.#transition(this.#state, 'over');
     this.#isRefused = true;
@@ -133,7 +133,7 @@ export class BatchPart extends Exchange {
   }
 
   /** Begins the answer. If the caller is gone, the exchange ends here. */
-  #begin(status: number): void {
+  #beginAnswer(status: number): void {
     this.#status = status;
     if (this.isAborted) this.reportDone(status, 0, 'unheard');
   }
@@ -146,7 +146,7 @@ export class BatchPart extends Exchange {
   }
 
   /** Turns the body of a refusal of a whole POST into an error for this one message. */
-  #refusedMessage(body: string): Buffer {
+  #refusalAsMessage(body: string): Buffer {
     const refusal = JSON.parse(body) as { readonly jsonrpc?: string; readonly detail?: string };
     if (refusal.jsonrpc !== undefined) return Buffer.from(body);
     return this.#errorMessage(refusalAsError(refusal.detail ?? 'Refused'));

@@ -111,7 +111,7 @@ export class SealedRecords<Value> {
 
   /** Replaces the value. @param value `undefined` to remove the record. @returns false if the record has changed: then nothing is done. */
   async replace(key: string, expected: Buffer | undefined, value: Value | undefined): Promise<boolean> {
-    const sealed = value && sealText(this.#keys.sealing, key, JSON.stringify(value));
+    const sealed = value && sealText(this.#keys.requiredSealingKey, key, JSON.stringify(value));
     return this.records.swap([{ ...recordKey(key), expected, value: sealed }]);
   }
 

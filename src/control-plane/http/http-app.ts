@@ -8,7 +8,7 @@
 //   onError       errors of all these steps become `{"detail": …}` (answered-error.ts)
 import type { Socket } from 'node:net';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { closeIdleForNew } from '../../fair/index.js';
+import { limitConnections } from '../../fair/index.js';
 import type { Role } from '../../config/index.js';
 import { limits, type Logger } from '../../shared/index.js';
 import type { RequestIds } from '../../edge/index.js';
@@ -107,7 +107,7 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
     },
     clientErrorHandler: answerClientError,
   });
-  closeIdleForNew(app.server, CONTROL_PLANE_CONNECTIONS_MAX);
+  limitConnections(app.server, CONTROL_PLANE_CONNECTIONS_MAX);
   setValidators(app);
   // Responses are not serialized by schema, which would silently drop members that the schema lacks.
   app.setSerializerCompiler(() => (value) => JSON.stringify(value));

@@ -67,7 +67,7 @@ class ListFault extends ProbeFault {}
 async function readItems(server: ProbedServer, name: ListName): Promise<Map<string, unknown>> {
   const kind = listKinds[name];
   const itemsByKey = new Map<string, unknown>();
-  if (kind.allowedAs === undefined || !isObject(server.capabilities[kind.allowedAs])) return itemsByKey;
+  if (kind.allowListName === undefined || !isObject(server.capabilities[kind.allowListName])) return itemsByKey;
   for await (const page of pagesOf(server, kind.method)) {
     const items = page[kind.member];
     addItems(itemsByKey, name === 'tools' ? toolsSchema.parse(items) : items, kind);

@@ -33,8 +33,8 @@ export function openText(keys: SecretKeys, use: string, bytes: Buffer): OpenedTe
 }
 
 /** A value as text for a URL or cookie. Throws if there is no key. */
-export function sealValue({ sealing }: SecretKeys, use: string, value: unknown): string {
-  return sealText(sealing, use, JSON.stringify(value)).toString('base64url');
+export function sealValue({ requiredSealingKey }: SecretKeys, use: string, value: unknown): string {
+  return sealText(requiredSealingKey, use, JSON.stringify(value)).toString('base64url');
 }
 
 /** Opens a value, which is not validated, because only the gateway can have sealed it. @returns `undefined` for any other text. */
@@ -58,7 +58,7 @@ const ID_CHARS = 16;
 export class SecretKeys {
   readonly #byId: ReadonlyMap<string, SecretKey>;
   /** The key that seals; `undefined` if there is none. */
-  readonly first: SecretKey | undefined;
+  readonly sealingKey: SecretKey | undefined;
 
   /** @param keys 32 bytes each, in base64. */
   constructor(keys: readonly string[]) {
@@ -66,14 +66,14 @@ export class SecretKeys {
       const bytes = Buffer.from(text, 'base64');
       return { id: idOf(bytes), bytes };
     });
-    this.first = all[0];
+    this.sealingKey = all[0];
     this.#byId = new Map(all.map((key) => [key.id, key]));
   }
 
   /** The first key. Throws if there is none. */
-  get sealing(): SecretKey {
-    if (this.first === undefined) throw new Error('there is no key to seal with');
-    return this.first;
+  get requiredSealingKey(): SecretKey {
+    if (this.sealingKey === undefined) throw new Error('there is no key to seal with');
+    return this.sealingKey;
   }
 
   find(id: string): SecretKey | undefined {

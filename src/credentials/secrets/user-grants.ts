@@ -6,9 +6,9 @@ import type { Store, StoreRead } from '../../store/index.js';
 import { type SecretKey, type SecretKeys, openText, sealText } from './secret-keys.js';
 
 /** The most grants that a process caches. The least recently used are unsealed again when needed. */
-export const GRANTS_KNOWN_MAX = 8_192;
+export const GRANTS_CACHED_MAX = 8_192;
 
-const GRANTS_KNOWN_BYTES_MAX = 32 * MIB;
+const GRANTS_CACHED_BYTES_MAX = 32 * MIB;
 
 export const GRANT_PREFIX = 'grants/';
 /** The prefix of the keys of clients that the gateway has registered itself. */
@@ -92,15 +92,15 @@ export class UserGrants {
   readonly #keys: SecretKeys;
   readonly #key: SecretKey;
   readonly #openedGrants = new RecentMap<GrantRead & { readonly bytes: Buffer }>(
-    GRANTS_KNOWN_MAX,
-    GRANTS_KNOWN_BYTES_MAX,
+    GRANTS_CACHED_MAX,
+    GRANTS_CACHED_BYTES_MAX,
     // The opened text may need two bytes per character.
     ({ bytes }) => 3 * bytes.length,
   );
 
   /** The grants in the store; `undefined` without a key. */
   static of(store: Pick<Store, 'readRecord' | 'swapRecord'>, keys: SecretKeys): UserGrants | undefined {
-    return keys.first === undefined ? undefined : new UserGrants(store, keys, keys.first);
+    return keys.sealingKey === undefined ? undefined : new UserGrants(store, keys, keys.sealingKey);
   }
 
   private constructor(store: Pick<Store, 'readRecord' | 'swapRecord'>, keys: SecretKeys, key: SecretKey) {

@@ -8,8 +8,8 @@
 //     └────not answered in time, or lost────────> the backend is told, and so is the client
 import {
   INPUT_METHODS,
-  readRequestableOfClient,
-  type RequestableOfClient,
+  readClientCapabilities,
+  type ClientCapabilities,
   ANY_TASK_CAPABILITY,
   readCreatedTask,
   readProgressKey,
@@ -101,7 +101,7 @@ export class BackendRequests {
   /** Requests without a response, by the key of the gateway's id. */
   readonly #open = new Map<string, AwaitedAnswer>();
   readonly #clientTasks: ClientTasks;
-  #offers: RequestableOfClient | undefined;
+  #offers: ClientCapabilities | undefined;
 
   constructor(plan: BackendRequestsPlan) {
     this.#plan = plan;
@@ -376,8 +376,8 @@ export class BackendRequests {
     if (!this.isAsking(stream, upstream)) stream.onAsking(false, upstream);
   }
 
-  get #offered(): RequestableOfClient {
-    return (this.#offers ??= readRequestableOfClient(this.#plan.introduction.capabilities));
+  get #offered(): ClientCapabilities {
+    return (this.#offers ??= readClientCapabilities(this.#plan.introduction.capabilities));
   }
 
   /** The error for a request that the client does not support (C19); `undefined` if it does. */

@@ -79,7 +79,7 @@ export abstract class RequestInFlight extends ListNode {
   cancel?(exchange: Exchange, notification: ClientMessage): void;
 
   /** A key of what the request waits for, if its caller is gone and a later request can wait for it instead. */
-  abandonedWaitKey?(): string | undefined;
+  abandonedTaskId?(): string | undefined;
 
   /** Ends the request, because nobody waits for the answer. Absent for requests that soon end by themselves. */
   giveUp?(): void;
@@ -162,9 +162,9 @@ export class RequestsInFlight extends ListNode {
     return undefined;
   }
 
-  /** Gives up the requests whose callers are gone and whose `abandonedWaitKey` is that of a new request. */
+  /** Gives up the requests whose callers are gone and whose `abandonedTaskId` is that of a new request. */
   giveUpAbandoned(waitKey: string): void {
-    for (const work of this.#chosen((each) => each.abandonedWaitKey?.() === waitKey)) work.giveUp?.();
+    for (const work of this.#chosen((each) => each.abandonedTaskId?.() === waitKey)) work.giveUp?.();
   }
 
   excuseSilence(upstream: UpstreamSession, isExcused: boolean): void {

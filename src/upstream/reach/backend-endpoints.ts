@@ -131,7 +131,7 @@ export class OriginCircuit {
   }
 
   #probeLater(): void {
-    const delayMs = this.#backoff.nextWithJitter(this.#context.random());
+    const delayMs = this.#backoff.nextDelayMsWithJitter(this.#context.random());
     this.#deadline = this.#context.deadlines.after(delayMs, () => this.#onProbeDue());
   }
 

@@ -40,7 +40,7 @@ export class Reconnection {
 
   /** The backend's `retry`, if any; after a failed attempt, at least the growing delay. @param hasEnded false after a failed attempt. */
   nextDelayMs(hasEnded: boolean): number {
-    const delayMs = this.#backoff.next();
+    const delayMs = this.#backoff.nextDelayMs();
     if (this.#retryMs === undefined) return delayMs;
     const retryMs = Math.min(Math.max(this.#retryMs, BACKEND_RETRY_MS_MIN), BACKEND_RETRY_MS_MAX);
     return hasEnded ? retryMs : Math.max(retryMs, delayMs);

@@ -330,7 +330,7 @@ export abstract class UpstreamOpening implements Redirection {
       this.#retryAtMs = nowMs;
     } else {
       this.#backoff ??= new Backoff(UPSTREAM_RETRY_DELAY_MS_MIN, UPSTREAM_RETRY_DELAY_MS_MAX);
-      this.#retryAtMs = nowMs + this.#backoff.next();
+      this.#retryAtMs = nowMs + this.#backoff.nextDelayMs();
     }
     this.context.log.onOpenFault(this.backend, fault);
     this.context.log.onUnavailable(this.backend, fault);

@@ -1,6 +1,6 @@
 // One MCP session with one backend, on behalf of one downstream session: what is sent in it, what is known about the backend, and what
 // happens when the backend has lost the session. The base class, in `upstream-opening.ts`, opens the session.
-import { type CompiledBackend, isLimited, mayHaveTasks } from '../../user-config/index.js';
+import { type CompiledBackend, isRestricted, mayHaveTasks } from '../../user-config/index.js';
 import {
   LATEST_PROTOCOL_VERSION,
   ANY_TASK_CAPABILITY,
@@ -110,7 +110,7 @@ export class UpstreamSession extends UpstreamOpening {
   /** The extensions and experimental capabilities. The latter are omitted if the config hides any item: their methods might reach it. */
   get namedCapabilities(): readonly ExtraCapability[] {
     const named = this.#namedCapabilities ?? NO_CAPABILITIES;
-    return isLimited(this.backend) ? named.filter(({ isExtension }) => isExtension) : named;
+    return isRestricted(this.backend) ? named.filter(({ isExtension }) => isExtension) : named;
   }
 
   declares(bit: number): boolean {

@@ -92,7 +92,7 @@ export class HopListener extends RestoredSocket {
     const onClosed = (intake: HopIntake): void => void intakes.delete(intake);
     super(path, {
       onConnection: (socket) => intakes.add(new HopIntake(socket, owner, onClosed)),
-      onRenewed: () => logger.warn('the socket for hops was removed; it is made again'),
+      onRecreated: () => logger.warn('the socket for hops was removed; it is made again'),
       onFault: (reason) => logger.error({ reason }, 'the other workers cannot reach this one'),
       connectionsMax: HOP_LINKS_MAX,
     });

@@ -188,14 +188,14 @@ t.test('a user with as many grants as are kept loses the oldest', async (t) => {
 
 t.test('grants and clients are sealed again under another key, and a second run has nothing to do', async (t) => {
   const all = new SecretKeys([randomBytes(32).toString('base64'), OLD]);
-  if (all.first === undefined) throw new Error('no key');
+  if (all.sealingKey === undefined) throw new Error('no key');
   const count = GRANTS_PER_SUBJECT_MAX + 1;
-  t.same(await resealGrants(records, all, all.first), { resealed: count, failed: 0 });
-  t.same(await resealGrants(records, all, all.first), { resealed: 0, failed: 0 });
+  t.same(await resealGrants(records, all, all.sealingKey), { resealed: count, failed: 0 });
+  t.same(await resealGrants(records, all, all.sealingKey), { resealed: 0, failed: 0 });
   const back = new SecretKeys([OLD]);
-  if (back.first === undefined) throw new Error('no key');
+  if (back.sealingKey === undefined) throw new Error('no key');
   t.same(
-    await resealGrants(records, back, back.first),
+    await resealGrants(records, back, back.sealingKey),
     { resealed: 0, failed: count },
     'without the key nothing opens',
   );

@@ -3,7 +3,7 @@ import { openText, sealText, SecretKeys } from '../../../src/credentials/secrets
 
 const keys = new SecretKeys([Buffer.alloc(32, 1).toString('base64')]);
 const other = new SecretKeys([Buffer.alloc(32, 2).toString('base64')]);
-const key = keys.first!;
+const key = keys.sealingKey!;
 
 t.test('a text opens only for what it was sealed for', async (t) => {
   const sealed = sealText(key, 'a use', 'a text ü');

@@ -40,8 +40,8 @@ async function openRecords(t: Test, options: StoreOptions): Promise<RecordStore>
 }
 
 function firstOf(keys: SecretKeys) {
-  if (keys.first === undefined) throw new Error('no key');
-  return keys.first;
+  if (keys.sealingKey === undefined) throw new Error('no key');
+  return keys.sealingKey;
 }
 
 for (const [kind, optionsOf] of Object.entries(stores)) {

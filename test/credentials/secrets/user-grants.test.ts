@@ -108,7 +108,7 @@ t.test('of two that replace or remove the same grant one wins, and the other lea
 
 t.test('bytes that no key opens are a failure with a reason, and no grant', async (t) => {
   const stored = new Stored();
-  stored.values.set(KEY, sealText(both.first!, KEY, JSON.stringify(GRANT)));
+  stored.values.set(KEY, sealText(both.sealingKey!, KEY, JSON.stringify(GRANT)));
   t.match(grantsIn(stored).read(KEY), { kind: 'failed', reason: /with a key that is not in --secrets-key-file/ });
   t.match(grantsIn(stored, both).read(KEY), { kind: 'found' });
   stored.values.set(KEY, stored.values.get(KEY)!.subarray(0, 40));
@@ -163,13 +163,13 @@ t.test('what is sealed again: every grant and client that another key sealed, ho
   const all = [...names, `${CLIENT_PREFIX}a`];
   const put = (key: string, value: Buffer | undefined, expected?: Buffer) =>
     ({ space: 'records', key, expected, value }) as const;
-  await records.swap(all.map((name) => put(name, sealText(keys.first!, name, 'granted'))));
-  await records.swap([put('others/a', sealText(keys.first!, 'others/a', 'kept'))]);
+  await records.swap(all.map((name) => put(name, sealText(keys.sealingKey!, name, 'granted'))));
+  await records.swap([put('others/a', sealText(keys.sealingKey!, 'others/a', 'kept'))]);
   const [busy = '', gone = '', ...rest] = names;
   const other = async (): Promise<void> => {
     turns += 1;
     const seen = await records.read({ space: 'records', key: busy });
-    await records.swap([put(busy, sealText(keys.first!, busy, `renewed ${turns}`), seen)]);
+    await records.swap([put(busy, sealText(keys.sealingKey!, busy, `renewed ${turns}`), seen)]);
   };
   let turns = 0;
   const shared = meddledRecords(records, {
@@ -180,13 +180,13 @@ t.test('what is sealed again: every grant and client that another key sealed, ho
     },
   });
   t.same(
-    await resealGrants(shared, both, both.first!),
+    await resealGrants(shared, both, both.sealingKey!),
     { resealed: rest.length + 1, failed: 1 },
     'one that another process keeps renewing fails; one that was removed meanwhile is nothing to tell',
   );
   t.equal(turns, 3, 'it is tried more than once');
-  t.same(await resealGrants(records, both, both.first!), { resealed: 2, failed: 0 });
-  t.same(await resealGrants(records, both, both.first!), { resealed: 0, failed: 0 });
+  t.same(await resealGrants(records, both, both.sealingKey!), { resealed: 2, failed: 0 });
+  t.same(await resealGrants(records, both, both.sealingKey!), { resealed: 0, failed: 0 });
   const value = await records.read({ space: 'records', key: busy });
   t.match(
     value && openText(new SecretKeys([NEW]), busy, value),

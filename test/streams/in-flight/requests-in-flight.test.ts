@@ -57,7 +57,7 @@ class Work extends RequestInFlight {
     this.#told = scene.told;
   }
 
-  override abandonedWaitKey(): string {
+  override abandonedTaskId(): string {
     return 'a list';
   }
 
