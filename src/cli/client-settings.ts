@@ -15,6 +15,8 @@ export const SERVER_MAP_PATHS = [
 ] as const;
 
 const namedAs = (name: string) => (value: unknown) => ({ [name]: value });
+const pairsAs = (name: string) => (value: unknown) => ({ [name]: Array.isArray(value) ? objectOf(value) : value });
+const asEnabled = (value: unknown) => (value === true ? {} : { disabled: value === false || value });
 
 /**
  * The members of a server that are read, as each client names them. `read` turns a member's value into members of `serverShape` in
@@ -27,7 +29,7 @@ export const SERVER_MEMBERS: readonly { member: string; clients: string; read: (
   { member: 'type', clients: 'most', read: namedAs('type') },
   { member: 'transport', clients: 'FastMCP', read: namedAs('type') },
   { member: 'transportType', clients: 'Cline, formerly', read: namedAs('type') },
-  { member: 'headers', clients: 'most', read: namedAs('headers') },
+  { member: 'headers', clients: 'most; as a list: Agent Client Protocol', read: pairsAs('headers') },
   { member: 'http_headers', clients: 'Codex', read: namedAs('headers') },
   { member: 'requestOptions.headers', clients: 'Continue', read: namedAs('headers') },
   { member: 'apiKey', clients: 'Continue', read: () => ({ elsewhere: { Authorization: 'Bearer <its apiKey>' } }) },
@@ -39,15 +41,13 @@ export const SERVER_MEMBERS: readonly { member: string; clients: string; read: (
   },
   { member: 'command', clients: 'most; as a list: opencode; as an object: Zed, formerly', read: commandOf },
   { member: 'args', clients: 'most', read: namedAs('args') },
-  { member: 'env', clients: 'most', read: namedAs('env') },
+  { member: 'env', clients: 'most; as a list: Agent Client Protocol', read: pairsAs('env') },
   { member: 'environment', clients: 'opencode', read: namedAs('env') },
   { member: 'cwd', clients: 'most', read: namedAs('cwd') },
   { member: 'disabled', clients: 'Windsurf, Cline', read: namedAs('disabled') },
-  {
-    member: 'enabled',
-    clients: 'opencode, Codex, Zed',
-    read: (value) => (value === true ? {} : { disabled: value === false || value }),
-  },
+  { member: 'enabled', clients: 'opencode, Codex, Zed', read: asEnabled },
+  { member: 'isActive', clients: 'Cherry Studio', read: asEnabled },
+  { member: 'active', clients: 'Jan', read: asEnabled },
   { member: 'x-switchyard', clients: 'switchyard servers export', read: namedAs('x-switchyard') },
 ];
 
@@ -61,7 +61,13 @@ export interface SettingsServer {
 /** The servers in a client's config file. @returns `undefined` if the file has nothing at any of `SERVER_MAP_PATHS`. */
 export function serversIn(settings: unknown): readonly SettingsServer[] | undefined {
   const maps = SERVER_MAP_PATHS.flatMap(({ path }) => serverMapsAt(path.split('.'), settings));
-  if (maps.length === 0) return undefined;
+  if (maps.length === 0) {
+    // Plugins of Claude Code may have the servers in the file itself.
+    const entries = Object.entries(membersOf(settings) ?? {});
+    const isServer = (value: unknown) => /^(?:url|command)$/m.test(Object.keys(normalizeServer(value)).join('\n'));
+    if (entries.length === 0 || !entries.every(([, each]) => isServer(each))) return undefined;
+    maps.push({ path: 'the file', holder: {}, entries });
+  }
   return maps.flatMap(({ path, holder, entries }) =>
     entries.map(([name, server]) => {
       const members = membersOf(server) && {
@@ -121,6 +127,12 @@ function normalizeServer(server: unknown): Members {
     }
   }
   return members;
+}
+
+/** A list of `name` and `value` as an object; any other list as it is. */
+function objectOf(list: readonly unknown[]): unknown {
+  const pairs = list.map(membersOf).map((each) => [each?.['name'], each?.['value']]);
+  return pairs.every(([name]) => typeof name === 'string') ? (Object.fromEntries(pairs) as Members) : list;
 }
 
 function commandOf(value: unknown): Members {

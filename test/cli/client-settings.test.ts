@@ -331,6 +331,47 @@ mcpServers:
     ],
   },
   {
+    client: 'Cherry Studio: the JSON of its servers',
+    places: ['mcpServers'],
+    members: ['isActive', 'type', 'url'],
+    text: `{ "mcpServers": {
+      "wiki": { "name": "Wiki", "type": "streamableHttp", "isActive": true, "url": "${URL_A}" },
+      "old": { "name": "Old", "type": "sse", "isActive": false, "url": "${URL_A}" }
+    } }`,
+    filed: [remote('wiki'), remote('old', { transport: 'SSE', enabled: false }, off)],
+  },
+  {
+    client: 'Jan: mcp_config.json',
+    places: ['mcpServers'],
+    members: ['active', 'type', 'url'],
+    text: `{ "mcpServers": { "old": { "active": false, "type": "http", "url": "${URL_A}", "env": {} } } }`,
+    filed: [remote('old', { enabled: false }, off)],
+  },
+  {
+    client: 'Agent Client Protocol: the servers of a session',
+    places: ['mcpServers'],
+    members: ['headers', 'env'],
+    text: `{ "mcpServers": [
+      { "type": "http", "name": "wiki", "url": "${URL_A}", "headers": [{ "name": "X-Key", "value": "${SECRET}" }] },
+      { "name": "news", "url": "${URL_A}", "type": "sse", "headers": [] },
+      { "name": "files", "command": "npx", "args": [], "env": [{ "name": "KEY", "value": "${SECRET}" }] },
+      { "name": "wrong", "url": "${URL_A}", "headers": ["X-Key: ${SECRET}"] }
+    ] }`,
+    filed: [
+      remote('wiki', { auth: secret('wiki-x-key', 'X-Key') }, needed('wiki-x-key', 'X-Key')),
+      remote('news', { transport: 'SSE' }),
+      bridged('files', /^KEY="\$KEY" npx /),
+      { kind: 'refused', name: 'wrong', notes: [/wrong type: headers/] },
+    ],
+  },
+  {
+    client: 'a plugin of Claude Code: .mcp.json without mcpServers',
+    places: [],
+    members: ['url', 'type', 'command'],
+    text: `{ "wiki": { "type": "http", "url": "${URL_A}" }, "git": { "command": "uvx", "args": ["mcp-server-git"] } }`,
+    filed: [remote('wiki'), bridged('git', /'uvx mcp-server-git'/)],
+  },
+  {
     client: 'switchyard servers export',
     places: ['mcpServers'],
     members: ['x-switchyard', 'disabled'],
