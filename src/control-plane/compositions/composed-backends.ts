@@ -1,5 +1,5 @@
 // Makes the backends of a composition's virtual host from its servers as they are registered now. Servers that are disabled,
-// or that no probe has ever reached, are left out.
+// or that no probe has ever reached although it needs no consent of anybody, are left out.
 import { RecentMap, MIB } from '../../shared/index.js';
 import type { BackendConfig } from '../../user-config/index.js';
 import { describeClash, curationOfNamed, mergedCuration, readCuration, withoutClashes } from '../common/curation.js';
@@ -25,9 +25,10 @@ export function matchServers({ servers }: Pick<StoredComposition, 'servers'>, kn
   });
 }
 
-/** Whether calls may go to the server. An unreachable server is included: it may be back before the next probe. */
+/** Whether calls may go to the server. An unreachable server is included: it may be back before the next probe. So is one
+ * that each user connects: without an account of its own, a probe learns nothing of it. */
 export function isCallable(server: KnownServer | undefined): server is KnownServer {
-  return server !== undefined && server.enabled && server.lastSeen !== null;
+  return server !== undefined && server.enabled && (server.lastSeen !== null || server.auth?.type === 'oauth2-user');
 }
 
 export function composeBackends(matches: readonly MatchedServer[]): ReadonlyMap<string, BackendConfig> {

@@ -328,7 +328,8 @@ export class Compositions {
     const matches = matchServers(composition, this.#options.directory.servers);
     const missing = await Promise.all(
       matches.map(async (match) => {
-        const names = isCallable(match.server) ? await this.#toolNames.of(match.server) : undefined;
+        const { server } = match;
+        const names = isCallable(server) && server.lastSeen !== null ? await this.#toolNames.of(server) : undefined;
         const { tools: chosen, curation } = match.composed;
         // A curated tool that the server is known not to have is a slip, too.
         const curated = (names && readCuration(curation).tools?.keys()) ?? [];

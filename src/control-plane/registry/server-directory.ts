@@ -65,12 +65,12 @@ export class ServerDirectory extends NamedMirror<KnownServer> {
     return this.#version;
   }
 
-  /** Backends of the servers in service, by name. The map is the same object until a server changes. */
+  /** Backends of the servers in service, by name, the same map until a server changes. What users connect is not judged by its probes. */
   get backends(): ReadonlyMap<string, BackendConfig> {
     this.#backends ??= withoutClashes(
       new Map(
         this.sorted
-          .filter(({ enabled, status }) => enabled && status === 'active')
+          .filter(({ enabled, status, auth }) => enabled && (status === 'active' || auth?.type === 'oauth2-user'))
           .map((server) => [server.name, backendOf(server)]),
       ),
     );

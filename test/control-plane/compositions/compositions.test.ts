@@ -421,6 +421,24 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       t.same((await compositions.find('desk'))?.missingTools, []);
     });
 
+    t.test('a server that each user connects is published before any probe was let in', async (t) => {
+      const { compositions, registry, records } = await setScene(t, await optionsOf(t));
+      const locked = await backendFor(t, { tools: ['a'] });
+      const auth = { type: 'oauth2-user' } as const;
+      t.match(await registry.register({ name: 'locked', url: locked.url, auth }), {
+        status: 'inactive',
+        lastSeen: null,
+      });
+      const curation = { tools: { a: { description: 'A' } } };
+      const servers = [{ name: 'locked', tools: ['a'], curation }];
+      const desk = await compositions.create({ name: 'desk', servers }, 'alice');
+      t.same(await publishedTo('alice', records), { [desk.id]: { locked: ['a'] } });
+      t.same(desk.missingTools, [{ server: 'locked', tool: 'a' }], 'nobody knows yet');
+      await registry.replace('locked', { name: 'locked', url: locked.url, auth, enabled: false });
+      compositions.start();
+      await until(async () => (await publishedTo('alice', records))?.[desk.id]?.['locked'] === undefined, 'its end');
+    });
+
     t.test('the composition’s own endpoint serves what is published, to its subjects alone', async (t) => {
       const { compositions } = await setScene(t, await optionsOf(t));
       const desk = await compositions.create(DESK, 'alice');

@@ -52,6 +52,16 @@ for (const [kind, optionsOf] of Object.entries(stores)) {
       t.equal(other.directory.compositions.forSubject('alice').length, 1);
     });
 
+    t.test('a server that each user connects is in service whatever its status, unless it is disabled', async (t) => {
+      const { registry, directory } = await setStage(t, await optionsOf(t));
+      const auth = { type: 'oauth2-user' } as const;
+      await registry.register({ name: 'a', url: DEAD_URL });
+      await registry.register({ name: 'b', url: DEAD_URL, auth });
+      await registry.register({ name: 'c', url: DEAD_URL, auth, enabled: false });
+      await directory.sync();
+      t.same([...directory.servers.backends.keys()], ['b']);
+    });
+
     t.test('as long as nothing changes a look is one request, and yields the same backends', async (t) => {
       const { registry, directory, records } = await setStage(t, await optionsOf(t));
       await registry.register({ name: 'a', url: DEAD_URL });
