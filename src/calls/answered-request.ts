@@ -11,7 +11,7 @@ import {
   answer,
   answerInParts,
   answerJoined,
-  answerVolatile,
+  answerBorrowed,
   answerWithStatus,
   type Exchange,
 } from '../exchange/index.js';
@@ -94,7 +94,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
   }
 
   /** Sends the caller a message; `BackendRequests` uses it, too. */
-  tell(parts: readonly Buffer[], onLost?: () => void): void {
+  sendToClient(parts: readonly Buffer[], onLost?: () => void): void {
     if (!this.isDone) this.#emit(joined(parts), onLost);
   }
 
@@ -262,7 +262,7 @@ export abstract class AnsweredRequest extends RequestInFlight implements StreamO
     const exchange = this.exchange;
     this.plan.session.finish(this);
     const isPlain = status === 200 && !this.#isEventDue;
-    if (isPlain && isVolatile) answerVolatile(exchange, message);
+    if (isPlain && isVolatile) answerBorrowed(exchange, message);
     else if (isPlain && parts !== undefined && message.length <= limits.readAtOnceBytesMax)
       answerJoined(exchange, parts);
     else if (isPlain && parts !== undefined) answerInParts(exchange, parts);

@@ -53,7 +53,7 @@ export interface EraRules {
   ask(plan: RelayedRequestPlan, request: SuspendableRequest, id: Buffer, message: Buffer): RpcError | undefined;
   withdraw(id: Buffer): void;
   /** Called when the backend has asked for something that the client has not declared. */
-  onUnoffered(method: string, mode: string): void;
+  onUndeclaredRequest(method: string, mode: string): void;
   /**
    * Adapts an answer to the caller's era.
    * @param era in which the request was sent.
@@ -129,7 +129,7 @@ export const LEGACY_RULES: EraRules = Object.freeze({
   withCallersProgressToken: (bytes: Buffer) => bytes,
   ask: () => undefined,
   withdraw: () => undefined,
-  onUnoffered: () => undefined,
+  onUndeclaredRequest: () => undefined,
   ownError: (error: RpcError) => ({ error, status: 200 }),
 });
 

@@ -211,7 +211,7 @@ export class ModernLeg {
     for (const [index, answer] of answers.entries()) parts.push(index === 0 ? RESPONSES : COMMA, answer);
     if (answers.length > 0) parts.push(END_BRACE);
     if (requestState !== undefined) parts.push(...(answers.length > 0 ? [COMMA] : []), STATE, requestState);
-    this.#round = { id: this.#plan.context.ids.next(), members: Buffer.concat(parts) };
+    this.#round = { id: this.#plan.context.ownIds.next(), members: Buffer.concat(parts) };
     this.#owner.sendAgain();
   }
 
@@ -228,7 +228,7 @@ export class ModernLeg {
   }
 
   /** Called when the client's answers go to another process from now on. */
-  onRetired(): void {
+  onSessionHandedOver(): void {
     if (this.#isAsking) this.#owner.onNoInput(rpcErrors.inputCutShort);
   }
 

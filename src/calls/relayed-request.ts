@@ -223,7 +223,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
       if (isPlainProgress) this.emitProgress(bytes, message);
       else if (rules.isForCaller(bytes, message)) {
         const parts = adaptedForClient(session, upstream, bytes, message, isOwnProgress);
-        if (parts !== undefined) this.tell(parts);
+        if (parts !== undefined) this.sendToClient(parts);
       }
     }
   }
@@ -249,32 +249,32 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     return this.#sentIn?.era === 'legacy' && this.plan.upstream.record?.sessionId === this.#sentIn.sessionId;
   }
 
-  /** Asks the caller what the backend wants to know. Like `onUnoffered` and `withdraw`, part of `AskingStream`. */
+  /** Asks the caller what the backend wants to know. Like `onUndeclaredRequest` and `withdraw`, part of `AskingStream`. */
   ask(id: Buffer, parts: readonly Buffer[], onLost: (error?: RpcError) => void): void {
     const { rules } = this.plan;
-    if (rules.hasSession) return this.tell(parts, onLost);
+    if (rules.hasSession) return this.sendToClient(parts, onLost);
     const error = rules.ask(this.plan, this, id, joined(parts));
     if (error !== undefined) onLost(error);
   }
 
-  onUnoffered(method: string, mode: string): void {
-    this.plan.rules.onUnoffered(method, mode);
+  onUndeclaredRequest(method: string, mode: string): void {
+    this.plan.rules.onUndeclaredRequest(method, mode);
   }
 
   withdraw(id: Buffer, parts: readonly Buffer[]): void {
     const { rules } = this.plan;
-    if (rules.hasSession) this.tell(parts);
+    if (rules.hasSession) this.sendToClient(parts);
     else rules.withdraw(id);
   }
 
   /** Called when the backend begins or ends to wait for the client: meanwhile its silence does not count, as a person may have to decide. */
-  onAsking(isAsking: boolean): void {
+  onAskingChanged(isAsking: boolean): void {
     this.#isAsking = isAsking;
     this.#countSilence();
   }
 
-  override onRetired(): void {
-    this.#modernLeg?.onRetired();
+  override onSessionHandedOver(): void {
+    this.#modernLeg?.onSessionHandedOver();
   }
 
   override excuseSilence(upstream: UpstreamSession, isExcused: boolean): void {
@@ -283,7 +283,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     this.#countSilence();
   }
 
-  override askableBy(upstream: UpstreamSession): this | undefined {
+  override askingStreamFor(upstream: UpstreamSession): this | undefined {
     const { rules } = this.plan;
     const isAskable = !rules.hasSession && rules.askingObstacle === undefined && this.request !== undefined;
     return isAskable && upstream === this.plan.upstream && this.#isAnswerable ? this : undefined;
@@ -300,7 +300,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
     if (this.isBlocked) return true;
     const parts =
       rules.sentProgressToken === undefined ? adaptedForClient(session, upstream, bytes, message, true) : undefined;
-    if (parts !== undefined) this.tell(parts);
+    if (parts !== undefined) this.sendToClient(parts);
     else if (rules.sentProgressToken !== undefined && !this.isDone) this.emitProgress(bytes, message);
     this.sendDelayedAnswer();
     return true;

@@ -98,7 +98,7 @@ function sourceOf(
   if (auth.type !== 'oauth2-user') return new OAuthSource(auth, origin, subject, dependencies);
   const consentFault: UpstreamFault = {
     ...upstreamFault('consent-missing', true),
-    connect: () => users.links.linkTo(backend, auth, subject),
+    makeConnectUrl: () => users.links.linkTo(backend, auth, subject),
   };
   const wanted = { key: userGrantKey(auth, target, subject), subject, origin, auth, consentFault };
   return new SubjectSource(

@@ -43,11 +43,11 @@ export interface EdgeHandler {
   onOtherMethod(exchange: EdgeExchange): void;
   onPreflight(exchange: EdgeExchange): void;
   /** Called when a client asks where to get a token. */
-  onMetadata(exchange: EdgeExchange, isPreflight: boolean): void;
+  onMetadataRequest(exchange: EdgeExchange, isPreflight: boolean): void;
   /** Called for a request that the edge has refused for its path, or because the process may end at any time. */
   onRefused(exchange: EdgeExchange, refusal: Refusal): void;
   /** Called when the head of a request to an endpoint of an optional feature has arrived. */
-  onEndpoint(endpoint: Endpoint, exchange: EdgeExchange, parameter: string): void;
+  onEndpointRequest(endpoint: Endpoint, exchange: EdgeExchange, parameter: string): void;
   /** What a health check gets instead of `healthy`. */
   readonly healthRefusal: Refusal | undefined;
 }
@@ -181,12 +181,12 @@ export class Edge {
     if (this.#options.protectedResource.authorizationServers.length > 0) this.#routeMetadata(router, isTls);
     for (const endpoint of this.#endpoints) {
       const pattern = `${pathPrefix}${endpoint.path}/:parameter`;
-      const onEndpoint = (res: HttpResponse, req: HttpRequest): void => {
+      const onEndpointRequest = (res: HttpResponse, req: HttpRequest): void => {
         const parameter = req.getParameter(0)!;
-        this.#handler.onEndpoint(endpoint, this.#createExchange(res, req, isTls), parameter);
+        this.#handler.onEndpointRequest(endpoint, this.#createExchange(res, req, isTls), parameter);
       };
-      router.route(endpoint.method === 'GET' ? 'get' : 'post', pattern, onEndpoint);
-      if (endpoint.method === 'GET') router.route('head', pattern, onEndpoint);
+      router.route(endpoint.method === 'GET' ? 'get' : 'post', pattern, onEndpointRequest);
+      if (endpoint.method === 'GET') router.route('head', pattern, onEndpointRequest);
     }
     router.route('any', '/*', (res, req) => {
       this.#handler.onRefused(this.#createExchange(res, req, isTls), refusals.pathUnknown);
@@ -200,11 +200,11 @@ export class Edge {
   }
 
   #routeMetadata(router: HttpRouter, isTls: boolean): void {
-    const onMetadata = (res: HttpResponse, req: HttpRequest): void =>
-      this.#handler.onMetadata(this.#createExchange(res, req, isTls), req.getMethod() === 'options');
+    const onMetadataRequest = (res: HttpResponse, req: HttpRequest): void =>
+      this.#handler.onMetadataRequest(this.#createExchange(res, req, isTls), req.getMethod() === 'options');
     for (const path of ['', ...this.#mcpPaths]) {
       const pattern = `${METADATA_PATH}${path}`;
-      for (const method of ['get', 'head', 'options'] as const) router.route(method, pattern, onMetadata);
+      for (const method of ['get', 'head', 'options'] as const) router.route(method, pattern, onMetadataRequest);
     }
   }
 

@@ -54,9 +54,9 @@ export function readHead(req: HttpRequest, method: ExchangeRequest['method']): R
     isMirrorTooLarge: false,
     headers,
   };
-  current = head;
+  currentHead = head;
   currentHeaders = headers;
-  seenHeaders = 0;
+  seenHeaderBits = 0;
   hasMirror = false;
   protocolVersion = '';
   req.forEach(takeHeader);
@@ -75,14 +75,14 @@ export function forgetHeaders(head: RequestHead): void {
 }
 
 /** The head that is being read. `forEach` is synchronous, so one `takeHeader` can serve all requests. */
-let current: RequestHead;
+let currentHead: RequestHead;
 let currentHeaders: string[];
 
 let hasMirror = false;
 let protocolVersion = '';
 
 /** Headers seen so far that may occur only once, as bits. */
-let seenHeaders = 0;
+let seenHeaderBits = 0;
 const HOST = 1;
 const AUTHORIZATION = 2;
 const SESSION_ID = 4;
@@ -91,42 +91,42 @@ const ORIGIN = 16;
 
 /** Notes a header that may occur only once. @returns the first non-empty value: a caller without a valid token gets 401 and not 400. */
 function singleValue(header: number, present: string, value: string): string {
-  if ((seenHeaders & header) !== 0) current.isAmbiguous = true;
-  seenHeaders |= header;
+  if ((seenHeaderBits & header) !== 0) currentHead.isAmbiguous = true;
+  seenHeaderBits |= header;
   return present === '' ? value : present;
 }
 
 function takeHeader(name: string, value: string): void {
   currentHeaders.push(name, value);
-  const { request } = current;
+  const { request } = currentHead;
   switch (name) {
     case 'host':
-      current.host = singleValue(HOST, current.host, value);
+      currentHead.host = singleValue(HOST, currentHead.host, value);
       break;
     case 'authorization':
-      current.authorization = singleValue(AUTHORIZATION, current.authorization, value);
+      currentHead.authorization = singleValue(AUTHORIZATION, currentHead.authorization, value);
       break;
     case 'mcp-session-id':
       request.sessionId = singleValue(SESSION_ID, request.sessionId, value);
       break;
     case 'content-length':
-      current.contentLength = singleValue(CONTENT_LENGTH, current.contentLength, value);
+      currentHead.contentLength = singleValue(CONTENT_LENGTH, currentHead.contentLength, value);
       break;
     case 'transfer-encoding':
       // uWebSockets.js takes any value for `chunked`; only a final `chunked` marks the end (RFC 9112, 6.3).
-      if (value.toLowerCase() !== 'chunked') current.isAmbiguous = true;
+      if (value.toLowerCase() !== 'chunked') currentHead.isAmbiguous = true;
       break;
     case 'origin':
       // Two origins become one text, which no allow-list matches.
-      current.origin = (seenHeaders & ORIGIN) === 0 ? value : `${current.origin}, ${value}`;
-      seenHeaders |= ORIGIN;
+      currentHead.origin = (seenHeaderBits & ORIGIN) === 0 ? value : `${currentHead.origin}, ${value}`;
+      seenHeaderBits |= ORIGIN;
       break;
     case 'content-type':
-      current.contentType = value;
+      currentHead.contentType = value;
       break;
     case 'accept':
       // Several `accept` headers are one list (RFC 9110, 5.3).
-      current.accept = current.accept === '' ? value : `${current.accept},${value}`;
+      currentHead.accept = currentHead.accept === '' ? value : `${currentHead.accept},${value}`;
       break;
     case 'mcp-protocol-version':
       protocolVersion = combinedHeader(protocolVersion, value);

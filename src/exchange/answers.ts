@@ -34,16 +34,16 @@ export function idSpanOf(exchange: Exchange, message: ClientMessage): IdSpan {
 /** The message with a result. @param result as JSON. The id is copied byte for byte. */
 export function resultMessage(id: IdSpan, result: Uint8Array | string): Buffer {
   const resultBytes = typeof result === 'string' ? Buffer.from(result) : result;
-  return Buffer.concat([MESSAGE_HEAD, bytesOfId(id), RESULT, resultBytes, TAIL]);
+  return Buffer.concat([MESSAGE_HEAD, bytesOfId(id), BEFORE_RESULT, resultBytes, MESSAGE_END]);
 }
 
 export function errorMessage(id: IdSpan, error: RpcError): Buffer {
-  return Buffer.concat([MESSAGE_HEAD, bytesOfId(id), ERROR, Buffer.from(JSON.stringify(error)), TAIL]);
+  return Buffer.concat([MESSAGE_HEAD, bytesOfId(id), BEFORE_ERROR, Buffer.from(JSON.stringify(error)), MESSAGE_END]);
 }
 
 /** What surrounds a merged list. @param isStreaming whether the exchange's event stream is open. */
 export function answerFrame(exchange: Exchange, id: IdSpan, isStreaming: boolean, extras?: ResultExtras): AnswerFrame {
-  const head = `${MESSAGE_HEAD.toString()}${bytesOfId(id).toString()}${RESULT.toString()}`;
+  const head = `${MESSAGE_HEAD.toString()}${bytesOfId(id).toString()}${BEFORE_RESULT.toString()}`;
   return { head, framing: isStreaming || acceptsOnlyEvents(exchange) ? 'event' : 'message', extras };
 }
 
@@ -56,7 +56,7 @@ export function answer(exchange: Exchange, message: Buffer, sessionId?: string):
 }
 
 /** Like `answer`, for bytes that are valid only until this function returns. */
-export function answerVolatile(exchange: Exchange, message: Buffer): void {
+export function answerBorrowed(exchange: Exchange, message: Buffer): void {
   const isCopiedLater = exchange.copiesSmallBodies && message.length <= REUSED_BUFFER_BYTES;
   if (acceptsOnlyEvents(exchange)) answer(exchange, copied(message));
   else exchange.respond(200, 'application/json', isCopiedLater ? message : copied(message));
@@ -121,9 +121,9 @@ function bytesOfId(id: IdSpan): Buffer {
   return id.bytes.subarray(id.start, id.end);
 }
 
-const RESULT = Buffer.from(',"result":');
-const ERROR = Buffer.from(',"error":');
-const TAIL = Buffer.from('}');
+const BEFORE_RESULT = Buffer.from(',"result":');
+const BEFORE_ERROR = Buffer.from(',"error":');
+const MESSAGE_END = Buffer.from('}');
 
 // Refusals of messages contain the request's id if it can be read (specification 2.2): many clients ignore an answer without it. Cold
 // path.

@@ -77,7 +77,7 @@ export interface ExchangeRequest {
   /** Whether a wrapped call was replaced: its headers do not repeat its arguments, so the gateway makes the `mcp-param-*` headers. */
   isWrapped?: boolean;
   /** Whether it came from this worker's successor on their own channel: then a response is a backend's answer to a request here. */
-  isPassedBack?: boolean;
+  isFromSuccessor?: boolean;
   /** The whole body; empty for none. Only `wrapped-call.ts` changes its bytes. */
   readonly body: Buffer;
 }
@@ -215,7 +215,7 @@ export interface ExchangeWatcher {
    */
   onSending(traceparent: string, id: IdSpan): TraceHeaders | undefined;
   /** Called for each message of a batch, before it is handled. */
-  onPart(part: Exchange): void;
+  onBatchPart(part: Exchange): void;
   /**
    * Called once, when the exchange is over.
    * @param status the HTTP status; 0 when no head was sent.

@@ -8,7 +8,7 @@ export {
   answerEncoded,
   answerInParts,
   answerJoined,
-  answerVolatile,
+  answerBorrowed,
   answerWithStatus,
   errorMessage,
   idSpanOf,

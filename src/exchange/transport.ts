@@ -114,7 +114,7 @@ function isModernHead(version: string, method: string): boolean {
 
 // The mirror is read within its bounds. Legacy callers send at most a version, so requests with the same version share one mirror object.
 
-const PARAMETER = 'mcp-param-';
+const PARAM_HEADER_PREFIX = 'mcp-param-';
 const NO_PARAMS: readonly string[] = Object.freeze([]);
 
 /** The last result of `mirrorOfVersion`: nearly all legacy callers send the same version. */
@@ -145,7 +145,7 @@ export function mirrorIn(headers: readonly string[], protocolVersion: string): M
       method = combinedHeader(method, value);
     } else if (header === 'mcp-name') {
       name = combinedHeader(name, value);
-    } else if (header.startsWith(PARAMETER)) {
+    } else if (header.startsWith(PARAM_HEADER_PREFIX)) {
       params ??= [];
       bytes += header.length + Buffer.byteLength(value);
       addParam(params, header, value);

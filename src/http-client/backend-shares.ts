@@ -21,13 +21,13 @@ export class SubjectUse {
 }
 
 export class PoolUse {
-  readonly ofSubject: SubjectUse;
+  readonly subjectUse: SubjectUse;
   connectionCount = 0;
   /** Whether the subject's calls that wait for this pool are passed over. */
   isPaused = false;
 
-  constructor(ofSubject: SubjectUse) {
-    this.ofSubject = ofSubject;
+  constructor(subjectUse: SubjectUse) {
+    this.subjectUse = subjectUse;
   }
 }
 
@@ -69,7 +69,7 @@ export class BackendShares {
   }
 
   /** Whether the subject may use one more connection, if one is free. */
-  allowsOneMore({ connectionCount }: SubjectUse): boolean {
+  mayUseOneMore({ connectionCount }: SubjectUse): boolean {
     const own = connectionCount + 1;
     const bounds = this.#busyBounds;
     return own <= bounds.subjectMax && isWithinBounds(bounds, this.#busyCount + 1, own, this.#busySubjectCount);

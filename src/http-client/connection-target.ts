@@ -19,14 +19,14 @@ export const TLS_SESSION_BYTES_MAX = 16 * KIB;
 /** How long a TLS session may be resumed, without another check of the certificate. */
 export const TLS_SESSION_MS_MAX = 3_600_000;
 
-interface KeptSession {
+interface KeptTlsSession {
   readonly session: Buffer;
   readonly keptAtMs: number;
 }
 
 /** Keeps the last TLS session with each origin, so that the next connection needs no full handshake. */
 export class TlsSessions {
-  readonly #kept = new Map<string, KeptSession>();
+  readonly #kept = new Map<string, KeptTlsSession>();
   readonly #nowMs: () => number;
 
   constructor(nowMs: () => number = () => performance.now()) {

@@ -21,11 +21,11 @@ import { INVALID, ResponseParser, type ResponseReceiver } from './response-parse
 import { connectionBounds } from './connection-bounds.js';
 
 export interface ConnectionOwner {
-  onFree(connection: Http1Connection): void;
+  onFreed(connection: Http1Connection): void;
   /** Called when the call was aborted while connecting: the connection can take another call. */
-  onSpare(connection: Http1Connection): void;
+  onUnassigned(connection: Http1Connection): void;
   onConnected(): void;
-  /** Called when the connection no longer has this call, before `onFree`, `onSpare` and `onLost`. */
+  /** Called when the connection no longer has this call, before `onFreed`, `onUnassigned` and `onLost`. */
   onCallOver(call: Http1Call): void;
   /** Called at the end. @param unsent a call that another connection may send. @param refusal why it could not connect, if so. */
   onLost(connection: Http1Connection, unsent: Http1Call | undefined, refusal: UpstreamFaultKind | undefined): void;
@@ -47,10 +47,10 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
   readonly #onLostListeners: (() => void)[] = [];
   #dialOrTunnel: Dial | Tunnel | undefined;
   #socket: Socket | undefined;
-  /** The remote address, once it is known. Changed only here, like `call` and `answersCount`. */
+  /** The remote address, once it is known. Changed only here, like `call` and `answerCount`. */
   address: string | undefined = undefined;
   call: Http1Call | undefined = undefined;
-  answersCount = 0;
+  answerCount = 0;
   #state: State = 'connecting';
   /** Why the connection is being closed, if that is known. `#faultDetail`: a text about it; `''` for none. */
   #faultKind: UpstreamFaultKind | undefined;
@@ -103,7 +103,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
 
   /** Whether the backend closed the connection soon after the first response. Backends that keep no connections do so. */
   get isClosedAfterAnswer(): boolean {
-    return this.#isEndedByBackend && this.answersCount === 1 && this.#sweepsSeen <= 1;
+    return this.#isEndedByBackend && this.answerCount === 1 && this.#sweepsSeen <= 1;
   }
 
   /** Whether the connection has been free for so long that this backend evidently keeps connections open. */
@@ -132,13 +132,13 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     if (!this.#transition('sending', 'busy')) return;
     this.#hasAnswerBegun = false;
     this.#parser.begin();
-    const { first, rest } = call.bytes;
-    if (rest === undefined) {
+    const { first, furtherParts } = call.bytes;
+    if (furtherParts === undefined) {
       socket.write(first);
     } else {
       socket.cork();
       socket.write(first);
-      for (const part of rest) socket.write(part);
+      for (const part of furtherParts) socket.write(part);
       socket.uncork();
     }
     if (call.isPaused) socket.pause();
@@ -149,11 +149,11 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     switch (this.#state) {
       case 'connecting':
         this.#takeCall();
-        this.#owner.onSpare(this);
+        this.#owner.onUnassigned(this);
         break;
       case 'sending':
         this.#takeCall();
-        this.#onFree();
+        this.#onFreed();
         break;
       case 'free':
       case 'busy':
@@ -219,7 +219,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     clearTimeout(this.#connectTimer);
     const call = this.call;
     this.#transition('connecting', 'free');
-    if (call === undefined) this.#onFree();
+    if (call === undefined) this.#onFreed();
     else this.send(call);
     this.#owner.onConnected();
   }
@@ -260,13 +260,13 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     const socket = this.#socket;
     const wasStopped = this.#pace.endAnswer(lastBytes);
     const call = this.#takeCall();
-    this.answersCount += 1;
+    this.answerCount += 1;
     if (call?.isPaused === true || wasStopped) socket?.resume();
     // If the backend answered before the whole request was sent, the rest of this request would delay the next one.
     const isSent = socket?.writableLength === 0;
     const canReuse = hasNothingLeftOver && isSent && this.#parser.canReuseConnection && socket.writable;
     // This comes before the handler's `onEnd`, which may send another request.
-    if (canReuse) this.#onFree();
+    if (canReuse) this.#onFreed();
     else this.#closeSocket();
     if (call === undefined) return;
     const { handler } = call;
@@ -275,13 +275,13 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     handler?.onEnd();
   }
 
-  #onFree(): void {
+  #onFreed(): void {
     if (!this.#transition('busy', 'free')) this.#transition('sending', 'free');
     this.#freedAtTurn = this.#batch.noteFree();
     // The idle time is counted in sweeps, because reading the clock for each call would cost too much.
     this.#sweepsLeft = Math.floor(this.#parser.idleMsMax / connectionBounds.upstreamSweepMs);
     this.#sweepsSeen = 0;
-    this.#owner.onFree(this);
+    this.#owner.onFreed(this);
   }
 
   #fail(kind: UpstreamFaultKind, detail = ''): void {
@@ -349,7 +349,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
   #maySendAgain(): boolean {
     if (this.call?.handler === undefined) return false;
     if (this.#state === 'sending') return true;
-    return this.#state === 'busy' && this.answersCount > 0 && this.#isCutOff && !this.#hasAnswerBegun;
+    return this.#state === 'busy' && this.answerCount > 0 && this.#isCutOff && !this.#hasAnswerBegun;
   }
 
   #takeCall(): Http1Call | undefined {

@@ -124,6 +124,6 @@ export class Http1Upstream implements HttpUpstream, PoolOwner {
   #forget(pool: OriginPool): void {
     this.#pools.delete(pool.origin);
     pool.unlink();
-    pool.openedFor.poolCount -= 1;
+    pool.openedForSubject.poolCount -= 1;
   }
 }

@@ -70,7 +70,7 @@ export class OneWayRequests {
     };
     const handler: UpstreamHandler = {
       onHead,
-      onData: ignore,
+      onData: noop,
       onEnd,
       onFault: (fault) => {
         const http = this.#clientForSecondTry(method, fault);
@@ -103,4 +103,4 @@ export class OneWayRequests {
   }
 }
 
-function ignore(): void {}
+function noop(): void {}

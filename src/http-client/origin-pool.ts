@@ -16,7 +16,7 @@ import { connectionBounds } from './connection-bounds.js';
 export const UPSTREAM_CLOSED_IN_ROW_MAX = 2;
 
 /** How many subjects one `#serveWaiting` passes over because they may not take the last connections of the process. */
-const PASSES_MAX = 32;
+const SKIPPED_SUBJECTS_MAX = 32;
 
 export interface PoolBounds {
   readonly connectionsMax: number;
@@ -33,7 +33,7 @@ export interface PoolOwner {
 }
 
 export class OriginPool extends ListNode implements ConnectionOwner {
-  readonly openedFor: SubjectUse;
+  readonly openedForSubject: SubjectUse;
   readonly #owner: PoolOwner;
   readonly #target: ConnectionTarget;
   readonly #batch: WriteBatch;
@@ -47,18 +47,18 @@ export class OriginPool extends ListNode implements ConnectionOwner {
   #closedInRowCount = 0;
   /** A free connection of a backend that is assumed not to keep connections, in case it does. */
   #watchedConnection: Http1Connection | undefined;
-  readonly #waiting: FairQueue<Http1Call>;
+  readonly #waitingCalls: FairQueue<Http1Call>;
   readonly #uses = new Map<string, PoolUse>();
   #isClosed = false;
 
   constructor(target: ConnectionTarget, use: SubjectUse, owner: PoolOwner, batch: WriteBatch, bounds: PoolBounds) {
     super();
-    this.openedFor = use;
+    this.openedForSubject = use;
     this.#target = target;
     this.#owner = owner;
     this.#bounds = bounds;
     this.#batch = batch;
-    this.#waiting = new FairQueue(bounds.waitingMax, bounds.waitingPerSubjectMax);
+    this.#waitingCalls = new FairQueue(bounds.waitingMax, bounds.waitingPerSubjectMax);
   }
 
   get origin(): string {
@@ -71,7 +71,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
 
   get isIdle(): boolean {
     const unusedCount = this.#free.length + (this.#watchedConnection === undefined ? 0 : 1);
-    return this.#connections.size === unusedCount && this.#waiting.count === 0;
+    return this.#connections.size === unusedCount && this.#waitingCalls.count === 0;
   }
 
   send(call: Http1Call): void {
@@ -81,12 +81,12 @@ export class OriginPool extends ListNode implements ConnectionOwner {
       return;
     }
     const { shares } = this.#owner;
-    if (use.ofSubject.connectionCount >= shares.bounds.connectionsPerSubjectMax) {
+    if (use.subjectUse.connectionCount >= shares.bounds.connectionsPerSubjectMax) {
       call.failLater('connections-share-used');
       return;
     }
     let connection: Http1Connection | undefined;
-    if (shares.allowsOneMore(use.ofSubject))
+    if (shares.mayUseOneMore(use.subjectUse))
       connection = this.#takeFree() ?? (this.#tryMakeRoom() ? this.#open(call.subject) : undefined);
     if (connection !== undefined) this.#assign(call, use, connection);
     else if (this.#connections.size > this.#free.length) this.#wait(call, use);
@@ -131,14 +131,14 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     if (poolUse === undefined) return;
     call.poolUse = undefined;
     poolUse.connectionCount -= 1;
-    this.#owner.shares.noteFree(poolUse.ofSubject);
+    this.#owner.shares.noteFree(poolUse.subjectUse);
     if (!poolUse.isPaused) return;
     poolUse.isPaused = false;
-    this.#waiting.resume(call.subject);
+    this.#waitingCalls.resume(call.subject);
   }
 
-  onFree(connection: Http1Connection): void {
-    if (connection.answersCount > 1) this.#closedInRowCount = 0;
+  onFreed(connection: Http1Connection): void {
+    if (connection.answerCount > 1) this.#closedInRowCount = 0;
     if (this.#closedInRowCount < UPSTREAM_CLOSED_IN_ROW_MAX) {
       this.#free.push(connection);
     } else if (this.#watchedConnection === undefined) {
@@ -146,10 +146,10 @@ export class OriginPool extends ListNode implements ConnectionOwner {
     } else {
       this.#discard(connection);
     }
-    if (this.#waiting.count > 0) this.#serveWaiting();
+    if (this.#waitingCalls.count > 0) this.#serveWaiting();
   }
 
-  onSpare(connection: Http1Connection): void {
+  onUnassigned(connection: Http1Connection): void {
     this.#serveWaiting(connection);
   }
 
@@ -173,7 +173,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
   /** Marks connections to addresses that the host no longer has: they are not reused. */
   #refreshAddresses(): void {
     const { dependencies, host } = this.#target;
-    const addresses = dependencies.names.refresh(host, this.openedFor.subject);
+    const addresses = dependencies.names.refresh(host, this.openedForSubject.subject);
     if (addresses === undefined || addresses === this.#addresses) return;
     this.#addresses = addresses;
     for (const connection of this.#connections) {
@@ -200,7 +200,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
   #assign(call: Http1Call, use: PoolUse, connection: Http1Connection): void {
     call.poolUse = use;
     use.connectionCount += 1;
-    this.#owner.shares.noteBusy(use.ofSubject);
+    this.#owner.shares.noteBusy(use.subjectUse);
     connection.send(call);
   }
 
@@ -222,21 +222,21 @@ export class OriginPool extends ListNode implements ConnectionOwner {
 
   /** Sends waiting calls on free, new and spare connections. @param spare a connection being opened whose call was aborted. */
   #serveWaiting(spare?: Http1Connection): void {
-    if (!this.#waiting.isReady || this.#isClosed) return;
+    if (!this.#waitingCalls.isReady || this.#isClosed) return;
     const { shares } = this.#owner;
     let connection = spare;
-    let passesLeft = Math.min(this.#waiting.keyCount, PASSES_MAX);
-    for (let call = this.#waiting.next; call !== undefined; call = this.#waiting.next) {
+    let passesLeft = Math.min(this.#waitingCalls.keyCount, SKIPPED_SUBJECTS_MAX);
+    for (let call = this.#waitingCalls.next; call !== undefined; call = this.#waitingCalls.next) {
       const use = this.#useOf(call.subject);
-      if (!shares.allowsOneMore(use.ofSubject)) {
+      if (!shares.mayUseOneMore(use.subjectUse)) {
         if (passesLeft === 0) return;
         passesLeft -= 1;
-        this.#waiting.skip();
+        this.#waitingCalls.skip();
         continue;
       }
       connection ??= this.#takeFree();
       if (connection === undefined && !this.#tryMakeRoom()) return;
-      this.#waiting.take();
+      this.#waitingCalls.take();
       call.queueEntry = undefined;
       this.#assign(call, use, connection ?? this.#open(call.subject));
       if (use.connectionCount >= this.#bounds.connectionsPerSubjectMax) this.#pauseWaiting(call.subject, use);
@@ -245,7 +245,7 @@ export class OriginPool extends ListNode implements ConnectionOwner {
   }
 
   #wait(call: Http1Call, use: PoolUse): void {
-    const queueEntry = this.#waiting.add(call.subject, call);
+    const queueEntry = this.#waitingCalls.add(call.subject, call);
     if (!(queueEntry instanceof FairQueueEntry)) {
       call.failLater(queueEntry === 'subjectMax' ? 'backend-share-used' : 'backend-busy');
       return;
@@ -255,13 +255,13 @@ export class OriginPool extends ListNode implements ConnectionOwner {
   }
 
   #pauseWaiting(subject: string, use: PoolUse): void {
-    if (use.isPaused || this.#waiting.countOf(subject) === 0) return;
+    if (use.isPaused || this.#waitingCalls.countOf(subject) === 0) return;
     use.isPaused = true;
-    this.#waiting.pause(subject);
+    this.#waitingCalls.pause(subject);
   }
 
   #failWaiting(kind: UpstreamFaultKind): void {
-    for (const call of this.#waiting.takeAll()) {
+    for (const call of this.#waitingCalls.takeAll()) {
       call.queueEntry = undefined;
       call.failLater(kind);
     }

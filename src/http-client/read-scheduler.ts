@@ -24,12 +24,12 @@ export const BACKEND_STREAMS_MAX = 8_192;
 export const REPLY_CONNECTIONS_MAX = 512;
 
 /** Connections released per turn: with a slice each, they leave most of the turn to answers that fit in a slice. */
-const RELEASED_MAX = 4;
+const RELEASED_PER_TURN_MAX = 4;
 
 /** The queues need no bounds: each connection waits at most once, and the number of connections is bounded. */
-const BOUNDS: QueueBounds = [Infinity, Infinity];
+const NO_BOUNDS: QueueBounds = [Infinity, Infinity];
 
-/** A connection whose answer takes several turns. Linked while it is in the scheduler's list `#next` or `#released`. */
+/** A connection whose answer takes several turns. Linked while it is in the scheduler's list `#nextToRelease` or `#released`. */
 export class ReadQueueEntry extends ListNode {
   readonly subject: string;
   readonly reader: Pick<ReadPace, 'stopReading' | 'resumeReading'>;
@@ -49,15 +49,15 @@ export class ReadQueueEntry extends ListNode {
 
 export class ReadScheduler {
   readonly #nowMs: () => number;
-  readonly #waiting = new FairQueue<ReadQueueEntry>(...BOUNDS);
+  readonly #waiting = new FairQueue<ReadQueueEntry>(...NO_BOUNDS);
   readonly #smallReads: TurnScheduler;
   /** The connections to release first in the next turn. */
-  readonly #next = new ListNode();
+  readonly #nextToRelease = new ListNode();
   /** The connections that were released, and do not rest yet. */
   readonly #released = new ListNode();
-  /** How many bytes are left of the turn. `#startMs`: since when its time counts. */
+  /** How many bytes are left of the turn. `#timedSinceMs`: since when its time counts. */
   #bytesLeft = 0;
-  #startMs = 0;
+  #timedSinceMs = 0;
   /** Bytes that connections keep until they are released. `ReadPace` changes this number. */
   keptBytes = 0;
   #turn = 0;
@@ -77,7 +77,7 @@ export class ReadScheduler {
   constructor(nowMs: () => number = () => performance.now()) {
     this.#nowMs = nowMs;
     const { upstreamSmallReadsUntimedMax: untimedMax } = connectionBounds;
-    this.#smallReads = new TurnScheduler({ untimedMax, turnMs: limits.turnMs, waiting: BOUNDS }, nowMs);
+    this.#smallReads = new TurnScheduler({ untimedMax, turnMs: limits.turnMs, waiting: NO_BOUNDS }, nowMs);
   }
 
   noteLastPiece(bytes: number): void {
@@ -132,7 +132,7 @@ export class ReadScheduler {
   #checkUsedUp(): boolean {
     if (this.#isUsedUp) return true;
     if (!this.#isTimed) this.#startClock();
-    if (this.#bytesLeft > 0 && this.#nowMs() - this.#startMs < limits.turnMs) return false;
+    if (this.#bytesLeft > 0 && this.#nowMs() - this.#timedSinceMs < limits.turnMs) return false;
     this.#isUsedUp = true;
     this.#stopAll();
     return true;
@@ -148,7 +148,7 @@ export class ReadScheduler {
 
   #startClock(): void {
     this.#isTimed = true;
-    this.#startMs = this.#nowMs();
+    this.#timedSinceMs = this.#nowMs();
   }
 
   #scheduleTurn(): void {
@@ -163,7 +163,7 @@ export class ReadScheduler {
       entry.unlink();
       if (entry.releasedInTurn === this.#turn) {
         entry.isResting = true;
-        this.#next.append(entry);
+        this.#nextToRelease.append(entry);
         this.#scheduleTurn();
       } else {
         this.rest(entry);
@@ -173,14 +173,14 @@ export class ReadScheduler {
   }
 
   #releaseSome(): void {
-    if (!this.#waiting.isReady && !this.#next.isLinked) return;
-    const isAlone = this.#waiting.count <= RELEASED_MAX && !this.#next.isLinked;
+    if (!this.#waiting.isReady && !this.#nextToRelease.isLinked) return;
+    const isAlone = this.#waiting.count <= RELEASED_PER_TURN_MAX && !this.#nextToRelease.isLinked;
     const sliceBytes = isAlone ? UPSTREAM_SLICE_BYTES_MAX : connectionBounds.upstreamReadBytes;
     // The turn begins here, because the kept bytes of the released connections are processed in it. This plans the next turn, too.
     this.#beginTurn();
     // A connection whose answer ends within its kept bytes costs little, and is not counted.
-    for (let count = 0; count < RELEASED_MAX && !this.#checkUsedUp();) {
-      const entry = this.#takeNext(count < RELEASED_MAX - 1 || !this.#waiting.isReady);
+    for (let count = 0; count < RELEASED_PER_TURN_MAX && !this.#checkUsedUp();) {
+      const entry = this.#takeNext(count < RELEASED_PER_TURN_MAX - 1 || !this.#waiting.isReady);
       if (entry === undefined) break;
       this.#release(entry, sliceBytes);
       if (entry.isLinked || entry.isResting) count += 1;
@@ -197,9 +197,9 @@ export class ReadScheduler {
     entry.reader.resumeReading(sliceBytes);
   }
 
-  /** @param isNextFirst false for the last of a turn: connections without data return to `#next`, so those in `#waiting` could starve. */
+  /** @param isNextFirst false for the last of a turn: connections without data return to `#nextToRelease`, so those in `#waiting` could starve. */
   #takeNext(isNextFirst: boolean): ReadQueueEntry | undefined {
-    const first = this.#next.next;
+    const first = this.#nextToRelease.next;
     return isNextFirst && first instanceof ReadQueueEntry ? first : this.#waiting.take();
   }
 }

@@ -20,7 +20,7 @@ const rememberedHeads = new WeakMap<readonly string[], RememberedHead>();
 export interface RequestBytes {
   /** The head and a small body; of a large body only the beginning up to the end of `putIn`, if that is short. */
   readonly first: Buffer;
-  readonly rest: readonly Buffer[] | undefined;
+  readonly furtherParts: readonly Buffer[] | undefined;
 }
 
 /** The request in bytes. @returns `undefined` if a header cannot be sent. */
@@ -29,7 +29,7 @@ export function requestBytes(request: UpstreamRequest): RequestBytes | undefined
   if (head === undefined) return undefined;
   const { body, leftOut, putIn = NO_BYTES, requestId = '', trace, head: modernHead } = request;
   if (body === undefined)
-    return { first: typeof head === 'string' ? Buffer.from(head, 'latin1') : head, rest: undefined };
+    return { first: typeof head === 'string' ? Buffer.from(head, 'latin1') : head, furtherParts: undefined };
   const { start, end } = leftOut ?? EMPTY_SPAN;
   const bodyBytes = body.length - (end - start) + putIn.length;
   const isLarge = bodyBytes > UPSTREAM_COPIED_BODY_BYTES_MAX;
@@ -46,12 +46,12 @@ export function requestBytes(request: UpstreamRequest): RequestBytes | undefined
   const first = Buffer.allocUnsafe(head.length + lines.length + copiedBytes);
   let at = typeof head === 'string' ? first.write(head, 'latin1') : head.copy(first);
   at += first.write(lines, at, 'latin1');
-  if (isLarge && isBeginningLarge) return { first, rest: [body.subarray(0, start), putIn, body.subarray(end)] };
+  if (isLarge && isBeginningLarge) return { first, furtherParts: [body.subarray(0, start), putIn, body.subarray(end)] };
   at += body.copy(first, at, 0, start);
   if (putIn.length > 0) at += putIn.copy(first, at);
-  if (isLarge) return { first, rest: [body.subarray(end)] };
+  if (isLarge) return { first, furtherParts: [body.subarray(end)] };
   body.copy(first, at, end);
-  return { first, rest: undefined };
+  return { first, furtherParts: undefined };
 }
 
 const NO_BYTES = Buffer.alloc(0);

@@ -313,7 +313,7 @@ export class ResponseParser {
     }
     if (this.state === 'chunk-size') return this.#onChunkSize(text);
     this.#trailerBytes += text.length;
-    if (text !== '') return this.#trailerBytes <= limits.upstreamHeaderBytesMax && TRAILER.test(text);
+    if (text !== '') return this.#trailerBytes <= limits.upstreamHeaderBytesMax && TRAILER_FIELD.test(text);
     this.state = 'done';
     return true;
   }
@@ -334,7 +334,7 @@ const CHUNK_SIZE = new RegExp(
   `^([0-9a-fA-F]{1,8})(?:[ \\t]*;[ \\t]*${HTTP_TOKEN}(?:[ \\t]*=[ \\t]*(?:${HTTP_TOKEN}|${QUOTED}))?)*$`,
 );
 
-const TRAILER = new RegExp(`^${HTTP_TOKEN}:[\\t\\x20-\\x7e\\x80-\\xff]*$`);
+const TRAILER_FIELD = new RegExp(`^${HTTP_TOKEN}:[\\t\\x20-\\x7e\\x80-\\xff]*$`);
 
 /** A status line. Its reason has no lone CR, LF or NUL, about which parsers differ. */
 /** The value of `content-length`; a sender or proxy may have repeated it. */

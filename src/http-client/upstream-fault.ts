@@ -78,7 +78,7 @@ export interface UpstreamFault {
   /** The scope that the backend misses in the user's access token: space-separated. */
   readonly missingScope?: string;
   /** Makes a link to a page where the user, and nobody else, can fix the fault. */
-  readonly connect?: () => string | undefined;
+  readonly makeConnectUrl?: () => string | undefined;
   /** What the log gets instead of `detail`, because callers must not see it. */
   readonly logDetail?: string;
 }
@@ -169,7 +169,7 @@ export interface UnavailableBackend {
 
 /** The backend and its fault in words, with the URL where its user can fix the fault, if there is one. */
 export function missingBackend(backend: string, fault: UpstreamFault): UnavailableBackend {
-  const url = fault.connect?.();
+  const url = fault.makeConnectUrl?.();
   const reason = faultReason(fault);
   return { backend, reason: url === undefined ? reason : `${reason}: open ${url} in your browser` };
 }

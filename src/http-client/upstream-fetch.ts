@@ -27,7 +27,7 @@ export interface FetchedRequest {
 }
 
 /** Statuses of responses without a body (Fetch, 2.2.3). */
-const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
+const BODILESS_STATUSES: ReadonlySet<number> = new Set([204, 205, 304]);
 
 /** How many redirects of one request are followed, as by official clients. */
 const REDIRECTS_MAX = 5;
@@ -88,7 +88,7 @@ async function fetchOnce(
         });
         try {
           const head = { status, headers: headersOf(status, contentType, sessionId, statusHeader) };
-          resolve(new Response(BODILESS.has(status) ? null : stream, head));
+          resolve(new Response(BODILESS_STATUSES.has(status) ? null : stream, head));
         } catch {
           // `Response` refuses some statuses by an exception, which nothing would catch in the socket's callback.
           abortWith('answer-invalid');

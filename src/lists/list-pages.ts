@@ -123,7 +123,7 @@ export class ListPages implements RequestHandler {
   }
 
   onMessage(bytes: Buffer, message: BackendMessage): void {
-    this.#upstream.answer(bytes, message, this.#metadata);
+    this.#upstream.answerWithoutClient(bytes, message, this.#metadata);
   }
 
   onAnswer(bytes: Buffer): void {
@@ -203,7 +203,7 @@ export class ListPages implements RequestHandler {
     // `concat`, because there may be more tools than a call takes arguments.
     this.#mirrors = this.#mirrors.concat(tools);
     this.#appNames = this.#appNames.concat(appNames);
-    if (invalid.length > 0) this.#context.log.onToolsLeftOut(this.#upstream.backend, invalid);
+    if (invalid.length > 0) this.#context.log.onToolsOmitted(this.#upstream.backend, invalid);
   }
 
   /**
@@ -293,7 +293,7 @@ export class ListPages implements RequestHandler {
       return;
     }
     const cursor = this.#cursor === undefined ? '' : `"cursor":${JSON.stringify(this.#cursor)}`;
-    this.#id = this.#context.ids.next();
+    this.#id = this.#context.ownIds.next();
     const message = this.#upstream.ownRequest(this.#id, this.#kind.method, cursor);
     const id = { bytes: this.#id, start: 0, end: this.#id.length };
     this.#sentIn = this.#upstream.record;

@@ -5,7 +5,7 @@ import { jsonKind, JsonScanner, stringValue, ESCAPE_BYTES_MAX, partsOf } from '.
 import type { MirroredParam } from '../mcp/index.js';
 import { headerIn, limits } from '../shared/index.js';
 import type { OutgoingMessage } from '../http-client/index.js';
-import { headText } from '../upstream/index.js';
+import { headerValueOf } from '../upstream/index.js';
 
 const ARGUMENTS_PATH: readonly string[] = ['params', 'arguments'];
 
@@ -147,7 +147,7 @@ function headersOf(
   params.forEach(({ header }, index) => {
     const value = values[index];
     if (typeof value !== 'string') return;
-    const text = headText(value);
+    const text = headerValueOf(value);
     bytes += header.length + text.length;
     headers.push(header, text);
   });

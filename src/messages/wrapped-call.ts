@@ -12,7 +12,7 @@ import {
 } from '../bytes/index.js';
 import { readClientMessage, readLargeClientMessage, type ClientMessage } from '../mcp/index.js';
 import { limits } from '../shared/index.js';
-import { headText } from '../upstream/index.js';
+import { headerValueOf } from '../upstream/index.js';
 import { tapeOf } from './curated-call.js';
 import type { Exchange } from '../exchange/index.js';
 
@@ -69,7 +69,7 @@ export function unwrapCall(
     // The headers must repeat the name that the body has now: other code and other processes rely on that.
     const { mirror } = request;
     if (mirror.name !== '') {
-      const name = headText(stringValue(body, call.nameStart, call.nameEnd));
+      const name = headerValueOf(stringValue(body, call.nameStart, call.nameEnd));
       request.mirror = { ...mirror, name };
     }
     done(call);

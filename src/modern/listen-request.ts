@@ -126,7 +126,7 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
   #subscribe(uri: string, done: (isAccepted: boolean) => void): void {
     const { context, dispatcher, caller, session, exchange } = this.#plan;
     const params = JSON.stringify({ uri });
-    const id = context.ids.next().toString();
+    const id = context.ownIds.next().toString();
     const body = Buffer.from(`{"jsonrpc":"2.0","id":${id},"method":"resources/subscribe","params":${params}}`);
     const onAnswer = (_status: number, answered: Buffer | undefined): void => {
       const response = answered && readBackendMessage(answered);
@@ -163,8 +163,8 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
     for (const name of caller.virtualHost.backends.keys())
       if (session.upstreams.findOpen(name) === undefined) session.upstreams.listChangeReporter.onMissing(name);
     const changes = filter.changes.filter((change) => this.#isReported(change));
-    const unhonoured = this.#unhonouredUris;
-    const uris = filter.uris.filter((uri) => this.#acceptedUris.has(uri) && !unhonoured.has(uri));
+    const refusedUris = this.#refusedUris;
+    const uris = filter.uris.filter((uri) => this.#acceptedUris.has(uri) && !refusedUris.has(uri));
     const honoured = { changes, uris };
     exchange.watcher?.onOutcome('ok', '', -1);
     const acknowledgement = Buffer.from(
@@ -183,14 +183,14 @@ export class ListenRequest extends RequestInFlight implements StreamAdapter {
   #isReported({ bit, member }: ListChange): boolean {
     return this.#backends.some((backend) => {
       const upstream = this.#plan.session.upstreams.of(backend);
-      return upstream.declares(bit) && this.#unsolicited?.unhonouredBy(upstream)?.members.has(member) !== true;
+      return upstream.declares(bit) && this.#unsolicited?.refusedBy(upstream)?.members.has(member) !== true;
     });
   }
 
-  get #unhonouredUris(): ReadonlySet<string> {
+  get #refusedUris(): ReadonlySet<string> {
     const uris = new Set<string>();
     for (const backend of this.#backends)
-      for (const uri of this.#unsolicited?.unhonouredBy(this.#plan.session.upstreams.of(backend))?.uris ?? [])
+      for (const uri of this.#unsolicited?.refusedBy(this.#plan.session.upstreams.of(backend))?.uris ?? [])
         uris.add(callersUri(backend.uriName, uri));
     return uris;
   }

@@ -56,7 +56,7 @@ function discover(incoming: ServedRequest, eras: ServedEras): void {
   const { session, virtualHost, exchange, message } = incoming;
   const id = idSpanOf(exchange, message);
   if (!session.tryAdmit(exchange, id)) return;
-  const plan = { session, virtualHost, exchange, id, ending: rpcErrors.discoverEnding };
+  const plan = { session, virtualHost, exchange, id, sessionEndedError: rpcErrors.discoverEnding };
   whenOpened(plan, (unavailable) => answer(exchange, resultMessage(id, discoverResult(incoming, eras, unavailable))));
 }
 

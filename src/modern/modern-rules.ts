@@ -96,7 +96,7 @@ const CAPABILITY_OF_METHOD: ReadonlyMap<string, string> = new Map([
 ]);
 
 interface ModernRulesDependencies {
-  readonly context: Pick<UpstreamContext, 'ids'>;
+  readonly context: Pick<UpstreamContext, 'ownIds'>;
   readonly suspendedCalls: SuspendedCalls;
 }
 
@@ -213,7 +213,7 @@ export class ModernRules implements EraRules {
       return withModernHead(message, modernHead(method, bareName, sent));
     }
     // Each try has a new id: no id is used twice in an upstream session (S32).
-    this.#ownId = this.#dependencies.context.ids.next();
+    this.#ownId = this.#dependencies.context.ownIds.next();
     return legacyMessage(message, this.#message, this.#ownId) ?? rpcErrors.notConverted;
   }
 
@@ -249,7 +249,7 @@ export class ModernRules implements EraRules {
     return edited(bytes, [{ start, end, putIn }]);
   }
 
-  onUnoffered(method: string, mode: string): void {
+  onUndeclaredRequest(method: string, mode: string): void {
     const missing = CAPABILITY_OF_METHOD.get(method);
     if (missing === undefined) return;
     this.#missingCapabilities ??= {};

@@ -174,7 +174,7 @@ export class WatchedRequest implements ExchangeWatcher {
     return this.trace?.onSending(traceparent, id);
   }
 
-  onPart(part: Exchange): void {
+  onBatchPart(part: Exchange): void {
     this.#watch.watch(this.caller, part);
   }
 

@@ -59,7 +59,7 @@ export interface RelayOptions {
   readonly sessionIdleTimeoutMs: number;
   /** The session directory. Without it, sessions end with this process. */
   readonly directory?: SessionDirectory | undefined;
-  readonly passBack?: SessionContext['passBack'];
+  readonly sendToPredecessor?: SessionContext['sendToPredecessor'];
   mintSessionId(): string;
   /** Whether a request without a session gets one of its own, which ends with the request; otherwise it is refused. */
   readonly isSessionOptional?: boolean;
@@ -83,14 +83,14 @@ export function createUpstreamContext(options: RelayOptions, merger: ListMerger)
     options: upstream,
     oneWayRequests: new OneWayRequests(http, deadlines),
     replies: new OneWayRequests(options.replies ?? http, deadlines, http),
-    ids: new OwnRequestIds(),
+    ownIds: new OwnRequestIds(),
     credentialsOf: (backend, subject) => Credentials.of(backend.auth, backend, subject, credentials),
     endpoints:
       options.endpoints ??
       new BackendEndpoints({ http, deadlines, connectTimeoutMs: upstream.connectTimeoutMs, nowMs }),
     answerMemory: options.answerMemory ?? createMessageMemories(options.accounts, deadlines).answers,
     nowMs,
-    onChanged: (backend, method) => merger.onChanged(backend, listsChangedBy(method)),
+    onListsChanged: (backend, method) => merger.onChanged(backend, listsChangedBy(method)),
     log: new BackendLog(options.logger, undefined, options.onBackendFault),
   };
 }

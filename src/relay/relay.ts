@@ -57,7 +57,7 @@ export const TERMINATIONS_MS_MAX = 4_000;
 
 /** Every modern body contains this word. */
 const VERSION_WORD = Buffer.from('protocolVersion');
-const POST_ONLY: Refusal = { ...refusals.methodNotAllowed, headers: ['allow', 'POST, OPTIONS'] };
+const POST_ONLY_REFUSAL: Refusal = { ...refusals.methodNotAllowed, headers: ['allow', 'POST, OPTIONS'] };
 
 const SECRET_BYTES = 32;
 
@@ -89,9 +89,9 @@ export class Relay {
       idleTimeoutMs: options.sessionIdleTimeoutMs,
       directory: options.directory,
       sessionContext: {
-        slow: new SlowRequests(deadlines, options.answers.slowAnswerMs),
+        slowRequests: new SlowRequests(deadlines, options.answers.slowAnswerMs),
         answers: options.answers,
-        passBack: options.passBack,
+        sendToPredecessor: options.sendToPredecessor,
       },
       mintId: () => options.mintSessionId(),
     });
@@ -138,7 +138,7 @@ export class Relay {
   }
 
   get sessions(): Iterable<Session> {
-    return this.#sessions.all();
+    return this.#sessions.values();
   }
 
   /** The origins of backends, for the admin views. */
@@ -163,7 +163,7 @@ export class Relay {
     const isPost = method === 'POST';
     if (isPost && (sessionId === '' || hasSessionlessVersion || this.#eras === 'modern'))
       this.#parseMessage(caller, exchange, (message) => this.#handleOutsideSession(caller, exchange, message));
-    else if (!isPost && this.#eras === 'modern') refuse(exchange, POST_ONLY);
+    else if (!isPost && this.#eras === 'modern') refuse(exchange, POST_ONLY_REFUSAL);
     else if (sessionId === '') refuse(exchange, refusals.sessionMissing);
     else this.#findSession(caller, exchange);
   }

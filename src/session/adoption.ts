@@ -7,14 +7,14 @@ import type { Caller } from '../exchange/index.js';
 import { Session } from './session.js';
 import type { Sessions } from './sessions.js';
 
-type Found = Session | Refusal;
+type Outcome = Session | Refusal;
 
 export class Adoption {
   readonly #directory: SessionDirectory;
   readonly #sessions: Sessions;
   readonly #accounts: Accounts;
   /** Look-ups in progress, by session and owner: a caller that names another user's session must not get that user's result. */
-  readonly #lookUps = new Map<string, Promise<Found>>();
+  readonly #lookUps = new Map<string, Promise<Outcome>>();
 
   constructor(directory: SessionDirectory, sessions: Sessions, accounts: Accounts) {
     this.#directory = directory;
@@ -27,7 +27,7 @@ export class Adoption {
    * @param present the caller's session, if this process has it.
    * @param onFound called once, perhaps synchronously.
    */
-  find(sessionId: string, caller: Caller, present: Session | undefined, onFound: (found: Found) => void): void {
+  find(sessionId: string, caller: Caller, present: Session | undefined, onFound: (found: Outcome) => void): void {
     const found = present === undefined ? this.#lookUp(sessionId, caller) : whenSettled(present);
     if (!(found instanceof Promise)) return onFound(found);
     // A waiting request is held in memory, so it counts as a request in flight.
@@ -35,7 +35,7 @@ export class Adoption {
     const refusal = account.refusalOfRequest();
     if (refusal !== undefined) return onFound(refusal);
     account.requests.take(1);
-    const goOn = (each: Found): void => {
+    const goOn = (each: Outcome): void => {
       // Another request that waited for the session may have ended it meanwhile.
       account.requests.give(1);
       onFound(each instanceof Session && each.isEnded ? refusals.sessionUnknown : each);
@@ -43,7 +43,7 @@ export class Adoption {
     void found.then((each) => wakeScheduler.run(caller.subject, () => goOn(each)));
   }
 
-  #lookUp(sessionId: string, caller: Caller): Found | Promise<Found> {
+  #lookUp(sessionId: string, caller: Caller): Outcome | Promise<Outcome> {
     if (this.#sessions.has(sessionId)) return refusals.sessionUnknown;
     const session = { id: sessionId, subject: caller.subject, virtualHostId: caller.virtualHost.id };
     const key = JSON.stringify(session);
@@ -60,7 +60,7 @@ export class Adoption {
     return adopted;
   }
 
-  #adopt(sessionId: string, { subject, virtualHost }: Caller, found: LookUp): Found {
+  #adopt(sessionId: string, { subject, virtualHost }: Caller, found: LookUp): Outcome {
     if (found === 'unknown' || found === 'ended') return refusals.sessionUnknown;
     if (found === 'failed' || found === 'full') return refusals.directoryFailed;
     const { protocolVersion, clientInfo, capabilities } = found.record;
@@ -70,7 +70,7 @@ export class Adoption {
     const session = this.#sessions.create({ account, virtualHost, protocolVersion, introduction, adopted });
     if (!(session instanceof Session)) return session;
     // Tells other machines that the session is used here. If this process is not listed yet, the write that lists it tells them.
-    if (this.#directory.isShared && session.entry?.isListed === true) session.entry.renew();
+    if (this.#directory.isMultiMachine && session.entry?.isListed === true) session.entry.renew();
     return session;
   }
 }

@@ -48,17 +48,17 @@ export class ConfigPoll {
   async #runRound(): Promise<void> {
     this.#turnEndMs = performance.now() + limits.turnMs;
     const left = [...this.#listening].values();
-    await Promise.all(Array.from({ length: LISTEN_CONFIGS_AT_ONCE_MAX }, () => this.#checkLeft(left)));
+    await Promise.all(Array.from({ length: LISTEN_CONFIGS_AT_ONCE_MAX }, () => this.#checkSessions(left)));
     this.#isRunning = this.#listening.size > 0;
     if (this.#isRunning) this.#nextRound.restart();
   }
 
   /** Checks sessions until none is left in the iterator, which several concurrent calls share. */
-  async #checkLeft(left: IterableIterator<[Exchange, ListeningSession]>): Promise<void> {
+  async #checkSessions(left: IterableIterator<[Exchange, ListeningSession]>): Promise<void> {
     for (const [exchange, session] of left) {
       if (this.#listening.has(exchange)) {
         const { subject, virtualHostId } = session.identity;
-        this.#onHost(session, exchange, await this.#readHost(subject, virtualHostId));
+        this.#onHostRead(session, exchange, await this.#readHost(subject, virtualHostId));
       }
       if (performance.now() < this.#turnEndMs) continue;
       await new Promise((resolve) => setImmediate(resolve));
@@ -66,7 +66,7 @@ export class ConfigPoll {
     }
   }
 
-  #onHost(session: ListeningSession, exchange: Exchange, host: CurrentHost): void {
+  #onHostRead(session: ListeningSession, exchange: Exchange, host: CurrentHost): void {
     if (session.isEnded || host === 'unknown' || !this.#listening.has(exchange)) return;
     // The client's next GET is refused like any request, unless the client may use the virtual host again by then.
     if (host === 'gone') session.endStream(false);

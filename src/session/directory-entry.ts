@@ -43,7 +43,7 @@ interface RecordedSession {
  * Reads and writes in a row that may be overtaken by other processes. After that, the entry waits for the next change, renewal or request:
  * writes to a record that cannot be opened would be overtaken for ever.
  */
-const TRIES_MAX = 8;
+const OVERTAKEN_TRIES_MAX = 8;
 
 interface EntryEvents {
   onEnded(): void;
@@ -61,7 +61,7 @@ export class DirectoryEntry implements SessionWatcher {
   /** The upstream sessions in the record as last written or read; empty where no other process can change them. */
   #baseUpstreams: readonly UpstreamRecord[] = [];
   #state: State = 'opening';
-  #triesLeft = TRIES_MAX;
+  #triesLeft = OVERTAKEN_TRIES_MAX;
   /** Whether the session has changed since the current or latest write began. */
   #isDirty = false;
   /** Whether another process has changed the record since it was read. */
@@ -72,13 +72,13 @@ export class DirectoryEntry implements SessionWatcher {
    * Whether the session was used since the last round of renewals; `quiet`: neither since then nor in the round before. Changed only here;
    * a caller that uses the session calls `onUsed`, unless this is `used` already.
    */
-  use: 'used' | 'unused' | 'quiet' = 'used';
+  recentUse: 'used' | 'unused' | 'quiet' = 'used';
   #writeUnderWay: Promise<void> | undefined;
   /** Called once the session is up to date and the record lists this process, or once that has failed. */
-  #waiting: (() => void)[] = [];
+  #settledCallbacks: (() => void)[] = [];
   #listeners: readonly string[];
   /** Whether another process has, or had, the session too. */
-  wasShared: boolean;
+  hasHadPeers: boolean;
 
   /** @param adopted the record that the session was created from, if another process opened it. */
   constructor(
@@ -94,7 +94,7 @@ export class DirectoryEntry implements SessionWatcher {
     this.#setBaseUpstreams(adopted?.record.upstreams ?? []);
     this.#listeners = adopted?.record.listeners ?? [];
     if (adopted !== undefined) this.#transition(['opening'], 'resting');
-    this.wasShared = adopted !== undefined;
+    this.hasHadPeers = adopted !== undefined;
     directory.watch(session.identity.id, this);
     if (adopted?.isStale === true) this.onChangedElsewhere();
     this.isStale ||= adopted !== undefined && !this.isListed;
@@ -117,15 +117,15 @@ export class DirectoryEntry implements SessionWatcher {
   }
 
   /** Whether other processes know this upstream session, so that they can end or continue it. */
-  knows(backendName: string, upstreamSessionId: string): boolean {
-    if (!this.#directory.isShared) return true;
+  isRecorded(backendName: string, upstreamSessionId: string): boolean {
+    if (!this.#directory.isMultiMachine) return true;
     return this.#baseUpstreams.some((each) => each.backendName === backendName && each.sessionId === upstreamSessionId);
   }
 
   /** Writes the first record. @param onSettled called once: when it is written, could not be written, or takes too long. */
   begin(deadlines: DeadlineWheel, onSettled: () => void): void {
-    const deadline = deadlines.after(SESSION_WRITE_WAIT_MS_MAX, () => this.#endWaiting());
-    this.#waiting.push(() => {
+    const deadline = deadlines.after(SESSION_WRITE_WAIT_MS_MAX, () => this.#callWaiting());
+    this.#settledCallbacks.push(() => {
       deadline.cancel();
       onSettled();
     });
@@ -135,27 +135,27 @@ export class DirectoryEntry implements SessionWatcher {
   onChanged(): void {
     if (this.#state === 'over' || this.#state === 'opening') return;
     this.#isDirty = true;
-    this.#triesLeft = TRIES_MAX;
+    this.#triesLeft = OVERTAKEN_TRIES_MAX;
     this.#startNext();
   }
 
   onUsed(): void {
     // A renewal tells other machines at once that the session is in use again. After that, the regular renewals do.
-    if (this.use === 'quiet') this.renew();
-    this.use = 'used';
+    if (this.recentUse === 'quiet') this.renew();
+    this.recentUse = 'used';
   }
 
   onRenewalRound(isBusy: boolean): void {
-    if (isBusy || this.use === 'used') {
+    if (isBusy || this.recentUse === 'used') {
       this.renew();
-      this.use = 'unused';
-    } else this.use = 'quiet';
+      this.recentUse = 'unused';
+    } else this.recentUse = 'quiet';
   }
 
   renew(): void {
     if (this.#state !== 'resting') return;
     if (this.#version === 0) this.#isDirty = true;
-    this.#triesLeft = TRIES_MAX;
+    this.#triesLeft = OVERTAKEN_TRIES_MAX;
     if (this.#isDirty) this.#startNext();
     else void this.#directory.renew(this.#session.identity.id).then((isThere) => isThere || this.#onRecordMissing());
   }
@@ -164,8 +164,8 @@ export class DirectoryEntry implements SessionWatcher {
   settle(): Promise<void> {
     if (this.#state === 'over') return Promise.resolve();
     this.#isDirty ||= !this.isListed;
-    if (this.#waiting.length === 0) this.#triesLeft = TRIES_MAX;
-    const settled = new Promise<void>((resolve) => this.#waiting.push(resolve));
+    if (this.#settledCallbacks.length === 0) this.#triesLeft = OVERTAKEN_TRIES_MAX;
+    const settled = new Promise<void>((resolve) => this.#settledCallbacks.push(resolve));
     this.#startNext();
     return settled;
   }
@@ -174,7 +174,7 @@ export class DirectoryEntry implements SessionWatcher {
   detach(): void {
     if (this.#transition(['opening', 'resting', 'writing', 'reading'], 'over'))
       this.#directory.unwatch(this.#session.identity.id);
-    this.#endWaiting();
+    this.#callWaiting();
   }
 
   /** Removes the record of an ended session. @returns resolved when other machines know of the end; `undefined` without other machines. */
@@ -184,11 +184,11 @@ export class DirectoryEntry implements SessionWatcher {
     if (!isWritten) return undefined;
     const known = (): RecordState => ({
       version: this.#version,
-      wasShared: this.wasShared,
+      hasHadPeers: this.hasHadPeers,
       listeners: this.#listeners,
     });
     const removed = this.#directory.remove(this.#session.identity, this.#writeUnderWay?.then(known) ?? known());
-    return this.#directory.isShared ? removed : undefined;
+    return this.#directory.isMultiMachine ? removed : undefined;
   }
 
   /**
@@ -196,11 +196,11 @@ export class DirectoryEntry implements SessionWatcher {
    * @returns `over`: the session ends everywhere; `elsewhere`: another process continues it.
    */
   onIdle(): 'over' | Promise<'over' | 'elsewhere'> {
-    if (!this.#directory.isShared || this.#version === 0 || this.#state === 'over') return 'over';
-    return this.#askWhetherIdle();
+    if (!this.#directory.isMultiMachine || this.#version === 0 || this.#state === 'over') return 'over';
+    return this.#checkIdle();
   }
 
-  async #askWhetherIdle(): Promise<'over' | 'elsewhere'> {
+  async #checkIdle(): Promise<'over' | 'elsewhere'> {
     const wasChangedElsewhere = this.#isOutdated;
     // To end the session, this process must know the upstream sessions that others have opened.
     if (wasChangedElsewhere) await this.settle();
@@ -211,7 +211,7 @@ export class DirectoryEntry implements SessionWatcher {
   }
 
   onChangedElsewhere(): void {
-    this.wasShared = true;
+    this.hasHadPeers = true;
     this.#isOutdated = this.isStale = true;
     // Also called when the store is reachable again: then a failed write is repeated.
     if (this.#isDirty) this.#startNext();
@@ -230,8 +230,8 @@ export class DirectoryEntry implements SessionWatcher {
     this.#events.onEnded();
   }
 
-  #endWaiting(): void {
-    for (const onSettled of this.#waiting.splice(0)) onSettled();
+  #callWaiting(): void {
+    for (const onSettled of this.#settledCallbacks.splice(0)) onSettled();
   }
 
   /** Called when a renewal has found no record. Requests wait until the record has been read or written again. */
@@ -243,7 +243,7 @@ export class DirectoryEntry implements SessionWatcher {
   /** Starts the next read or write, if none is in progress. */
   #startNext(): void {
     if (this.#state !== 'resting') return;
-    const isDue = this.#isDirty || this.#waiting.length > 0;
+    const isDue = this.#isDirty || this.#settledCallbacks.length > 0;
     if (this.#isOutdated && isDue && this.#triesLeft > 0) return this.#read();
     if (this.#isDirty && this.#triesLeft > 0) this.#write();
     if (this.#state === 'resting' || (!this.#isOutdated && this.isListed)) this.#rest();
@@ -252,7 +252,7 @@ export class DirectoryEntry implements SessionWatcher {
   /** Lets waiting requests go on: nothing is read or written before the next change, renewal or request. */
   #rest(): void {
     this.isStale = this.#isOutdated;
-    this.#endWaiting();
+    this.#callWaiting();
   }
 
   #write(): void {
@@ -274,7 +274,7 @@ export class DirectoryEntry implements SessionWatcher {
     this.#transition(['writing'], 'resting');
     if (outcome === 'written') {
       this.#version += 1;
-      this.#triesLeft = TRIES_MAX;
+      this.#triesLeft = OVERTAKEN_TRIES_MAX;
       this.#listeners = listeners;
       this.#setBaseUpstreams(upstreams);
     } else {
@@ -290,7 +290,7 @@ export class DirectoryEntry implements SessionWatcher {
   }
 
   get #hasSuccessor(): boolean {
-    return this.#directory.isRetired && !this.#directory.isShared;
+    return this.#directory.isRetired && !this.#directory.isMultiMachine;
   }
 
   #read(): void {
@@ -330,7 +330,7 @@ export class DirectoryEntry implements SessionWatcher {
   }
 
   #setBaseUpstreams(upstreams: readonly UpstreamRecord[]): void {
-    if (this.#directory.isShared) this.#baseUpstreams = upstreams;
+    if (this.#directory.isMultiMachine) this.#baseUpstreams = upstreams;
   }
 
   #transition(from: readonly State[], to: State): boolean {

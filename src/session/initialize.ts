@@ -45,8 +45,8 @@ interface InitializeParams {
 const scanner = new JsonScanner();
 
 const PARAMS_DEPTH = 2;
-const NOT_READY = upstreamFault('not-ready');
-const NO_ANSWER = upstreamFault('answer-timeout');
+const NOT_READY_FAULT = upstreamFault('not-ready');
+const NO_ANSWER_FAULT = upstreamFault('answer-timeout');
 
 /** @returns a description of the fault if the params are invalid. */
 export function readInitializeParams(body: Buffer, message: ClientMessage): InitializeParams | string {
@@ -67,8 +67,8 @@ export function readInitializeParams(body: Buffer, message: ClientMessage): Init
     kindFault('clientInfo.version', findMember(scanner, bytes, clientInfo, 'version'), 'string');
   if (fault !== undefined) return fault;
   const lengthFault =
-    tooLong('clientInfo', clientInfo, limits.clientMemberBytesMax) ??
-    tooLong('capabilities', capabilities, limits.clientMemberBytesMax);
+    tooLongFault('clientInfo', clientInfo, limits.clientMemberBytesMax) ??
+    tooLongFault('capabilities', capabilities, limits.clientMemberBytesMax);
   if (lengthFault !== undefined) return lengthFault;
   const protocolVersion = stringValue(bytes, scanner.start(version), scanner.end(version));
   return {
@@ -81,7 +81,7 @@ export function readInitializeParams(body: Buffer, message: ClientMessage): Init
   };
 }
 
-function tooLong(name: string, node: number, bytesMax: number): string | undefined {
+function tooLongFault(name: string, node: number, bytesMax: number): string | undefined {
   if (scanner.end(node) - scanner.start(node) <= bytesMax) return undefined;
   return `${name} must not be longer than ${bytesMax} bytes`;
 }
@@ -119,7 +119,7 @@ export function openUpstreams(
     else if (isPatienceOver && fault === undefined) settlePending();
   };
   const settlePending = (): void => {
-    for (const backend of [...pending]) settle(backend, NOT_READY);
+    for (const backend of [...pending]) settle(backend, NOT_READY_FAULT);
   };
   const patience = deadlines.after(options.initializePatienceMs, () => {
     isPatienceOver = true;
@@ -130,12 +130,12 @@ export function openUpstreams(
   visitAll(session.identity.subject, backends.values(), {
     visit: (backend) => {
       // If the session has ended or has another config by now, the backend is opened by the first request that needs it.
-      if (!session.hasConfig(virtualHost)) return settle(backend, NOT_READY);
+      if (!session.hasConfig(virtualHost)) return settle(backend, NOT_READY_FAULT);
       const upstream = session.upstreams.of(backend);
       upstream.whenOpen(metadataFor(backend, exchange.request), (fault) => settle(backend, fault));
-      if (upstream.isTrial) settle(backend, NO_ANSWER);
+      if (upstream.isTrial) settle(backend, NO_ANSWER_FAULT);
     },
-    onNoRoom: (backend) => settle(backend, NOT_READY),
+    onNoRoom: (backend) => settle(backend, NOT_READY_FAULT),
   });
 }
 
@@ -161,7 +161,7 @@ export function mergeDeclarations(session: Session, virtualHost: CompiledVirtual
   // Most backends have no instructions: then nothing is encoded.
   const member = instructions.length === 0 ? '' : `,"instructions":${JSON.stringify(instructions.join('\n\n'))}`;
   const { json: extensions, differing } = mergeExtensions(session.upstreams, virtualHost);
-  if (differing.length > 0) session.context.log.onExtensionsDiffering(virtualHost, differing);
+  if (differing.length > 0) session.context.log.onExtensionConflict(virtualHost, differing);
   return { capabilities, extensions, instructionsMember: member };
 }
 

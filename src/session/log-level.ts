@@ -35,7 +35,7 @@ export function trySetLogLevel(
     return true;
   }
   session.logLevel = Buffer.from(params);
-  const work = new PendingRequest({ session, exchange, id, ending: rpcErrors.logLevelSessionEnded }, false);
+  const work = new PendingRequest({ session, exchange, id, sessionEndedError: rpcErrors.logLevelSessionEnded }, false);
   // One more than the backends, for the last `settle` here: a request to a config without backends is answered, too.
   let pendingCount = virtualHost.backends.size + 1;
   const settle = (): void => {

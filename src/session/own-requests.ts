@@ -33,12 +33,12 @@ export function sendOwnRequest(
   done: () => void = () => undefined,
   msMax: number = OWN_REQUEST_MS_MAX,
 ): void {
-  const id = upstream.context.ids.next();
+  const id = upstream.context.ownIds.next();
   const message = upstream.ownRequest(id, method, members);
   const sentIn = upstream.record;
   const handler: RequestHandler = {
     onAnswer: done,
-    onMessage: (bytes, received) => upstream.answer(bytes, received, metadata),
+    onMessage: (bytes, received) => upstream.answerWithoutClient(bytes, received, metadata),
     onFault: (fault) => {
       // The request is not sent again: a reopened upstream session gets it anyway.
       upstream.tryRecover(fault, sentIn);

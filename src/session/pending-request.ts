@@ -14,7 +14,7 @@ interface PendingRequestPlan {
   readonly exchange: Exchange;
   readonly id: IdSpan;
   /** The error with which the request is answered if the session ends first. */
-  readonly ending: RpcError;
+  readonly sessionEndedError: RpcError;
 }
 
 /** Linked (`isLinked`) until it is answered here, or finished by its session. */
@@ -37,7 +37,7 @@ export class PendingRequest extends RequestInFlight {
   }
 
   endWithSession(): void {
-    answerError(this.#plan.exchange, this.id, this.#plan.ending);
+    answerError(this.#plan.exchange, this.id, this.#plan.sessionEndedError);
   }
 }
 

@@ -49,10 +49,10 @@ class ListChangeReporter {
   #missing: Map<string, number> | undefined;
   /** Changes to report when the client opens its stream: bits of `LIST_CHANGES`. */
   #unreported = 0;
-  #stream: Pick<SessionStream, 'isHeard' | 'tellChanged'> | undefined;
+  #stream: Pick<SessionStream, 'isHeard' | 'reportListChange'> | undefined;
 
   /** Called when the client has opened its stream: earlier changes are reported now, later ones as they come. */
-  reportOn(stream: Pick<SessionStream, 'isHeard' | 'tellChanged'>): void {
+  reportOn(stream: Pick<SessionStream, 'isHeard' | 'reportListChange'>): void {
     this.#stream = stream;
     const bits = this.#unreported;
     this.#unreported = 0;
@@ -88,7 +88,7 @@ class ListChangeReporter {
 
   #report(bits: number): void {
     if (this.#stream?.isHeard !== true) this.#unreported |= bits;
-    else for (const { bit, method } of listChanges) if ((bits & bit) !== 0) this.#stream.tellChanged(method);
+    else for (const { bit, method } of listChanges) if ((bits & bit) !== 0) this.#stream.reportListChange(method);
   }
 }
 
@@ -103,14 +103,14 @@ function rulesOf(backend: CompiledBackend): readonly string[] {
   const { prefix, uriName, allowedNames, curation } = backend;
   return getOrMake(ruleHashes, backend, () =>
     [
-      [prefix, sorted(allowedNames.tools), entriesOf(curation.tools)],
-      [prefix, sorted(allowedNames.prompts), entriesOf(curation.prompts)],
-      [uriName, sorted(allowedNames.resources)],
+      [prefix, sortedNames(allowedNames.tools), entriesOf(curation.tools)],
+      [prefix, sortedNames(allowedNames.prompts), entriesOf(curation.prompts)],
+      [uriName, sortedNames(allowedNames.resources)],
     ].map(hashOf),
   );
 }
 
-function sorted(names: ReadonlySet<string> | undefined): readonly string[] | undefined {
+function sortedNames(names: ReadonlySet<string> | undefined): readonly string[] | undefined {
   return names && [...names].sort();
 }
 

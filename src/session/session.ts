@@ -36,7 +36,7 @@ import { LIST_CHANGED_METHODS, UnsolicitedMessages } from './unsolicited-message
 import { NO_METADATA, type RequestMetadata } from '../http-client/index.js';
 
 /** What a message to the process that this one replaced adds to the shares of session bytes, beside its body, until it is there. */
-const PASSED_BACK_BYTES_EACH = KIB;
+const FORWARDED_BYTES_EACH = KIB;
 
 /** What the stream of a session's GET adds to the shares of session bytes. Beyond that, 429 or 503, as for a session. */
 const SESSION_STREAM_BYTES_EACH = 4 * KIB;
@@ -59,10 +59,11 @@ export type ForwardRequest = (
 ) => void;
 
 export interface SessionContext {
-  readonly slow: SlowRequests;
+  readonly slowRequests: SlowRequests;
   readonly answers: AnswerOptions;
   /** Sends cancellations and answers to the process that this one replaced, if their requests are not in flight here. */
-  readonly passBack?: ((identity: SessionIdentity, request: ExchangeRequest, onDone: () => void) => void) | undefined;
+  readonly sendToPredecessor?:
+    ((identity: SessionIdentity, request: ExchangeRequest, onDone: () => void) => void) | undefined;
 }
 
 export class Session {
@@ -114,12 +115,12 @@ export class Session {
       onProgress: (...progress) => this.inFlight.takeProgress(...progress),
       onListChanged: (method) => {
         if (!LIST_CHANGED_METHODS.has(method)) return;
-        for (const stream of this.listeningStreams ?? []) stream.tellChanged(method);
+        for (const stream of this.listeningStreams ?? []) stream.reportListChange(method);
       },
     });
     this.beganAtMs = this.usedAtMs = context.nowMs();
     this.#sessionContext = sessionContext;
-    this.inFlight = new RequestsInFlight(account, sessionContext.slow);
+    this.inFlight = new RequestsInFlight(account, sessionContext.slowRequests);
   }
 
   /** Sends a backend with a new session what this session has set: subscriptions and the log level. */
@@ -134,21 +135,21 @@ export class Session {
 
   forwardCancellation(request: ExchangeRequest): void {
     // A large body cannot be forwarded, because its memory is reused after the exchange.
-    if (request.body.length < limits.countedFromBytes) this.#passBack(request);
+    if (request.body.length < limits.countedFromBytes) this.#sendToPredecessor(request);
   }
 
   /** Sends an answer for which no request waits here to the process that this one replaced. @param bytes valid until this returns. */
-  passBack({ backend }: UpstreamSession, bytes: Buffer): void {
+  forwardStrayAnswer({ backend }: UpstreamSession, bytes: Buffer): void {
     if (bytes.length <= limits.readAtOnceBytesMax)
-      this.#passBack(callerlessRequest(this.identity.id, Buffer.from(bytes), { lastEventId: backend.name }));
+      this.#sendToPredecessor(callerlessRequest(this.identity.id, Buffer.from(bytes), { lastEventId: backend.name }));
   }
 
-  #passBack(request: ExchangeRequest): void {
-    const { passBack } = this.#sessionContext;
-    const bytes = request.body.length + PASSED_BACK_BYTES_EACH;
-    if (passBack === undefined || !this.#memory.hasRoomFor(bytes)) return;
+  #sendToPredecessor(request: ExchangeRequest): void {
+    const { sendToPredecessor } = this.#sessionContext;
+    const bytes = request.body.length + FORWARDED_BYTES_EACH;
+    if (sendToPredecessor === undefined || !this.#memory.hasRoomFor(bytes)) return;
     this.#memory.keep(bytes);
-    passBack(this.identity, request, () => this.#memory.drop(bytes));
+    sendToPredecessor(this.identity, request, () => this.#memory.drop(bytes));
   }
 
   /** Whether something is going on: a request of either side, an open session stream, or the opening of an upstream session. */
@@ -198,7 +199,7 @@ export class Session {
     if (uri === undefined) return undefined;
     if (method === 'resources/unsubscribe') return (isDone) => isDone && this.subscriptions.delete(name, uri);
     if (method !== 'resources/subscribe') return undefined;
-    const giveBack = this.subscriptions.tryReserve(name, uri);
+    const giveBack = this.subscriptions.reserve(name, uri);
     if (giveBack === undefined) return 'full';
     return (isDone) => {
       giveBack();
@@ -349,7 +350,7 @@ export class Session {
   }
 
   get isReady(): boolean {
-    return this.#isInitialized || this.entry?.wasShared === true;
+    return this.#isInitialized || this.entry?.hasHadPeers === true;
   }
 
   /** Called when the client has said that it is ready, or already sends requests: its `notifications/initialized` may have been lost. */
@@ -425,7 +426,7 @@ export class Session {
   abandon(): void {
     for (const upstream of this.release()) {
       const { record, backend } = upstream;
-      if (record === undefined || this.entry?.knows(backend.name, record.sessionId) === false)
+      if (record === undefined || this.entry?.isRecorded(backend.name, record.sessionId) === false)
         upstream.close(NO_METADATA);
     }
   }

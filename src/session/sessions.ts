@@ -156,7 +156,7 @@ export class Sessions {
   }
 
   /** All sessions, oldest first. */
-  all(): Iterable<Session> {
+  values(): Iterable<Session> {
     return this.#sessions.values();
   }
 
@@ -170,7 +170,7 @@ export class Sessions {
     if (session?.belongsTo(subject, virtualHostId) !== true) return undefined;
     this.noteUse(session);
     const { entry } = session;
-    if (entry !== undefined && entry.use !== 'used') entry.onUsed();
+    if (entry !== undefined && entry.recentUse !== 'used') entry.onUsed();
     return session;
   }
 
@@ -204,7 +204,7 @@ export class Sessions {
     if (session.isEnded) return;
     if (outcome === 'over') void this.end(session);
     // Another process uses the session, but this one has used it meanwhile, too: both keep it.
-    else if (session.isBusy || session.listeningStreams !== undefined || session.entry?.use === 'used')
+    else if (session.isBusy || session.listeningStreams !== undefined || session.entry?.recentUse === 'used')
       session.idleDeadline?.restart();
     else this.#drop(session);
   }
@@ -212,7 +212,7 @@ export class Sessions {
   /** How long a session may be idle. With a shared directory, one round more, so that renewals by other processes are seen in time. */
   get #idleMs(): number {
     const { directory, idleTimeoutMs } = this.#options;
-    return directory?.isShared === true ? idleTimeoutMs + this.#renewalRoundMs : idleTimeoutMs;
+    return directory?.isMultiMachine === true ? idleTimeoutMs + this.#renewalRoundMs : idleTimeoutMs;
   }
 
   get #renewalRoundMs(): number {

@@ -44,7 +44,7 @@ export class Subscriptions {
    * Reserves room for a subscription until the backend has answered; an existing subscription needs no more room.
    * @returns a function that releases the room, safe to call again; `undefined` when there is no room.
    */
-  tryReserve(backendName: string, uri: string): (() => void) | undefined {
+  reserve(backendName: string, uri: string): (() => void) | undefined {
     if (this.has(backendName, uri)) return () => undefined;
     if (!this.hasRoomFor(uri)) return undefined;
     this.#count += 1;
@@ -162,11 +162,11 @@ function bytesOf(uri: string): number {
 
 // Hashes of resource allow-lists tell a process whether the subscriptions that it takes over were granted under the list that it has.
 
-const hashes = new WeakMap<ReadonlySet<string>, string>();
+const hashByAllowList = new WeakMap<ReadonlySet<string>, string>();
 
 /** A hash of the allow-list; `undefined` when there is no list: everything is allowed. */
 export function allowListHash({ allowedNames: { resources } }: CompiledBackend): string | undefined {
-  return resources && getOrMake(hashes, resources, () => hashOf([...resources].sort()));
+  return resources && getOrMake(hashByAllowList, resources, () => hashOf([...resources].sort()));
 }
 
 /** The SHA-256 of the rules as JSON, in base64. */

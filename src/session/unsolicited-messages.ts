@@ -22,7 +22,7 @@ import { filterJson, listChanges, untaggedNotification } from '../messages/index
 import { Backoff, getOrMake, limits } from '../shared/index.js';
 
 /** Time after which an open upstream session counts as steady: after its loss, the delays before reopening begin anew. */
-const STEADY_MS = 30_000;
+const STEADY_SESSION_MS = 30_000;
 /** How long a lost upstream session fails to reopen before the client learns that the backend's items are gone from the lists. */
 const GONE_AFTER_MS = 30_000;
 
@@ -91,13 +91,13 @@ class BackendListener implements BackendStreamPlan, ModernListeningPlan {
   leave(): void {
     const { strayAnswers } = this.#upstream;
     if (!(this.stream instanceof BackendStream) || strayAnswers?.isAwaited !== true) return this.close();
-    this.stream.isLast = true;
+    this.stream.isClosedAtEnd = true;
     strayAnswers.onNoneAwaited = () => this.close();
   }
 
   reopen(): void {
     this.#lostAtMs = this.deadlines.nowMs();
-    if (this.#lostAtMs - this.#openedAtMs >= STEADY_MS) this.#backoff = undefined;
+    if (this.#lostAtMs - this.#openedAtMs >= STEADY_SESSION_MS) this.#backoff = undefined;
     this.#reopenLater();
   }
 
@@ -125,7 +125,7 @@ class BackendListener implements BackendStreamPlan, ModernListeningPlan {
   }
 
   get isLeaving(): boolean {
-    return this.stream instanceof BackendStream && this.stream.isLast;
+    return this.stream instanceof BackendStream && this.stream.isClosedAtEnd;
   }
 
   filter(): string {
@@ -133,15 +133,15 @@ class BackendListener implements BackendStreamPlan, ModernListeningPlan {
   }
 
   /** Opens the stream. @param lastEventIdOrFilter the id of the last event; for a backend without sessions, the filter. */
-  ask(lastEventIdOrFilter: string, handler: UpstreamHandler): UpstreamCall {
+  requestStream(lastEventIdOrFilter: string, handler: UpstreamHandler): UpstreamCall {
     return this.#upstream.listen(lastEventIdOrFilter, this.metadata, handler);
   }
 
-  tryFollow(status: number, location: string): boolean {
-    return this.#upstream.tryFollow(status, location);
+  tryFollowRedirect(status: number, location: string): boolean {
+    return this.#upstream.tryFollowRedirect(status, location);
   }
 
-  onAsking(): void {
+  onRequesting(): void {
     this.#upstream.delayRequests();
   }
 
@@ -151,7 +151,7 @@ class BackendListener implements BackendStreamPlan, ModernListeningPlan {
   }
 
   onAnswer(bytes: Buffer, message: BackendMessage): void {
-    if (this.#upstream.strayAnswers?.take(bytes, message) === false) this.#owner.passBack(this.#upstream, bytes);
+    if (this.#upstream.strayAnswers?.take(bytes, message) === false) this.#owner.onStrayAnswer(this.#upstream, bytes);
   }
 
   onCut(): void {
@@ -163,7 +163,7 @@ class BackendListener implements BackendStreamPlan, ModernListeningPlan {
   }
 
   /** Called when the session may be lost. A backend that gave no session id has no session to lose: it merely has no such stream. */
-  onSessionDoubtful(): void {
+  onUnclearStatus(): void {
     if (this.#record?.sessionId !== '') this.#owner.probe(this.#upstream, this.metadata);
   }
 
@@ -285,8 +285,8 @@ export class UnsolicitedMessages {
     this.#session.upstreams.listChangeReporter.onGone(upstream, true);
   }
 
-  passBack(upstream: UpstreamSession, answer: Buffer): void {
-    this.#session.passBack(upstream, answer);
+  onStrayAnswer(upstream: UpstreamSession, answer: Buffer): void {
+    this.#session.forwardStrayAnswer(upstream, answer);
   }
 
   probe(upstream: UpstreamSession, metadata: RequestMetadata): void {
@@ -308,9 +308,9 @@ export class UnsolicitedMessages {
   }
 
   /** The wanted notifications that a backend without sessions has said it will not send. */
-  unhonouredBy(upstream: UpstreamSession): RefusedSubscriptions | undefined {
+  refusedBy(upstream: UpstreamSession): RefusedSubscriptions | undefined {
     const stream = this.#listeners?.get(upstream)?.stream;
-    return stream instanceof ModernListening ? stream.unhonoured : undefined;
+    return stream instanceof ModernListening ? stream.refusedSubscriptions : undefined;
   }
 
   /** Called when the backend has accepted a subscription. A backend that declares no subscriptions may not have been listened to before. */
@@ -379,10 +379,10 @@ export class UnsolicitedMessages {
     const { backendRequests } = this.#session;
     upstream.noteListChange(message.method);
     if (message.kind === 'request') {
-      const askable = this.#isLease ? this.#session.inFlight.soleAskable(upstream) : undefined;
+      const askable = this.#isLease ? this.#session.inFlight.soleAskingStream(upstream) : undefined;
       backendRequests.ask(askable ?? this.stream, upstream, metadata, bytes, message);
     } else if (message.method === 'notifications/cancelled') backendRequests.withdraw(upstream, bytes, message);
-    else if (LIST_CHANGED_METHODS.has(message.method)) this.stream.tellChanged(message.method, bytes);
+    else if (LIST_CHANGED_METHODS.has(message.method)) this.stream.reportListChange(message.method, bytes);
     else if (
       message.method !== 'notifications/progress' ||
       !this.#session.inFlight.takeProgress(upstream, bytes, message)
@@ -390,7 +390,7 @@ export class UnsolicitedMessages {
       // Progress that comes after its call's answer goes on this stream, but not in a lease: its token there is the gateway's, not the
       // client's.
       const parts = adaptedForClient(this.#session, upstream, bytes, message, !this.#isLease);
-      if (parts !== undefined) this.stream.tell(parts);
+      if (parts !== undefined) this.stream.sendToClient(parts);
     }
   }
 }

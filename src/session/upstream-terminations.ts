@@ -33,21 +33,21 @@ interface Pace {
 
 export class UpstreamTerminations {
   /** Upstream sessions whose DELETE was not sent yet, by origin. An origin at its limit is paused. */
-  readonly #left = new FairQueue<UpstreamSession>(Infinity, Infinity);
+  readonly #unsent = new FairQueue<UpstreamSession>(Infinity, Infinity);
   readonly #paces = new Map<string, Pace>();
   readonly #totalCount: number;
   #underWayCount = 0;
   #endedCount = 0;
-  #toldCount = 0;
+  #confirmedCount = 0;
   #onOver: (() => void) | undefined;
 
   /** @param upstreams the sessions to end, oldest first. */
   constructor(upstreams: Iterable<UpstreamSession>) {
     for (const upstream of upstreams) {
-      if (upstream.needsDelete) this.#left.add(upstream.backend.target.origin, upstream);
+      if (upstream.needsDelete) this.#unsent.add(upstream.backend.target.origin, upstream);
       else upstream.close(NO_METADATA);
     }
-    this.#totalCount = this.#left.count;
+    this.#totalCount = this.#unsent.count;
   }
 
   /** Sends the requests; called once. Resolves when all have been answered or have failed, or after `withinMs`. */
@@ -61,18 +61,18 @@ export class UpstreamTerminations {
       };
       this.#sendMore();
     });
-    return { told: this.#toldCount, untold: this.#totalCount - this.#toldCount };
+    return { told: this.#confirmedCount, untold: this.#totalCount - this.#confirmedCount };
   }
 
   #sendMore(): void {
     while (this.#onOver !== undefined && this.#underWayCount < TERMINATIONS_MAX) {
-      const upstream = this.#left.take();
+      const upstream = this.#unsent.take();
       if (upstream === undefined) break;
       const { origin } = upstream.backend.target;
       const pace = this.#paces.get(origin) ?? { underWayCount: 0, underWayMax: TERMINATIONS_PER_ORIGIN_FIRST };
       this.#paces.set(origin, pace);
       this.#changeUnderWay(origin, pace, 1);
-      upstream.close(NO_METADATA, (isTold) => this.#onEnded(origin, pace, isTold));
+      upstream.close(NO_METADATA, (isConfirmed) => this.#onEnded(origin, pace, isConfirmed));
     }
     if (this.#endedCount === this.#totalCount) this.#onOver?.();
   }
@@ -80,14 +80,14 @@ export class UpstreamTerminations {
   #changeUnderWay(origin: string, pace: Pace, change: number): void {
     pace.underWayCount += change;
     this.#underWayCount += change;
-    if (pace.underWayCount < pace.underWayMax) this.#left.resume(origin);
-    else this.#left.pause(origin);
+    if (pace.underWayCount < pace.underWayMax) this.#unsent.resume(origin);
+    else this.#unsent.pause(origin);
   }
 
-  #onEnded(origin: string, pace: Pace, isTold: boolean): void {
+  #onEnded(origin: string, pace: Pace, isConfirmed: boolean): void {
     this.#endedCount += 1;
-    if (isTold) this.#toldCount += 1;
-    const underWayMax = isTold ? pace.underWayMax + 1 : Math.floor(pace.underWayMax / 2);
+    if (isConfirmed) this.#confirmedCount += 1;
+    const underWayMax = isConfirmed ? pace.underWayMax + 1 : Math.floor(pace.underWayMax / 2);
     pace.underWayMax = Math.min(Math.max(underWayMax, 1), TERMINATIONS_PER_ORIGIN_MAX);
     this.#changeUnderWay(origin, pace, -1);
     this.#sendMore();

@@ -32,7 +32,7 @@ interface Change {
 }
 
 export class EmbeddedSessions implements SealedSessions {
-  readonly isShared = false;
+  readonly isMultiMachine = false;
   /** Never called here: each read sees what all processes have written. */
   onChanged: SealedSessions['onChanged'];
   readonly #path: string;

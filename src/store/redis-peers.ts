@@ -17,7 +17,7 @@ const NAME_BYTES = 6;
 
 export class RedisPeers implements SessionPeers {
   onEnded: SessionPeers['onEnded'];
-  onPassed: SessionPeers['onPassed'];
+  onReceived: SessionPeers['onReceived'];
   /** Whether Redis refuses the subscription to this process's channel. */
   cannotReceive = false;
   readonly #name = randomBytes(NAME_BYTES).toString('base64url');
@@ -48,7 +48,7 @@ export class RedisPeers implements SessionPeers {
     return acknowledgements.filter((isAcknowledged) => !isAcknowledged).length;
   }
 
-  async pass(key: Buffer, listeners: readonly string[], sealed: Buffer): Promise<void> {
+  async send(key: Buffer, listeners: readonly string[], sealed: Buffer): Promise<void> {
     const name = `${this.#name} ${++this.#lastNumber}`;
     const message = `passed ${key.toString('base64url')} ${name} ${sealed.toString('base64url')}`;
     await Promise.all(listeners.map((listener) => this.#publish(CHANNEL_PREFIX + listener, message)));
@@ -81,7 +81,7 @@ export class RedisPeers implements SessionPeers {
     if ((kind !== 'ended' && kind !== 'passed') || this.#recent.get(name) === true) return;
     this.#recent.set(name, true);
     const key = Buffer.from(first, 'base64url');
-    if (kind === 'passed') return this.onPassed?.(key, Buffer.from(sealed, 'base64url'));
+    if (kind === 'passed') return this.onReceived?.(key, Buffer.from(sealed, 'base64url'));
     this.onEnded?.(key);
     // If the acknowledgement cannot be sent, the sender of `ended` waits until its timeout.
     this.#publish(CHANNEL_PREFIX + sender, `heard ${this.#name} ${number}`).catch(() => undefined);

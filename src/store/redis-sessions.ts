@@ -46,7 +46,7 @@ redis.call('SET', KEYS[1], ARGV[2], 'PX', isLater and ARGV[5] or ARGV[3])
 return isLater and present or 1`;
 
 export class RedisSessions implements SealedSessions {
-  readonly isShared = true;
+  readonly isMultiMachine = true;
   onChanged: SealedSessions['onChanged'];
   readonly peers = new RedisPeers((channel, message) => this.#publish(channel, message));
   readonly #link: ReconnectingLink;

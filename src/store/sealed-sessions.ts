@@ -22,8 +22,8 @@ export interface SessionPeers {
   /** Called when another process has ended a session. That process gets an acknowledgement when this returns. */
   onEnded: ((key: Buffer) => void) | undefined;
   /** Sends sealed data about the session, without acknowledgement. Rejects when it could not be sent. */
-  pass(key: Buffer, listeners: readonly string[], sealed: Buffer): Promise<void>;
-  onPassed: ((key: Buffer, sealed: Buffer) => void) | undefined;
+  send(key: Buffer, listeners: readonly string[], sealed: Buffer): Promise<void>;
+  onReceived: ((key: Buffer, sealed: Buffer) => void) | undefined;
 }
 
 /** The version that the remover of a record knows, and for how many ms the mark stays if the record has another version. */
@@ -34,8 +34,8 @@ export interface KnownVersion {
 
 export interface SealedSessions {
   /** Whether other machines write to this store. */
-  readonly isShared: boolean;
-  /** The messages to other processes; present if `isShared`. */
+  readonly isMultiMachine: boolean;
+  /** The messages to other processes; present if `isMultiMachine`. */
   readonly peers?: SessionPeers;
   /** Reads a record. Throws or rejects when it cannot be read. */
   read(key: Buffer): SealedRead | Promise<SealedRead>;
@@ -51,7 +51,7 @@ export interface SealedSessions {
    * @param leftMsMax unless `Infinity`, a record with more life left stays, because another process has renewed it.
    * @param known if given, a record of another version is returned, and its mark is kept for `laterMarkMs`.
    * @returns false when the record stays, or had been removed before; otherwise true, or the record of another version. Rejects when the
-   * store has failed. If not `isShared`, it always removes.
+   * store has failed. If not `isMultiMachine`, it always removes.
    */
   remove(key: Buffer, markMs: number, leftMsMax: number, known?: KnownVersion): Promise<boolean | SealedSession>;
   /** Called when another process has changed a record that this one read or wrote; with `undefined` when any record may have changed. */

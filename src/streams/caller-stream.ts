@@ -98,7 +98,7 @@ export class CallerStream extends ReplayBuffer {
   }
 
   override isCompleteAt(position: number): boolean {
-    return this.#isEnding && position === this.position;
+    return this.#isEnding && position === this.lastPosition;
   }
 
   /** Sends the head, and an id to resume from, before there is an event. */
@@ -115,7 +115,7 @@ export class CallerStream extends ReplayBuffer {
       this.#emitLarge([data], onLost);
       return;
     }
-    const position = this.position + 1;
+    const position = this.lastPosition + 1;
     const event =
       this.#keeper === undefined
         ? encodeEvent(data)
@@ -126,7 +126,7 @@ export class CallerStream extends ReplayBuffer {
       if (this.#isEnding && event.length <= JOINED_EVENT_BYTES_MAX) this.#lastEvent = event;
       else this.#write(event);
     }
-    if (isDue && this.#keeper === undefined) this.noteUnkept();
+    if (isDue && this.#keeper === undefined) this.skipEvent();
     else this.add(this.#keepable(event, onLost), isDue, this.#exchange !== undefined);
   }
 
@@ -147,7 +147,7 @@ export class CallerStream extends ReplayBuffer {
   detach(): void {
     if (this.#exchange === undefined) return;
     this.#forgetExchange();
-    this.onUnconnected();
+    this.onDetached();
     this.#owner?.onCallerDetached();
   }
 
@@ -192,11 +192,11 @@ export class CallerStream extends ReplayBuffer {
     this.#keeper?.forget(this);
   }
 
-  protected override lostAnswer(position: number): string | undefined {
+  protected override lostAnswerError(position: number): string | undefined {
     const id = requestOfPart(this.#requestPart);
     if (id === undefined) return undefined;
     const answer = errorMessage(id, rpcErrors.answerTooLargeToResume);
-    return encodeEventAfter(this.#headText(position), answer).toString('latin1');
+    return encodeEventAfter(this.#eventHead(position), answer).toString('latin1');
   }
 
   #detachWith(exchange: Exchange): void {
@@ -205,7 +205,7 @@ export class CallerStream extends ReplayBuffer {
     };
   }
 
-  #headText(position: number): string {
+  #eventHead(position: number): string {
     if (this.#keeper === undefined) return eventHeadText;
     const head = `${this.#idText}${position}\n${eventHeadText}`;
     return this.#isPrimed ? head : this.#primingText(0) + head;
@@ -251,7 +251,7 @@ export class CallerStream extends ReplayBuffer {
   }
 
   #emitLarge(parts: readonly Buffer[], onLost?: () => void): void {
-    const kept = new KeptEvent(this.#headText(this.position + 1), parts, onLost);
+    const kept = new KeptEvent(this.#eventHead(this.lastPosition + 1), parts, onLost);
     this.#isPrimed = true;
     this.add(kept, false, this.#exchange !== undefined);
     this.#pump();
@@ -264,7 +264,7 @@ export class CallerStream extends ReplayBuffer {
       const kept = this.unwritten;
       if (kept === LOST_EVENT) lostCount += 1;
       else if (lostCount > 0) {
-        this.#tellLoss(lostCount);
+        this.#sendLossCount(lostCount);
         lostCount = 0;
         continue;
       } else if (kept === undefined) return this.#onAllWritten();
@@ -277,9 +277,9 @@ export class CallerStream extends ReplayBuffer {
   }
 
   /** Sends the count of lost events, with the id before the next event's: a client that resumes before that id gets the count again. */
-  #tellLoss(lostCount: number): void {
+  #sendLossCount(lostCount: number): void {
     if (this.#owner?.hidesLosses === true) return;
-    this.#write(encodeEventAfter(this.#headText(this.nextPosition - 1), lossNotification(lostCount)));
+    this.#write(encodeEventAfter(this.#eventHead(this.nextPosition - 1), lossNotification(lostCount)));
   }
 
   #sendLarge(exchange: Exchange, head: string, parts: readonly Buffer[]): void {

@@ -93,7 +93,7 @@ export class KeptEvent {
 }
 
 /** Stands for an event that was taken back before it was written. */
-const WITHDRAWN = new KeptEvent('', undefined, undefined);
+const WITHDRAWN_EVENT = new KeptEvent('', undefined, undefined);
 
 export function lossNotification(lostCount: number): Buffer {
   const data = `${lostCount} messages from backends were lost because this stream was not read in time`;
@@ -109,7 +109,7 @@ export abstract class ReplayBuffer extends ListNode {
   readonly #memory: EventMemory | undefined;
   readonly #blocksSender: boolean;
   /** The position of the last event that was emitted; 0 before the first. Changed only here. */
-  protected position = 0;
+  protected lastPosition = 0;
   /** The position of the next event to be written. Changed only here. */
   protected nextPosition = 1;
   readonly #kept = new Fifo<KeptEventBytes>();
@@ -134,28 +134,28 @@ export abstract class ReplayBuffer extends ListNode {
   /** Whether the event at this position is the stream's last. */
   abstract isCompleteAt(position: number): boolean;
   /** The error in place of an answer that cannot be kept; `undefined` without the request's id. */
-  protected abstract lostAnswer(position: number): string | undefined;
+  protected abstract lostAnswerError(position: number): string | undefined;
   protected abstract onAnswerLost(): void;
 
   hasEmitted(position: number): boolean {
-    return position <= this.position;
+    return position <= this.lastPosition;
   }
 
   protected get unwritten(): KeptEventBytes | undefined {
-    return this.nextPosition > this.position ? undefined : this.#at(this.nextPosition);
+    return this.nextPosition > this.lastPosition ? undefined : this.#at(this.nextPosition);
   }
 
   /** Called when an event was emitted and written, and will not be resumed from. */
-  protected noteUnkept(): void {
-    this.position += 1;
-    this.#firstKept = this.#firstUncounted = this.nextPosition = this.position + 1;
+  protected skipEvent(): void {
+    this.lastPosition += 1;
+    this.#firstKept = this.#firstUncounted = this.nextPosition = this.lastPosition + 1;
   }
 
   protected add(event: KeptEventBytes, isWritten: boolean, isAttached: boolean): void {
-    this.position += 1;
+    this.lastPosition += 1;
     this.#kept.push(event);
     if (isWritten) this.onWritten();
-    else if (!isAttached || !this.#blocksSender) this.#countTo(this.position + 1);
+    else if (!isAttached || !this.#blocksSender) this.#countTo(this.lastPosition + 1);
   }
 
   protected onWritten(): void {
@@ -173,8 +173,8 @@ export abstract class ReplayBuffer extends ListNode {
     onCut?.();
   }
 
-  protected onUnconnected(): void {
-    if (this.isResumable) this.#countTo(this.position + 1);
+  protected onDetached(): void {
+    if (this.isResumable) this.#countTo(this.lastPosition + 1);
     else this.dropAll();
   }
 
@@ -210,7 +210,7 @@ export abstract class ReplayBuffer extends ListNode {
     this.#memory?.give(this.#takenBytes);
     this.#takenBytes = 0;
     this.#countedBytes = 0;
-    this.#firstUncounted = this.position + 1;
+    this.#firstUncounted = this.lastPosition + 1;
   }
 
   dropAll(): void {
@@ -229,13 +229,13 @@ export abstract class ReplayBuffer extends ListNode {
 
   #takeCallbacks(): readonly (() => void)[] {
     const callbacks: (() => void)[] = [];
-    for (let position = Math.max(this.nextPosition, this.#firstKept); position <= this.position; position += 1) {
+    for (let position = Math.max(this.nextPosition, this.#firstKept); position <= this.lastPosition; position += 1) {
       const kept = this.#at(position);
       const onLost = onLostOf(kept);
       if (onLost === undefined) continue;
       callbacks.push(onLost);
       if (position < this.#firstUncounted) this.#countedBytes -= kept.length;
-      this.#replace(position, WITHDRAWN);
+      this.#replace(position, WITHDRAWN_EVENT);
     }
     return callbacks;
   }
@@ -315,7 +315,7 @@ export abstract class ReplayBuffer extends ListNode {
     const onLost = position >= this.nextPosition ? onLostOf(kept) : undefined;
     this.#replace(position, LOST_EVENT);
     if (this.isCompleteAt(position)) {
-      const error = this.lostAnswer(position);
+      const error = this.lostAnswerError(position);
       if (error !== undefined && this.#tryTake(memory, error.length, true)) {
         this.#replace(position, error);
         this.#countedBytes += error.length;

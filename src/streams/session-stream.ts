@@ -153,19 +153,19 @@ export class SessionStream implements AskingStream, StreamOwner {
   }
 
   /** Stops the silence deadlines of the session's calls to the backend, while it asks. */
-  onAsking(isAsking: boolean, upstream: UpstreamSession): void {
+  onAskingChanged(isAsking: boolean, upstream: UpstreamSession): void {
     this.#session.inFlight.excuseSilence(upstream, isAsking);
   }
 
   ask(_id: Buffer, parts: readonly Buffer[], onLost: () => void): void {
-    this.tell(parts, onLost);
+    this.sendToClient(parts, onLost);
   }
 
   withdraw(_id: Buffer, parts: readonly Buffer[]): void {
-    this.tell(parts);
+    this.sendToClient(parts);
   }
 
-  tell(parts: readonly Buffer[], onLost?: () => void): void {
+  sendToClient(parts: readonly Buffer[], onLost?: () => void): void {
     if (!this.isHeard) {
       onLost?.();
       return;
@@ -177,7 +177,7 @@ export class SessionStream implements AskingStream, StreamOwner {
   }
 
   /** Reports a changed list. Changes close together become one notification. @param bytes the backend's notification, if it sent one. */
-  tellChanged(method: string, bytes?: Buffer): void {
+  reportListChange(method: string, bytes?: Buffer): void {
     if (!this.isHeard) return;
     const isFirst = this.#changes === undefined;
     this.#changes ??= new Map();
@@ -193,7 +193,7 @@ export class SessionStream implements AskingStream, StreamOwner {
   #sendChanges(): void {
     const changes = this.#changes?.values() ?? [];
     this.#changes = undefined;
-    for (const change of changes) this.tell([change]);
+    for (const change of changes) this.sendToClient([change]);
   }
 
   /** Makes events wait until the client is ready; after a while without that, requests are dropped. */

@@ -26,8 +26,8 @@ export class BackendLog {
   readonly #logger: Logger;
   /** Unavailable backends, with the reason that was logged. */
   readonly #loggedReasons = new WeakMap<CompiledBackend, string>();
-  readonly #loggedLeftOut = new WeakMap<CompiledBackend, string>();
-  readonly #loggedDiffering = new WeakSet<CompiledVirtualHost>();
+  readonly #loggedOmissions = new WeakMap<CompiledBackend, string>();
+  readonly #loggedConflicts = new WeakSet<CompiledVirtualHost>();
   /** The obstacles that were logged: `<reason> <origin>`. */
   readonly #loggedObstacles = new Set<string>();
   /** By backend: when a failed request was last logged, and how many have failed since. */
@@ -77,16 +77,16 @@ export class BackendLog {
   }
 
   /** Logs which tools a list omits, and again only when other tools are omitted. */
-  onToolsLeftOut(backend: CompiledBackend, tools: readonly string[]): void {
+  onToolsOmitted(backend: CompiledBackend, tools: readonly string[]): void {
     const text = tools.join();
-    if (this.#loggedLeftOut.get(backend) === text) return;
-    this.#loggedLeftOut.set(backend, text);
+    if (this.#loggedOmissions.get(backend) === text) return;
+    this.#loggedOmissions.set(backend, text);
     this.#logger.warn({ ...logFieldsOf(backend), tools }, 'tools omitted from a list: their x-mcp-header is invalid');
   }
 
-  onExtensionsDiffering(virtualHost: CompiledVirtualHost, extensions: readonly string[]): void {
-    if (this.#loggedDiffering.has(virtualHost)) return;
-    this.#loggedDiffering.add(virtualHost);
+  onExtensionConflict(virtualHost: CompiledVirtualHost, extensions: readonly string[]): void {
+    if (this.#loggedConflicts.has(virtualHost)) return;
+    this.#loggedConflicts.add(virtualHost);
     const meaning = 'backends declare different settings of extensions: clients get those of the first backend by name';
     this.#logger.warn({ virtualHost: virtualHost.id, extensions }, meaning);
   }

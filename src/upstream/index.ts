@@ -14,7 +14,7 @@ export {
 export { type HandshakeResult, sessionHeaders } from './session/handshake.js';
 export { Discovery } from './session/modern-handshake.js';
 export { ModernListening, type ModernListeningPlan, type RefusedSubscriptions } from './session/modern-listening.js';
-export { headText, isNameTooLong, modernHead } from './session/modern-request.js';
+export { headerValueOf, isNameTooLong, modernHead } from './session/modern-request.js';
 export type { MessageBudget, UpstreamSessionRecord } from './session/known-mirrors.js';
 export { type UpstreamOwner, UpstreamSession } from './session/upstream-session.js';
 export { OwnRequestIds, type UpstreamContext, type UpstreamDependencies } from './upstream-context.js';

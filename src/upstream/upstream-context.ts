@@ -35,13 +35,13 @@ export interface UpstreamDependencies {
   /** Sends notifications and responses. Calls may hold all connections of `http` while they wait for such a message. */
   readonly replies: OneWayRequests;
   readonly endpoints: BackendEndpoints;
-  readonly ids: OwnRequestIds;
+  readonly ownIds: OwnRequestIds;
   /** The memory that counts large answers; `undefined` where `http` itself bounds them. */
   readonly answerMemory: MessageMemory | undefined;
   credentialsOf(backend: CompiledBackend, subject: string): Credentials | undefined;
   nowMs(): number;
   /** Called when lists may have changed. @param method of the notification; `''` if a session was lost or capabilities changed. */
-  readonly onChanged?: ((backend: CompiledBackend, method: string) => void) | undefined;
+  readonly onListsChanged?: ((backend: CompiledBackend, method: string) => void) | undefined;
   readonly log: Pick<BackendLog, 'onAvailable' | 'onUnavailable' | 'onOpenFault' | 'onFailure'>;
 }
 

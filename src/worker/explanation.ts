@@ -24,11 +24,11 @@ const VIEW_SESSIONS_PER_BACKEND_MAX = 20;
 
 const SUBJECT_HASH = /^[\da-f]{12}$/;
 
-type Question = Extract<ViewQuestion, { view: 'explain' }>;
+type ExplainQuestion = Extract<ViewQuestion, { view: 'explain' }>;
 type RelayView = Pick<Relay, 'origins' | 'sessions' | 'lastFaultOf'>;
 
 export function explain(
-  { subject, virtualHost: id, tool }: Question,
+  { subject, virtualHost: id, tool }: ExplainQuestion,
   read: UserConfigRead,
   relay: RelayView,
 ): Readonly<Record<string, unknown>> {

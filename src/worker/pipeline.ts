@@ -168,7 +168,7 @@ export class Pipeline implements EdgeHandler {
     exchange.respond(204, '', '', undefined, this.#parts.hosts.preflightHeaders(requestedHeaders));
   }
 
-  onMetadata(exchange: EdgeExchange, isPreflight: boolean): void {
+  onMetadataRequest(exchange: EdgeExchange, isPreflight: boolean): void {
     const { resource } = this.#parts;
     const { host } = exchange.head;
     // `Origin` is not checked, because pages of every origin may read the metadata.
@@ -180,7 +180,7 @@ export class Pipeline implements EdgeHandler {
     return exchange.respond(200, 'application/json', metadata, undefined, metadataCorsHeaders);
   }
 
-  onEndpoint(endpoint: Endpoint, exchange: EdgeExchange, parameter: string): void {
+  onEndpointRequest(endpoint: Endpoint, exchange: EdgeExchange, parameter: string): void {
     if (!this.#checkHostOrRefuse(exchange)) return;
     exchange.incoming.receive((outcome) => {
       if (outcome !== 'complete') this.#refuse(exchange, refusedBodies[outcome]);
@@ -194,8 +194,8 @@ export class Pipeline implements EdgeHandler {
   }
 
   /** Serves a message from the successor about a request that is in flight in this retired worker, such as its cancellation. */
-  onPassedBack(identity: ForwardedIdentity, exchange: Exchange): void {
-    exchange.request.isPassedBack = true;
+  onSuccessorMessage(identity: ForwardedIdentity, exchange: Exchange): void {
+    exchange.request.isFromSuccessor = true;
     this.#admitForwarded(identity, (outcome) => {
       if ('refusal' in outcome) refuse(exchange, outcome.refusal);
       else this.#parts.relay.handle(outcome, exchange);
@@ -299,7 +299,7 @@ export class Pipeline implements EdgeHandler {
   ): void {
     const { hops, figures, watch } = this.#parts;
     watch?.unwatch(exchange);
-    if (figures !== undefined) figures.passedHops += 1;
+    if (figures !== undefined) figures.forwardedHops += 1;
     const identity = { subject, virtualHostId: virtualHost.id };
     // The failures are handled round robin by subject: thousands of requests may fail at once when the owner is lost.
     const fail = (failure: HopFailure): void => wakeScheduler.run(subject, () => onFailure(identity, failure));

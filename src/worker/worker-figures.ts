@@ -40,7 +40,7 @@ export class WorkerFigures {
   readonly requests = new RequestFigures();
   readonly refusals = new LabelCounter('switchyard_refusals_total');
   readonly failedHops = new LabelCounter('switchyard_hops_total');
-  passedHops = 0;
+  forwardedHops = 0;
   readonly #faults = new LabelCounter('switchyard_backend_faults_total');
   requestsInFlight = 0;
   streams = 0;
@@ -54,7 +54,7 @@ export class WorkerFigures {
     return [
       ...this.requests.series(),
       ...this.refusals.series(),
-      { name: 'switchyard_hops_total', labels: ['passed'], value: this.passedHops },
+      { name: 'switchyard_hops_total', labels: ['passed'], value: this.forwardedHops },
       ...this.failedHops.series(),
       ...this.#faults.series(),
       ...forgivenSeries(sources.relay.origins),

@@ -134,11 +134,11 @@ export class Worker {
    * @param onLeft called when no more connections are accepted here.
    */
   async #retire(onLeft: () => void): Promise<void> {
-    const { pipeline, hopListener, passedBackListener, predecessor, relay, edge, logger } = this.#parts;
+    const { pipeline, hopListener, successorListener, predecessor, relay, edge, logger } = this.#parts;
     predecessor.isGone = true;
     pipeline.retire();
     relay.retire();
-    passedBackListener.listen().catch((error: unknown) => {
+    successorListener.listen().catch((error: unknown) => {
       logger.warn({ err: error }, 'the successor cannot pass cancellations on to this worker');
     });
     this.#drained = Promise.all([edge.retire(onLeft), hopListener.leave()]).then(() => undefined);
@@ -147,7 +147,7 @@ export class Worker {
 
   /** Ends every session, telling the backends within `farewellsMs`, and closes all parts of the worker. */
   async #stop(farewellsMs: number): Promise<void> {
-    const { overloadWatch, relay, hops, passedBackListener, hopListener, backends, configs, store, directory } =
+    const { overloadWatch, relay, hops, successorListener, hopListener, backends, configs, store, directory } =
       this.#parts;
     overloadWatch.stop();
     this.#parts.tokens.close();
@@ -158,7 +158,7 @@ export class Worker {
     await ended;
     const flushed = this.#parts.tracer?.close(Math.min(farewellsMs, TRACE_FLUSH_MS_MAX));
     hops.close();
-    await Promise.all([hopListener.close(), passedBackListener.close()]);
+    await Promise.all([hopListener.close(), successorListener.close()]);
     await backends.close();
     await configs.close();
     await directory?.close();
@@ -217,7 +217,8 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
     sessionIdleTimeoutMs: options.sessionIdleTimeoutMs,
     directory,
     ...(figures && { onBackendFault: (...fault) => figures.countFault(...fault) }),
-    passBack: ({ subject, virtualHostId }, ...message) => predecessor.send({ subject, virtualHostId }, ...message),
+    sendToPredecessor: ({ subject, virtualHostId }, ...message) =>
+      predecessor.send({ subject, virtualHostId }, ...message),
     mintSessionId: () => mintSessionId(slot, slotCount),
     readHost: hostReader(configs),
     siblings: {
@@ -258,9 +259,9 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
     onExchange: (identity, exchange) => pipeline.onHop(identity, exchange),
   });
   // Listens on the predecessor's socket once this worker has a successor.
-  const passedBackListener = new HopListener(predecessorPath, {
+  const successorListener = new HopListener(predecessorPath, {
     ...hopOwner,
-    onExchange: (identity, exchange) => pipeline.onPassedBack(identity, exchange),
+    onExchange: (identity, exchange) => pipeline.onSuccessorMessage(identity, exchange),
   });
   const endpoints = await loadEndpoints(start, store, announcer, logger);
   const edge = new Edge(library, options, deadlines, memories, pipeline, endpoints, logger);
@@ -294,7 +295,7 @@ async function assemble(start: StartMessage, primary: PrimaryChannel) {
     pipeline,
     hopListener,
     hops,
-    passedBackListener,
+    successorListener,
     predecessor,
     relay,
     backends,

@@ -454,7 +454,7 @@ t.test('a watcher is told of a tool error if it wants to know, and only of tools
     const exchange = scene.exchange({ body: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 7, method, params })) });
     const outcomes: string[] = [];
     const none = (): undefined => undefined;
-    const others = { isTraced: false, onIdentified: none, onSending: none, onPart: none, onDone: none };
+    const others = { isTraced: false, onIdentified: none, onSending: none, onBatchPart: none, onDone: none };
     exchange.watcher = { ...others, wantsToolErrors, onOutcome: (outcome) => void outcomes.push(outcome) };
     scene.relay.handle({ subject: 'alice', virtualHost: scene.virtualHost }, exchange);
     scene.http.last.json('{"jsonrpc":"2.0","id":7,"result":{"content":[],"contents":[],"isError":true}}');

@@ -5,7 +5,7 @@ import type { RelayedRequestPlan } from '../../src/calls/era-rules.js';
 import { upstreamFault } from '../../src/http-client/upstream-fault.js';
 
 const URL = 'https://gateway.example/connect?ticket=1';
-const FAULT = { ...upstreamFault('consent-missing', true), connect: () => URL };
+const FAULT = { ...upstreamFault('consent-missing', true), makeConnectUrl: () => URL };
 
 function planOf(isModern: boolean, offersUrls: boolean): RelayedRequestPlan {
   const rules = { hasSession: !isModern };
@@ -32,7 +32,7 @@ t.test(
 );
 
 t.test('without a URL, and for other failures, nothing is asked of the client', async (t) => {
-  for (const fault of [{ ...FAULT, connect: () => undefined }, upstreamFault('consent-missing', true)]) {
+  for (const fault of [{ ...FAULT, makeConnectUrl: () => undefined }, upstreamFault('consent-missing', true)]) {
     const error = failureOf(fault, planOf(false, true));
     t.not(error.code, -32042);
     t.match(error.message, /b/);

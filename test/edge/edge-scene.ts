@@ -63,12 +63,12 @@ export async function edgeScene(t: Test, listener: Listener, changes: object = {
       onRequest: (exchange) => pass('request', exchange),
       onOtherMethod: (exchange) => pass('other method', exchange),
       onPreflight: (exchange) => pass('preflight', exchange),
-      onMetadata: (exchange, isPreflight) => pass(isPreflight ? 'metadata preflight' : 'metadata', exchange),
+      onMetadataRequest: (exchange, isPreflight) => pass(isPreflight ? 'metadata preflight' : 'metadata', exchange),
       onRefused: (exchange, refusal) => {
         told.push(`refused ${refusal.code} ${exchange.request.method}`);
         exchange.respond(refusal.status, refusal.contentType, refusal.body);
       },
-      onEndpoint: (endpoint, exchange, parameter) => pass(`${endpoint.path} ${parameter}`, exchange),
+      onEndpointRequest: (endpoint, exchange, parameter) => pass(`${endpoint.path} ${parameter}`, exchange),
       get healthRefusal() {
         return handler.healthRefusal;
       },

@@ -7,13 +7,13 @@ t.test('subjects that use as many connections as they can leave some to others',
   const shares = new BackendShares({ connectionsMax: 1_000, connectionsPerSubjectMax: 250 });
   const take = (subject: string): number => {
     const use = shares.useOf(subject);
-    while (use.connectionCount < 250 && shares.allowsOneMore(use)) shares.noteBusy(use);
+    while (use.connectionCount < 250 && shares.mayUseOneMore(use)) shares.noteBusy(use);
     return use.connectionCount;
   };
   t.same(['a', 'b', 'c', 'd', 'e'].map(take), [250, 250, 250, 125, 6]);
-  t.equal(shares.allowsOneMore(shares.useOf('f')), true);
+  t.equal(shares.mayUseOneMore(shares.useOf('f')), true);
   for (let ended = 0; ended < 250; ended += 1) shares.noteFree(shares.useOf('a'));
-  t.equal(shares.allowsOneMore(shares.useOf('d')), true, 'what is free again is anybody’s');
+  t.equal(shares.mayUseOneMore(shares.useOf('d')), true, 'what is free again is anybody’s');
 });
 
 t.test(

@@ -288,7 +288,7 @@ t.test('the line of a caller that is gone is written when its request is over', 
 t.test('each message of a batch has a line of its own', async (t) => {
   const { exchange, told } = watched();
   const part = new RecordedExchange();
-  exchange.watcher?.onPart(part);
+  exchange.watcher?.onBatchPart(part);
   part.watcher?.onIdentified('tools/call', 'b', 'add', 'tool');
   part.respond(200, 'application/json', '{}');
   t.match(told(), [{ method: 'tools/call', backend: 'b', tool: 'add', status: 200, bytes: 2 }]);

@@ -356,7 +356,7 @@ t.test('a message from a machine that cannot seal it is ignored', async (t) => {
   const one = await machines.begun(t);
   const stream = one.scene.request({ method: 'GET' });
   const [name = ''] = machines.place.records.keys();
-  one.view.peers.onPassed?.(Buffer.from(name, 'hex'), Buffer.from('{"kind":"stream-opened"}'));
+  one.view.peers.onReceived?.(Buffer.from(name, 'hex'), Buffer.from('{"kind":"stream-opened"}'));
   t.equal(stream.outcome, 'streaming');
 });
 

@@ -40,7 +40,7 @@ function hearing(
     era: 'legacy' as const,
     introduction: OWN_INTRODUCTION,
   };
-  const means = { slow: new SlowRequests(deadlines, answers.slowAnswerMs), answers };
+  const means = { slowRequests: new SlowRequests(deadlines, answers.slowAnswerMs), answers };
   const session = new Session(context, identity, createAccounts().of('alice'), means);
   const virtualHost = virtualHostOf(backends);
   session.applyConfig(virtualHost, new RecordedExchange({}).request);

@@ -57,7 +57,7 @@ t.test(
 t.test('who comes while a record is being read waits for that read alone, also when it fails', async (t) => {
   const reads: ((found: 'failed') => void)[] = [];
   const directory = {
-    ...{ listener: 'here', isShared: true, isRetired: false },
+    ...{ listener: 'here', isMultiMachine: true, isRetired: false },
     watch: () => undefined,
     unwatch: () => undefined,
     find: () => new Promise<'failed'>((resolve) => reads.push(resolve)),
@@ -91,7 +91,7 @@ t.test(
       const record = { upstreams: [], listeners: [] };
       const found = { version: 1, record, isStale: false };
       const directory = {
-        ...{ listener: undefined, isShared: false, isRetired: true },
+        ...{ listener: undefined, isMultiMachine: false, isRetired: true },
         watch: () => undefined,
         unwatch: () => undefined,
         renew: async () => false,
@@ -122,7 +122,7 @@ t.test(
 
 /** Fails the first write, when it is told to. */
 class Outage extends MemorySessions {
-  override isShared = true;
+  override isMultiMachine = true;
   fail: (() => void) | undefined;
 
   override write(...session: Parameters<MemorySessions['write']>): Promise<boolean> {

@@ -41,7 +41,10 @@ function start(t: Test): { context: ScriptedContext; session: Session } {
   const slow = new SlowRequests(context.deadlines, context.answers.slowAnswerMs);
   return {
     context,
-    session: new Session(context, identity, createAccounts().of('alice'), { slow, answers: context.answers }),
+    session: new Session(context, identity, createAccounts().of('alice'), {
+      slowRequests: slow,
+      answers: context.answers,
+    }),
   };
 }
 

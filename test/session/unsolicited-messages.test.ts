@@ -190,9 +190,9 @@ t.test("an answer is a backend's only if the successor passes it back, whatever 
   const answer = (by: string): Buffer => Buffer.from(`{"jsonrpc":"2.0","id":1,"result":{"content":[],"by":"${by}"}}`);
   scene.request({ body: answer('client'), lastEventId: 'a' });
   t.equal(call.answer, undefined);
-  scene.request({ body: answer('other'), lastEventId: 'b', isPassedBack: true });
+  scene.request({ body: answer('other'), lastEventId: 'b', isFromSuccessor: true });
   t.equal(call.answer, undefined, 'of another backend');
-  scene.request({ body: answer('backend'), lastEventId: 'a', isPassedBack: true });
+  scene.request({ body: answer('backend'), lastEventId: 'a', isFromSuccessor: true });
   await until(() => call.answer !== undefined, 'the answer');
   t.match(call.answer?.body.toString(), '"by":"backend"');
 });

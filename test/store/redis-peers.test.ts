@@ -50,8 +50,8 @@ t.test('what is passed about a session arrives whole, message by message', async
   const redis = await startRedis(t);
   const [one, other] = [await open(t, redis.storeOptions), await open(t, redis.storeOptions)];
   const passed: string[] = [];
-  other.peers.onPassed = (key, sealed) => passed.push(`${key.toString('hex')} ${sealed.toString()}`);
-  for (const sealed of ['first', 'second']) await one.peers.pass(KEY, [listenerOf(other)], Buffer.from(sealed));
+  other.peers.onReceived = (key, sealed) => passed.push(`${key.toString('hex')} ${sealed.toString()}`);
+  for (const sealed of ['first', 'second']) await one.peers.send(KEY, [listenerOf(other)], Buffer.from(sealed));
   await until(() => passed.length >= 2, 'both');
   t.same(passed, [`${KEY.toString('hex')} first`, `${KEY.toString('hex')} second`]);
 });

@@ -63,8 +63,8 @@ t.test('in Redis, a record is under a key of the form that its user has a right 
   t.equal(await write(sessions, key, 1, 'first'), true);
   const stored = Buffer.concat([Buffer.from('\xffsession/', 'latin1'), key]);
   t.equal(await (await redis.connect()).exists(stored), 1);
-  t.equal(sessions.isShared, true, 'with other machines');
-  t.equal((await openBoth(t, 'embedded'))[0].isShared, false);
+  t.equal(sessions.isMultiMachine, true, 'with other machines');
+  t.equal((await openBoth(t, 'embedded'))[0].isMultiMachine, false);
 });
 
 for (const place of places) {

@@ -50,7 +50,7 @@ class Scene {
 
   /** @param lost collects the texts that are lost. */
   tell(text: string, lost: string[] = []): void {
-    this.stream.tell([Buffer.from(text)], () => lost.push(text));
+    this.stream.sendToClient([Buffer.from(text)], () => lost.push(text));
   }
 
   advance(ms: number): void {
@@ -70,12 +70,12 @@ t.test('questions wait until the client is ready, with what is said after them, 
     const exchange = scene.open();
     const lost: string[] = [];
     const heard = (): string[] => readEvents(exchange.written);
-    scene.stream.tell([Buffer.from('notice 1')]);
+    scene.stream.sendToClient([Buffer.from('notice 1')]);
     t.same(heard(), ['notice 1'], 'what asks for nothing does not wait');
     scene.tell('question 1', lost);
-    scene.stream.tell([Buffer.from('notice 2')]);
+    scene.stream.sendToClient([Buffer.from('notice 2')]);
     scene.tell('question 2', lost);
-    scene.stream.tell([Buffer.from('notice 3')]);
+    scene.stream.sendToClient([Buffer.from('notice 3')]);
     scene.advance(CLIENT_READY_MS_MAX - 100);
     exchange.drain();
     t.same(heard(), ['notice 1']);
@@ -281,13 +281,13 @@ t.test('list changes of one moment become one notification, and a single one kee
   const exchange = scene.open();
   const tools = 'notifications/tools/list_changed';
   const own = `{ "jsonrpc":"2.0","method":"${tools}","params":{"_meta":{"n":1.0}}}`;
-  scene.stream.tellChanged(tools, Buffer.from(own));
+  scene.stream.reportListChange(tools, Buffer.from(own));
   t.same(readEvents(exchange.written), []);
   scene.advance(LIST_CHANGES_MS + 20);
   t.same(readEvents(exchange.written), [own]);
-  scene.stream.tellChanged(tools, Buffer.from(own));
-  scene.stream.tellChanged(tools, Buffer.from(own));
-  scene.stream.tellChanged('notifications/prompts/list_changed', Buffer.from('{"p":1}'));
+  scene.stream.reportListChange(tools, Buffer.from(own));
+  scene.stream.reportListChange(tools, Buffer.from(own));
+  scene.stream.reportListChange('notifications/prompts/list_changed', Buffer.from('{"p":1}'));
   scene.advance(LIST_CHANGES_MS + 20);
   t.same(readEvents(exchange.written).slice(1), [`{"jsonrpc":"2.0","method":"${tools}"}`, '{"p":1}']);
 });
@@ -295,7 +295,7 @@ t.test('list changes of one moment become one notification, and a single one kee
 t.test('a change that thousands hear is told in turns', async (t) => {
   const scene = new Scene(t);
   const exchange = scene.open();
-  scene.stream.tellChanged('notifications/tools/list_changed');
+  scene.stream.reportListChange('notifications/tools/list_changed');
   while (wakeScheduler.tryPass('ada'));
   scene.advance(LIST_CHANGES_MS + 20);
   t.same(readEvents(exchange.written), []);
@@ -307,8 +307,8 @@ t.test('a long notification of a change has the effect of a short one, and suppr
   const exchange = scene.open();
   const long = `{"jsonrpc":"2.0","method":"a/list_changed","params":{"x":"${'x'.repeat(limits.countedFromBytes)}"}}`;
   for (let time = 1; time <= 2; time += 1) {
-    scene.stream.tellChanged('a/list_changed', Buffer.from(long));
-    scene.stream.tellChanged('b/list_changed', Buffer.from('{"jsonrpc":"2.0","method":"b/list_changed"}'));
+    scene.stream.reportListChange('a/list_changed', Buffer.from(long));
+    scene.stream.reportListChange('b/list_changed', Buffer.from('{"jsonrpc":"2.0","method":"b/list_changed"}'));
     scene.advance(LIST_CHANGES_MS + 200);
     const methods = readEvents(exchange.written).map((event) => (JSON.parse(event) as { method: string }).method);
     t.equal(methods.length, 2 * time);

@@ -2,7 +2,7 @@
 import type { SealedRead, SealedSession, SealedSessions } from '../../src/store/sealed-sessions.js';
 
 export class MemorySessions implements SealedSessions {
-  isShared = false;
+  isMultiMachine = false;
   onChanged: SealedSessions['onChanged'];
   readonly records = new Map<string, SealedSession & { readonly expiresAtMs: number }>();
   readsCount = 0;

@@ -45,7 +45,7 @@ export class SharedPlace {
 
 class SharedPeers implements SessionPeers {
   onEnded: SessionPeers['onEnded'];
-  onPassed: SessionPeers['onPassed'];
+  onReceived: SessionPeers['onReceived'];
   /** Delays hearing that a session has ended, until it resolves. */
   gate: Promise<void> = Promise.resolve();
   readonly listener: string;
@@ -67,13 +67,13 @@ class SharedPeers implements SessionPeers {
     return 0;
   }
 
-  async pass(key: Buffer, listeners: readonly string[], sealed: Buffer): Promise<void> {
-    for (const { peers } of this.#place.views) if (listeners.includes(peers.listener)) peers.onPassed?.(key, sealed);
+  async send(key: Buffer, listeners: readonly string[], sealed: Buffer): Promise<void> {
+    for (const { peers } of this.#place.views) if (listeners.includes(peers.listener)) peers.onReceived?.(key, sealed);
   }
 }
 
 export class SharedSessions implements SealedSessions {
-  readonly isShared = true;
+  readonly isMultiMachine = true;
   onChanged: SealedSessions['onChanged'];
   readonly peers: SharedPeers;
   /** While true, the view is not notified of changes by others. */

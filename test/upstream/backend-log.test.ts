@@ -117,8 +117,8 @@ t.test('tools that a list leaves out are logged once, and again when they are ot
   const virtualHost = virtualHostOf({ a: {}, b: {} });
   const [a, b] = [backendOf(virtualHost, 'a'), backendOf(virtualHost, 'b')];
   const [one, two] = ['one: too many headers', 'two: too many headers'] as const;
-  for (const tools of [[one], [one], [one, two], [one]]) log.onToolsLeftOut(a, tools);
-  log.onToolsLeftOut(b, [one]);
+  for (const tools of [[one], [one], [one, two], [one]]) log.onToolsOmitted(a, tools);
+  log.onToolsOmitted(b, [one]);
   t.match(lines.map(parse), [
     { level: 40, backend: 'a', origin: a.target.origin, tools: [one] },
     { backend: 'a', tools: [one, two] },
@@ -132,7 +132,7 @@ t.test('settings of extensions that differ are logged once for each virtual host
   const lines: string[] = [];
   const log = new BackendLog(logInto(lines));
   const hosts = [virtualHostOf({ a: {} }), virtualHostOf({ b: {} })];
-  for (const host of [...hosts, ...hosts]) log.onExtensionsDiffering(host, ['x/y']);
+  for (const host of [...hosts, ...hosts]) log.onExtensionConflict(host, ['x/y']);
   t.equal(lines.length, 2);
   t.match(parse(lines[0] ?? ''), { level: 40, virtualHost: hosts[0]?.id, extensions: ['x/y'] });
 });

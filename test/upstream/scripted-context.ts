@@ -42,8 +42,8 @@ export class ScriptedContext implements UpstreamContext {
     onUnavailable: (_backend, { kind }) => void this.reports.push(kind),
     onOpenFault: (_backend, { kind }) => void this.openFaults.push(kind),
     onFailure: (_backend, { kind }) => void this.failures.push(kind),
-    onToolsLeftOut: () => undefined,
-    onExtensionsDiffering: () => undefined,
+    onToolsOmitted: () => undefined,
+    onExtensionConflict: () => undefined,
   };
   /** Failed attempts to open a session. */
   readonly openFaults: string[] = [];
@@ -55,12 +55,12 @@ export class ScriptedContext implements UpstreamContext {
   readonly endpoints: BackendEndpoints;
   /** The next random number: at 0, delays with jitter have their full length. */
   random = 0;
-  readonly ids = new OwnRequestIds();
+  readonly ownIds = new OwnRequestIds();
   /** The credentials of a directory, when a test has one. */
   credentials: OAuthSourceDependencies;
   readonly accounts = createAccounts();
   readonly answerMemory: MessageMemory;
-  onChanged: UpstreamContext['onChanged'] = undefined;
+  onListsChanged: UpstreamContext['onListsChanged'] = undefined;
   #nowMs = 1_000;
 
   /** @param t the wheel is stopped at the end of this test. */
@@ -97,7 +97,7 @@ export class ScriptedContext implements UpstreamContext {
 
   /** Of alice's requests: where they are sent. */
   to(target: UpstreamTarget) {
-    return { subject: 'alice', target, redirection: { moved: undefined }, endpoint: this.endpoints.of(target) };
+    return { subject: 'alice', target, redirection: { movedTo: undefined }, endpoint: this.endpoints.of(target) };
   }
 
   nowMs(): number {

@@ -246,7 +246,7 @@ t.test('a page that asks first is told what it may send, and anyone where to get
   t.match(usual, /^[a-z-]+(, [a-z-]+)*$/);
   t.equal(allowed(['access-control-request-headers', 'x-tenant']), `${usual}, x-tenant`);
   const metadata = (head: object, isPreflight: boolean): unknown[][] =>
-    answersTo(head, (exchange) => pipeline.onMetadata(exchange, isPreflight));
+    answersTo(head, (exchange) => pipeline.onMetadataRequest(exchange, isPreflight));
   t.match(metadata({}, true), [[204, '', '']]);
   const [[status, type, body] = []] = metadata({}, false);
   t.same([status, type], [200, 'application/json']);
@@ -269,7 +269,7 @@ t.test(
     const answers: unknown[][] = [];
     Object.assign(exchange, { respond: (...answer: unknown[]) => void answers.push(answer) });
     const handle = async (): Promise<never> => Promise.reject(new Error('the disk is of wax'));
-    pipeline.onEndpoint({ method: 'POST', path: '/user-config', handle }, exchange, 'alice');
+    pipeline.onEndpointRequest({ method: 'POST', path: '/user-config', handle }, exchange, 'alice');
     await until(() => answers.length > 0, 'the answer');
     t.same(answers, [[500, 'text/plain', 'Internal error: see the log']]);
     t.match(lines, [/the disk is of wax.*"path":"\/user-config".*endpoint failed/]);
@@ -356,16 +356,16 @@ t.test('what a successor passes back is served here, even by a worker that has l
   const identity = { subject: 'alice', virtualHostId: 'vh' };
   scene.pipeline.retire();
   const passedBack = createExchange().exchange;
-  scene.pipeline.onPassedBack(identity, passedBack);
+  scene.pipeline.onSuccessorMessage(identity, passedBack);
   t.equal(scene.relayed.length, 1);
-  t.equal(passedBack.request.isPassedBack, true, 'known by the channel');
+  t.equal(passedBack.request.isFromSuccessor, true, 'known by the channel');
   scene.admission = Promise.resolve(admitted);
-  scene.pipeline.onPassedBack(identity, createExchange().exchange);
+  scene.pipeline.onSuccessorMessage(identity, createExchange().exchange);
   await until(() => scene.relayed.length === 2, 'the one whose config had to be read');
   const refused: AdmissionOutcome = { refusal: refusals.overloaded };
   for (scene.admission of [refused, Promise.resolve(refused)]) {
     const { exchange, steps } = createExchange();
-    scene.pipeline.onPassedBack(identity, exchange);
+    scene.pipeline.onSuccessorMessage(identity, exchange);
     await until(() => steps.length > 0, 'the refusal');
     t.same(steps, [`answered ${refusals.overloaded.status}`]);
   }
@@ -382,11 +382,11 @@ t.test('what the edge refuses is answered and logged, and a body that is refused
   t.match(lines[1], /"virtualHost":""/);
   const endpoint = { method: 'POST', path: '/user-config', handle: async () => t.fail('it was not received') } as const;
   const large = createExchange();
-  pipeline.onEndpoint(endpoint as never, large.exchange, 'alice');
+  pipeline.onEndpointRequest(endpoint as never, large.exchange, 'alice');
   large.receive('too-large');
   t.same(large.steps, ['body awaited', 'answered 413']);
   const elsewhere = createExchange('POST', true, { host: 'elsewhere.example' });
-  pipeline.onEndpoint(endpoint as never, elsewhere.exchange, 'alice');
+  pipeline.onEndpointRequest(endpoint as never, elsewhere.exchange, 'alice');
   t.same(elsewhere.steps, ['answered 403']);
 });
 
@@ -469,7 +469,7 @@ t.test('a request goes to the owner of its session; one without a session is ser
   }
   const failed = figures.failedHops.series().map(({ labels, value }) => `${labels.join()} ${value}`);
   t.same(failed, ['owner-absent 1', 'owner-lost 1', 'hop-failed 1', 'answer-bytes-full 1']);
-  t.equal(figures.passedHops, 4);
+  t.equal(figures.forwardedHops, 4);
 });
 
 t.test(

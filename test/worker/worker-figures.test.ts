@@ -24,7 +24,7 @@ function reportOf(figures: WorkerFigures, changes: Partial<Sources['relay']> = {
 
 t.test('a worker’s report has what it counted, each under its name', async (t) => {
   const figures = new WorkerFigures();
-  Object.assign(figures, { passedHops: 6, requestsInFlight: 7, streams: 8 });
+  Object.assign(figures, { forwardedHops: 6, requestsInFlight: 7, streams: 8 });
   figures.failedHops.count('owner-lost');
   const series = reportOf(figures, { sessionCount: 9 });
   for (const [name, labels, value] of [

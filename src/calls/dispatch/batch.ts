@@ -108,7 +108,7 @@ export class Batch {
         this.#beginPartsLater(first + index, handle);
         return;
       }
-      this.#watcher?.onPart(part);
+      this.#watcher?.onBatchPart(part);
       if (this.#session.isEnded) refuseMessage(part, refusals.sessionUnknown);
       else handle(part, this.#session.virtualHost);
     }

@@ -80,8 +80,8 @@ function serveNonRequest(session: Session, exchange: Exchange, message: ClientMe
 }
 
 function serveResponse(session: Session, exchange: Exchange, message: ClientMessage): Refusal | undefined {
-  const { body, lastEventId, isPassedBack } = exchange.request;
-  if (isPassedBack === true) return void session.upstreams.findOpen(lastEventId)?.strayAnswers?.take(body, message);
+  const { body, lastEventId, isFromSuccessor } = exchange.request;
+  if (isFromSuccessor === true) return void session.upstreams.findOpen(lastEventId)?.strayAnswers?.take(body, message);
   const outcome = session.backendRequests.onAnswer(exchange.request, message);
   if (outcome !== 'asked-elsewhere') return outcome;
   const key = idKey(body, message.idStart, message.idEnd);
@@ -98,7 +98,7 @@ function tellRootsChanged(session: Session, exchange: Exchange): void {
   visitAll(session.identity.subject, virtualHost.backends.values(), {
     visit: (backend) => {
       const upstream = session.upstreams.findOpen(backend.name);
-      upstream?.tellRootsChanged(body, metadataFor(backend, exchange.request));
+      upstream?.notifyRootsChanged(body, metadataFor(backend, exchange.request));
     },
     onNoRoom: () => undefined,
   });
@@ -225,7 +225,7 @@ export class Dispatcher {
       answerOwnError(exchange, id, rpcErrors.methodNotFound(method), rules);
     } else if (session.tryAdmit(exchange, id)) {
       const ending = rpcErrors.methodSearchSessionEnded;
-      whenOpened({ session, virtualHost, exchange, id, ending, backends }, () =>
+      whenOpened({ session, virtualHost, exchange, id, sessionEndedError: ending, backends }, () =>
         // The session's current config is used, because the config may have changed meanwhile.
         this.relayExtraMethod({ ...incoming, virtualHost: session.virtualHost ?? virtualHost }, true),
       );

@@ -100,22 +100,22 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
       this.#stream = new BackendStream({
         deadlines: this.context.deadlines,
         memory: UNBOUNDED_MEMORY,
-        ask: (from, handler) => this.listen(from, NO_METADATA, handler),
-        tryFollow: (...head) => this.tryFollow(...head),
+        requestStream: (from, handler) => this.listen(from, NO_METADATA, handler),
+        tryFollowRedirect: (...head) => this.tryFollowRedirect(...head),
         onOutcome: (isStream) => {
           this.setStrayAnswerMemory(isStream ? UNBOUNDED_MEMORY : undefined);
           resolve(isStream);
         },
-        onMessage: (bytes, message) => this.answer(bytes, message, NO_METADATA),
+        onMessage: (bytes, message) => this.answerWithoutClient(bytes, message, NO_METADATA),
         onAnswer: (bytes, message) => void this.strayAnswers?.take(bytes, message),
-        onSessionDoubtful: () => undefined,
+        onUnclearStatus: () => undefined,
       });
       return { abort: () => undefined };
     });
   }
 
   async #askOnce<Result>(method: string, params: Members, schema: z.ZodType<Result>): Promise<Result> {
-    const id = this.context.ids.next();
+    const id = this.context.ownIds.next();
     const message = this.ownRequest(id, method, JSON.stringify(params).slice(1, -1));
     const { initializeTimeoutMs } = this.context.options;
     const result = await this.#runUntilClosed<Buffer>((resolve, reject) =>
@@ -127,7 +127,7 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
           const { code } = readBackendError(body);
           reject(new ProbeFault('rpc-error', Number.isInteger(code) ? String(code) : undefined));
         },
-        onMessage: (bytes, message) => this.answer(bytes, message, NO_METADATA),
+        onMessage: (bytes, message) => this.answerWithoutClient(bytes, message, NO_METADATA),
         onFault: (fault) => reject(probeFaultOf(fault)),
       }),
     );

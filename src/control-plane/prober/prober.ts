@@ -202,7 +202,7 @@ export class Prober {
     const options = { initializeTimeoutMs: 2 * timeoutMs, callIdleTimeoutMs: 2 * timeoutMs };
     return {
       ...{ http, streams: http, deadlines, options, oneWayRequests, replies: oneWayRequests, nowMs, log: NO_LOG },
-      ids: new OwnRequestIds(),
+      ownIds: new OwnRequestIds(),
       endpoints: new BackendEndpoints({ http, deadlines, connectTimeoutMs: timeoutMs, nowMs }),
       answerMemory: undefined,
       credentialsOf: () => Credentials.ofHeaders(authHeaders),

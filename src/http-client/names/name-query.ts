@@ -65,7 +65,7 @@ function queryBothFamilies(resolver: Resolver, name: string, onAnswer: (answer: 
     answers[index] = answer;
     const [ipv6, ipv4] = answers;
     clearTimeout(lateTimer);
-    if (ipv6 !== undefined && ipv4 !== undefined) onAnswer(joinedAnswer(ipv6, ipv4));
+    if (ipv6 !== undefined && ipv4 !== undefined) onAnswer(mergedAnswer(ipv6, ipv4));
     // The other family must not delay this one for long (RFC 8305, 3).
     else if (answer.kind === 'found') lateTimer = setTimeout(() => onAnswer(answer), OTHER_FAMILY_WAIT_MS);
   };
@@ -83,7 +83,7 @@ function answerOf(error: NodeJS.ErrnoException | null, records: readonly RecordW
   };
 }
 
-function joinedAnswer(v6: NameAnswer, v4: NameAnswer): NameAnswer {
+function mergedAnswer(v6: NameAnswer, v4: NameAnswer): NameAnswer {
   if (v6.kind === 'found' && v4.kind === 'found') {
     return { kind: 'found', addresses: [...v6.addresses, ...v4.addresses], ttlMs: Math.min(v6.ttlMs, v4.ttlMs) };
   }

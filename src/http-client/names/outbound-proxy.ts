@@ -15,9 +15,9 @@ export interface ProxyOptions {
 
 const TUNNEL_HEAD_BYTES_MAX = 16 * KIB;
 
-const loopback = new BlockList();
-loopback.addSubnet('127.0.0.0', 8, 'ipv4');
-loopback.addAddress('::1', 'ipv6');
+const loopbackAddresses = new BlockList();
+loopbackAddresses.addSubnet('127.0.0.0', 8, 'ipv4');
+loopbackAddresses.addAddress('::1', 'ipv6');
 
 export class OutboundProxy {
   readonly host: string;
@@ -34,7 +34,7 @@ export class OutboundProxy {
 
   /** Whether a connection goes through the proxy. @param host a name in lower case, or an address without brackets. */
   appliesTo(host: string, port: number): boolean {
-    if (/(^|\.)localhost\.?$/.test(host) || isIn(loopback, host)) return false;
+    if (/(^|\.)localhost\.?$/.test(host) || isIn(loopbackAddresses, host)) return false;
     return !this.#exceptions.some((exception) => matchesException(exception, host.replace(/\.$/, ''), port));
   }
 
@@ -67,7 +67,7 @@ export class Tunnel {
   }
 
   abandon(): void {
-    this.#leave();
+    this.#detach();
     this.#socket.on('error', () => {}).destroy();
   }
 
@@ -83,7 +83,7 @@ export class Tunnel {
       this.#fail(status === '' ? 'no HTTP response' : `HTTP ${status}`);
       return;
     }
-    this.#leave();
+    this.#detach();
     this.#handler.onOpen();
   }
 
@@ -92,7 +92,7 @@ export class Tunnel {
     this.#handler.onFailed(why);
   }
 
-  #leave(): void {
+  #detach(): void {
     for (const event of ['data', 'end', 'error']) this.#socket.removeAllListeners(event);
   }
 }

@@ -15,7 +15,7 @@ export class WatchedFile<Content> {
   readonly #bytesMax: number;
   readonly #parse: (read: FileRead) => Content;
   readonly #nowMs: () => number;
-  #known: { readonly version: string; readonly content: Content } | undefined;
+  #lastRead: { readonly version: string; readonly content: Content } | undefined;
   #checkedAtMs = 0;
 
   constructor(path: string, bytesMax: number, parse: (read: FileRead) => Content, nowMs: () => number) {
@@ -27,17 +27,17 @@ export class WatchedFile<Content> {
 
   get content(): Content {
     const nowMs = this.#nowMs();
-    if (this.#known !== undefined && nowMs - this.#checkedAtMs < FILE_CHECK_MS) return this.#known.content;
+    if (this.#lastRead !== undefined && nowMs - this.#checkedAtMs < FILE_CHECK_MS) return this.#lastRead.content;
     this.#checkedAtMs = nowMs;
     const { version, fault } = this.#check();
-    if (this.#known?.version !== version) this.#known = { version, content: this.#parse(this.#read(fault)) };
-    return this.#known.content;
+    if (this.#lastRead?.version !== version) this.#lastRead = { version, content: this.#parse(this.#read(fault)) };
+    return this.#lastRead.content;
   }
 
   #check(): { readonly version: string; readonly fault: string } {
     try {
       const status = statSync(this.#path, { throwIfNoEntry: false });
-      if (status === undefined) return { version: '', fault: ABSENT };
+      if (status === undefined) return { version: '', fault: ABSENT_FAULT };
       const version = `${status.ino} ${status.size} ${status.mtimeMs} ${status.ctimeMs}`;
       // Anything but a regular file is refused, because reading it could block the process.
       if (!status.isFile()) return { version, fault: 'is not a regular file' };
@@ -49,7 +49,7 @@ export class WatchedFile<Content> {
   }
 
   #read(fault: string): FileRead {
-    if (fault !== '') return { text: undefined, fault, isAbsent: fault === ABSENT };
+    if (fault !== '') return { text: undefined, fault, isAbsent: fault === ABSENT_FAULT };
     try {
       return { text: readFileSync(this.#path, 'latin1'), fault, isAbsent: false };
     } catch (error) {
@@ -58,7 +58,7 @@ export class WatchedFile<Content> {
   }
 }
 
-const ABSENT = 'is not there';
+const ABSENT_FAULT = 'is not there';
 
 function faultOf(error: unknown): string {
   return `cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown'}`;

@@ -53,7 +53,7 @@ export type LookUp = FoundSession | 'unknown' | 'ended' | 'failed' | 'full';
 export type WriteOutcome = 'written' | 'overtaken' | 'failed';
 
 /** For how many idle timeouts a record is kept after its last renewal: more than one, because renewals may be late. */
-const LIFE_FACTOR = 1.5;
+const RECORD_LIFE_FACTOR = 1.5;
 
 interface ReadUnderWay {
   readonly name: string;
@@ -72,7 +72,7 @@ export interface SessionWatcher {
 /** What the process that ends a session knows of its record. */
 export interface RecordState {
   readonly version: number;
-  readonly wasShared: boolean;
+  readonly hasHadPeers: boolean;
   readonly listeners: readonly string[];
 }
 
@@ -85,12 +85,12 @@ export class SessionDirectory {
   readonly #sessions: SealedSessions;
   readonly #options: SessionDirectoryOptions;
   readonly #log = new RepeatedLog();
-  readonly #waiting = new FairQueue<() => void>();
+  readonly #waitingLookUps = new FairQueue<() => void>();
   readonly #writesUnderWay = new Quota();
   readonly #peerMessagesUnderWay = new Quota(PEER_MESSAGES_UNDER_WAY_MAX, PEER_MESSAGES_UNDER_WAY_PER_SUBJECT_MAX);
   readonly #watchers = new Map<string, SessionWatcher>();
   /** Sessions that have ended but whose records may still exist. */
-  readonly #ending = new Set<string>();
+  readonly #endingNames = new Set<string>();
   readonly #failedRemovals = new Map<string, Removal>();
   #isRemovingAgain = false;
   /** Reads in progress; empty unless other machines can change records. */
@@ -99,7 +99,7 @@ export class SessionDirectory {
   isRetired = false;
   #lookUpsUnderWay = 0;
   #failedCount = 0;
-  #unheardCount = 0;
+  #unacknowledgedCount = 0;
 
   constructor(sessions: SealedSessions, options: SessionDirectoryOptions) {
     this.#sessions = sessions;
@@ -112,12 +112,12 @@ export class SessionDirectory {
       for (const read of this.#reads) if (read.name === name) read.isEnded = true;
       this.#watchers.get(name)?.onEndedElsewhere();
     };
-    peers.onPassed = (key, sealed) => this.#watchers.get(nameOf(key))?.onPeerMessage(sealed);
+    peers.onReceived = (key, sealed) => this.#watchers.get(nameOf(key))?.onPeerMessage(sealed);
   }
 
   /** Whether other machines may change the records written here. */
-  get isShared(): boolean {
-    return this.#sessions.isShared;
+  get isMultiMachine(): boolean {
+    return this.#sessions.isMultiMachine;
   }
 
   /** The name by which other processes reach this one; `undefined` if they cannot. */
@@ -127,11 +127,11 @@ export class SessionDirectory {
 
   /** Calls the watcher when another machine changes or ends the session, until `unwatch`. */
   watch(sessionId: string, watcher: SessionWatcher): void {
-    if (this.isShared) this.#watchers.set(nameOf(recordKey(sessionId)), watcher);
+    if (this.isMultiMachine) this.#watchers.set(nameOf(recordKey(sessionId)), watcher);
   }
 
   unwatch(sessionId: string): void {
-    if (this.isShared) this.#watchers.delete(nameOf(recordKey(sessionId)));
+    if (this.isMultiMachine) this.#watchers.delete(nameOf(recordKey(sessionId)));
   }
 
   #onChanged(key: Buffer | undefined): void {
@@ -158,7 +158,7 @@ export class SessionDirectory {
     if (this.#lookUpsUnderWay < SESSION_LOOK_UPS_MAX) return this.#lookUp(session);
     return new Promise((resolve) => {
       const begin = (): void => void resolve(this.#lookUp(session));
-      const queued = this.#waiting.add(session.subject, begin);
+      const queued = this.#waitingLookUps.add(session.subject, begin);
       if (typeof queued === 'string') resolve('full');
     });
   }
@@ -195,21 +195,21 @@ export class SessionDirectory {
    */
   async remove(session: OwnedSession, known: RecordState | Promise<RecordState>): Promise<void> {
     const name = nameOf(recordKey(session.id));
-    this.#ending.add(name);
+    this.#endingNames.add(name);
     const removal = { session, known: await known };
     if (!(await this.#tryRemove(removal))) return this.#keepFailedRemoval(name, removal);
-    this.#ending.delete(name);
+    this.#endingNames.delete(name);
     if (this.#failedRemovals.size > 0) void this.#removeAgain();
   }
 
   async #tryRemove({ session, known }: Removal): Promise<boolean> {
     const key = recordKey(session.id);
     const there = { version: known.version, laterMarkMs: this.#lifeMs };
-    const removed = await this.#removeFromStore(key, known.wasShared, Infinity, there);
+    const removed = await this.#removeFromStore(key, known.hasHadPeers, Infinity, there);
     if (removed === 'failed') return false;
     if (this.#sessions.peers === undefined) return true;
     const bytes = typeof removed === 'object' ? unsealRecord(session, removed.bytes) : undefined;
-    await this.#tellEnded(key, bytes === undefined ? known.listeners : (decodeSessionRecord(bytes).listeners ?? []));
+    await this.#notifyEnded(key, bytes === undefined ? known.listeners : (decodeSessionRecord(bytes).listeners ?? []));
     return true;
   }
 
@@ -222,7 +222,7 @@ export class SessionDirectory {
 
   #forgetFailedRemoval(name: string): void {
     this.#failedRemovals.delete(name);
-    this.#ending.delete(name);
+    this.#endingNames.delete(name);
   }
 
   /** Retries failed removals one after the other, until one fails. */
@@ -236,7 +236,7 @@ export class SessionDirectory {
     this.#isRemovingAgain = false;
   }
 
-  async #tellEnded(key: Buffer, listeners: readonly string[]): Promise<void> {
+  async #notifyEnded(key: Buffer, listeners: readonly string[]): Promise<void> {
     const { peers } = this.#sessions;
     if (peers === undefined) return;
     const others = listeners.filter((each) => each !== peers.listener);
@@ -244,8 +244,8 @@ export class SessionDirectory {
     try {
       const unheardCount = await peers.tellEnded(key, others);
       if (unheardCount === 0) return;
-      this.#unheardCount += unheardCount;
-      const fields = { unheardCount: this.#unheardCount };
+      this.#unacknowledgedCount += unheardCount;
+      const fields = { unheardCount: this.#unacknowledgedCount };
       const words =
         'another process did not confirm that it knows of the end of a session: it may still accept a request for it';
       this.#log.warn(this.#options.logger, words, fields, words);
@@ -254,14 +254,14 @@ export class SessionDirectory {
     }
   }
 
-  /** Passes data to the other processes that have the session; no one else can read the data. */
+  /** Sends data to the other processes that have the session; no other process can read the data. */
   sendToPeers(session: OwnedSession, listeners: readonly string[], bytes: Buffer): void {
     const { peers } = this.#sessions;
     if (peers === undefined) return;
     const others = listeners.filter((each) => each !== peers.listener);
     if (others.length === 0 || !this.#peerMessagesUnderWay.tryTake(session.subject)) return;
     peers
-      .pass(recordKey(session.id), others, sealRecord(session, bytes))
+      .send(recordKey(session.id), others, sealRecord(session, bytes))
       .catch((error: unknown) => this.#noteFailure(reasonOf(error)))
       .finally(() => this.#peerMessagesUnderWay.give(session.subject));
   }
@@ -278,13 +278,13 @@ export class SessionDirectory {
 
   async #removeFromStore(
     key: Buffer,
-    wasShared: boolean,
+    hasHadPeers: boolean,
     leftMsMax: number,
     known?: KnownVersion,
   ): Promise<boolean | SealedSession | 'failed'> {
     // If other processes had the session, the mark tells them of its end, however late they look. Otherwise the mark only stops writes that
     // are in progress.
-    const markMs = wasShared ? this.#lifeMs : Math.min(SESSION_MARK_MS, this.#lifeMs);
+    const markMs = hasHadPeers ? this.#lifeMs : Math.min(SESSION_MARK_MS, this.#lifeMs);
     try {
       return await this.#sessions.remove(key, markMs, leftMsMax, known);
     } catch (error) {
@@ -300,9 +300,9 @@ export class SessionDirectory {
     const key = recordKey(session.id);
     const underWay: ReadUnderWay = { name: nameOf(key), isStale: false, isEnded: false };
     // Checked before the store is read, so that an ended session is not found even while the store fails.
-    if (this.#ending.has(underWay.name)) return 'ended';
+    if (this.#endingNames.has(underWay.name)) return 'ended';
     const open = (read: SealedRead): LookUp => {
-      if (underWay.isEnded || this.#ending.has(underWay.name)) return 'ended';
+      if (underWay.isEnded || this.#endingNames.has(underWay.name)) return 'ended';
       if (typeof read !== 'object') return read ?? 'unknown';
       const bytes = unsealRecord(session, read.bytes);
       if (bytes === undefined) return 'unknown';
@@ -316,7 +316,7 @@ export class SessionDirectory {
     }
     if (!(read instanceof Promise)) return open(read);
     this.#lookUpsUnderWay += 1;
-    if (this.isShared) this.#reads.add(underWay);
+    if (this.isMultiMachine) this.#reads.add(underWay);
     return read
       .then(open, (error: unknown) => this.#noteFailure(reasonOf(error)))
       .finally(() => {
@@ -329,14 +329,14 @@ export class SessionDirectory {
   /** Begins waiting look-ups up to the limit. One would not do: if its session has ended, it reads nothing, and so begins no other. */
   #beginWaiting(): void {
     while (this.#lookUpsUnderWay < SESSION_LOOK_UPS_MAX) {
-      const begin = this.#waiting.take();
+      const begin = this.#waitingLookUps.take();
       if (begin === undefined) return;
       begin();
     }
   }
 
   get #lifeMs(): number {
-    return this.#options.idleTimeoutMs * LIFE_FACTOR;
+    return this.#options.idleTimeoutMs * RECORD_LIFE_FACTOR;
   }
 
   #noteFailure(reason: string): 'failed' {

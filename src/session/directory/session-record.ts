@@ -17,7 +17,7 @@ export interface OwnedSession {
 }
 
 /** The name of the record's format; records of another format cannot be opened. */
-const FORMAT = 'switchyard session record 2';
+const RECORD_FORMAT = 'switchyard session record 2';
 
 const LENGTH_BYTES = 4;
 
@@ -32,7 +32,7 @@ export interface SessionKeys {
 export function sessionKeys(sessionId: string): SessionKeys {
   const known = recentKeys.get(sessionId);
   if (known !== undefined) return known;
-  const halves = hash('sha512', FORMAT + sessionId, 'buffer');
+  const halves = hash('sha512', RECORD_FORMAT + sessionId, 'buffer');
   const keys = { record: halves.subarray(0, SEAL_KEY_BYTES), seal: halves.subarray(SEAL_KEY_BYTES) };
   recentKeys.set(sessionId, keys);
   return keys;
@@ -91,7 +91,7 @@ export interface UpstreamRecord {
 }
 
 /** The record as it is written, with Latin-1 strings in place of buffers: so every byte survives JSON. */
-type Written = Omit<SessionRecord, 'clientInfo' | 'capabilities' | 'logLevel'> &
+type WrittenRecord = Omit<SessionRecord, 'clientInfo' | 'capabilities' | 'logLevel'> &
   Readonly<Record<'clientInfo' | 'capabilities', string>> & { readonly logLevel?: string | undefined };
 
 /** The record as bytes, without the subscriptions if it would be too long with them. */
@@ -103,7 +103,7 @@ export function encodeSessionRecord(record: SessionRecord): Buffer {
 
 /** Copies the record member by member, because an object spread would take twice as long. */
 function encode(record: SessionRecord): Buffer {
-  const written: Written = {
+  const written: WrittenRecord = {
     protocolVersion: record.protocolVersion,
     clientInfo: record.clientInfo.toString('latin1'),
     capabilities: record.capabilities.toString('latin1'),
@@ -119,7 +119,7 @@ function encode(record: SessionRecord): Buffer {
 
 /** Decodes a record. @param bytes as they were encoded: the seal proves that. */
 export function decodeSessionRecord(bytes: Buffer): SessionRecord {
-  const { clientInfo, capabilities, logLevel, ...rest } = JSON.parse(bytes.toString()) as Written;
+  const { clientInfo, capabilities, logLevel, ...rest } = JSON.parse(bytes.toString()) as WrittenRecord;
   return {
     ...rest,
     clientInfo: Buffer.from(clientInfo, 'latin1'),

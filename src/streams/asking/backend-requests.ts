@@ -44,15 +44,15 @@ export interface AskingStream {
   /** Why the client cannot be asked on this stream; `undefined` if it can. */
   readonly askingObstacle: RpcError | undefined;
   /** Sends the client a message. @param parts the message, in consecutive parts; small ones are valid only until this returns. */
-  tell(parts: readonly Buffer[]): void;
+  sendToClient(parts: readonly Buffer[]): void;
   /** Sends a request. @param id the gateway's, as JSON; the parts contain it. @param onLost called if the client will not get the request. */
   ask(id: Buffer, parts: readonly Buffer[], onLost: (error?: RpcError) => void): void;
   /** Cancels a request whose response is no longer wanted. @param parts the cancellation, in consecutive parts. */
   withdraw(id: Buffer, parts: readonly Buffer[]): void;
   /** Called when the backend asks for something that the client does not declare. @param mode of an elicitation. */
-  onUnoffered?(method: string, mode: string): void;
+  onUndeclaredRequest?(method: string, mode: string): void;
   /** Called with true at the backend's first open request on this stream, with false when none is open any more. */
-  onAsking(isAsking: boolean, upstream: UpstreamSession): void;
+  onAskingChanged(isAsking: boolean, upstream: UpstreamSession): void;
 }
 
 /** Called with the client's result as JSON, which may be kept, or with an error. */
@@ -99,7 +99,7 @@ export class BackendRequests {
   readonly #plan: BackendRequestsPlan;
   readonly ids: AskedRequestIds;
   /** Requests without a response, by the key of the gateway's id. */
-  readonly #open = new Map<string, AwaitedAnswer>();
+  readonly #openRequests = new Map<string, AwaitedAnswer>();
   readonly #clientTasks: ClientTasks;
   #offers: ClientCapabilities | undefined;
 
@@ -152,7 +152,7 @@ export class BackendRequests {
     const taskEdits = this.#taskEdits(upstream, bytes, message);
     const unoffered = this.#offerError(message.method, upstream, detail);
     const error = unoffered ?? stream.askingObstacle ?? this.#roomError(upstream, backendId.length, progressKey);
-    if (unoffered !== undefined) stream.onUnoffered?.(message.method, detail.mode);
+    if (unoffered !== undefined) stream.onUndeclaredRequest?.(message.method, detail.mode);
     if (error !== undefined || taskEdits === undefined) {
       upstream.answerForClient(backendId, error ?? errorsToBackends.taskAmbiguous, metadata);
       return;
@@ -185,7 +185,7 @@ export class BackendRequests {
     const asked = { upstream, backendId: NO_ID, progressKey: undefined, asksForTask: false };
     const request = this.#addOpen(stream, asked, metadata, onInput);
     const head = `,"method":${JSON.stringify(method)}${params.length === 0 ? '' : ',"params":'}`;
-    const parts = [BEFORE_ID, request.id, Buffer.from(head), params, CLOSE];
+    const parts = [BEFORE_ID, request.id, Buffer.from(head), params, CLOSING_BRACE];
     stream.ask(request.id, parts, (error) => this.#onLost(request, error));
     return undefined;
   }
@@ -209,11 +209,11 @@ export class BackendRequests {
       const asked = this.ids.takeRequestOfOthers(body.subarray(start, end), this.#plan.openUpstreams());
       if (asked === 'lost') return refusals.askerLost;
       if (asked === undefined) return undefined;
-      this.#passAnswer(request, message, asked);
+      this.#forwardAnswer(request, message, asked);
       return 'asked-elsewhere';
     }
     if (open.onInput !== undefined) open.onInput(resultIn(body, message) ?? errorsToBackends.clientFailed);
-    else if (open.upstream.record === open.askedIn) this.#passAnswer(request, message, open);
+    else if (open.upstream.record === open.askedIn) this.#forwardAnswer(request, message, open);
     return undefined;
   }
 
@@ -222,12 +222,12 @@ export class BackendRequests {
     this.#settleAnswered(key);
   }
 
-  #passAnswer(request: ExchangeRequest, message: AnswerSpans, asked: AskedRequest): void {
+  #forwardAnswer(request: ExchangeRequest, message: AnswerSpans, asked: AskedRequest): void {
     const { upstream, backendId, asksForTask, progressKey } = asked;
     const { body } = request;
     const { idStart: start, idEnd: end } = message;
     const taskId = asksForTask ? readCreatedTask(body) : undefined;
-    if (taskId !== undefined) this.#clientTasks.note(taskId, upstream, progressKey);
+    if (taskId !== undefined) this.#clientTasks.add(taskId, upstream, progressKey);
     // The body is counted here until it is sent, because its exchange, which counted it, ends at once.
     const { requestBytes } = this.#plan.account;
     requestBytes.take(body.length);
@@ -242,7 +242,7 @@ export class BackendRequests {
     // Large progress is dropped: its memory would not be counted while it waits.
     const progressKey = body.length < limits.countedFromBytes ? readProgressKey(body, message) : undefined;
     if (progressKey === undefined) return;
-    const [request, ...others] = [...this.#open.values()].filter((open) => open.progressKey === progressKey);
+    const [request, ...others] = [...this.#openRequests.values()].filter((open) => open.progressKey === progressKey);
     if (others.length > 0) return;
     if (request === undefined) this.#notify(this.#clientTasks.ownerOfProgress(progressKey), exchange, message);
     else if (request.upstream.record === request.askedIn) this.#notify(request.upstream, exchange, message);
@@ -272,17 +272,17 @@ export class BackendRequests {
     const span = this.isEmpty ? undefined : readRequestId(bytes, message);
     if (span === undefined) return;
     const backendIdKey = idKey(bytes, span.start, span.end);
-    const open = [...this.#open.values()];
+    const open = [...this.#openRequests.values()];
     const request = open.find((each) => each.upstream === upstream && each.backendIdKey === backendIdKey);
     if (request === undefined) return;
     this.#settle(request);
     const taskEdits = this.#taskEdits(upstream, bytes, message);
-    if (taskEdits === undefined) tellCancelled(request, 'The backend has cancelled its request');
+    if (taskEdits === undefined) sendCancellation(request, 'The backend has cancelled its request');
     else request.stream.withdraw(request.id, partsOf(bytes, [{ ...span, putIn: request.id }, ...taskEdits]));
   }
 
   get isEmpty(): boolean {
-    return this.#open.size === 0;
+    return this.#openRequests.size === 0;
   }
 
   #addOpen(
@@ -309,47 +309,47 @@ export class BackendRequests {
       bytes: bytesOf(backendId.length, progressKey),
       deadline: this.#plan.deadlines.after(this.#plan.answerTimeoutMs, () => this.#onTimeUp(request)),
     };
-    this.#open.set(key, request);
+    this.#openRequests.set(key, request);
     this.#plan.memory.keep(request.bytes);
-    stream.onAsking(true, upstream);
+    stream.onAskingChanged(true, upstream);
     return request;
   }
 
   /** Settles a request that has been answered here or in another process. @param key `idKey` of the gateway's id for it. */
   #settleAnswered(key: string): AwaitedAnswer | undefined {
-    const request = this.#open.get(key);
+    const request = this.#openRequests.get(key);
     if (request !== undefined) this.#settle(request);
     return request;
   }
 
   #onLost(request: AwaitedAnswer, error: RpcError = errorsToBackends.clientReadsNoRequests): void {
-    if (!this.#open.has(request.key)) return;
+    if (!this.#openRequests.has(request.key)) return;
     this.#settle(request);
-    tellAsker(request, error);
+    sendErrorToBackend(request, error);
   }
 
   onStreamEnded(stream: AskingStream): void {
-    for (const request of [...this.#open.values()]) {
+    for (const request of [...this.#openRequests.values()]) {
       if (request.stream !== stream) continue;
       this.#settle(request);
-      tellCancelled(request, 'The request that it belongs to has ended');
+      sendCancellation(request, 'The request that it belongs to has ended');
     }
   }
 
   /** Whether the backend, in its current session, waits for a response to a request on this stream. */
   isAsking(stream: AskingStream, upstream: UpstreamSession): boolean {
-    for (const open of this.#open.values()) {
+    for (const open of this.#openRequests.values()) {
       if (open.stream === stream && open.upstream === upstream && open.askedIn === upstream.record) return true;
     }
     return false;
   }
 
   clear(): void {
-    for (const { deadline, bytes } of this.#open.values()) {
+    for (const { deadline, bytes } of this.#openRequests.values()) {
       deadline.cancel();
       this.#plan.memory.drop(bytes);
     }
-    this.#open.clear();
+    this.#openRequests.clear();
   }
 
   /** The error if there is no room for another request of the backend. */
@@ -357,23 +357,23 @@ export class BackendRequests {
     if (idBytes > limits.backendRequestIdBytesMax) return errorsToBackends.idTooLong;
     if (!this.#plan.memory.hasRoomFor(bytesOf(idBytes, progressKey))) return errorsToBackends.tooManyPending;
     let openCount = 0;
-    for (const request of this.#open.values()) if (request.upstream === upstream) openCount += 1;
+    for (const request of this.#openRequests.values()) if (request.upstream === upstream) openCount += 1;
     return openCount < limits.backendRequestsOpenMax ? undefined : errorsToBackends.tooManyPending;
   }
 
   #onTimeUp(request: AwaitedAnswer): void {
     // The request is settled first: otherwise, if the cancellation got lost, the backend would get a second answer.
     this.#settle(request);
-    tellCancelled(request, 'It was not answered in time');
-    tellAsker(request, errorsToBackends.clientTimedOut);
+    sendCancellation(request, 'It was not answered in time');
+    sendErrorToBackend(request, errorsToBackends.clientTimedOut);
   }
 
   #settle(request: AwaitedAnswer): void {
     request.deadline.cancel();
-    this.#open.delete(request.key);
+    this.#openRequests.delete(request.key);
     this.#plan.memory.drop(request.bytes);
     const { stream, upstream } = request;
-    if (!this.isAsking(stream, upstream)) stream.onAsking(false, upstream);
+    if (!this.isAsking(stream, upstream)) stream.onAskingChanged(false, upstream);
   }
 
   get #offered(): ClientCapabilities {
@@ -409,11 +409,11 @@ export class BackendRequests {
   }
 }
 
-function tellCancelled({ stream, id }: AwaitedAnswer, reason: string): void {
+function sendCancellation({ stream, id }: AwaitedAnswer, reason: string): void {
   stream.withdraw(id, [cancelledNotification({ bytes: id, start: 0, end: id.length }, reason)]);
 }
 
-function tellAsker({ upstream, askedIn, backendId, metadata, onInput }: AwaitedAnswer, error: RpcError): void {
+function sendErrorToBackend({ upstream, askedIn, backendId, metadata, onInput }: AwaitedAnswer, error: RpcError): void {
   if (onInput !== undefined) onInput(error);
   else if (upstream.record === askedIn) upstream.answerForClient(backendId, error, metadata);
 }
@@ -437,4 +437,4 @@ const scanner = new JsonScanner();
 /** Takes the place of the backend's id if a question has no id. */
 const NO_ID = Buffer.from('""');
 const BEFORE_ID = Buffer.from('{"jsonrpc":"2.0","id":');
-const CLOSE = Buffer.from('}');
+const CLOSING_BRACE = Buffer.from('}');

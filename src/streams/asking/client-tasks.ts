@@ -21,7 +21,7 @@ export class ClientTasks {
     this.#memory = memory;
   }
 
-  note(taskId: string, upstream: UpstreamSession, progressKey: string | undefined): void {
+  add(taskId: string, upstream: UpstreamSession, progressKey: string | undefined): void {
     this.#forget(taskId);
     const bytes = CLIENT_TASK_BYTES_EACH + 2 * (taskId.length + (progressKey?.length ?? 0));
     for (const oldestId of this.#tasks.keys()) {

@@ -88,13 +88,13 @@ export abstract class RequestInFlight extends ListNode {
   onSlow?(): void;
 
   /** Called when the session is left to another process, which gets the client's responses to backends from now on. */
-  onRetired?(): void;
+  onSessionHandedOver?(): void;
 
   /** @param isExcused whether the backend's silence does not count, because it waits for an answer to a request on its own stream. */
   excuseSilence?(upstream: UpstreamSession, isExcused: boolean): void;
 
   /** Where the client gets requests that the backend sends on its own stream during this request; `undefined` if it cannot get any. */
-  askableBy?(upstream: UpstreamSession): AskingStream | undefined;
+  askingStreamFor?(upstream: UpstreamSession): AskingStream | undefined;
 
   /** Takes progress from the backend's own stream. @returns whether it belongs to this request. */
   takeProgress?(upstream: UpstreamSession, bytes: Buffer, message: BackendMessage): boolean;
@@ -198,10 +198,10 @@ export class RequestsInFlight extends ListNode {
   }
 
   /** The stream of the only request during which the backend can be asking; `undefined` if there are several. */
-  soleAskable(upstream: UpstreamSession): AskingStream | undefined {
+  soleAskingStream(upstream: UpstreamSession): AskingStream | undefined {
     let sole: AskingStream | undefined;
     for (let work = this.#head.next; work instanceof RequestInFlight; work = work.next) {
-      const askable = work.askableBy?.(upstream);
+      const askable = work.askingStreamFor?.(upstream);
       if (askable !== undefined && sole !== undefined) return undefined;
       sole ??= askable;
     }
@@ -209,7 +209,7 @@ export class RequestsInFlight extends ListNode {
   }
 
   retire(): void {
-    for (const work of this.#chosen(() => true)) work.onRetired?.();
+    for (const work of this.#chosen(() => true)) work.onSessionHandedOver?.();
   }
 
   /** Notifies slow requests: those that began in this tick or before. */
@@ -234,7 +234,7 @@ export class RequestsInFlight extends ListNode {
     const all = new ListNode();
     all.takeAll(this.#head);
     const later = new ListNode();
-    for (const work of linkedTo(all)) {
+    for (const work of itemsOf(all)) {
       if (subject === undefined || !work.mayEndLater) {
         end(work);
       } else {
@@ -242,12 +242,12 @@ export class RequestsInFlight extends ListNode {
         later.append(work);
       }
     }
-    if (subject !== undefined) visitAll(subject, linkedTo(later), { visit: end, onNoRoom: end });
+    if (subject !== undefined) visitAll(subject, itemsOf(later), { visit: end, onNoRoom: end });
   }
 }
 
 /** The items of a list. Each must be removed from the list before the next is requested. */
-function* linkedTo(head: ListNode): IterableIterator<RequestInFlight> {
+function* itemsOf(head: ListNode): IterableIterator<RequestInFlight> {
   for (let work = head.next; work instanceof RequestInFlight; work = head.next) yield work;
 }
 

@@ -93,7 +93,7 @@ export class OriginCircuit {
   fault: UpstreamFault | undefined = undefined;
   #answeredAtMs = -Infinity;
   #openedAtMs = -Infinity;
-  #neededAtMs = -Infinity;
+  #requestRefusedAtMs = -Infinity;
   readonly #backoff = new Backoff(PROBE_DELAY_MS_MIN, PROBE_DELAY_MS_MAX);
   /** In `open`, when the next probe begins; in `half-open`, when the probe ends at the latest. */
   #deadline: Deadline | undefined;
@@ -105,8 +105,8 @@ export class OriginCircuit {
   }
 
   /** Called when a request has failed with `fault` unsent: probes go on only while there are such requests. */
-  onNeeded(): void {
-    this.#neededAtMs = this.#context.nowMs();
+  onRequestRefused(): void {
+    this.#requestRefusedAtMs = this.#context.nowMs();
   }
 
   /** Called when the origin has responded in any way. Hot path. */
@@ -126,7 +126,7 @@ export class OriginCircuit {
     // The delay between probes grows until there is a response.
     if (this.#answeredAtMs > this.#openedAtMs) this.#backoff.reset();
     this.#openedAtMs = nowMs;
-    this.#neededAtMs = nowMs;
+    this.#requestRefusedAtMs = nowMs;
     this.#probeLater();
   }
 
@@ -137,7 +137,7 @@ export class OriginCircuit {
 
   #onProbeDue(): void {
     const { http, deadlines, connectTimeoutMs, probes } = this.#context;
-    if (this.#context.nowMs() - this.#neededAtMs > ORIGIN_FORGOTTEN_MS) {
+    if (this.#context.nowMs() - this.#requestRefusedAtMs > ORIGIN_FORGOTTEN_MS) {
       this.close();
     } else if (probes.count >= ORIGIN_PROBES_MAX) {
       this.#probeLater();

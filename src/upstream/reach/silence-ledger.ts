@@ -21,7 +21,7 @@ interface SubjectSilence {
 }
 
 /** Once so many subjects got no answer, the first try of any other one is a trial. */
-const WITNESSES_MIN = 2;
+const UNANSWERED_SUBJECTS_MIN = 2;
 
 /** Whether a subject may open a session. `trial`: yes, but no request should wait for it. `refused`: its last try is too recent. */
 export type OpeningAdmission = 'free' | 'trial' | 'refused';
@@ -34,7 +34,7 @@ export class SilenceLedger {
     this.#dropExpired(nowMs);
     const silence = this.#silences.get(subject);
     if (silence === undefined) {
-      if (this.#silences.size < WITNESSES_MIN) return 'free';
+      if (this.#silences.size < UNANSWERED_SUBJECTS_MIN) return 'free';
       this.#note(subject, { delayMs: 0, retryAtMs: nowMs, isTrying: true });
       return 'trial';
     }

@@ -23,7 +23,7 @@ import {
 /** The most characters of a backend's text with 429 or 503 that the caller gets. */
 export const BACKEND_REFUSAL_CHARS_MAX = 512;
 
-type ReadRefusal = { readonly answer: BackendMessage } | { readonly fault: UpstreamFault };
+type RefusalOutcome = { readonly answer: BackendMessage } | { readonly fault: UpstreamFault };
 
 type IsAnswer = (message: BackendMessage) => boolean;
 
@@ -49,10 +49,10 @@ export function readRefusal(
   body: Buffer,
   statusHeader: string,
   isAnswer: IsAnswer,
-): ReadRefusal {
+): RefusalOutcome {
   const { carriesSession, era, isUnauthorizedFault = false } = plan;
   // An earlier redirect is forgotten, because it may no longer be valid.
-  (plan.stream ?? plan.redirection).moved = undefined;
+  (plan.stream ?? plan.redirection).movedTo = undefined;
   const message = readBackendMessage(body);
   const error = message?.isError === true ? message : undefined;
   if (carriesSession && isSessionRefused(plan, status, body, error, isAnswer))
@@ -93,7 +93,7 @@ function plainTextIn(body: Buffer): string {
 }
 
 /** Matches the errors of servers that do not know the session. Its repetitions are bounded, since a text may have 64 KiB. */
-const NO_SESSION =
+const NO_SESSION_TEXT =
   /\b(?:no|unknown|invalid|expired|stale)(?: (?:or|valid|active|such|open|existing|known|mcp|expired|invalid)){0,8} session\b|\bsession\b(?: id)?(?: [\w"':-]{1,64})? (?:(?:is|was|has|has been|does|could) )?(?:not|no longer|unknown|invalid|expired|terminated|closed|ended|lost)\b|\bnot initialized\b/i;
 /** Whether an error with this code is about a message, and not about its session. */
 function isAboutMessage(code: unknown): boolean {
@@ -102,7 +102,7 @@ function isAboutMessage(code: unknown): boolean {
 }
 
 /** The SDKs' code for an unknown session. Other servers use it for other errors. */
-const SESSION_NOT_FOUND = -32001;
+const SESSION_NOT_FOUND_CODE = -32001;
 
 /** Whether an error says that the backend does not know the session, so that the request was not carried out. */
 export function saysNoSession(
@@ -112,17 +112,17 @@ export function saysNoSession(
 ): boolean {
   if (!carriesSession) return false;
   const { code, message } = readBackendError(body.subarray(bodyStart, bodyEnd));
-  return code === SESSION_NOT_FOUND && NO_SESSION.test(message);
+  return code === SESSION_NOT_FOUND_CODE && NO_SESSION_TEXT.test(message);
 }
 
 /** Whether the session is refused: by the SDKs' code, or by the text of a 400, 401 or 404. `statusFault` judges any other 404. */
 const isSessionRefused: IsRefused = (plan, status, body, error, isAnswer) => {
   if (error !== undefined && saysNoSession(plan, body, error)) return true;
   if (status !== 400 && status !== 404 && (status !== 401 || plan.isUnauthorizedFault === true)) return false;
-  if (error === undefined) return NO_SESSION.test(body.toString());
+  if (error === undefined) return NO_SESSION_TEXT.test(body.toString());
   const { code, message } = backendErrorIn(body, error);
   const isCarriedOut = code !== rpcCodes.invalidRequest && isAnswer(error);
-  return !isCarriedOut && !isAboutMessage(code) && NO_SESSION.test(message);
+  return !isCarriedOut && !isAboutMessage(code) && NO_SESSION_TEXT.test(message);
 };
 
 const REFUSING_STATUSES: ReadonlySet<number> = new Set([400, 404, 405]);

@@ -23,7 +23,7 @@ export interface IdSpan {
 }
 
 /** The JSON of a whole answer, without a byte order mark; of an array, its last message. */
-export function jsonOf(bytes: Buffer, { endpoint }: Pick<RequestPlan, 'endpoint'>): Buffer {
+export function answerJsonOf(bytes: Buffer, { endpoint }: Pick<RequestPlan, 'endpoint'>): Buffer {
   const json = withoutByteOrderMark(bytes);
   if (json !== bytes) endpoint.onForgiven('byte-order-mark');
   let start = 0;
@@ -36,7 +36,7 @@ export function jsonOf(bytes: Buffer, { endpoint }: Pick<RequestPlan, 'endpoint'
 }
 
 /** A copy with U+FFFD in place of bytes that are not UTF-8; `undefined` if all are, or if the message is too large to be read at once. */
-export function asValidUtf8(bytes: Buffer, { endpoint }: Pick<RequestPlan, 'endpoint'>): Buffer | undefined {
+export function repairedUtf8(bytes: Buffer, { endpoint }: Pick<RequestPlan, 'endpoint'>): Buffer | undefined {
   if (bytes.length > limits.readAtOnceBytesMax || isUtf8(bytes)) return undefined;
   endpoint.onForgiven('not-utf-8');
   return Buffer.from(bytes.toString());
@@ -69,31 +69,31 @@ export interface RequestHandler {
 
 /** Where the backend has redirected a session's messages to, within its origin. */
 export interface Redirection {
-  moved: UpstreamTarget | undefined;
+  movedTo: UpstreamTarget | undefined;
 }
 
 /** Delivers answers to requests that got 202. */
 export interface AnswerSource {
   /** Calls the reader's `onEvent` or `onLost` once, perhaps synchronously, unless `forget` is called before. */
-  wait(id: IdSpan, reader: SharedStreamReader): void;
-  forget(id: IdSpan, reader: SharedStreamReader): void;
+  wait(id: IdSpan, reader: AnswerReader): void;
+  forget(id: IdSpan, reader: AnswerReader): void;
 }
 
 /** The stream of an SSE session (`SseStream`), which carries the answers to all its requests. */
-export interface SharedStream extends Redirection, Pick<AnswerSource, 'forget'> {
-  /** The URL to post messages to, unless `moved` replaces it. */
+export interface AnswerStream extends Redirection, Pick<AnswerSource, 'forget'> {
+  /** The URL to post messages to, unless `movedTo` replaces it. */
   readonly messageTarget: UpstreamTarget;
-  dispatch(id: IdSpan, request: UpstreamRequest, reader: SharedStreamReader): UpstreamCall;
+  dispatch(id: IdSpan, request: UpstreamRequest, reader: AnswerReader): UpstreamCall;
 }
 
-export interface SharedStreamReader extends UpstreamHandler {
+export interface AnswerReader extends UpstreamHandler {
   /** Called with an event. @param data a message that belongs to the request, or its answer. May be kept. */
   onEvent(data: Buffer): void;
   onLost(fault: UpstreamFault): void;
 }
 
 /** Removes and returns the reader that waits for an answer. A number id may come back as a string. @param key of the answer's id. */
-export function takeReader(waiting: Map<string, SharedStreamReader>, key: string): SharedStreamReader | undefined {
+export function takeReader(waiting: Map<string, AnswerReader>, key: string): AnswerReader | undefined {
   const waitingKey = waiting.has(key) ? key : key.replace(/^"(?!")/, '');
   const reader = waiting.get(waitingKey);
   waiting.delete(waitingKey);
@@ -101,7 +101,7 @@ export function takeReader(waiting: Map<string, SharedStreamReader>, key: string
 }
 
 /** Hands an answer to its reader: a large one at once, to be counted; others round robin by subject, since a chunk may contain hundreds. */
-export function handOver(subject: string, reader: SharedStreamReader, answer: Buffer): void {
+export function deliverAnswer(subject: string, reader: AnswerReader, answer: Buffer): void {
   if (answer.length >= limits.countedFromBytes) reader.onEvent(answer);
   else wakeScheduler.run(subject, () => reader.onEvent(answer));
 }
@@ -140,7 +140,7 @@ export interface RequestPlan extends OutgoingMessage {
   /** The most bytes of a JSON answer or one event; by default `limits.upstreamMessageBytesMax`. */
   readonly answerBytesMax?: number;
   /** The stream that brings the answer, for a server with the 2024-11-05 transport. */
-  readonly stream?: SharedStream | undefined;
+  readonly stream?: AnswerStream | undefined;
   /** The client for GETs that resume an event stream which ended before the answer. Without it, the request fails. */
   readonly resumingHttp?: HttpUpstream | undefined;
 }

@@ -164,7 +164,7 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
   #ask(): void {
     if (!this.#transition('waiting', 'asking')) return;
     const { subject, redirection, headers } = this.#plan;
-    const target = redirection.moved ?? this.#plan.target;
+    const target = redirection.movedTo ?? this.#plan.target;
     const resuming = resumingHeaders(headers, this.#reconnection.lastEventId);
     this.#call = this.#http.dispatch(plainRequest(subject, target, 'GET', resuming), this);
     if (this.#isPaused) this.#call.pause();

@@ -42,11 +42,11 @@ import { limits } from '../../shared/index.js';
 import type { UpstreamTarget } from '../../user-config/index.js';
 import {
   type AnswerSource,
-  jsonOf,
-  asValidUtf8,
+  answerJsonOf,
+  repairedUtf8,
   type RequestHandler,
   type RequestPlan,
-  type SharedStreamReader,
+  type AnswerReader,
 } from './request-plan.js';
 import { readRefusal, saysNoSession, statusFault } from './refused-request.js';
 import { Resumption } from './resumption.js';
@@ -60,7 +60,7 @@ type State = 'waiting' | 'json' | 'scanning' | 'event-stream' | 'resuming' | 're
 const NO_BYTES = Buffer.alloc(0);
 const OPENING_BRACE = 0x7b;
 
-export class RpcRequest implements SharedStreamReader, MemoryWaiter {
+export class RpcRequest implements AnswerReader, MemoryWaiter {
   readonly #plan: RequestPlan;
   readonly #handler: RequestHandler;
   readonly #answerBytesMax: number;
@@ -75,17 +75,17 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   status = 0;
   #statusHeader = '';
   #bodyBytes = -1;
-  #received: BodyCollector | undefined;
+  #receivedBody: BodyCollector | undefined;
   /** The whole answer, for a handler that `acceptsBorrowed`, in memory that is valid only until the response ends. */
-  #whole: Buffer | undefined;
-  /** The parts of an answer, used instead of `#received` for a handler with `onUnparsed`. */
+  #wholeAnswer: Buffer | undefined;
+  /** The parts of an answer, used instead of `#receivedBody` for a handler with `onUnparsed`. */
   readonly #unparsed: UnparsedAnswer | undefined;
   #parser: EventStreamParser | undefined;
   #chunk: Buffer | undefined;
   #scan: Scan | undefined;
-  /** Events that arrived while `#scan` was set or the request was paused. `#ending`: how the stream ended after them. */
+  /** Events that arrived while `#scan` was set or the request was paused. `#streamEnding`: how the stream ended after them. */
   #waitingEvents: Buffer[] | undefined;
-  #ending: UpstreamFault | 'end' | undefined;
+  #streamEnding: UpstreamFault | 'end' | undefined;
   /** Memory counted for a large answer or event until the handler takes it over. */
   #reservation: MessageReservation | undefined;
   /** Whether the handler has paused the request. Changed only here. */
@@ -95,7 +95,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   #ration: { bytesLeft: number; spentMs: number } | undefined;
   /** The HTTP client that sends the request again after a redirect; `undefined` once a redirect was followed. */
   #redirectHttp: HttpUpstream | undefined;
-  #sentTo: UpstreamTarget;
+  #target: UpstreamTarget;
 
   /** The handler is never called synchronously. */
   constructor(http: HttpUpstream, deadlines: DeadlineWheel, plan: RequestPlan, handler: RequestHandler) {
@@ -111,7 +111,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     if (handler.onUnparsed !== undefined)
       this.#unparsed = new UnparsedAnswer(plan, (...part) => handler.onUnparsed?.(...part));
     this.#redirectHttp = http;
-    this.#sentTo = plan.target;
+    this.#target = plan.target;
     this.#call = this.#send(http);
   }
 
@@ -123,7 +123,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   onHead(status: number, contentType: string, sessionId: string, bodyBytes: number, statusHeader: string): void {
     if (this.#state !== 'waiting') return this.#onFurtherHead();
     // The answer comes on the shared stream, so the rest of this response does not matter.
-    if (this.#plan.stream !== undefined && (status < 300 || this.#isBeingAnswered))
+    if (this.#plan.stream !== undefined && (status < 300 || this.#hasPendingMessage))
       return void this.#transition('waiting', 'event-stream');
     this.#restartSilenceTimeout();
     this.#plan.endpoint.onAnswer(this.#deadlines.recentMs);
@@ -141,7 +141,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     } else if (status >= 400) {
       this.#transition('waiting', 'refused');
       this.#plan.stream?.forget(this.#plan.id, this);
-    } else if (!this.#tryFollow(status, statusHeader) && !this.#tryWaitForStrayAnswer(status)) {
+    } else if (!this.#tryFollowRedirect(status, statusHeader) && !this.#tryWaitForStrayAnswer(status)) {
       this.#fail(
         status >= 300 ? redirectFault(status, statusHeader, this.#plan.target) : upstreamFault('answer-invalid'),
       );
@@ -175,11 +175,11 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     switch (this.#state) {
       case 'json':
         if (this.#unparsed === undefined && this.#isBorrowable(chunk)) {
-          this.#whole = chunk;
+          this.#wholeAnswer = chunk;
           break;
         }
         this.#restartSilenceTimeout();
-        if (this.#unparsed === undefined) this.#collect(chunk, this.#answerBytesMax);
+        if (this.#unparsed === undefined) this.#collectBody(chunk, this.#answerBytesMax);
         else if (!this.#unparsed.tryAdd(chunk)) this.#fail(upstreamFault('answer-too-large'));
         break;
       case 'event-stream':
@@ -194,7 +194,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
         this.#countEvent();
         break;
       case 'refused':
-        this.#collect(chunk, limits.upstreamRefusalBytesMax);
+        this.#collectBody(chunk, limits.upstreamRefusalBytesMax);
         break;
       default:
     }
@@ -216,7 +216,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   onEvent(data: Buffer): void {
     if (!this.#acceptsEvents) return;
     if (data.length > this.#answerBytesMax) return this.#fail(upstreamFault('answer-too-large'));
-    this.#countWhole(data.length);
+    this.#countMessage(data.length);
     this.#restartSilenceTimeout();
     this.#plan.endpoint.onAnswer(this.#deadlines.recentMs);
     this.#onEvent(data);
@@ -225,7 +225,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   }
 
   /** Whether a message has arrived that the handler does not have yet. */
-  get #isBeingAnswered(): boolean {
+  get #hasPendingMessage(): boolean {
     return this.#scan !== undefined || (this.#waitingEvents !== undefined && this.#waitingEvents.length > 0);
   }
 
@@ -257,7 +257,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
 
   onFault(fault: UpstreamFault): void {
     this.#plan.endpoint.circuit.onFault(fault);
-    if (this.#plan.stream !== undefined && this.#isBeingAnswered) this.#transition('waiting', 'event-stream');
+    if (this.#plan.stream !== undefined && this.#hasPendingMessage) this.#transition('waiting', 'event-stream');
     if (this.#state === 'answered') this.#tryFinish();
     else if (this.#state === 'event-stream') this.#onStreamEnd(fault);
     else this.#fail(fault);
@@ -271,16 +271,16 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   /** Notes how the stream ended. The end takes effect when no event waits any more. */
   #onStreamEnd(ending: UpstreamFault | 'end'): void {
     if (this.#state !== 'event-stream') return;
-    this.#ending ??= ending;
+    this.#streamEnding ??= ending;
     this.#tryEndStream();
   }
 
   #tryEndStream(): void {
-    if (this.#ending === undefined || this.#isBeingAnswered) return;
+    if (this.#streamEnding === undefined || this.#hasPendingMessage) return;
     if (this.#state === 'answered') this.#tryFinish();
     // If another stream brings the answer, the end of the response to the POST does not matter.
-    else if (this.#answerSource === undefined && this.#state === 'event-stream' && !this.#tryResume(this.#ending))
-      this.#fail(this.#ending === 'end' ? upstreamFault('answer-incomplete') : this.#ending);
+    else if (this.#answerSource === undefined && this.#state === 'event-stream' && !this.#tryResume(this.#streamEnding))
+      this.#fail(this.#streamEnding === 'end' ? upstreamFault('answer-incomplete') : this.#streamEnding);
   }
 
   #onStream(): void {
@@ -299,7 +299,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     if (!resumption.tryBegin(this.#parser)) return false;
     this.#call = this.#resumption = resumption;
     this.#transition('event-stream', 'resuming');
-    this.#ending = undefined;
+    this.#streamEnding = undefined;
     const wasWaitingForRoom = this.#reservation?.isWaiting === true;
     this.#reservation?.release();
     // A pause by the handler is repeated on the new call. A pause for want of memory has ended with the reservation.
@@ -311,9 +311,9 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
 
   #onJson(): void {
     if (this.#unparsed !== undefined) return this.#unparsed.end(() => this.#tryFinish());
-    const whole = this.#whole ?? this.#received?.bytes ?? NO_BYTES;
+    const whole = this.#wholeAnswer ?? this.#receivedBody?.bytes ?? NO_BYTES;
     if (whole[0] !== OPENING_BRACE && this.#tryBatch(whole)) return this.onEnd();
-    const bytes = whole[0] === OPENING_BRACE ? whole : jsonOf(whole, this.#plan);
+    const bytes = whole[0] === OPENING_BRACE ? whole : answerJsonOf(whole, this.#plan);
     if (bytes.length <= limits.readAtOnceBytesMax) return this.#onJsonMessage(bytes, readBackendAnswer(bytes));
     // The answer is complete: the backend is not to blame for further delays.
     this.#deadline.cancel();
@@ -331,13 +331,13 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     const messages = readBackendBatch(bytes);
     if (messages === undefined) return false;
     this.#plan.endpoint.onForgiven('array');
-    if (this.#transition('json', 'event-stream')) this.#chunk = this.#whole;
+    if (this.#transition('json', 'event-stream')) this.#chunk = this.#wholeAnswer;
     for (const message of messages) this.#onEvent(message);
     return true;
   }
 
   #onJsonMessage(bytes: Buffer, message: BackendMessage | undefined): void {
-    const readable = message === undefined ? asValidUtf8(bytes, this.#plan) : undefined;
+    const readable = message === undefined ? repairedUtf8(bytes, this.#plan) : undefined;
     if (readable !== undefined) return this.#onJsonMessage(readable, readBackendAnswer(readable));
     if (message === undefined || !this.#isAnswer(bytes, message)) return this.#fail(upstreamFault('answer-invalid'));
     if (message.isError && saysNoSession(this.#plan, bytes, message)) return this.#fail(upstreamFault('session-lost'));
@@ -345,7 +345,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     const reservation = this.#reservation;
     this.#reservation = undefined;
     this.#tryFinish();
-    this.#handler.onAnswer(bytes, message, this.#whole !== undefined);
+    this.#handler.onAnswer(bytes, message, this.#wholeAnswer !== undefined);
     reservation?.release();
   }
 
@@ -361,9 +361,9 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     if (!this.#acceptsEvents) return;
     this.#resumption?.noteEvent();
     if (this.#resumption !== undefined && this.#scan === undefined) this.#restartSilenceTimeout();
-    if (this.#scan !== undefined || this.isPaused) (this.#waitingEvents ??= []).push(this.#owned(data));
+    if (this.#scan !== undefined || this.isPaused) (this.#waitingEvents ??= []).push(this.#ownedCopyOf(data));
     else if (data.length <= limits.readAtOnceBytesMax) this.#onEventMessage(data, readBackendMessage(data));
-    else this.#scanLarge(this.#owned(data));
+    else this.#scanLarge(this.#ownedCopyOf(data));
   }
 
   #scanLarge(data: Buffer): void {
@@ -373,20 +373,20 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
       this.#scan = undefined;
       this.#onEventMessage(data, message);
       this.#countEvent();
-      this.#passOnEvents();
+      this.#deliverEvents();
     };
     this.#scan = readLargeBackendMessage(this.#plan.subject, data, onRead, this.#plan.hasTasks, true);
   }
 
   #onEventMessage(data: Buffer, message: BackendMessage | undefined): void {
-    const readable = message === undefined ? asValidUtf8(data, this.#plan) : undefined;
+    const readable = message === undefined ? repairedUtf8(data, this.#plan) : undefined;
     if (readable !== undefined) return this.#onEventMessage(readable, readBackendMessage(readable));
     if (message === undefined) {
       if (!this.#tryBatch(data)) this.#plan.endpoint.onForgiven('heartbeat');
     } else if (message.kind === 'response' && !this.#isAnswer(data, message)) {
       this.#plan.endpoint.onForgiven('stray-answer');
     } else if (message.kind === 'response') {
-      this.#deliverAnswer(this.#owned(data), message);
+      this.#deliverAnswer(this.#ownedCopyOf(data), message);
     } else {
       this.#handler.onMessage(data, message);
     }
@@ -401,27 +401,27 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     }
     this.#pauseReading();
     this.#scan = this.#unparsed;
-    this.#unparsed.takeWhole(bytes, () => {
+    this.#unparsed.addWhole(bytes, () => {
       this.#scan = undefined;
       this.#onAnsweredOnStream();
       this.#countEvent();
-      this.#passOnEvents();
+      this.#deliverEvents();
     });
-    this.#passOnParts();
+    this.#deliverParts();
   }
 
-  /** Passes on parts of a large answer until the handler pauses the request. */
-  #passOnParts(): void {
-    while (!this.isPaused && this.#unparsed?.tryPassOnPart() === true);
+  /** Delivers parts of a large answer until the handler pauses the request. */
+  #deliverParts(): void {
+    while (!this.isPaused && this.#unparsed?.tryDeliverPart() === true);
   }
 
   /** The event, copied if it lies in the current chunk, whose memory is valid only during `onData`. */
-  #owned(data: Buffer): Buffer {
+  #ownedCopyOf(data: Buffer): Buffer {
     return data.buffer === this.#chunk?.buffer ? Buffer.from(data) : data;
   }
 
-  /** Passes on waiting events until the handler pauses the request, then continues reading. */
-  #passOnEvents(): void {
+  /** Delivers waiting events until the handler pauses the request, then continues reading. */
+  #deliverEvents(): void {
     while (this.#scan === undefined && !this.isPaused && this.#acceptsEvents) {
       const event = this.#waitingEvents?.shift();
       if (event === undefined) break;
@@ -442,7 +442,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   }
 
   #onRefusal(): void {
-    const bytes = jsonOf(this.#received?.bytes ?? NO_BYTES, this.#plan);
+    const bytes = answerJsonOf(this.#receivedBody?.bytes ?? NO_BYTES, this.#plan);
     const isAnswer = (message: BackendMessage): boolean => this.#isAnswer(bytes, message);
     const read = readRefusal(this.#plan, this.#handler, this.status, bytes, this.#statusHeader, isAnswer);
     if ('fault' in read) return this.#fail(read.fault);
@@ -450,8 +450,8 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     this.#handler.onAnswer(bytes, read.answer);
   }
 
-  #collect(chunk: Buffer, bytesMax: number): void {
-    const received = (this.#received ??= new BodyCollector(this.#answerBytesMax, shortLivedMemory));
+  #collectBody(chunk: Buffer, bytesMax: number): void {
+    const received = (this.#receivedBody ??= new BodyCollector(this.#answerBytesMax, shortLivedMemory));
     const bytes = Math.max(received.length + chunk.length, this.#bodyBytes);
     if (bytes > bytesMax) {
       const tooLarge = upstreamFault('answer-too-large');
@@ -484,11 +484,11 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   }
 
   /** Follows one redirect, which says that the request was not carried out. Later requests go to the new target at once. */
-  #tryFollow(status: number, location: string): boolean {
+  #tryFollowRedirect(status: number, location: string): boolean {
     const { endpoint, target, redirection, stream, isUnauthorizedFault = false } = this.#plan;
-    const moved = movedTarget(status, location, this.#sentTo, isUnauthorizedFault, stream?.messageTarget ?? target);
+    const moved = movedTarget(status, location, this.#target, isUnauthorizedFault, stream?.messageTarget ?? target);
     const http = this.#redirectHttp;
-    (stream ?? redirection).moved = http && moved;
+    (stream ?? redirection).movedTo = http && moved;
     if (moved === undefined || http === undefined) return false;
     this.#redirectHttp = undefined;
     endpoint.onForgiven('redirect');
@@ -499,7 +499,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
 
   #send(http: HttpUpstream): UpstreamCall {
     const { subject, stream, redirection, id, headers, body, leftOut, putIn, requestId, trace, head } = this.#plan;
-    const target = (this.#sentTo = (stream ?? redirection).moved ?? stream?.messageTarget ?? this.#plan.target);
+    const target = (this.#target = (stream ?? redirection).movedTo ?? stream?.messageTarget ?? this.#plan.target);
     const request = { subject, target, method: 'POST', headers, body, leftOut, putIn, requestId, trace, head } as const;
     return stream === undefined ? http.dispatch(request, this) : stream.dispatch(id, request, this);
   }
@@ -519,8 +519,8 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   resume(): void {
     if (this.#state === 'done' || !this.isPaused) return;
     this.isPaused = false;
-    this.#passOnParts();
-    this.#passOnEvents();
+    this.#deliverParts();
+    this.#deliverEvents();
   }
 
   /** Sets a ration: after so many more bytes, the request pauses and calls `onRationRead`. @param bytes `undefined` for no limit. */
@@ -546,7 +546,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   }
 
   /** Counts a complete message, whether or not there is room. */
-  #countWhole(bytes: number): void {
+  #countMessage(bytes: number): void {
     const { memory, subject } = this.#plan;
     if (memory === undefined || bytes < limits.countedFromBytes) return;
     this.#reservation ??= memory.createReservation(subject, this);
@@ -565,7 +565,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
   }
 
   onRoom(): void {
-    this.#passOnEvents();
+    this.#deliverEvents();
   }
 
   onNoRoom(bound: ShareBound): void {
@@ -584,7 +584,7 @@ export class RpcRequest implements SharedStreamReader, MemoryWaiter {
     this.#deadline.cancel();
     this.#scan?.cancel();
     this.#waitingEvents = undefined;
-    this.#received?.clear();
+    this.#receivedBody?.clear();
     this.#reservation?.release();
     this.#unparsed?.cancel();
     this.#answerSource?.forget(this.#plan.id, this);

@@ -17,9 +17,9 @@ export interface BackendStreamPlan {
   readonly deadlines: DeadlineWheel;
   readonly memory: MessageBudget;
   /** Requests the stream. @param lastEventId `''` for none. */
-  ask(lastEventId: string, handler: UpstreamHandler): UpstreamCall;
+  requestStream(lastEventId: string, handler: UpstreamHandler): UpstreamCall;
   /** Follows a redirect. @returns whether to request the stream again, at the new target. */
-  tryFollow(status: number, location: string): boolean;
+  tryFollowRedirect(status: number, location: string): boolean;
   /** Called with the outcome. @param isStream false if the backend refuses the stream, cannot be reached, or sends too large an event. */
   onOutcome(isStream: boolean): void;
   /** Called with a request or a notification. @param bytes valid until this returns. */
@@ -30,10 +30,10 @@ export interface BackendStreamPlan {
   /** Called when the stream was cut within an event that cannot come again. */
   onCut?(): void;
   /** Called for a status that may mean a lost session, no such stream, or a second stream: only a POST shows which. */
-  onSessionDoubtful(): void;
+  onUnclearStatus(): void;
 }
 
-export const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
+export const SUBSCRIPTION_ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
 
 type State = 'asking' | 'streaming' | 'waiting' | 'over';
 
@@ -47,14 +47,14 @@ export class BackendStream implements UpstreamHandler {
   /** Whether the backend has ever responded with a stream. Changed only here. */
   isOffered = false;
   /** Whether the stream is over, rather than requested again, once it ends. */
-  isLast = false;
+  isClosedAtEnd = false;
   /** Whether a redirect was followed. Only one is followed: later requests go to its target at once. */
-  #isFollowed = false;
+  #hasFollowedRedirect = false;
   #countedBytes = 0;
 
   constructor(plan: BackendStreamPlan) {
     this.#plan = plan;
-    const call = plan.ask('', this);
+    const call = plan.requestStream('', this);
     if (this.#state !== 'over') this.#call = call;
   }
 
@@ -74,10 +74,10 @@ export class BackendStream implements UpstreamHandler {
 
   onHead(status: number, contentType: string, _sessionId: string, _bodyBytes: number, statusHeader: string): void {
     if (this.#state !== 'asking') return;
-    if (!this.#isFollowed && this.#plan.tryFollow(status, statusHeader)) {
-      this.#isFollowed = true;
+    if (!this.#hasFollowedRedirect && this.#plan.tryFollowRedirect(status, statusHeader)) {
+      this.#hasFollowedRedirect = true;
       this.#call?.abort();
-      this.#call = this.#plan.ask(this.#reconnection.lastEventId, this);
+      this.#call = this.#plan.requestStream(this.#reconnection.lastEventId, this);
       return;
     }
     const isStream = status < 300 && contentType === 'text/event-stream';
@@ -92,7 +92,7 @@ export class BackendStream implements UpstreamHandler {
       this.#wait();
     } else {
       this.#refuse();
-      if (status === 404 || (this.isOffered && (status === 400 || status === 405))) this.#plan.onSessionDoubtful();
+      if (status === 404 || (this.isOffered && (status === 400 || status === 405))) this.#plan.onUnclearStatus();
     }
   }
 
@@ -131,7 +131,7 @@ export class BackendStream implements UpstreamHandler {
     if (this.#state !== 'streaming') return;
     const message = readBackendMessage(data);
     // A stream that brings nothing but answers and acknowledgements counts as failing.
-    const isWithoutProgress = message?.kind === 'response' || message?.method === ACKNOWLEDGED;
+    const isWithoutProgress = message?.kind === 'response' || message?.method === SUBSCRIPTION_ACKNOWLEDGED;
     if (!isWithoutProgress) this.#reconnection.noteProgress();
     if (message === undefined) return;
     if (message.kind !== 'response') this.#plan.onMessage(data, message);
@@ -152,10 +152,10 @@ export class BackendStream implements UpstreamHandler {
     if (this.#parser !== undefined) this.#reconnection.noteEnded(this.#parser);
     this.#parser = undefined;
     if (isCut && this.#reconnection.lastEventId === '') this.#plan.onCut?.();
-    if (this.isLast || this.isOver) return;
+    if (this.isClosedAtEnd || this.isOver) return;
     this.#delay = this.#plan.deadlines.after(this.#reconnection.nextDelayMs(hasEnded), () => {
       if (!this.#transition('waiting', 'asking')) return;
-      this.#call = this.#plan.ask(this.#reconnection.lastEventId, this);
+      this.#call = this.#plan.requestStream(this.#reconnection.lastEventId, this);
     });
   }
 

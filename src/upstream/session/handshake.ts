@@ -55,10 +55,10 @@ const NO_HEADERS: readonly string[] = [];
 /** Bounds of the notifications that are kept from before the answer to `initialize`: their number, and the bytes of each. */
 const EARLY_NOTIFICATIONS_MAX = 16;
 const EARLY_NOTIFICATION_BYTES_MAX = 4 * KIB;
-const INITIALIZED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}');
+const INITIALIZED_MESSAGE = Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}');
 
 const BEFORE_CLIENT_INFO = Buffer.from(',"clientInfo":');
-const BEHIND_CLIENT_INFO = Buffer.from('}}');
+const AFTER_CLIENT_INFO = Buffer.from('}}');
 
 export interface HandshakePlan {
   readonly subject: string;
@@ -170,7 +170,7 @@ export class Initialization extends Handshake implements RequestHandler {
 
   #initialize(): void {
     const { endpoint, introduction } = this.plan;
-    const id = this.context.ids.next();
+    const id = this.context.ownIds.next();
     this.#sessionId = '';
     const headers = withHeaders(endpoint.contentHeaders, this.#cookies === '' ? NO_HEADERS : ['cookie', this.#cookies]);
     const body = initializeBody(id, this.#version, introduction);
@@ -206,7 +206,7 @@ export class Initialization extends Handshake implements RequestHandler {
 
   get #target(): UpstreamTarget {
     const { redirection, target } = this.plan;
-    return this.#stream?.target ?? redirection.moved ?? target;
+    return this.#stream?.target ?? redirection.movedTo ?? target;
   }
 
   /** Keeps notifications for a later listener. Requests are ignored, because the session is not open yet (C07). */
@@ -284,7 +284,7 @@ export class Initialization extends Handshake implements RequestHandler {
     };
     const headers = withHeaders(result.headers, this.plan.headers);
     this.#confirmation = this.context.http.dispatch(
-      plainRequest(subject, target, 'POST', headers, INITIALIZED),
+      plainRequest(subject, target, 'POST', headers, INITIALIZED_MESSAGE),
       handler,
     );
   }
@@ -316,7 +316,7 @@ export class Initialization extends Handshake implements RequestHandler {
     const ownHeaders = sessionHeaders({ sessionId, protocolVersion, cookies: this.#cookies });
     const headers = [...ownHeaders, ...this.plan.headers];
     const { subject, redirection, target } = this.plan;
-    this.context.oneWayRequests.send(subject, redirection.moved ?? target, 'DELETE', headers, undefined);
+    this.context.oneWayRequests.send(subject, redirection.movedTo ?? target, 'DELETE', headers, undefined);
   }
 }
 
@@ -337,7 +337,7 @@ const OTHER_ERA_FAULTS: ReadonlySet<UpstreamFaultKind> = new Set([
 function initializeBody(id: Buffer, version: string, { capabilities, clientInfo }: ClientIntroduction): Buffer {
   const offer = `"method":"initialize","params":{"protocolVersion":"${version}","capabilities":`;
   const before = Buffer.from(`{"jsonrpc":"2.0","id":${id.toString()},${offer}`);
-  return Buffer.concat([before, capabilities, BEFORE_CLIENT_INFO, clientInfo, BEHIND_CLIENT_INFO]);
+  return Buffer.concat([before, capabilities, BEFORE_CLIENT_INFO, clientInfo, AFTER_CLIENT_INFO]);
 }
 
 function resultOf(record: UpstreamSessionRecord, resultJson: Buffer): HandshakeResult {

@@ -38,9 +38,9 @@ export const MIRRORS_CHARS_MAX = 32 * KIB;
 export class KnownMirrors {
   readonly #textBudget: TextBudget;
   #paramsByTool: ReadonlyMap<string, readonly MirroredParam[] | undefined> = new Map();
-  #apps: ReadonlySet<string> = new Set();
+  #appNames: ReadonlySet<string> = new Set();
   #bytes = 0;
-  #missed = '';
+  #missedTool = '';
 
   constructor(memory: TextBudget) {
     this.#textBudget = memory;
@@ -51,7 +51,7 @@ export class KnownMirrors {
     this.drop();
     const kept: MirroredTool[] = [];
     let text = '';
-    const missed = tools.filter(([name]) => name === this.#missed);
+    const missed = tools.filter(([name]) => name === this.#missedTool);
     for (const tool of new Set([...missed.slice(0, 1), ...tools])) {
       const json = JSON.stringify(tool);
       if (text.length + json.length > MIRRORS_CHARS_MAX) break;
@@ -62,14 +62,14 @@ export class KnownMirrors {
     const bytes = this.#textBudget.tryKeepText(text);
     if (bytes === undefined) return;
     this.#bytes = bytes;
-    this.#apps = new Set(names);
+    this.#appNames = new Set(names);
     // Of two tools with one name, the first counts.
     this.#paramsByTool = new Map(kept.reverse());
   }
 
   /** Notes that a call lacked this tool's parameters, so that the next `learn` keeps them before others. */
   noteMissed(tool: string): void {
-    this.#missed = tool;
+    this.#missedTool = tool;
   }
 
   /** Whether the tool was too large for its mirrored parameters to be read. */
@@ -82,13 +82,13 @@ export class KnownMirrors {
   }
 
   hasApp(name: string): boolean {
-    return this.#apps.has(name);
+    return this.#appNames.has(name);
   }
 
   drop(): void {
     this.#textBudget.drop(this.#bytes);
     this.#bytes = 0;
     this.#paramsByTool = new Map();
-    this.#apps = new Set();
+    this.#appNames = new Set();
   }
 }

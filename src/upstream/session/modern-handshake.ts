@@ -31,7 +31,7 @@ export class Discovery extends Handshake implements RequestHandler {
   }
 
   #discover(): RpcRequest {
-    const id = this.context.ids.next();
+    const id = this.context.ownIds.next();
     const message = modernRequest(id, 'server/discover', '', envelopeOf(this.plan.introduction));
     return this.sendRequest(id, message, this.#headers, this);
   }

@@ -8,7 +8,7 @@
 import type { BackendMessage } from '../../mcp/index.js';
 import type { Deadline } from '../../fair/index.js';
 import { isObject, limits } from '../../shared/index.js';
-import { ACKNOWLEDGED, BackendStream, type BackendStreamPlan } from './backend-stream.js';
+import { SUBSCRIPTION_ACKNOWLEDGED, BackendStream, type BackendStreamPlan } from './backend-stream.js';
 import type { UpstreamCall, UpstreamHandler } from '../../http-client/index.js';
 
 /** What a backend will not send, according to its acknowledgement (M25). */
@@ -18,7 +18,7 @@ export interface RefusedSubscriptions {
 }
 
 /** @param filter as JSON. @param bytes the acknowledgement. @returns what it omits from the filter; `undefined` if nothing is missing. */
-export function readUnhonoured(
+export function readRefusedSubscriptions(
   filter: string,
   bytes: Buffer,
   { paramsStart, paramsEnd }: BackendMessage,
@@ -39,11 +39,11 @@ function urisOf({ resourceSubscriptions: uris }: Readonly<Record<string, unknown
   return Array.isArray(uris) ? uris.filter((uri): uri is string => typeof uri === 'string') : [];
 }
 
-export interface ModernListeningPlan extends Pick<BackendStreamPlan, 'deadlines' | 'memory' | 'tryFollow'> {
+export interface ModernListeningPlan extends Pick<BackendStreamPlan, 'deadlines' | 'memory' | 'tryFollowRedirect'> {
   /** The filter as JSON: the notifications that are wanted now; `''` for none. */
   filter(): string;
-  ask(filter: string, handler: UpstreamHandler): UpstreamCall;
-  onAsking(): void;
+  requestStream(filter: string, handler: UpstreamHandler): UpstreamCall;
+  onRequesting(): void;
   /** Called when the backend has acknowledged or refused the request, or cannot be reached now; also if nothing is wanted. */
   onOutcome(): void;
   /** Called when a backend that once acknowledged no longer knows the method. */
@@ -55,7 +55,7 @@ export interface ModernListeningPlan extends Pick<BackendStreamPlan, 'deadlines'
 interface ListenRequest {
   filter: string;
   /** What the backend will not send, according to its acknowledgement. */
-  unhonoured?: RefusedSubscriptions | undefined;
+  refusedSubscriptions?: RefusedSubscriptions | undefined;
   stream: BackendStream | undefined;
 }
 
@@ -76,15 +76,15 @@ export class ModernListening {
   }
 
   /** What the filter names, but the backend will not send. */
-  get unhonoured(): RefusedSubscriptions | undefined {
-    return this.#current?.unhonoured;
+  get refusedSubscriptions(): RefusedSubscriptions | undefined {
+    return this.#current?.refusedSubscriptions;
   }
 
   /** Called when the filter may have changed. Several changes at once cause one renewal. */
   renew(): void {
     if (this.isOver || this.#isRenewalScheduled) return;
     this.#isRenewalScheduled = true;
-    this.#plan.onAsking();
+    this.#plan.onRequesting();
     queueMicrotask(() => {
       this.#isRenewalScheduled = false;
       this.#open();
@@ -113,7 +113,7 @@ export class ModernListening {
     }
     // A new request waits until the one before is acknowledged: `#replaceWith` then calls `#open` again.
     if (this.#next !== undefined) return;
-    this.#plan.onAsking();
+    this.#plan.onRequesting();
     const listen: ListenRequest = { filter, stream: undefined };
     this.#next = listen;
     const { deadlines } = this.#plan;
@@ -126,22 +126,22 @@ export class ModernListening {
     return new BackendStream({
       ...{ deadlines, memory },
       // A request that replaces an ended stream has the filter as it is now.
-      ask: (_lastEventId, handler) => {
+      requestStream: (_lastEventId, handler) => {
         listen.filter = this.#plan.filter();
-        return this.#plan.ask(listen.filter, handler);
+        return this.#plan.requestStream(listen.filter, handler);
       },
-      tryFollow: (status, location) => this.#plan.tryFollow(status, location),
+      tryFollowRedirect: (status, location) => this.#plan.tryFollowRedirect(status, location),
       onOutcome: (isStream) => {
         if (!isStream) this.#plan.onOutcome();
       },
       onMessage: (bytes, message) => {
-        if (message.method === ACKNOWLEDGED) {
-          listen.unhonoured = readUnhonoured(listen.filter, bytes, message);
+        if (message.method === SUBSCRIPTION_ACKNOWLEDGED) {
+          listen.refusedSubscriptions = readRefusedSubscriptions(listen.filter, bytes, message);
           this.#replaceWith(listen);
         } else if (message.kind === 'notification') this.#plan.onMessage(bytes, message);
       },
       onRefused: () => this.#onRefused(listen),
-      onSessionDoubtful: () => {
+      onUnclearStatus: () => {
         if (this.isOffered) this.#plan.onLost();
       },
     });

@@ -46,22 +46,22 @@ export function modernRequest(id: Buffer, method: string, members: string, envel
 
 /** The headers that mirror a message. @param name what the message is about; `''` for nothing. @param params headers: name, value, … */
 export function modernHead(method: string, name: string, params = NO_PARAMS): ModernHead {
-  return { method: headText(method), name: name === '' ? '' : headText(name), params };
+  return { method: headerValueOf(method), name: name === '' ? '' : headerValueOf(name), params };
 }
 
 export function isNameTooLong(name: string): boolean {
   const max = MIRRORED_NAME_BYTES_MAX;
-  return name.length > max / ENCODED_BYTES_PER_CHAR_MAX && headText(name).length > max;
+  return name.length > max / ENCODED_BYTES_PER_CHAR_MAX && headerValueOf(name).length > max;
 }
 
 /** More than enough: a character of a text takes at most 3 bytes of UTF-8, which are 4 bytes of base64. */
 const ENCODED_BYTES_PER_CHAR_MAX = 8;
 
-const PLAIN = /^[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?$/;
-const ENCODED = /^=\?base64\?.*\?=$/i;
+const PLAIN_VALUE = /^[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?$/;
+const ENCODED_VALUE = /^=\?base64\?.*\?=$/i;
 
 /** A text as the value of a header, encoded only if necessary. */
-export function headText(text: string): string {
-  if (PLAIN.test(text) && !ENCODED.test(text)) return text;
+export function headerValueOf(text: string): string {
+  if (PLAIN_VALUE.test(text) && !ENCODED_VALUE.test(text)) return text;
   return `=?base64?${Buffer.from(text).toString('base64')}?=`;
 }

@@ -6,7 +6,7 @@ import type { Deadline, DeadlineWheel } from '../../fair/index.js';
 import { upstreamFault } from '../../http-client/index.js';
 import type { BackendMessage } from '../../mcp/index.js';
 import { KIB } from '../../shared/index.js';
-import { handOver, takeReader, type AnswerSource, type IdSpan, type SharedStreamReader } from '../rpc/request-plan.js';
+import { deliverAnswer, takeReader, type AnswerSource, type IdSpan, type AnswerReader } from '../rpc/request-plan.js';
 import type { MessageBudget } from './known-mirrors.js';
 
 /** Bounds of the answers that arrived before their 202: the time, and the bytes of all. Beyond these bytes, the oldest is dropped. */
@@ -25,9 +25,9 @@ export class StrayAnswers implements AnswerSource {
   readonly #deadlines: DeadlineWheel;
   readonly #memory: MessageBudget;
   /** The readers of answers to requests that got 202, by the keys of the requests' ids. */
-  readonly #waiting = new Map<string, SharedStreamReader>();
+  readonly #waitingReaders = new Map<string, AnswerReader>();
   /** Answers that arrived before their 202, by the keys of their ids. */
-  readonly #early = new Map<string, EarlyAnswer>();
+  readonly #earlyAnswers = new Map<string, EarlyAnswer>();
   #earlyBytes = 0;
   /** Called whenever no request waits any more. */
   onNoneAwaited: (() => void) | undefined = undefined;
@@ -39,21 +39,21 @@ export class StrayAnswers implements AnswerSource {
   }
 
   get isAwaited(): boolean {
-    return this.#waiting.size > 0;
+    return this.#waitingReaders.size > 0;
   }
 
-  wait({ bytes, start, end }: IdSpan, reader: SharedStreamReader): void {
+  wait({ bytes, start, end }: IdSpan, reader: AnswerReader): void {
     const key = idKey(bytes, start, end);
-    if (this.#waiting.has(key)) return reader.onLost(upstreamFault('id-in-use'));
+    if (this.#waitingReaders.has(key)) return reader.onLost(upstreamFault('id-in-use'));
     // A number may have come back as a string.
     const early = this.#drop(key) ?? (key.startsWith('"') ? undefined : this.#drop(`"${key}`));
-    if (early === undefined) this.#waiting.set(key, reader);
-    else handOver(this.#subject, reader, early);
+    if (early === undefined) this.#waitingReaders.set(key, reader);
+    else deliverAnswer(this.#subject, reader, early);
   }
 
-  forget({ bytes, start, end }: IdSpan, reader: SharedStreamReader): void {
+  forget({ bytes, start, end }: IdSpan, reader: AnswerReader): void {
     const key = idKey(bytes, start, end);
-    if (this.#waiting.get(key) === reader && this.#waiting.delete(key)) this.#noteIfNoneWait();
+    if (this.#waitingReaders.get(key) === reader && this.#waitingReaders.delete(key)) this.#noteIfNoneWait();
   }
 
   #noteIfNoneWait(): void {
@@ -64,10 +64,10 @@ export class StrayAnswers implements AnswerSource {
   take(bytes: Buffer, { idStart, idEnd }: Pick<BackendMessage, 'idStart' | 'idEnd'>): boolean {
     if (idStart === -1) return false;
     const key = idKey(bytes, idStart, idEnd);
-    const reader = takeReader(this.#waiting, key);
+    const reader = takeReader(this.#waitingReaders, key);
     if (reader === undefined) this.#keep(key, bytes);
     else {
-      handOver(this.#subject, reader, Buffer.from(bytes));
+      deliverAnswer(this.#subject, reader, Buffer.from(bytes));
       this.#noteIfNoneWait();
     }
     return reader !== undefined;
@@ -75,34 +75,34 @@ export class StrayAnswers implements AnswerSource {
 
   #keep(key: string, bytes: Buffer): void {
     const counted = bytes.length + EARLY_ANSWER_BYTES_EACH;
-    if (this.#early.has(key) || !this.#memory.hasRoomFor(counted)) return;
-    for (const oldest of this.#early.keys()) {
+    if (this.#earlyAnswers.has(key) || !this.#memory.hasRoomFor(counted)) return;
+    for (const oldest of this.#earlyAnswers.keys()) {
       if (this.#earlyBytes + counted <= EARLY_ANSWER_BYTES_MAX) break;
       this.#drop(oldest);
     }
     this.#earlyBytes += counted;
     this.#memory.keep(counted);
     const deadline = this.#deadlines.after(EARLY_ANSWER_MS, () => this.#drop(key));
-    this.#early.set(key, { bytes: Buffer.from(bytes), deadline });
+    this.#earlyAnswers.set(key, { bytes: Buffer.from(bytes), deadline });
   }
 
   /** Called when the stream was cut within a message. Fails the request that waits, if it is the only one: then its answer was cut. */
   onCut(): void {
-    if (this.#waiting.size > 1) return;
-    for (const reader of this.#waiting.values()) reader.onLost(upstreamFault('answer-incomplete'));
+    if (this.#waitingReaders.size > 1) return;
+    for (const reader of this.#waitingReaders.values()) reader.onLost(upstreamFault('answer-incomplete'));
   }
 
   /** Called when the stream is closed: the waiting requests fail. */
   close(): void {
-    for (const key of [...this.#early.keys()]) this.#drop(key);
-    for (const reader of [...this.#waiting.values()]) reader.onLost(upstreamFault('answer-incomplete'));
+    for (const key of [...this.#earlyAnswers.keys()]) this.#drop(key);
+    for (const reader of [...this.#waitingReaders.values()]) reader.onLost(upstreamFault('answer-incomplete'));
   }
 
   /** Drops the early answer with this key. @returns its bytes. */
   #drop(key: string): Buffer | undefined {
-    const early = this.#early.get(key);
+    const early = this.#earlyAnswers.get(key);
     if (early === undefined) return undefined;
-    this.#early.delete(key);
+    this.#earlyAnswers.delete(key);
     early.deadline.cancel();
     const counted = early.bytes.length + EARLY_ANSWER_BYTES_EACH;
     this.#earlyBytes -= counted;

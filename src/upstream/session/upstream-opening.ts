@@ -45,7 +45,7 @@ const ERA_FAULTS: ReadonlySet<UpstreamFaultKind> = new Set([
   'version-unsupported',
 ]);
 
-const NO_ANSWER = upstreamFault('answer-timeout', true);
+const NO_ANSWER_FAULT = upstreamFault('answer-timeout', true);
 const NO_HEADERS: readonly string[] = [];
 
 export abstract class UpstreamOpening implements Redirection {
@@ -55,18 +55,18 @@ export abstract class UpstreamOpening implements Redirection {
   readonly #protocolVersion: string;
   readonly endpoint: BackendEndpoint;
   protected readonly credentials: Credentials | undefined;
-  moved: UpstreamTarget | undefined = undefined;
+  movedTo: UpstreamTarget | undefined = undefined;
   backend: CompiledBackend;
   /** The state. Changed only here. */
   state: State = 'idle';
-  #waiting: { readonly metadata: RequestMetadata; readonly waiter: OpenWaiter }[] = [];
+  #openWaiters: { readonly metadata: RequestMetadata; readonly waiter: OpenWaiter }[] = [];
   /** Requests that wait until the backend's own stream is open, if it is being opened. */
   protected delayedRequests: (() => void)[] | undefined = undefined;
   #delayDeadline: Deadline | undefined;
   #handshake: Handshake | undefined;
   #openedAtMs = 0;
   /** When to ask a backend without sessions for its capabilities again; `Infinity` for other backends. */
-  protected askAgainAtMs = Infinity;
+  protected rediscoverAtMs = Infinity;
   /** Whether this opening was repeated with renewed credentials. */
   #isRetried = false;
   #isTrial = false;
@@ -97,14 +97,14 @@ export abstract class UpstreamOpening implements Redirection {
 
   /** Where requests go: the backend may have redirected them. */
   protected get target(): UpstreamTarget {
-    return this.moved ?? this.backend.target;
+    return this.movedTo ?? this.backend.target;
   }
 
   /** Follows a redirect from now on. @returns false if requests of this session must not be sent there. */
-  tryFollow(status: number, location: string): boolean {
+  tryFollowRedirect(status: number, location: string): boolean {
     const moved = movedTarget(status, location, this.target, this.credentials !== undefined, this.backend.target);
     if (moved === undefined) return false;
-    this.moved = moved;
+    this.movedTo = moved;
     this.endpoint.onForgiven('redirect');
     return true;
   }
@@ -151,10 +151,10 @@ export abstract class UpstreamOpening implements Redirection {
     const fault = this.#openingFault(credentialFault);
     if (fault !== undefined) waiter(fault);
     else if (this.state === 'open') {
-      if (this.askAgainAtMs !== Infinity) this.#askAgain(metadata);
+      if (this.rediscoverAtMs !== Infinity) this.#rediscover(metadata);
       waiter(undefined);
     } else {
-      this.#waiting.push({ metadata, waiter });
+      this.#openWaiters.push({ metadata, waiter });
       if (this.state !== 'opening') this.#open(metadata);
     }
   }
@@ -191,7 +191,7 @@ export abstract class UpstreamOpening implements Redirection {
     if (credentialFault !== undefined) return this.#reportUnavailable(credentialFault);
     const { circuit } = this.endpoint;
     if (circuit.fault !== undefined) {
-      circuit.onNeeded();
+      circuit.onRequestRefused();
       return this.#reportUnavailable(circuit.fault);
     }
     if (this.state === 'open' || this.state === 'opening') return undefined;
@@ -199,7 +199,7 @@ export abstract class UpstreamOpening implements Redirection {
     if (this.state === 'unavailable' && nowMs < this.#retryAtMs) return this.#lastFault;
     const admission = this.endpoint.admit(this.subject, nowMs);
     this.#isTrial = admission === 'trial';
-    return admission === 'refused' ? this.#reportUnavailable(NO_ANSWER) : undefined;
+    return admission === 'refused' ? this.#reportUnavailable(NO_ANSWER_FAULT) : undefined;
   }
 
   /** Reports, once per session, that the backend cannot be reached as configured. */
@@ -221,7 +221,7 @@ export abstract class UpstreamOpening implements Redirection {
     if (!this.#transition('idle', 'opening')) this.#transition('unavailable', 'opening');
     this.#openedAtMs = this.context.nowMs();
     this.#isRetried = false;
-    this.moved = undefined;
+    this.movedTo = undefined;
     this.#startHandshake(metadata);
   }
 
@@ -268,13 +268,13 @@ export abstract class UpstreamOpening implements Redirection {
   }
 
   /** Asks a backend without sessions for its capabilities again (M16). Until it responds, the known ones stay in use. */
-  #askAgain(metadata: RequestMetadata): void {
+  #rediscover(metadata: RequestMetadata): void {
     const nowMs = this.context.nowMs();
-    if (nowMs < this.askAgainAtMs) return;
-    this.askAgainAtMs = nowMs + ERA_KNOWN_MS;
+    if (nowMs < this.rediscoverAtMs) return;
+    this.rediscoverAtMs = nowMs + ERA_KNOWN_MS;
     this.#handshake = new Discovery(this.context, this.openingPlan(metadata), {
       onOpen: (result) => {
-        if (this.state === 'open' && this.askAgainAtMs !== Infinity) this.onDeclared(result);
+        if (this.state === 'open' && this.rediscoverAtMs !== Infinity) this.onRediscovered(result);
       },
       onFault: () => undefined,
     });
@@ -310,16 +310,16 @@ export abstract class UpstreamOpening implements Redirection {
     this.#backoff?.reset();
     this.context.log.onAvailable(this.backend);
     this.onHandshake(result, metadata);
-    this.tellWaiters(undefined);
+    this.callWaiters(undefined);
   }
 
   protected noteEra(era: Era): void {
-    this.askAgainAtMs = era === 'modern' ? this.context.nowMs() + ERA_KNOWN_MS : Infinity;
+    this.rediscoverAtMs = era === 'modern' ? this.context.nowMs() + ERA_KNOWN_MS : Infinity;
   }
 
   protected abstract onHandshake(result: HandshakeResult, metadata: RequestMetadata): void;
 
-  protected abstract onDeclared(result: HandshakeResult): void;
+  protected abstract onRediscovered(result: HandshakeResult): void;
 
   #onOpenFault(fault: UpstreamFault): void {
     if (!this.#transition('opening', 'unavailable')) return;
@@ -334,13 +334,13 @@ export abstract class UpstreamOpening implements Redirection {
     }
     this.context.log.onOpenFault(this.backend, fault);
     this.context.log.onUnavailable(this.backend, fault);
-    this.tellWaiters(fault);
+    this.callWaiters(fault);
   }
 
   /** Calls the waiters round robin by subject, because thousands of calls may be waiting. */
-  protected tellWaiters(fault: UpstreamFault | undefined): void {
-    const waiting = this.#waiting;
-    this.#waiting = [];
+  protected callWaiters(fault: UpstreamFault | undefined): void {
+    const waiting = this.#openWaiters;
+    this.#openWaiters = [];
     for (const { metadata, waiter } of waiting) {
       wakeScheduler.run(this.subject, () => {
         // The session may have been lost or closed since it was opened.

@@ -102,7 +102,7 @@ export class UpstreamSession extends UpstreamOpening {
 
   /** Whether `whenReady` would call back at once, without a fault and without a request of its own. Hot path. */
   get isReady(): boolean {
-    if (this.state !== 'open' || this.delayedRequests !== undefined || this.askAgainAtMs !== Infinity) return false;
+    if (this.state !== 'open' || this.delayedRequests !== undefined || this.rediscoverAtMs !== Infinity) return false;
     if (this.credentials !== undefined || this.backend.obstacle !== undefined) return false;
     return this.endpoint.circuit.fault === undefined;
   }
@@ -224,17 +224,17 @@ export class UpstreamSession extends UpstreamOpening {
     this.context.replies.send(this.subject, target, 'POST', headers, message, onDone, onHead);
   }
 
-  /** Opens the backend's own stream (C04). @param from event to resume after, or `''`; in the modern era, the filter as JSON. */
-  listen(from: string, metadata: RequestMetadata, handler: UpstreamHandler): UpstreamCall {
+  /** Opens the backend's own stream (C04). @param position the last event's id, or `''`; in the modern era, the filter as JSON. */
+  listen(position: string, metadata: RequestMetadata, handler: UpstreamHandler): UpstreamCall {
     if (this.#sseStream !== undefined) return this.#sseStream.listen(handler);
     void this.credentials?.refresh(metadata);
-    const { streams, ids } = this.context;
+    const { streams, ownIds } = this.context;
     if (this.isModern) {
-      const { body, head } = this.ownRequest(ids.next(), 'subscriptions/listen', `"notifications":${from}`);
+      const { body, head } = this.ownRequest(ownIds.next(), 'subscriptions/listen', `"notifications":${position}`);
       const request = plainRequest(this.subject, this.target, 'POST', this.#headersWith(metadata), body);
       return streams.dispatch({ ...request, head }, handler);
     }
-    const headers = listeningHeaders(this.record ?? NO_SESSION_VALUES, from);
+    const headers = listeningHeaders(this.record ?? NO_SESSION_VALUES, position);
     return streams.dispatch(
       plainRequest(this.subject, this.target, 'GET', this.#headersWith(metadata, headers)),
       handler,
@@ -242,7 +242,7 @@ export class UpstreamSession extends UpstreamOpening {
   }
 
   /** Tells the backend of changed roots. However many changes come while one notification is being sent, only one more follows. */
-  tellRootsChanged(body: Buffer, metadata: RequestMetadata): void {
+  notifyRootsChanged(body: Buffer, metadata: RequestMetadata): void {
     const isUnderWay = this.#latestRootsChange !== undefined;
     const onDone = (): void => {
       const next = this.#latestRootsChange;
@@ -260,7 +260,7 @@ export class UpstreamSession extends UpstreamOpening {
   }
 
   /** Answers a request for which no client can be asked: `ping` with an empty result (C18), others with an error (C19). */
-  answer(bytes: Buffer, message: BackendMessage, metadata: RequestMetadata): void {
+  answerWithoutClient(bytes: Buffer, message: BackendMessage, metadata: RequestMetadata): void {
     if (message.kind !== 'request') return;
     const id = bytes.subarray(message.idStart, message.idEnd);
     this.answerForClient(id, message.method === 'ping' ? undefined : errorsToBackends.methodNotOffered, metadata);
@@ -392,14 +392,14 @@ export class UpstreamSession extends UpstreamOpening {
     if (this.record !== lost || !this.tryLose()) return;
     // A modern backend has no session to forget: it may have stopped speaking this era.
     if (lost?.era === 'modern') this.endpoint.forgetEras();
-    this.context.onChanged?.(this.backend, '');
+    this.context.onListsChanged?.(this.backend, '');
     this.#dropSession();
   }
 
   /** Reports a change of a list, if this is the method of such a notification. Hot path. */
   noteListChange(method: string): void {
     if (!method.endsWith('/list_changed')) return;
-    this.context.onChanged?.(this.backend, method);
+    this.context.onListsChanged?.(this.backend, method);
     this.owner?.onListChanged(method);
   }
 
@@ -410,9 +410,9 @@ export class UpstreamSession extends UpstreamOpening {
   }
 
   /** Makes a link where the user consents to what the fault says is missing. */
-  connectFor({ connect, missingScope }: UpstreamFault): UpstreamFault['connect'] {
+  connectFor({ makeConnectUrl, missingScope }: UpstreamFault): UpstreamFault['makeConnectUrl'] {
     const widen = missingScope === undefined ? undefined : this.credentials?.connect;
-    return connect ?? (widen && (() => widen(missingScope ?? '')));
+    return makeConnectUrl ?? (widen && (() => widen(missingScope ?? '')));
   }
 
   reportFailure(fault: UpstreamFault): void {
@@ -421,23 +421,23 @@ export class UpstreamSession extends UpstreamOpening {
     this.context.log.onFailure(this.backend, fault);
   }
 
-  /** Ends the session for good (C12). @param onTold called once, asynchronously, if `needsDelete` was true. */
-  close(metadata: RequestMetadata, onTold?: (isTold: boolean) => void): void {
+  /** Ends the session for good (C12). @param onDone called once, asynchronously, if `needsDelete` was true. */
+  close(metadata: RequestMetadata, onDone?: (isConfirmed: boolean) => void): void {
     const { needsDelete } = this;
     if (!this.tryClose()) return;
-    if (needsDelete) this.#sendDelete(metadata, onTold);
+    if (needsDelete) this.#sendDelete(metadata, onDone);
     this.#dropSession();
     this.#keepNamed(undefined);
     this.mirrors?.drop();
-    this.tellWaiters(upstreamFault('session-ended', true));
+    this.callWaiters(upstreamFault('session-ended', true));
   }
 
-  #sendDelete(metadata: RequestMetadata, onTold: ((isTold: boolean) => void) | undefined): void {
+  #sendDelete(metadata: RequestMetadata, onDone: ((isConfirmed: boolean) => void) | undefined): void {
     const { target } = this;
     const headersBefore = this.#headers;
     this.#refreshCredentials(metadata, () => {
       const headers = this.#headersWith(metadata, headersBefore);
-      this.context.oneWayRequests.send(this.subject, target, 'DELETE', headers, undefined, onTold);
+      this.context.oneWayRequests.send(this.subject, target, 'DELETE', headers, undefined, onDone);
     });
   }
 
@@ -454,13 +454,13 @@ export class UpstreamSession extends UpstreamOpening {
     this.owner?.onOpened(this, metadata);
   }
 
-  protected override onDeclared({ record }: HandshakeResult): void {
+  protected override onRediscovered({ record }: HandshakeResult): void {
     // Instructions are not compared: they are used only once, at the opening.
     if (record.capabilities === this.#capabilities && namedText(record.named) === namedText(this.#namedCapabilities))
       return;
     this.#dropRecord();
     this.#keepRecord(record);
-    this.context.onChanged?.(this.backend, '');
+    this.context.onListsChanged?.(this.backend, '');
   }
 
   /** Takes over the stream of an SSE backend from the handshake. The whole session uses it, and ends with it. */
@@ -472,7 +472,7 @@ export class UpstreamSession extends UpstreamOpening {
         this.noteListChange(message.method);
         return message.method === 'notifications/progress' && this.owner?.onProgress(this, bytes, message) === true;
       },
-      onRequestWithoutClient: (bytes, message) => this.answer(bytes, message, metadata),
+      onRequestWithoutClient: (bytes, message) => this.answerWithoutClient(bytes, message, metadata),
       onLost: () => this.markLost(lost),
     };
   }

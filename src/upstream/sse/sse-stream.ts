@@ -20,17 +20,17 @@ import {
   type UpstreamFault,
 } from '../../http-client/index.js';
 import {
-  handOver,
+  deliverAnswer,
   type IdSpan,
   type RequestPlan,
-  type SharedStream,
-  type SharedStreamReader,
+  type AnswerStream,
+  type AnswerReader,
   takeReader,
 } from '../rpc/request-plan.js';
 import type { UpstreamDependencies } from '../upstream-context.js';
 
 const STREAM_LOST = upstreamFault('stream-lost');
-const NO_CALL: UpstreamCall = Object.freeze({ isSent: false, abort: ignore, pause: ignore, resume: ignore });
+const NO_CALL: UpstreamCall = Object.freeze({ isSent: false, abort: noop, pause: noop, resume: noop });
 
 /**
  * The URL to post messages to, from an `endpoint` event (C27, C28).
@@ -50,7 +50,7 @@ function endpointTarget(data: Buffer, stream: UpstreamTarget): UpstreamTarget | 
 
 type SseStreamPlan = Pick<RequestPlan, 'subject' | 'target' | 'endpoint' | 'headers' | 'isUnauthorizedFault'>;
 
-function ignore(): void {}
+function noop(): void {}
 
 /** The owner is first the handshake, then the upstream session. */
 interface SseStreamOwner {
@@ -66,7 +66,7 @@ interface SseStreamOwner {
 
 type State = 'asking' | 'naming' | 'open' | 'over';
 
-export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
+export class SseStream implements UpstreamHandler, AnswerStream, MemoryWaiter {
   owner: SseStreamOwner;
   readonly #context: UpstreamDependencies;
   readonly #plan: SseStreamPlan;
@@ -75,10 +75,10 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
   #state: State = 'asking';
   /** Where messages go; before the `endpoint` event, the URL of the stream. */
   messageTarget: UpstreamTarget;
-  moved: UpstreamTarget | undefined = undefined;
+  movedTo: UpstreamTarget | undefined = undefined;
   /** The readers of requests that have no answer yet, by the keys of the requests' ids. */
-  readonly #waiting = new Map<string, SharedStreamReader>();
-  readonly #paused = new Set<SharedStreamReader>();
+  readonly #waiting = new Map<string, AnswerReader>();
+  readonly #paused = new Set<AnswerReader>();
   #listener: UpstreamHandler | undefined;
   /** The scan of a large event. `#events`: the events that arrived behind it. */
   #scan: Scan | undefined;
@@ -106,14 +106,14 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
   }
 
   get target(): UpstreamTarget {
-    return this.moved ?? this.messageTarget;
+    return this.movedTo ?? this.messageTarget;
   }
 
   get isAnswered(): boolean {
     return this.#state !== 'asking';
   }
 
-  dispatch(id: IdSpan, request: UpstreamRequest, reader: SharedStreamReader): UpstreamCall {
+  dispatch(id: IdSpan, request: UpstreamRequest, reader: AnswerReader): UpstreamCall {
     const key = idKey(id.bytes, id.start, id.end);
     const obstacle = this.#obstacleTo(key, reader);
     if (obstacle !== undefined) {
@@ -139,20 +139,20 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
   }
 
   /** Why a request cannot be sent. A request that follows a redirect is in `#waiting` already. */
-  #obstacleTo(key: string, reader: SharedStreamReader): UpstreamFault | undefined {
+  #obstacleTo(key: string, reader: AnswerReader): UpstreamFault | undefined {
     if (this.#state !== 'open') return { ...STREAM_LOST, isUnsent: true };
     const other = this.#waiting.get(key);
     if (other !== undefined) return other === reader ? undefined : upstreamFault('id-in-use', true);
     return this.#waiting.size >= limits.sessionRequestsInFlightMax ? upstreamFault('backend-busy', true) : undefined;
   }
 
-  forget(id: IdSpan, reader: SharedStreamReader): void {
+  forget(id: IdSpan, reader: AnswerReader): void {
     const key = idKey(id.bytes, id.start, id.end);
     if (this.#waiting.get(key) === reader) this.#waiting.delete(key);
     this.#endPauseOf(reader);
   }
 
-  #endPauseOf(reader: SharedStreamReader): void {
+  #endPauseOf(reader: AnswerReader): void {
     this.#paused.delete(reader);
     this.#pauseOrResume();
   }
@@ -188,17 +188,17 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
     this.#plan.endpoint.onAnswer(this.#context.deadlines.recentMs);
     if (status < 300) this.#cookies = statusHeader;
     if (status < 300 && contentType === 'text/event-stream') this.#transition('asking', 'naming');
-    else if (status >= 400) this.#lose(httpStatusFault(status));
+    else if (status >= 400) this.#failStream(httpStatusFault(status));
     else if (status >= 300) this.#onRedirect(status, statusHeader);
-    else this.#lose(upstreamFault('answer-invalid'));
+    else this.#failStream(upstreamFault('answer-invalid'));
   }
 
   #onRedirect(status: number, location: string): void {
     const { endpoint, target, isUnauthorizedFault = false } = this.#plan;
-    const moved = this.moved === undefined ? movedTarget(status, location, target, isUnauthorizedFault) : undefined;
-    if (moved === undefined) return this.#lose(redirectFault(status, location, this.target));
+    const moved = this.movedTo === undefined ? movedTarget(status, location, target, isUnauthorizedFault) : undefined;
+    if (moved === undefined) return this.#failStream(redirectFault(status, location, this.target));
     endpoint.onForgiven('redirect');
-    this.moved = moved;
+    this.movedTo = moved;
     this.#call.abort();
     this.#call = this.#ask();
   }
@@ -210,17 +210,17 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
     const isSound = this.#parser.push(chunk);
     this.#chunk = undefined;
     const isTooLarge = this.#state === 'naming' && this.#parser.keptBytes > limits.sseEndpointBytesMax;
-    if (!isSound || isTooLarge) this.#lose(upstreamFault(isTooLarge ? 'endpoint-missing' : 'answer-too-large'));
+    if (!isSound || isTooLarge) this.#failStream(upstreamFault(isTooLarge ? 'endpoint-missing' : 'answer-too-large'));
     else this.#countKeptBytes();
   }
 
   onEnd(): void {
-    this.#lose(this.#state === 'naming' ? upstreamFault('endpoint-missing') : STREAM_LOST);
+    this.#failStream(this.#state === 'naming' ? upstreamFault('endpoint-missing') : STREAM_LOST);
   }
 
   onFault(fault: UpstreamFault): void {
     this.#plan.endpoint.circuit.onFault(fault);
-    this.#lose(this.#state === 'open' ? STREAM_LOST : fault);
+    this.#failStream(this.#state === 'open' ? STREAM_LOST : fault);
   }
 
   onRoom(): void {
@@ -228,23 +228,23 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
   }
 
   onNoRoom(bound: ShareBound): void {
-    this.#lose(upstreamFault(bound === 'subjectMax' ? 'answers-share-used' : 'answers-full'));
+    this.#failStream(upstreamFault(bound === 'subjectMax' ? 'answers-share-used' : 'answers-full'));
   }
 
   #onEvent(data: Buffer, event: string): void {
     if (this.#state === 'naming' && event === 'endpoint') return this.#onEndpoint(data);
     if (this.#state !== 'open') return;
-    if (this.#scan !== undefined) this.#events.push(this.#owned(data));
+    if (this.#scan !== undefined) this.#events.push(this.#ownedCopyOf(data));
     else if (data.length <= limits.readAtOnceBytesMax) this.#onMessage(data, readBackendMessage(data));
-    else this.#scanLarge(this.#owned(data));
+    else this.#scanLarge(this.#ownedCopyOf(data));
   }
 
   #onEndpoint(data: Buffer): void {
     const target = endpointTarget(data, this.#plan.target);
-    if ('kind' in target) return this.#lose(target);
+    if ('kind' in target) return this.#failStream(target);
     this.#transition('naming', 'open');
     this.messageTarget = target;
-    this.moved = undefined;
+    this.movedTo = undefined;
     this.owner.onEndpoint?.(this.#cookies);
     this.#cookies = '';
   }
@@ -273,7 +273,7 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
     const reader = takeReader(this.#waiting, idKey(data, idStart, idEnd));
     if (reader === undefined) return;
     this.#endPauseOf(reader);
-    handOver(this.#plan.subject, reader, this.#owned(data));
+    deliverAnswer(this.#plan.subject, reader, this.#ownedCopyOf(data));
   }
 
   #onUnsolicited(data: Buffer, message: BackendMessage): void {
@@ -283,13 +283,13 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
       if (this.owner.onMessageWithoutListener?.(data, message) === true) return;
       const [onlyReader] = this.#waiting.values();
       // If several requests are in flight, the event could belong to any of them.
-      if (onlyReader !== undefined && this.#waiting.size === 1) return onlyReader.onEvent(this.#owned(data));
+      if (onlyReader !== undefined && this.#waiting.size === 1) return onlyReader.onEvent(this.#ownedCopyOf(data));
     }
     if (message.kind === 'request') this.owner.onRequestWithoutClient?.(data, message);
   }
 
   /** The event, copied if it lies in the current chunk, whose memory is valid only during `onData`. */
-  #owned(data: Buffer): Buffer {
+  #ownedCopyOf(data: Buffer): Buffer {
     return data.buffer === this.#chunk?.buffer ? Buffer.from(data) : data;
   }
 
@@ -312,7 +312,7 @@ export class SseStream implements UpstreamHandler, SharedStream, MemoryWaiter {
     else this.#call.resume();
   }
 
-  #lose(fault: UpstreamFault): void {
+  #failStream(fault: UpstreamFault): void {
     this.#end(fault, this.owner);
   }
 

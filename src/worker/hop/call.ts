@@ -40,10 +40,8 @@ export class HopCall implements HopStream, MemoryWaiter {
   readonly #forget: (stream: number) => void;
   readonly #outflow: FlowSender;
   #state: State = 'asked';
-
   /** An answer that the owner sends as a whole (`respond`), while its body arrives. */
   #answer: { readonly head: RespondHead; readonly body: HopBody } | undefined;
-
   readonly #inflow: FlowReceiver;
   /** The remaining bytes of a body of known length; `undefined` in an event stream. */
   #bodyLeftBytes: number | undefined;
@@ -205,7 +203,7 @@ export class HopCall implements HopStream, MemoryWaiter {
   }
 
   onCredit(creditBytes: number): void {
-    this.#outflow.grant(creditBytes);
+    this.#outflow.addCredit(creditBytes);
     this.#releaseBodyIfSent();
     if (this.#state === 'abandoned' && this.#outflow.isEmpty) this.#finishAbandoned();
   }

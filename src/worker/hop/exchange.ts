@@ -160,8 +160,8 @@ export class HopExchange extends Exchange implements HopStream {
     this.#outflow.write(bytes);
     this.#answerBytes += bytes.length;
     this.#countUnread(bytes);
-    this.#isDrainDue = !this.#outflow.takesMore;
-    return this.#outflow.takesMore;
+    this.#isDrainDue = !this.#outflow.canSendMore;
+    return this.#outflow.canSendMore;
   }
 
   end(last?: Uint8Array): void {
@@ -187,10 +187,10 @@ export class HopExchange extends Exchange implements HopStream {
   }
 
   onCredit(creditBytes: number): void {
-    this.#outflow.grant(creditBytes);
+    this.#outflow.addCredit(creditBytes);
     if (this.#state !== 'streaming') {
       this.#tryComplete();
-    } else if (this.#isDrainDue && this.#outflow.takesMore) {
+    } else if (this.#isDrainDue && this.#outflow.canSendMore) {
       this.#isDrainDue = false;
       this.#answerMemory?.releaseUnread();
       this.onDrain?.();

@@ -16,7 +16,7 @@ export class FlowSender {
   readonly #subject: string;
   #creditBytes: number = hopBounds.hopWindowBytes;
   /** Bytes that wait for credit, or until the link is writable. */
-  #waiting: Uint8Array[] = [];
+  #waitingChunks: Uint8Array[] = [];
   #waitingEntry: FairQueueEntry<HopStream> | undefined;
 
   constructor(socket: HopSocket, stream: HopStream, subject: string) {
@@ -26,35 +26,35 @@ export class FlowSender {
   }
 
   get isEmpty(): boolean {
-    return this.#waiting.length === 0;
+    return this.#waitingChunks.length === 0;
   }
 
-  get takesMore(): boolean {
+  get canSendMore(): boolean {
     return this.#creditBytes > 0 && this.isEmpty;
   }
 
   /** Sends bytes, all of which are accepted. Until `isEmpty`, they must not change: bytes that wait are not copied. */
   write(bytes: Uint8Array): void {
     const sentBytes = this.isEmpty ? this.#send(bytes) : 0;
-    if (sentBytes < bytes.length) this.#waiting.push(bytes.subarray(sentBytes));
+    if (sentBytes < bytes.length) this.#waitingChunks.push(bytes.subarray(sentBytes));
   }
 
   /** Takes credit: 0 when only the link has become writable. @throws {StreamFault} when more is returned than was sent. */
-  grant(creditBytes: number): void {
+  addCredit(creditBytes: number): void {
     this.#creditBytes += creditBytes;
     if (this.#creditBytes > hopBounds.hopWindowBytes) throw new StreamFault('more credit than the window holds');
-    for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
+    for (let next = this.#waitingChunks[0]; next !== undefined; next = this.#waitingChunks[0]) {
       const sentBytes = this.#send(next);
       if (sentBytes < next.length) {
-        this.#waiting[0] = next.subarray(sentBytes);
+        this.#waitingChunks[0] = next.subarray(sentBytes);
         return;
       }
-      this.#waiting.shift();
+      this.#waitingChunks.shift();
     }
   }
 
   drop(): void {
-    this.#waiting = [];
+    this.#waitingChunks = [];
     this.#waitingEntry?.leave();
   }
 

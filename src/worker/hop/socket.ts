@@ -112,7 +112,7 @@ export class HopSocket<Stream extends HopStream = HopStream> {
   #isFlushDue = false;
 
   /** Streams that wait until the link is writable. */
-  readonly #waiting = new FairQueue<HopStream>(Infinity, Infinity);
+  readonly #waitingStreams = new FairQueue<HopStream>(Infinity, Infinity);
 
   readonly #decoder: FrameDecoder;
 
@@ -136,7 +136,7 @@ export class HopSocket<Stream extends HopStream = HopStream> {
     });
     socket.on('data', (piece) => this.onPiece(piece));
     socket.on('drain', () => {
-      while (this.#waiting.isReady && this.isWritable) this.#waiting.take()?.onCredit(0);
+      while (this.#waitingStreams.isReady && this.isWritable) this.#waitingStreams.take()?.onCredit(0);
     });
     socket.on('error', (error) => logger.debug({ err: error }, 'hop link failed'));
     socket.on('close', () => handler.onClose());
@@ -151,7 +151,7 @@ export class HopSocket<Stream extends HopStream = HopStream> {
   }
 
   waitUntilWritable(subject: string, stream: HopStream): FairQueueEntry<HopStream> {
-    const entry = this.#waiting.add(subject, stream);
+    const entry = this.#waitingStreams.add(subject, stream);
     assert(typeof entry !== 'string', 'the queue has no bound of its own: streams have');
     return entry;
   }

@@ -54,7 +54,7 @@ t.test('a batch is known as one, and each member by its method and its backend',
   const watcher: ExchangeWatcher = {
     ...{ isTraced: false, wantsToolErrors: false, onSending: none, onOutcome: none, onDone: none },
     onIdentified: (method, backend) => void identified.push([method, backend]),
-    onPart: (part) => void (part.watcher = watcher),
+    onBatchPart: (part) => void (part.watcher = watcher),
   };
   exchange.watcher = watcher;
   scene.relay.handle({ subject: 'alice', virtualHost: scene.virtualHost }, exchange);

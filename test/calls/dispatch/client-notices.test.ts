@@ -32,8 +32,9 @@ async function stage(t: Test): Promise<Stage> {
   });
   t.teardown(() => backend.close());
   const passed: Passed[] = [];
-  const passBack = (identity: unknown, request: ExchangeRequest): void => void passed.push({ identity, request });
-  const caller = new WiredRelay(t, {}, {}, { passBack }).caller({ b: backend.url });
+  const sendToPredecessor = (identity: unknown, request: ExchangeRequest): void =>
+    void passed.push({ identity, request });
+  const caller = new WiredRelay(t, {}, {}, { sendToPredecessor }).caller({ b: backend.url });
   await caller.open();
   return { caller, passed, asked };
 }

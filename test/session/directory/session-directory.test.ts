@@ -100,7 +100,7 @@ t.test('look-ups that wait for a session that ends meanwhile leave none behind t
 t.test(
   'the mark of an ended session stays for a minute, or where others held it as long as its record would have',
   async (t) => {
-    for (const [idleTimeoutMs, wasShared, markMs] of [
+    for (const [idleTimeoutMs, hasHadPeers, markMs] of [
       [60_000, false, SESSION_MARK_MS],
       [60_000, true, 90_000],
       [10_000, false, 15_000],
@@ -115,7 +115,7 @@ t.test(
       const options = { idleTimeoutMs, outlivesGateway: false, isPossibleId: () => true, logger: logInto([]) };
       const directory = new SessionDirectory(sessions, options);
       await directory.write({ id: 'one', ...ownedBy('alice') }, RECORD, 0);
-      await directory.remove({ id: 'one', ...ownedBy('alice') }, { version: 1, wasShared, listeners: [] });
+      await directory.remove({ id: 'one', ...ownedBy('alice') }, { version: 1, hasHadPeers, listeners: [] });
       t.same(marks, [markMs]);
       t.equal(sessions.records.size, 0);
     }
@@ -194,10 +194,10 @@ t.test(
   'a session that ended during an outage of the store cannot be found, and is removed when the store is back',
   async (t) => {
     const sessions = new MemorySessions();
-    sessions.isShared = true;
+    sessions.isMultiMachine = true;
     const directory = directoryOf(sessions);
     const owner = ownedBy('alice');
-    const known = { version: 1, wasShared: false, listeners: [] };
+    const known = { version: 1, hasHadPeers: false, listeners: [] };
     for (const id of ['one', 'two']) t.equal(await directory.write({ id, ...owner }, RECORD, 0), 'written');
     sessions.mood = 'broken';
     for (const id of ['one', 'two']) await directory.remove({ id, ...owner }, known);
@@ -215,7 +215,7 @@ t.test('the next successful removal also removes the sessions that failed before
   const sessions = new MemorySessions();
   const directory = directoryOf(sessions);
   const owner = ownedBy('alice');
-  const known = { version: 1, wasShared: false, listeners: [] };
+  const known = { version: 1, hasHadPeers: false, listeners: [] };
   for (const id of ['one', 'two']) await directory.write({ id, ...owner }, RECORD, 0);
   sessions.mood = 'broken';
   await directory.remove({ id: 'one', ...owner }, known);
@@ -228,7 +228,7 @@ t.test('the number of remembered failed removals is bounded, and the oldest is f
   const sessions = new MemorySessions();
   const directory = directoryOf(sessions);
   const owner = ownedBy('alice');
-  const known = { version: 1, wasShared: false, listeners: [] };
+  const known = { version: 1, hasHadPeers: false, listeners: [] };
   await directory.write({ id: 'first', ...owner }, RECORD, 0);
   sessions.mood = 'broken';
   await directory.remove({ id: 'first', ...owner }, known);
@@ -253,13 +253,13 @@ t.test('a session that ends while its record is being read is given to nobody', 
   t.equal(await found, 'ended', 'in this process');
 
   const there = new SlowSessions();
-  there.isShared = true;
+  there.isMultiMachine = true;
   const peers: SessionPeers = {
     listener: 'this',
     tellEnded: async () => 0,
-    pass: async () => {},
+    send: async () => {},
     onEnded: undefined,
-    onPassed: undefined,
+    onReceived: undefined,
   };
   const other = directoryOf(Object.assign(there, { peers }));
   const [ended, unharmed] = [other.find({ id: 'one', ...owner }), other.find({ id: 'one', ...owner })];
@@ -280,7 +280,7 @@ t.test('a record that others change while it is being read is known to be stale,
   await directoryOf(written).write({ id: 'one', ...owner }, RECORD, 0);
   const [name = '', sealed] = [...written.records][0] ?? [];
   const sessions = new SlowSessions();
-  sessions.isShared = true;
+  sessions.isMultiMachine = true;
   const directory = directoryOf(sessions);
   for (const [changed, isStale] of [
     [Buffer.from('another'), false],
@@ -297,12 +297,12 @@ t.test('a record that others change while it is being read is known to be stale,
 t.test('what is passed on to a silent process is bounded by subject', async (t) => {
   const sessions = new MemorySessions();
   let passed = 0;
-  const pass = (): Promise<void> => {
+  const send = (): Promise<void> => {
     passed += 1;
     return new Promise(() => {});
   };
-  const peers = { listener: 'this', tellEnded: async () => 0, pass, onEnded: undefined, onPassed: undefined };
-  const directory = directoryOf(Object.assign(sessions, { isShared: true, peers }));
+  const peers = { listener: 'this', tellEnded: async () => 0, send, onEnded: undefined, onReceived: undefined };
+  const directory = directoryOf(Object.assign(sessions, { isMultiMachine: true, peers }));
   const max = PEER_MESSAGES_UNDER_WAY_PER_SUBJECT_MAX;
   for (let each = 0; each < max + 3; each += 1)
     directory.sendToPeers({ id: 'one', ...ownedBy('mallory') }, ['other'], Buffer.from('notice'));

@@ -65,7 +65,7 @@ class Work extends RequestInFlight {
     this.#tell();
   }
 
-  override onRetired(): void {
+  override onSessionHandedOver(): void {
     this.#tell();
   }
 

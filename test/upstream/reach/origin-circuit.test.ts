@@ -162,7 +162,7 @@ t.test('probes go out one at a time, with a delay that doubles up to its bound',
   const scene = new Scene(t);
   scene.fail();
   for (let delayMs: number = PROBE_DELAY_MS_MIN, round = 1; round < 9; round += 1) {
-    scene.circuit.onNeeded();
+    scene.circuit.onRequestRefused();
     scene.passDelay(delayMs - 2 * TICK_MS);
     t.equal(scene.probes, round - 1, `not before ${delayMs} ms`);
     scene.passDelay(3 * TICK_MS);
@@ -231,7 +231,7 @@ t.test('an origin that nobody asks for is forgotten; one that is asked for is no
       context.advance(TICK_MS);
       for (const call of context.http.calls.splice(0)) call.fault('connection-refused');
     }
-    asked.circuit.onNeeded();
+    asked.circuit.onRequestRefused();
   }
   t.equal(forgotten.circuit.state, 'closed', 'the next need tries for real');
   t.not(asked.circuit.state, 'closed');

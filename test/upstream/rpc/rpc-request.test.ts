@@ -9,7 +9,7 @@ import type {
   IdSpan,
   RequestHandler,
   RequestPlan,
-  SharedStreamReader,
+  AnswerReader,
 } from '../../../src/upstream/rpc/request-plan.js';
 import { LIST_BYTES_INLINE_MAX } from '../../../src/lists/list-memory.js';
 import { LIST_PART_BYTES } from '../../../src/upstream/rpc/unparsed-answer.js';
@@ -277,13 +277,13 @@ t.test('event-stream: the answer to another request, or to none, is skipped, and
 
 /** The backend's own stream, as a request sees it. */
 class OwnStream implements AnswerSource {
-  reader: SharedStreamReader | undefined;
+  reader: AnswerReader | undefined;
 
-  wait(_id: IdSpan, reader: SharedStreamReader): void {
+  wait(_id: IdSpan, reader: AnswerReader): void {
     this.reader = reader;
   }
 
-  forget(_id: IdSpan, reader: SharedStreamReader): void {
+  forget(_id: IdSpan, reader: AnswerReader): void {
     if (this.reader === reader) this.reader = undefined;
   }
 }
@@ -974,7 +974,7 @@ t.test('an answer of tiny pieces takes little more memory than its bytes', async
 });
 
 t.test('requests that are redirected at the same time are all followed', async (t) => {
-  const redirection = { moved: undefined };
+  const redirection = { movedTo: undefined };
   const [one, other] = [start(t, { redirection }), start(t, { redirection })];
   for (const { context, call } of [one, other]) {
     call.head(307, '', '', -1, '/v2/mcp');
@@ -985,7 +985,7 @@ t.test('requests that are redirected at the same time are all followed', async (
 });
 
 t.test('redirects lengthen a path by little, however many there are', async (t) => {
-  const redirection: { moved: UpstreamTarget | undefined } = { moved: undefined };
+  const redirection: { movedTo: UpstreamTarget | undefined } = { movedTo: undefined };
   const lengths: number[] = [];
   for (let count = 0; count < 8; count += 1) {
     const { context, call } = start(t, { redirection });

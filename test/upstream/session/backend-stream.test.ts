@@ -48,11 +48,11 @@ function listen(
   const stream = new BackendStream({
     deadlines: context.deadlines,
     memory,
-    ask: (lastEventId, handler) => {
+    requestStream: (lastEventId, handler) => {
       const headers = ['last-event-id', lastEventId];
       return context.http.dispatch(plainRequest('ada', target, 'GET', headers), handler);
     },
-    tryFollow: (status, location) => {
+    tryFollowRedirect: (status, location) => {
       if (status !== 307) return false;
       target = { ...target, path: location };
       return true;
@@ -60,7 +60,7 @@ function listen(
     onOutcome: (isStream) => outcomes.push(isStream),
     onMessage: (bytes) => heard.push(bytes.toString()),
     onAnswer: (bytes) => answers.push(bytes.toString()),
-    onSessionDoubtful: () => (lostCount += 1),
+    onUnclearStatus: () => (lostCount += 1),
   });
   return { context, stream, heard, answers, lost: () => lostCount, outcomes, answered: () => outcomes.length };
 }
@@ -264,9 +264,10 @@ t.test('a backend without sessions is asked anew when what is wanted changes, an
     deadlines: context.deadlines,
     memory: new Memory(),
     filter: () => wanted,
-    ask: (filter, handler) => context.http.dispatch(plainRequest('ada', target, 'POST', ['filter', filter]), handler),
-    tryFollow: () => false,
-    onAsking: () => told.push('asking'),
+    requestStream: (filter, handler) =>
+      context.http.dispatch(plainRequest('ada', target, 'POST', ['filter', filter]), handler),
+    tryFollowRedirect: () => false,
+    onRequesting: () => told.push('asking'),
     onOutcome: () => told.push('settled'),
     onLost: () => told.push('lost'),
     onMessage: () => undefined,
@@ -312,9 +313,15 @@ t.test('a backend that never knew how to be listened to is not lost', async (t) 
   const target = { origin: 'https://b.example', path: '/mcp' };
   const { deadlines } = context;
   new ModernListening({
-    ...{ deadlines, memory: new Memory(), filter: () => 'a', onAsking: () => undefined, onMessage: () => undefined },
-    tryFollow: () => false,
-    ask: (_filter, handler) => context.http.dispatch(plainRequest('ada', target, 'POST', []), handler),
+    ...{
+      deadlines,
+      memory: new Memory(),
+      filter: () => 'a',
+      onRequesting: () => undefined,
+      onMessage: () => undefined,
+    },
+    tryFollowRedirect: () => false,
+    requestStream: (_filter, handler) => context.http.dispatch(plainRequest('ada', target, 'POST', []), handler),
     onOutcome: () => told.push('settled'),
     onLost: () => told.push('lost'),
   });
@@ -333,9 +340,10 @@ t.test(
       deadlines: context.deadlines,
       memory: new Memory(),
       filter: () => wanted,
-      ask: (filter, handler) => context.http.dispatch(plainRequest('ada', target, 'POST', ['filter', filter]), handler),
-      tryFollow: () => false,
-      onAsking: () => undefined,
+      requestStream: (filter, handler) =>
+        context.http.dispatch(plainRequest('ada', target, 'POST', ['filter', filter]), handler),
+      tryFollowRedirect: () => false,
+      onRequesting: () => undefined,
       onOutcome: () => undefined,
       onLost: () => undefined,
       onMessage: () => undefined,

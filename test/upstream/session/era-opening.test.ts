@@ -120,7 +120,7 @@ t.test(
   async (t) => {
     const scene = new Scene(t);
     const changed: string[] = [];
-    scene.context.onChanged = ({ name }) => changed.push(name);
+    scene.context.onListsChanged = ({ name }) => changed.push(name);
     const upstream = scene.open('modern');
     scene.result(DISCOVERED);
     const use = (): void => upstream.whenOpen(NO_METADATA, (fault) => scene.told.push(fault?.kind ?? 'used'));

@@ -1,7 +1,7 @@
 // What a backend of MCP 2026-07-28 does not honour of what it was asked to tell.
 import t from 'tap';
 import { readBackendMessage } from '../../../src/mcp/json-rpc.js';
-import { readUnhonoured } from '../../../src/upstream/session/modern-listening.js';
+import { readRefusedSubscriptions } from '../../../src/upstream/session/modern-listening.js';
 import { limits } from '../../../src/shared/limits.js';
 
 const URIS = ['a:1', 'a:2', 'a:3'];
@@ -10,7 +10,7 @@ const ASKED = { toolsListChanged: true, promptsListChanged: true, x: false, reso
 /** @param params of the acknowledgement, as JSON. */
 function read(params: string, asked: object = ASKED): { members: string[]; uris: string[] } | undefined {
   const bytes = Buffer.from(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged"${params}}`);
-  const told = readUnhonoured(JSON.stringify(asked), bytes, readBackendMessage(bytes)!);
+  const told = readRefusedSubscriptions(JSON.stringify(asked), bytes, readBackendMessage(bytes)!);
   return told && { members: [...told.members].sort(), uris: [...told.uris].sort() };
 }
 

@@ -18,7 +18,7 @@ t.test('any number of notices during one that is being sent become one more, the
   context.http.last.json(JSON.stringify({ jsonrpc: '2.0', id: REQUEST_ID, result }), 'S-1');
   context.http.last.empty();
   const tell = (...names: string[]): void => {
-    for (const method of names) session.tellRootsChanged(Buffer.from(JSON.stringify({ method })), NO_METADATA);
+    for (const method of names) session.notifyRootsChanged(Buffer.from(JSON.stringify({ method })), NO_METADATA);
   };
   const sent = (): string[] => context.http.summary.slice(2);
   tell('first', 'second', 'third');

@@ -1,7 +1,7 @@
 // Answers on the backend's own stream, before and after their requests got 202.
 import t, { type Test } from 'tap';
 import { readBackendMessage } from '../../../src/mcp/json-rpc.js';
-import type { IdSpan, SharedStreamReader } from '../../../src/upstream/rpc/request-plan.js';
+import type { IdSpan, AnswerReader } from '../../../src/upstream/rpc/request-plan.js';
 import {
   EARLY_ANSWER_BYTES_EACH,
   EARLY_ANSWER_BYTES_MAX,
@@ -40,8 +40,8 @@ class Scene {
     bytes.fill(0);
   }
 
-  wait(id: string): SharedStreamReader {
-    const reader: SharedStreamReader = {
+  wait(id: string): AnswerReader {
+    const reader: AnswerReader = {
       onEvent: (bytes) => this.got.push(`${id} ${(JSON.parse(bytes.toString()) as { id: unknown }).id as string}`),
       onLost: ({ kind }) => this.got.push(`${id} ${kind}`),
       onHead: () => undefined,

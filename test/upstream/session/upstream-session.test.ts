@@ -624,10 +624,10 @@ t.test('a redirect of its own stream leads all that follows, but nowhere else th
     return http.last.request.target.path;
   };
   const path = pathOf();
-  t.notOk(scene.session.tryFollow(307, 'https://other.example/mcp/'));
-  t.notOk(scene.session.tryFollow(302, `${path}/`), 'which may mean another method');
+  t.notOk(scene.session.tryFollowRedirect(307, 'https://other.example/mcp/'));
+  t.notOk(scene.session.tryFollowRedirect(302, `${path}/`), 'which may mean another method');
   t.equal(pathOf(), path);
-  t.ok(scene.session.tryFollow(307, `${path}/`));
+  t.ok(scene.session.tryFollowRedirect(307, `${path}/`));
   t.equal(pathOf(), `${path}/`);
 });
 
@@ -758,7 +758,7 @@ t.test("a backend's own requests: ping is answered (C18), nothing else was offer
   const scene = sceneIn(t, 'open');
   const ask = (text: string): string => {
     const bytes = Buffer.from(text);
-    scene.session.answer(bytes, readBackendMessage(bytes)!, NO_METADATA);
+    scene.session.answerWithoutClient(bytes, readBackendMessage(bytes)!, NO_METADATA);
     return scene.context.http.last.text;
   };
   t.equal(ask('{"jsonrpc":"2.0","id":0,"method":"ping"}'), '{"jsonrpc":"2.0","id":0,"result":{}}');
@@ -792,7 +792,7 @@ t.test('a backend’s notice that a list has changed is passed on, and no other'
   const scene = sceneIn(t, 'open');
   scene.session.noteListChange('notifications/tools/list_changed');
   const heard: string[] = [];
-  scene.context.onChanged = (_backend, method) => heard.push(method);
+  scene.context.onListsChanged = (_backend, method) => heard.push(method);
   for (const method of ['notifications/message', 'notifications/tools/list_changed'])
     scene.session.noteListChange(method);
   t.same(heard, ['notifications/tools/list_changed']);
