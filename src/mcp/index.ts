@@ -72,6 +72,7 @@ export {
   type LocatedSpans,
   uriLocation,
   uriFinder,
+  URI_NODES_MAX,
   taskIdFinder,
   taskLocation,
 } from './value-finder.js';

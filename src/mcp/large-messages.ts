@@ -27,7 +27,7 @@ export function readLargeClientMessage(
 
 /**
  * Reads a message as `readBackendMessage` does, but in slices. One that may contain resource URIs or task ids is scanned a second time, to
- * find these.
+ * find these. If they are too many to be found, the `uris` of a response are `undefined`.
  * @param done called once, synchronously if there is time for the whole message. The bytes must not change until then.
  * @param hasTasks whether task ids are searched for. @param isDeferred whether `done` must never be called synchronously.
  */
@@ -70,8 +70,9 @@ export function readLargeBackendMessage(
         (uriTape) => {
           const spansOf = (finder: typeof uriFinder) =>
             uriTape && seen.has(finder) ? finder.findOn(uriTape, bytes) : NO_SPANS;
-          // The text is known to be JSON, so the second scan fails only if there are too many values.
-          done(uriTape && { ...message, uris: spansOf(uriFinder), taskIds: spansOf(taskIdFinder) });
+          // The text is known to be JSON, so the second scan fails only if there are too many values. Of an answer, that is said.
+          if (uriTape !== undefined) done({ ...message, uris: spansOf(uriFinder), taskIds: spansOf(taskIdFinder) });
+          else done(message.kind === 'response' ? message : undefined);
         },
         { filter },
       );

@@ -12,7 +12,7 @@ import {
   type NodeFilter,
 } from '../bytes/index.js';
 
-/** The most JSON values that are recorded to find URIs in a large answer: content blocks and their members. With more, fault `answer-invalid`. */
+/** The most JSON values that are recorded to find URIs in a large answer: content blocks and their members. With more, fault `answer-too-large`. */
 export const URI_NODES_MAX = 32_768;
 
 /** A text that is a URI: it begins with a scheme and has no spaces. */

@@ -146,7 +146,7 @@ t.test('a large answer without URIs and task ids says so, so that it is not sear
   }
 });
 
-t.test('a large answer with more nodes on the way to URIs than the limit is invalid', async (t) => {
+t.test('of a large answer with more nodes on the way to URIs than the limit, none are found', async (t) => {
   const read = (count: number): Promise<unknown> => {
     const links = Array.from({ length: count }, () => '{"type":"resource_link","uri":"a:1"}').join();
     const bytes = Buffer.from(`{"jsonrpc":"2.0","id":7,"result":{"content":[${links}]}}`);

@@ -5,12 +5,13 @@ import {
   readBackendError,
   type BackendError,
   readBackendMessage,
+  URI_NODES_MAX,
   type BackendMessage,
   MODERN_PROTOCOL_VERSION,
   PROTOCOL_VERSIONS,
   type Era,
 } from '../../mcp/index.js';
-import { challengeParameter, rpcCodes } from '../../shared/index.js';
+import { challengeParameter, limits, rpcCodes } from '../../shared/index.js';
 import type { RequestHandler, RequestPlan } from './request-plan.js';
 import {
   isTemporaryRefusal,
@@ -105,7 +106,7 @@ function isAboutMessage(code: unknown): boolean {
 const SESSION_NOT_FOUND_CODE = -32001;
 
 /** Whether an error says that the backend does not know the session, so that the request was not carried out. */
-export function saysNoSession(
+function saysNoSession(
   { carriesSession }: Pick<RequestPlan, 'carriesSession'>,
   body: Buffer,
   { bodyStart, bodyEnd }: BackendMessage,
@@ -113,6 +114,14 @@ export function saysNoSession(
   if (!carriesSession) return false;
   const { code, message } = readBackendError(body.subarray(bodyStart, bodyEnd));
   return code === SESSION_NOT_FOUND_CODE && NO_SESSION_TEXT.test(message);
+}
+
+/** The fault of an answer that is none to the caller: the session is unknown, or its links, which have to be rewritten, are too many. */
+export function answerFault(plan: RequestPlan, bytes: Buffer, message: BackendMessage): UpstreamFault | undefined {
+  if (message.isError && saysNoSession(plan, bytes, message)) return upstreamFault('session-lost');
+  if (message.uris !== undefined || bytes.length <= limits.readAtOnceBytesMax) return undefined;
+  const detail = `(at most ${URI_NODES_MAX} JSON values are read to find its links)`;
+  return { ...upstreamFault('answer-too-large'), detail };
 }
 
 /** Whether the session is refused: by the SDKs' code, or by the text of a 400, 401 or 404. `statusFault` judges any other 404. */

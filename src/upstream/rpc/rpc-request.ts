@@ -48,7 +48,7 @@ import {
   type RequestPlan,
   type AnswerReader,
 } from './request-plan.js';
-import { readRefusal, saysNoSession, statusFault } from './refused-request.js';
+import { readRefusal, answerFault, statusFault } from './refused-request.js';
 import { Resumption } from './resumption.js';
 import { UnparsedAnswer } from './unparsed-answer.js';
 
@@ -340,7 +340,8 @@ export class RpcRequest implements AnswerReader, MemoryWaiter {
     const readable = message === undefined ? repairedUtf8(bytes, this.#plan) : undefined;
     if (readable !== undefined) return this.#onJsonMessage(readable, readBackendAnswer(readable));
     if (message === undefined || !this.#isAnswer(bytes, message)) return this.#fail(upstreamFault('answer-invalid'));
-    if (message.isError && saysNoSession(this.#plan, bytes, message)) return this.#fail(upstreamFault('session-lost'));
+    const fault = answerFault(this.#plan, bytes, message);
+    if (fault !== undefined) return this.#fail(fault);
     // The bytes stay counted until the handler has counted the answer itself.
     const reservation = this.#reservation;
     this.#reservation = undefined;
@@ -383,17 +384,14 @@ export class RpcRequest implements AnswerReader, MemoryWaiter {
     if (readable !== undefined) return this.#onEventMessage(readable, readBackendMessage(readable));
     if (message === undefined) {
       if (!this.#tryBatch(data)) this.#plan.endpoint.onForgiven('heartbeat');
-    } else if (message.kind === 'response' && !this.#isAnswer(data, message)) {
-      this.#plan.endpoint.onForgiven('stray-answer');
-    } else if (message.kind === 'response') {
-      this.#deliverAnswer(this.#ownedCopyOf(data), message);
-    } else {
-      this.#handler.onMessage(data, message);
-    }
+    } else if (message.kind !== 'response') this.#handler.onMessage(data, message);
+    else if (this.#isAnswer(data, message)) this.#deliverAnswer(this.#ownedCopyOf(data), message);
+    else this.#plan.endpoint.onForgiven('stray-answer');
   }
 
   #deliverAnswer(bytes: Buffer, message: BackendMessage): void {
-    if (message.isError && saysNoSession(this.#plan, bytes, message)) return this.#fail(upstreamFault('session-lost'));
+    const fault = answerFault(this.#plan, bytes, message);
+    if (fault !== undefined) return this.#fail(fault);
     if (this.#unparsed === undefined || bytes.length <= limits.readAtOnceBytesMax) {
       this.#onAnsweredOnStream();
       this.#handler.onAnswer(bytes, message);

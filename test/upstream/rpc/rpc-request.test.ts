@@ -19,6 +19,7 @@ import { createAccounts } from '../../support/shares.js';
 import { until } from '../../support/until.js';
 import { ScriptedContext } from '../scripted-context.js';
 import type { ScriptedCall } from '../scripted-upstream.js';
+import { URI_NODES_MAX } from '../../../src/mcp/value-finder.js';
 import { BACKEND_REFUSAL_CHARS_MAX } from '../../../src/upstream/rpc/refused-request.js';
 import { connectionBounds } from '../../../src/http-client/connection-bounds.js';
 
@@ -251,6 +252,21 @@ t.test(
     );
   },
 );
+
+t.test('an answer with more links than can be found is said to be too large, in both forms', async (t) => {
+  const links = '{"type":"resource_link","uri":"a:1"},'.repeat(URI_NODES_MAX / 3);
+  const answer = `{"jsonrpc":"2.0","id":7,"result":{"content":[${links}{}]}}`;
+  for (const [type, text] of [
+    [JSON_TYPE, answer],
+    [STREAM_TYPE, `data: ${answer}\n\n`],
+  ] as const) {
+    const { call, listener } = start(t);
+    call.head(200, type).data(text).end();
+    await until(() => listener.faults.length > 0, 'the fault');
+    t.match(listener.faults, [{ kind: 'answer-too-large', detail: /at most 32768 JSON values .* links/ }], type);
+    t.same(listener.answers, []);
+  }
+});
 
 t.test('event-stream: messages come before the answer, and the answer may be kept', async (t) => {
   const { call, listener } = start(t);
