@@ -18,7 +18,7 @@ import {
   adminClientOptions,
   type CommandDeclaration,
   type CommandWords,
-  type Request,
+  type CommandRequest,
   controlPlaneOptions,
   dataplaneOptions,
   option,
@@ -49,39 +49,39 @@ interface Command extends CommandDeclaration {
   readonly run: (words: CommandWords) => Promise<number>;
 }
 
-interface Row<Options extends Schema, Names extends readonly string[]> extends CommandDeclaration {
+interface CommandRow<Options extends Schema, Names extends readonly string[]> extends CommandDeclaration {
   readonly options: Options;
   readonly operands?: Names;
 }
 
-function command<Options extends Schema, const Names extends readonly string[] = []>({
+function defineCommand<Options extends Schema, const Names extends readonly string[] = []>({
   run,
   ...row
-}: Row<Options, Names> & {
-  readonly run: (request: Request<Options, Names>, words: CommandWords) => Promise<number>;
+}: CommandRow<Options, Names> & {
+  readonly run: (request: CommandRequest<Options, Names>, words: CommandWords) => Promise<number>;
 }): Command {
-  const read = (words: CommandWords): Request<Options, Names> => readRequest(row, words);
+  const read = (words: CommandWords): CommandRequest<Options, Names> => readRequest(row, words);
   return { ...row, read, run: async (words) => run(read(words), words) };
 }
 
-type Perform<Context> = (context: Context) => Promise<CommandResult>;
+type CommandAction<Context> = (context: Context) => Promise<CommandResult>;
 
 /** Makes a function that declares commands: each has `commonOptions` beside its own options, and is run by `run`. */
-function commandKind<CommonOptions extends Schema, Context>(
+function makeCommandKind<CommonOptions extends Schema, Context>(
   commonOptions: CommonOptions,
-  run: (request: ValuesOf<CommonOptions>, perform: Perform<Context>) => Promise<number>,
+  run: (request: ValuesOf<CommonOptions>, perform: CommandAction<Context>) => Promise<number>,
 ) {
   return <Options extends Schema = Record<never, never>, const Names extends readonly string[] = []>({
     options,
     load,
     ...row
-  }: Omit<Row<Options, Names>, 'options'> & {
+  }: Omit<CommandRow<Options, Names>, 'options'> & {
     readonly options?: Options;
     readonly load: () => Promise<
-      (request: Request<Options & CommonOptions, Names>, context: Context) => Promise<CommandResult>
+      (request: CommandRequest<Options & CommonOptions, Names>, context: Context) => Promise<CommandResult>
     >;
   }): Command => {
-    return command({
+    return defineCommand({
       ...row,
       options: { ...(options as Options), ...commonOptions },
       run: async (request) => {
@@ -93,25 +93,25 @@ function commandKind<CommonOptions extends Schema, Context>(
 }
 
 /** Declares a command that sends requests to a running control plane. */
-const controlPlaneCommand = commandKind(
+const controlPlaneCommand = makeCommandKind(
   controlPlaneClientOptions,
-  async (request, perform: Perform<CommandContext>) => {
-    return (await import('./cli/control-plane-connection.js')).runCli(request, perform);
+  async (request, perform: CommandAction<CommandContext>) => {
+    return (await import('./cli/control-plane-connection.js')).runControlPlaneCommand(request, perform);
   },
 );
 
 /** Declares a command that queries a running dataplane's admin listener. */
-const dataplaneCommand = commandKind(adminClientOptions, async (request, perform: Perform<AdminContext>) => {
+const dataplaneCommand = makeCommandKind(adminClientOptions, async (request, perform: CommandAction<AdminContext>) => {
   return (await import('./cli/admin-commands.js')).runAdminCommand(request, perform);
 });
 
 /** Declares a command that needs no running plane. */
-const localCommand = commandKind({ isJson }, async (request, perform: Perform<undefined>) => {
+const localCommand = makeCommandKind({ isJson }, async (request, perform: CommandAction<undefined>) => {
   return (await import('./cli/command-result.js')).printResult(request.isJson, async () => perform(undefined));
 });
 
 /** Declares a command that needs no running plane, and has no `--json`, because only people read its output. */
-const textCommand = commandKind({}, async (_request, perform: Perform<undefined>) => {
+const textCommand = makeCommandKind({}, async (_request, perform: CommandAction<undefined>) => {
   return (await import('./cli/command-result.js')).printResult(false, async () => perform(undefined));
 });
 
@@ -127,25 +127,25 @@ const explainOptions = {
   ),
 };
 
-const servers = async () => import('./cli/servers.js');
-const serverFiles = async () => import('./cli/server-files.js');
-const compositions = async () => import('./cli/compositions.js');
-const userConfigs = async () => import('./cli/user-configs.js');
-const admin = async () => import('./cli/admin-commands.js');
-const secrets = async () => import('./cli/secrets.js');
+const loadServers = async () => import('./cli/servers.js');
+const loadServerFiles = async () => import('./cli/server-files.js');
+const loadCompositions = async () => import('./cli/compositions.js');
+const loadUserConfigs = async () => import('./cli/user-configs.js');
+const loadAdmin = async () => import('./cli/admin-commands.js');
+const loadSecrets = async () => import('./cli/secrets.js');
 
 export const commands = {
-  dataplane: command({
+  dataplane: defineCommand({
     summary: 'serve MCP: a primary and its workers (the default)',
     options: dataplaneOptions,
     run: runDataplane,
   }),
-  'control-plane': command({
+  'control-plane': defineCommand({
     summary: 'run the control plane: registry of servers, health checks, compositions and console',
     options: controlPlaneOptions,
     run: runControlPlane,
   }),
-  token: command({
+  token: defineCommand({
     summary: 'mint an access token and print it',
     options: {
       subject: required(subject),
@@ -170,44 +170,44 @@ export const commands = {
         oneOf('active', 'inactive'),
       ),
     },
-    load: async () => (await servers()).list,
+    load: async () => (await loadServers()).list,
   }),
   'servers add': controlPlaneCommand({
     summary: 'register a server',
     options: { properties: serverProperties },
     operands: ['name', 'url'],
-    load: async () => (await servers()).add,
+    load: async () => (await loadServers()).add,
   }),
   'servers show': controlPlaneCommand({
     summary: 'show a server and its tools',
     operands: ['server'],
-    load: async () => (await servers()).show,
+    load: async () => (await loadServers()).show,
   }),
   'servers refresh': controlPlaneCommand({
     summary: 'probe a server now and read its lists again',
     operands: ['server'],
-    load: async () => (await servers()).refresh,
+    load: async () => (await loadServers()).refresh,
   }),
   'servers update': controlPlaneCommand({
     summary: 'change the given properties of a server',
     options: { change: serverChange },
     operands: ['server'],
-    load: async () => (await servers()).update,
+    load: async () => (await loadServers()).update,
   }),
   'servers enable': controlPlaneCommand({
     summary: 'enable a server again',
     operands: ['server'],
-    load: async () => (await servers()).enable,
+    load: async () => (await loadServers()).enable,
   }),
   'servers disable': controlPlaneCommand({
     summary: 'disable a server',
     operands: ['server'],
-    load: async () => (await servers()).disable,
+    load: async () => (await loadServers()).disable,
   }),
   'servers rename': controlPlaneCommand({
     summary: 'rename a server',
     operands: ['server', 'name'],
-    load: async () => (await servers()).rename,
+    load: async () => (await loadServers()).rename,
   }),
   'servers import': controlPlaneCommand({
     summary: "import servers from an MCP client's config file",
@@ -218,7 +218,7 @@ export const commands = {
         parseSwitch,
         'false',
       ),
-      way: {
+      importOptions: {
         secretsIn: option(
           'secrets-in <place>',
           'where header values are to be kept: store (set with `switchyard secrets`) or files',
@@ -240,16 +240,16 @@ export const commands = {
       },
     },
     operands: ['file'],
-    load: async () => (await serverFiles()).importServers,
+    load: async () => (await loadServerFiles()).importServers,
   }),
   'servers export': controlPlaneCommand({
     summary: "print the registered servers as an MCP client's config file",
-    load: async () => (await serverFiles()).exportServers,
+    load: async () => (await loadServerFiles()).exportServers,
   }),
   'servers remove': controlPlaneCommand({
     summary: 'remove a server from the registry',
     operands: ['server'],
-    load: async () => (await servers()).remove,
+    load: async () => (await loadServers()).remove,
   }),
   'servers connect': controlPlaneCommand({
     summary: 'print the URL where you give the consent that a server needs, in a browser',
@@ -262,16 +262,16 @@ export const commands = {
       ),
     },
     operands: ['server'],
-    load: async () => (await servers()).connect,
+    load: async () => (await loadServers()).connect,
   }),
   'servers disconnect': controlPlaneCommand({
     summary: 'withdraw your consent for a server and delete its tokens',
     operands: ['name'],
-    load: async () => (await servers()).disconnect,
+    load: async () => (await loadServers()).disconnect,
   }),
   'compositions list': controlPlaneCommand({
     summary: 'list the compositions',
-    load: async () => (await compositions()).list,
+    load: async () => (await loadCompositions()).list,
   }),
   'compositions create': controlPlaneCommand({
     summary: 'create a virtual server from tools of registered servers',
@@ -286,23 +286,23 @@ export const commands = {
     },
     operands: ['name', 'server:tool...'],
     check: checkTools,
-    load: async () => (await compositions()).create,
+    load: async () => (await loadCompositions()).create,
   }),
   'compositions update': controlPlaneCommand({
     summary: 'change a composition; its URL stays',
     options: { change: compositionChange, isForced },
     operands: ['composition'],
-    load: async () => (await compositions()).update,
+    load: async () => (await loadCompositions()).update,
   }),
   'compositions show': controlPlaneCommand({
     summary: 'show a composition',
     operands: ['composition'],
-    load: async () => (await compositions()).show,
+    load: async () => (await loadCompositions()).show,
   }),
   'compositions delete': controlPlaneCommand({
     summary: 'delete a composition',
     operands: ['composition'],
-    load: async () => (await compositions()).remove,
+    load: async () => (await loadCompositions()).remove,
   }),
   whoami: controlPlaneCommand({
     summary: 'show whose token SWITCHYARD_TOKEN is, and what it may do at the control plane',
@@ -311,35 +311,35 @@ export const commands = {
   'config list': localCommand({
     summary: 'list the subjects that have a user config',
     options: { store: storeOptions },
-    load: async () => (await userConfigs()).list,
+    load: async () => (await loadUserConfigs()).list,
   }),
   'config get': localCommand({
     summary: 'print a user config',
     options: { store: storeOptions },
     operands: ['subject'],
-    load: async () => (await userConfigs()).get,
+    load: async () => (await loadUserConfigs()).get,
   }),
   'config put': localCommand({
     summary: 'check a user config from a file or standard input, and store it',
     options: userConfigChange,
     operands: ['subject', 'file?'],
-    load: async () => (await userConfigs()).put,
+    load: async () => (await loadUserConfigs()).put,
   }),
   'config check': localCommand({
     summary: 'check a user config from a file or standard input, without storing it',
     operands: ['file?'],
-    load: async () => (await userConfigs()).check,
+    load: async () => (await loadUserConfigs()).check,
   }),
   'config delete': localCommand({
     summary: 'delete a user config',
     options: userConfigChange,
     operands: ['subject'],
-    load: async () => (await userConfigs()).remove,
+    load: async () => (await loadUserConfigs()).remove,
   }),
   sessions: dataplaneCommand({
     summary: 'list the sessions of a running dataplane',
     options: { subject },
-    load: async () => (await admin()).sessions,
+    load: async () => (await loadAdmin()).listSessions,
   }),
   explain: dataplaneCommand({
     summary: 'explain what happened to a request, the state of a session, or why a subject has a tool or not',
@@ -348,12 +348,12 @@ export const commands = {
     check: (reader, [id]) => {
       for (const option of [subject, explainOptions.virtualHost]) {
         if (id !== undefined || reader.isGiven(option)) continue;
-        reader.fault(option, 'is required, unless the id of a request or a session is given');
+        reader.addFault(option, 'is required, unless the id of a request or a session is given');
       }
     },
-    load: async () => (await admin()).explain,
+    load: async () => (await loadAdmin()).explain,
   }),
-  top: command({
+  top: defineCommand({
     summary: 'show live figures of a running dataplane (Ctrl-C to quit)',
     options: {
       intervalMs: option(
@@ -370,7 +370,7 @@ export const commands = {
   'log-level': dataplaneCommand({
     summary: 'change the log level of a running dataplane',
     operands: ['level'],
-    load: async () => (await admin()).setLogLevel,
+    load: async () => (await loadAdmin()).setLogLevel,
   }),
   'store copy': localCommand({
     summary: 'copy the embedded store, also while it is in use, to an empty directory',
@@ -378,24 +378,24 @@ export const commands = {
     operands: ['directory'],
     load: async () => (await import('./cli/store-use.js')).copyStore,
   }),
-  completion: command({
+  completion: defineCommand({
     summary: 'print a shell completion script: bash, zsh or fish',
     options: {},
     operands: ['shell'],
     check: (reader, [shell = 'bash']) => {
-      if (!SHELLS.includes(shell)) reader.otherFault(`<shell>: expects one of ${SHELLS.join(', ')}`);
+      if (!SHELLS.includes(shell)) reader.addOtherFault(`<shell>: expects one of ${SHELLS.join(', ')}`);
     },
     run: async ({ shell }) => {
       (await import('./cli/completion.js')).printCompletionScript(shell);
       return exitStatus.ok;
     },
   }),
-  'config schema': command({
+  'config schema': defineCommand({
     summary: 'print the JSON Schema of user configs',
     options: {},
     run: async () => {
       const { printResult } = await import('./cli/command-result.js');
-      return printResult(true, (await userConfigs()).schema);
+      return printResult(true, (await loadUserConfigs()).schema);
     },
   }),
   'secrets set': textCommand({
@@ -412,23 +412,23 @@ export const commands = {
     },
     operands: ['name'],
     check: checkSecretName,
-    load: async () => (await secrets()).set,
+    load: async () => (await loadSecrets()).set,
   }),
   'secrets list': textCommand({
     summary: 'list the secrets in the store, without their values',
     options: secretsOptions,
-    load: async () => (await secrets()).list,
+    load: async () => (await loadSecrets()).list,
   }),
   'secrets delete': textCommand({
     summary: 'delete a secret from the store',
     options: secretsOptions,
     operands: ['name'],
     check: checkSecretName,
-    load: async () => (await secrets()).remove,
+    load: async () => (await loadSecrets()).remove,
   }),
   'secrets rotate': textCommand({
     summary: 'encrypt every secret again with the first key',
     options: sealingOptions,
-    load: async () => (await secrets()).rotate,
+    load: async () => (await loadSecrets()).rotate,
   }),
 } as const satisfies Readonly<Record<string, CommandDeclaration>>;

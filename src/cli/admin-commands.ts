@@ -56,7 +56,7 @@ export class AdminConnection {
     let answer: unknown;
     try {
       const signal = AbortSignal.timeout(limits.adminRequestMsMax);
-      response = await fetch(this.#origin + path, { ...init, headers: ACCEPT, signal, redirect: 'error' });
+      response = await fetch(this.#origin + path, { ...init, headers: ACCEPT_JSON, signal, redirect: 'error' });
       answer = JSON.parse(await readBodyText(response, signal));
     } catch (error) {
       const advice = 'start a dataplane, or give its --admin-address';
@@ -74,7 +74,7 @@ export class AdminConnection {
 }
 
 /** The header that asks for JSON: without it, /metrics would answer in Prometheus's text format. */
-const ACCEPT = { accept: 'application/json' };
+const ACCEPT_JSON = { accept: 'application/json' };
 
 export interface AdminContext {
   readonly admin: Pick<AdminConnection, 'get' | 'find' | 'put'>;
@@ -119,7 +119,7 @@ export async function explain(
 
 type SessionList = Pick<DataplaneSessions, 'sessions' | 'silent'>;
 
-export async function sessions(
+export async function listSessions(
   { subject }: { readonly subject: string | undefined },
   { admin, columns }: AdminContext,
 ): Promise<CommandResult> {
@@ -174,16 +174,16 @@ async function explainId(id: string, context: AdminContext): Promise<CommandResu
 }
 
 /** Looks up an id. Resolves with its explanation; for an unknown id, with a text that names the workers that did not answer, or `''`. */
-type LookUp = (id: string, context: AdminContext) => Promise<CommandResult | string>;
+type IdLookUp = (id: string, context: AdminContext) => Promise<CommandResult | string>;
 
-const explainRequest: LookUp = async (id, { admin }) => {
+const explainRequest: IdLookUp = async (id, { admin }) => {
   const found = await admin.find(`/requests/${encodeURIComponent(id)}`);
   if (found === undefined) return '';
   const { requests } = parseResponse('dataplane', requestsShape, found);
   return { answer: found, text: requests.map(requestText).join('\n') };
 };
 
-const explainSession: LookUp = async (id, { admin, columns }) => {
+const explainSession: IdLookUp = async (id, { admin, columns }) => {
   const hash = SESSION_HASH.test(id) ? id : sessionHash(id);
   const answer = await admin.find(`/sessions?${new URLSearchParams({ session: hash }).toString()}`);
   const page = parseResponse('dataplane', sessionsShape, answer);

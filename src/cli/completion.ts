@@ -2,7 +2,7 @@
 import tab, { type Command, type Complete } from '@bomb.sh/tab';
 import {
   DEFAULT_COMMAND,
-  groups,
+  commandGroups,
   type CommandDeclaration,
   type CommandDeclarations,
   isValueOptional,
@@ -10,15 +10,15 @@ import {
   choicesOf,
 } from '../config/index.js';
 
-const PROGRAM = 'switchyard';
+const PROGRAM_NAME = 'switchyard';
 
 /** Prints the script that a shell reads when it starts; it calls `switchyard complete`. */
 export function printCompletionScript(shell: string): void {
-  tab.setup(PROGRAM, PROGRAM, shell);
+  tab.setup(PROGRAM_NAME, PROGRAM_NAME, shell);
 }
 
 /** Thrown when the shell should complete the word with the names of files. */
-class OfferFiles extends Error {}
+class FileNamesWanted extends Error {}
 /** The output that makes the shell's script offer files. The completion library itself never prints this. */
 const FILES_DIRECTIVE = ':0\n';
 
@@ -27,7 +27,7 @@ export function printCompletions(
   words: readonly string[],
   commands: CommandDeclarations<typeof DEFAULT_COMMAND>,
 ): void {
-  for (const [name, summary] of Object.entries(groups)) tab.command(name, summary);
+  for (const [name, summary] of Object.entries(commandGroups)) tab.command(name, summary);
   for (const [name, declaration] of Object.entries<CommandDeclaration>(commands)) {
     declareOptions(tab.command(name, declaration.summary), declaration);
   }
@@ -35,7 +35,7 @@ export function printCompletions(
   try {
     tab.parse([...words]);
   } catch (stopped) {
-    if (!(stopped instanceof OfferFiles)) throw stopped;
+    if (!(stopped instanceof FileNamesWanted)) throw stopped;
     process.stdout.write(FILES_DIRECTIVE);
   }
 }
@@ -54,6 +54,6 @@ function declareOptions(command: Command, { options, operands = [] }: CommandDec
 }
 
 function offerChoices(complete: Complete, choices: readonly string[] | undefined): void {
-  if (choices === undefined) throw new OfferFiles();
+  if (choices === undefined) throw new FileNamesWanted();
   for (const choice of choices) complete(choice, '');
 }

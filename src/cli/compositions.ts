@@ -1,6 +1,6 @@
 // `switchyard compositions …`: the compositions of a running control plane.
 import * as z from 'zod';
-import { toolsByServer, type NamedTools } from '../config/index.js';
+import { toolsByServer, type ServerTools } from '../config/index.js';
 import { pathOf, type CommandContext } from './control-plane-connection.js';
 import { type CommandResult, printable } from './command-result.js';
 import { compositionsView, compositionView } from './views.js';
@@ -21,20 +21,20 @@ export function serverSettings(servers: unknown): Readonly<Record<string, unknow
 }
 
 /** Replaces the tools. A server that is not `wanted` keeps only its prompts and resources; without these, it is dropped. */
-export function withTools(servers: unknown, wanted: readonly NamedTools[]): Readonly<Record<string, unknown>>[] {
+export function replaceTools(servers: unknown, wanted: readonly ServerTools[]): Readonly<Record<string, unknown>>[] {
   const known = serverSettings(servers);
   const kept = known.flatMap((server) => {
-    const named = wanted.find(({ name }) => isSameServer(name, server['name']));
+    const named = wanted.find(({ name }) => isSameServerName(name, server['name']));
     if (named !== undefined) return [{ ...server, tools: named.tools }];
     const hasOthers = [server['prompts'], server['resources']].some((list) => Array.isArray(list) && list.length > 0);
     return hasOthers ? [{ ...server, tools: [] }] : [];
   });
-  const added = wanted.filter(({ name }) => !known.some((server) => isSameServer(name, server['name'])));
+  const added = wanted.filter(({ name }) => !known.some((server) => isSameServerName(name, server['name'])));
   return [...kept, ...added.map(({ name, tools }) => ({ name, tools }))];
 }
 
 /** Whether two names mean the same server: as in the registry, case does not matter. */
-function isSameServer(name: string, other: unknown): boolean {
+function isSameServerName(name: string, other: unknown): boolean {
   return typeof other === 'string' && name.toLowerCase() === other.toLowerCase();
 }
 
@@ -51,7 +51,7 @@ interface NewComposition {
 
 /** A change of a composition. `change` has only the members to change; the others keep their values. */
 interface CompositionChange extends CompositionName {
-  readonly change: object & { readonly servers?: readonly NamedTools[] | undefined };
+  readonly change: object & { readonly servers?: readonly ServerTools[] | undefined };
   readonly isForced: boolean;
 }
 
@@ -76,7 +76,7 @@ export async function update(
   const { servers, ...others } = change;
   const changed = (current: Readonly<Record<string, unknown>>): object => ({
     name: current['name'],
-    servers: servers === undefined ? serverSettings(current['servers']) : withTools(current['servers'], servers),
+    servers: servers === undefined ? serverSettings(current['servers']) : replaceTools(current['servers'], servers),
     ...others,
   });
   const answer = await connection.update(pathOf('compositions', composition), changed, forceQuery(isForced));

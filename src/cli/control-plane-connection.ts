@@ -41,9 +41,9 @@ const COMMAND_ANSWER_MS_MAX = 120_000;
 type RequestMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 /** How often a command waits and sends its request again when the rate limit refuses it (429). */
-const RATE_WAITS_MAX = 10;
+const RATE_LIMIT_RETRIES_MAX = 10;
 /** The longest of these waits. If the control plane asks for a longer one, the command fails. */
-const RATE_WAIT_S_MAX = 120;
+const RATE_LIMIT_WAIT_S_MAX = 120;
 
 const errorShape = z.object({ detail: z.string() });
 
@@ -97,9 +97,9 @@ export class ControlPlaneConnection {
   async #exchange(method: RequestMethod, path: string, body?: unknown, tag = '') {
     let { response, text } = await this.#fetch(method, path, body, tag);
     // A request that the rate limit refuses was not carried out, so it may be sent again.
-    for (let count = 0; response.status === 429 && count < RATE_WAITS_MAX; count += 1) {
+    for (let count = 0; response.status === 429 && count < RATE_LIMIT_RETRIES_MAX; count += 1) {
       const waitS = Number(response.headers.get('retry-after') ?? NaN);
-      if (!(waitS <= RATE_WAIT_S_MAX)) break;
+      if (!(waitS <= RATE_LIMIT_WAIT_S_MAX)) break;
       await setTimeout(waitS * 1_000);
       ({ response, text } = await this.#fetch(method, path, body, tag));
     }
@@ -163,7 +163,7 @@ export interface CommandContext {
 }
 
 /** Runs a command and prints its result or fault. @returns the program's exit status, once everything is printed. */
-export async function runCli(
+export async function runControlPlaneCommand(
   { controlPlaneUrl, token, isJson }: ValuesOf<typeof controlPlaneClientOptions>,
   perform: (context: CommandContext) => Promise<CommandResult>,
 ): Promise<number> {

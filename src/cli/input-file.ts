@@ -6,7 +6,7 @@ import { CliFault } from './command-result.js';
 export const STANDARD_INPUT = '-';
 
 /** Reads input until its end. @param bytesMax reading stops soon after this many bytes; the caller refuses longer input. */
-export async function readAll(input: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Buffer> {
+export async function readUpTo(input: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of input) {
@@ -17,10 +17,10 @@ export async function readAll(input: AsyncIterable<Uint8Array>, bytesMax: number
   return Buffer.concat(chunks);
 }
 
-/** Reads a file or standard input with `readAll`. Rejects with a CliFault if it cannot be read. */
+/** Reads a file or standard input with `readUpTo`. Rejects with a CliFault if it cannot be read. */
 export async function readInput(file: string, bytesMax: number): Promise<Buffer> {
   try {
-    return await readAll(file === STANDARD_INPUT ? process.stdin : createReadStream(file), bytesMax);
+    return await readUpTo(file === STANDARD_INPUT ? process.stdin : createReadStream(file), bytesMax);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
     throw new CliFault(exitStatus.notFound, `${inputName(file)} cannot be read (${code})`, error);

@@ -34,7 +34,7 @@ const MCP_REMOTE = /^(?:.*[\\/])?mcp-remote(?:@.*)?$/;
 const LAUNCHER =
   /^(?:.*[\\/])?(?:npx|pnpx|bunx|bun|pnpm|yarn|npm|cmd)(?:\.cmd|\.exe)?$|^(?:-.*|\/c|exec|dlx|x|mcp-remote@?.*)$/i;
 /** Options of mcp-remote that can be left out when the URL is used directly. */
-const NEEDLESS_OPTIONS = /^(?:header|transport|allow-http|host|callback-path|auth-timeout|debug|silent)$/;
+const DROPPABLE_OPTIONS = /^(?:header|transport|allow-http|host|callback-path|auth-timeout|debug|silent)$/;
 
 /**
  * @returns what mcp-remote connects to; `undefined` for another command. `droppedOptions` has the options that would matter but
@@ -56,7 +56,7 @@ function bridgedUrl({ command, args = [] }: StdioServer) {
     type: /^(?:http|sse)-only|^sse/.exec(String(values.transport))?.[0].replace('-only', ''),
     headers: Object.fromEntries(headers) as Record<string, string>,
     droppedOptions: Object.keys(values).filter(
-      (name) => !NEEDLESS_OPTIONS.test(name) || (name === 'header' && headers.length < parsed.length),
+      (name) => !DROPPABLE_OPTIONS.test(name) || (name === 'header' && headers.length < parsed.length),
     ),
   };
 }
@@ -85,12 +85,12 @@ export interface ImportOptions {
   readonly bridgePort: number;
 }
 
-const texts = z.record(z.string(), z.string());
+const stringMapSchema = z.record(z.string(), z.string());
 const serverShape = z.object({
   type: z.string().optional(),
   url: z.string().optional(),
-  headers: texts.optional(),
-  elsewhere: texts.optional(),
+  headers: stringMapSchema.optional(),
+  elsewhere: stringMapSchema.optional(),
   command: z.string().optional(),
   args: z.array(z.string()).optional(),
   env: z.record(z.string(), z.unknown()).optional(),
@@ -123,14 +123,14 @@ export async function readMcpFile(text: string, options: ImportOptions): Promise
     const { name, path: place } = server;
     const first = byName.get(name) ?? server;
     byName.set(name, first);
-    if (first === server) return serverInFile(server, options, taken, () => port++);
+    if (first === server) return parseServer(server, options, taken, () => port++);
     // Several projects often have the same server: it is imported once.
     if (isDeepStrictEqual(first.members, server.members)) return [];
     return refused(name, `is another one in ${place} than in ${first.path}: rename one of them`);
   });
 }
 
-function serverInFile(
+function parseServer(
   { name, members }: SettingsServer,
   options: ImportOptions,
   taken: Set<string>,
@@ -142,7 +142,7 @@ function serverInFile(
   const { command, conflict } = server;
   if (conflict !== undefined) return refused(name, `has two members for its ${conflict}, which differ: keep one`);
   const notes = server.disabled === true ? ['disabled in the file'] : [];
-  if (command === undefined) return remoteOf(name, server, options, taken, notes);
+  if (command === undefined) return remoteServer(name, server, options, taken, notes);
   const bridged = bridgedUrl({ ...server, command });
   if (bridged !== undefined) {
     // A word that does not look like an option may be a value with a leading dash, and so a secret: it is not repeated.
@@ -150,7 +150,7 @@ function serverInFile(
       /^[a-z-]+\d?$/.test(option) ? `--${option}` : 'other options',
     );
     notes.push(...dropped.map((option) => `without mcp-remote's ${option}`));
-    return remoteOf(name, { ...server, ...bridged }, options, taken, notes);
+    return remoteServer(name, { ...server, ...bridged }, options, taken, notes);
   }
   const port = takePort();
   const url = `http://127.0.0.1:${port}/mcp`;
@@ -164,7 +164,7 @@ function transportOf(url: string, type = 'remote'): 'STREAMABLEHTTP' | 'SSE' | u
   return /^sse$/i.test(type) ? 'SSE' : undefined;
 }
 
-function remoteOf(
+function remoteServer(
   name: string,
   server: NormalizedServer,
   options: ImportOptions,
@@ -200,12 +200,12 @@ function urlFault(text: string): string | undefined {
   const { username, password, searchParams, protocol } = new URL(text);
   if (protocol !== 'http:' && protocol !== 'https:') return 'has a URL that is neither http nor https';
   if (username !== '' || password !== '') return 'has a user or password in its URL: put it into a header';
-  const secret = [...searchParams].find(([key, value]) => SECRET_KEY.test(key) || LIKE_A_SECRET.test(value));
+  const secret = [...searchParams].find(([key, value]) => SECRET_NAMES.test(key) || LIKE_A_SECRET.test(value));
   if (secret === undefined) return undefined;
   return 'has what looks like a secret in the query of its URL, where it would be stored in clear: put it into a header';
 }
 
-const SECRET_KEY = /key|token|secret|passw|auth|credential|signature|\bsig\b|\bcode\b/i;
+const SECRET_NAMES = /key|token|secret|passw|auth|credential|signature|\bsig\b|\bcode\b/i;
 /** A text that looks like a secret: long, with letters and digits. */
 const LIKE_A_SECRET = /^(?=.*\d)(?=.*[A-Za-z])[\w.~+/=-]{20,}$/;
 

@@ -4,16 +4,16 @@ import { isSecretValue, type sealingOptions, type secretsOptions, type ValuesOf 
 import { resealGrants, SecretKeys, SecretRecords, type SecretOrigins } from '../credentials/index.js';
 import { exitStatus, limits } from '../shared/index.js';
 import { countInWords, CliFault, print, textTable, type CommandResult } from './command-result.js';
-import { readAll } from './input-file.js';
+import { readUpTo } from './input-file.js';
 import { addToAuditList, withStore } from './store-use.js';
 
-type InStore = ValuesOf<typeof secretsOptions>;
-type Sealing = ValuesOf<typeof sealingOptions>;
+type StoreRequest = ValuesOf<typeof secretsOptions>;
+type SealingRequest = ValuesOf<typeof sealingOptions>;
 
 export type SecretInput = AsyncIterable<Uint8Array> & { readonly isTTY?: boolean };
 
 export async function set(
-  { store, keys: texts, name, origins }: Sealing & { readonly name: string; readonly origins: SecretOrigins },
+  { store, keys: texts, name, origins }: SealingRequest & { readonly name: string; readonly origins: SecretOrigins },
   input: SecretInput = process.stdin,
 ): Promise<CommandResult> {
   const value = await readSecret(input);
@@ -29,7 +29,7 @@ export async function set(
   });
 }
 
-export async function remove({ store, keys, name }: InStore & { readonly name: string }): Promise<CommandResult> {
+export async function remove({ store, keys, name }: StoreRequest & { readonly name: string }): Promise<CommandResult> {
   return withStore(store, false, async (records) => {
     const secrets = new SecretRecords(records, new SecretKeys(keys));
     const before = await secrets.describe(name);
@@ -41,7 +41,7 @@ export async function remove({ store, keys, name }: InStore & { readonly name: s
   });
 }
 
-export async function list({ store, keys }: InStore): Promise<CommandResult> {
+export async function list({ store, keys }: StoreRequest): Promise<CommandResult> {
   return withStore(store, false, async (records) => {
     const all = await new SecretRecords(records, new SecretKeys(keys)).list();
     if (all.length === 0) return textResult('No secrets.\n');
@@ -57,7 +57,7 @@ export async function list({ store, keys }: InStore): Promise<CommandResult> {
 
 /** Encrypts all secrets and grants again, with the first key. @param warn prints what failed. */
 export async function rotate(
-  { store, keys: texts }: Sealing,
+  { store, keys: texts }: SealingRequest,
   warn: (lines: string) => Promise<void> = async (lines) => print(process.stderr, lines),
 ): Promise<CommandResult> {
   return withStore(store, false, async (records) => {
@@ -88,7 +88,7 @@ async function readSecret(input: SecretInput): Promise<string> {
     return refuse('standard input is a terminal, which would show the secret; pipe the secret in');
   // Two bytes more than the secret, for a line break at the end, which is removed.
   const bytesMax = limits.secretBytesMax + 2;
-  const bytes = await readAll(input, bytesMax);
+  const bytes = await readUpTo(input, bytesMax);
   if (bytes.length > bytesMax) return refuse(`the secret is longer than ${limits.secretBytesMax} bytes`);
   const text = bytes.toString('latin1').replace(/\r?\n$/, '');
   if (isSecretValue(text) && text.length <= limits.secretBytesMax) return text;

@@ -24,20 +24,20 @@ interface ImportResult {
   readonly secrets?: readonly NeededSecret[];
 }
 
-export interface Import {
+export interface ImportRequest {
   /** The file to read; `-` for standard input. */
   readonly file: string;
-  readonly way: ImportOptions;
+  readonly importOptions: ImportOptions;
   /** Whether the command only shows what it would do, without the control plane. */
   readonly isTrial: boolean;
 }
 
 export async function importServers(
-  { file, way, isTrial }: Import,
+  { file, importOptions, isTrial }: ImportRequest,
   { connection, columns, print }: ServersContext,
 ): Promise<CommandResult> {
   const results: ImportResult[] = [];
-  const servers = await readMcpFile(await readText(file), way);
+  const servers = await readMcpFile(await readText(file), importOptions);
   const known = isTrial ? [] : z.array(z.looseObject({ name: z.string() })).parse(await connection.list('/servers'));
   const byName = new Map(known.map((server) => [server.name, server]));
   const longestName = servers.reduce((longest, { name }) => (name.length > longest.length ? name : longest), '');
@@ -54,7 +54,7 @@ export async function importServers(
   const isRefused = results.some(({ outcome }) => outcome === 'refused');
   return {
     answer: results,
-    text: adviceText(results, way),
+    text: adviceText(results, importOptions),
     exitStatus: isRefused ? exitStatus.refused : exitStatus.ok,
   };
 }
@@ -65,7 +65,7 @@ function isRegistered(body: object, known: Readonly<Record<string, unknown>> | u
   return Object.entries(body).every(([name, value]) => value === undefined || isDeepStrictEqual(value, known[name]));
 }
 
-const registeredShape = z.object({ status: z.string(), lastError: z.string().nullish() }).catch({ status: '' });
+const registeredServerShape = z.object({ status: z.string(), lastError: z.string().nullish() }).catch({ status: '' });
 
 async function register(server: ServerInFile, isTrial: boolean, connection: ServersConnection): Promise<ImportResult> {
   const known = withNotes(server);
@@ -75,7 +75,7 @@ async function register(server: ServerInFile, isTrial: boolean, connection: Serv
   if (isTrial) return { ...known, outcome: 'to be registered', secrets };
   try {
     const answer = await connection.request('POST', '/servers', server.body);
-    const { status, lastError } = registeredShape.parse(answer);
+    const { status, lastError } = registeredServerShape.parse(answer);
     return { ...known, outcome: 'registered', status, ...(lastError && { lastError }), secrets };
   } catch (error) {
     // The import goes on after a refusal: the control plane may accept the other servers.
@@ -132,7 +132,7 @@ function shellWord(name: string): string {
   return /^[\w.-]+$/.test(name) ? name : printable(`'${name.replaceAll("'", "'\\''")}'`);
 }
 
-const exportedShape = z.looseObject({
+const exportedServerShape = z.looseObject({
   name: z.string(),
   url: z.string(),
   transport: z.string().default('STREAMABLEHTTP'),
@@ -149,13 +149,13 @@ export async function exportServers(
   _action: object,
   { connection }: Pick<ServersContext, 'connection'>,
 ): Promise<CommandResult> {
-  const servers = parseResponse('control plane', z.array(exportedShape), await connection.list('/servers'));
+  const servers = parseResponse('control plane', z.array(exportedServerShape), await connection.list('/servers'));
   const mcpServers = Object.fromEntries(servers.map((server) => [server.name, exportServer(server)]));
   const answer = { mcpServers };
   return { answer, text: jsonText(answer) };
 }
 
-function exportServer(server: z.infer<typeof exportedShape>): object {
+function exportServer(server: z.infer<typeof exportedServerShape>): object {
   const { url, transport, description, tags, enabled, auth, curation } = server;
   const headers = auth?.type === 'headers' ? headersShape.safeParse(auth['headers']).data : undefined;
   const headersWithPlaceholders = Object.entries(headers ?? {}).map(([header, reference]): [string, string] => [

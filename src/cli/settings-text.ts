@@ -2,23 +2,23 @@
 // contain secrets. The console uses this file, too, so it imports nothing of Node.js.
 import { parse, printParseErrorCode, visit, type ParseError, type ParseOptions } from 'jsonc-parser';
 
-type Language = 'JSON' | 'TOML' | 'YAML';
+type SettingsLanguage = 'JSON' | 'TOML' | 'YAML';
 
 /** Parses settings in JSON, TOML or YAML. The packages for TOML and YAML are loaded only when needed. */
-export async function readSettings(text: string): Promise<ParsedJson & { readonly language: Language }> {
-  const language = languageOf(text);
+export async function readSettings(text: string): Promise<ParsedSettings & { readonly language: SettingsLanguage }> {
+  const language = guessLanguage(text);
   const read = { JSON: readJsonWithComments, TOML: readToml, YAML: readYaml }[language];
   return { ...(await read(text.replace(/^\uFEFF/, ''))), language };
 }
 
 /** The language, guessed from the first line that is neither empty nor a comment: standard input has no file name with a suffix. */
-function languageOf(text: string): Language {
+function guessLanguage(text: string): SettingsLanguage {
   const line = /^[^\S\r\n\u2028\u2029]*[^\s#].{0,1000}/m.exec(text)?.[0] ?? '{';
   if (/^\s*(?:\[\[?[^[\]{},]+\]\]?\s*(?:#.*)?$|(?:[\w.-]|"[^"]*"|'[^']*')+\s*=)/.test(line)) return 'TOML';
   return /^\s*(?:[{[]|\/[/*])/.test(line) ? 'JSON' : 'YAML';
 }
 
-async function readToml(text: string): Promise<ParsedJson> {
+async function readToml(text: string): Promise<ParsedSettings> {
   const { parse, TomlError } = await import('smol-toml');
   try {
     return { value: parse(text) };
@@ -28,7 +28,7 @@ async function readToml(text: string): Promise<ParsedJson> {
   }
 }
 
-async function readYaml(text: string): Promise<ParsedJson> {
+async function readYaml(text: string): Promise<ParsedSettings> {
   const { LineCounter, isScalar, parseDocument, visit } = await import('yaml');
   const lines = new LineCounter();
   // `merge`: YAML 1.2 has no `<<`, but clients read it. `uniqueKeys`: the package's own check compares each name with all before it.
@@ -64,12 +64,12 @@ function faultAt(line: number, column: number, message: string): string {
 }
 
 /** A parsed value, or what is wrong with the text, for example "at line 3, column 7 a comma is missing". */
-export type ParsedJson = { readonly value: unknown; readonly fault?: undefined } | { readonly fault: string };
+export type ParsedSettings = { readonly value: unknown; readonly fault?: undefined } | { readonly fault: string };
 
 /** Parses JSON that may have comments, and a comma after the last member. */
-export function readJsonWithComments(text: string): ParsedJson {
+export function readJsonWithComments(text: string): ParsedSettings {
   const options = { disallowComments: false, allowTrailingComma: true };
-  const outcome = read(text, options);
+  const outcome = parseJson(text, options);
   let fault: string | undefined;
   // For a member `__proto__`, the package would set the object's prototype: the prototype's members would then seem to be the object's.
   const onObjectProperty = (name: string, _at: number, _length: number, line: number, column: number): void => {
@@ -81,10 +81,10 @@ export function readJsonWithComments(text: string): ParsedJson {
 
 /** What is wrong with the text as JSON; `undefined` if the parser finds no fault. */
 export function faultOfJson(text: string): string | undefined {
-  return read(text, { disallowComments: true, allowTrailingComma: false }).fault;
+  return parseJson(text, { disallowComments: true, allowTrailingComma: false }).fault;
 }
 
-function read(text: string, options: ParseOptions): ParsedJson {
+function parseJson(text: string, options: ParseOptions): ParsedSettings {
   const errors: ParseError[] = [];
   try {
     const value: unknown = parse(text, errors, options);
@@ -99,10 +99,10 @@ function read(text: string, options: ParseOptions): ParsedJson {
 function faultAtOffset(text: string, { error, offset }: ParseError): string {
   const lines = text.slice(0, offset).split(/\r\n|\r|\n/);
   const column = (lines.at(-1) ?? '').length + 1;
-  return `at line ${lines.length}, column ${column} ${FAULTS[printParseErrorCode(error)] ?? 'is not valid in JSON'}`;
+  return `at line ${lines.length}, column ${column} ${FAULT_TEXTS[printParseErrorCode(error)] ?? 'is not valid in JSON'}`;
 }
 
-const FAULTS: Readonly<Record<string, string>> = {
+const FAULT_TEXTS: Readonly<Record<string, string>> = {
   InvalidSymbol: 'is not a value: names and strings must be in double quotes',
   PropertyNameExpected: 'a name in double quotes is missing',
   ValueExpected: 'a value is missing',

@@ -49,14 +49,14 @@ export async function addToAuditList(
   const warn = (): void => void (isListed = false);
   const changes = new AuditRecords(records, { warn });
   changes.append({
-    ...{ at: new Date().toISOString(), operation, kind, subject: beginningOf(operatorName()) },
-    ...{ name: name && beginningOf(name), before, after },
+    ...{ at: new Date().toISOString(), operation, kind, subject: cutForAudit(operatorName()) },
+    ...{ name: name && cutForAudit(name), before, after },
   });
   await changes.stop();
   return { isListed, words: isListed ? '' : 'This change could not be added to the list of changes.\n' };
 }
 
-function beginningOf(text: string): string {
+function cutForAudit(text: string): string {
   return text.slice(0, limits.auditValueCharsMax);
 }
 

@@ -7,7 +7,7 @@ import type { adminClientOptions, ValuesOf } from '../config/index.js';
 import { AdminConnection } from './admin-commands.js';
 import type { Columns } from './views.js';
 
-type Admin = Pick<AdminConnection, 'get' | 'find'>;
+type AdminReader = Pick<AdminConnection, 'get' | 'find'>;
 
 type TopRequest = ValuesOf<typeof adminClientOptions> & { readonly intervalMs: number };
 
@@ -27,7 +27,7 @@ const CLEAR_SCREEN = '\u001b[H\u001b[J';
 
 /** Yields the dataplane's activity in each interval, without end. Rejects with a CliFault. */
 export async function* watchDataplane(
-  admin: Admin,
+  admin: AdminReader,
   intervalMs: number,
   columns: Columns,
 ): AsyncGenerator<CommandResult, never> {
@@ -41,7 +41,7 @@ export async function* watchDataplane(
   }
 }
 
-async function readLoad(admin: Admin) {
+async function readLoad(admin: AdminReader) {
   const [figures, workers] = await Promise.all([admin.find('/metrics'), admin.get('/workers')]);
   if (figures === undefined) {
     throw new CliFault(exitStatus.notFound, 'the dataplane collects no metrics: start it with --metrics true');

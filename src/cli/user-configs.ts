@@ -45,7 +45,7 @@ function originOf(url: unknown): string {
 
 type ChangeArguments = ValuesOf<typeof userConfigChange> & { readonly subject: string };
 
-interface Input {
+interface FileArgument {
   readonly file?: string | undefined;
 }
 
@@ -53,7 +53,7 @@ export async function schema(): Promise<CommandResult> {
   return { answer: userConfigJsonSchema(), text: '' };
 }
 
-export async function check({ file = STANDARD_INPUT }: Input): Promise<CommandResult> {
+export async function check({ file = STANDARD_INPUT }: FileArgument): Promise<CommandResult> {
   const found = checkInput(await readInput(file, limits.userConfigBytesMax));
   return {
     answer: checkAnswer(found),
@@ -76,7 +76,7 @@ export async function get({
   store: options,
 }: Omit<ChangeArguments, 'expectedDigest'>): Promise<CommandResult> {
   return withStore(options, false, async (store) => {
-    const value = requireConfig(await store.read(keyOf(subject)), store, subject);
+    const value = requireConfig(await store.read(configKey(subject)), store, subject);
     const check = checkUserConfig(value);
     const answer = { subject, digest: digestOf(value), config: tryParseJson(value) ?? null, ...checkAnswer(check) };
     // A file or another program gets the bytes unchanged.
@@ -89,7 +89,7 @@ export async function put({
   file = STANDARD_INPUT,
   store: options,
   expectedDigest,
-}: ChangeArguments & Input): Promise<CommandResult> {
+}: ChangeArguments & FileArgument): Promise<CommandResult> {
   const value = await readInput(file, limits.userConfigBytesMax);
   const check = checkInput(value);
   if (check.errors.length > 0) {
@@ -97,9 +97,9 @@ export async function put({
     return { answer: { ...checkAnswer(check), isStored: false }, text, exitStatus: exitStatus.refused };
   }
   return withStore(options, true, async (store) => {
-    const before = await readExpected(store, subject, expectedDigest);
+    const before = await readExpectedConfig(store, subject, expectedDigest);
     // If the virtual hosts that the control plane has published were left out, clients would get 404 there until it publishes them again.
-    const published = before === undefined ? [] : await publishedIn(store, subject);
+    const published = before === undefined ? [] : await readPublishedHostIds(store, subject);
     if (published === undefined)
       throw new CliFault(
         exitStatus.refused,
@@ -117,14 +117,14 @@ export async function put({
       ...{ operation: 'putUserConfig', kind: 'user-configs', name: subject },
       ...{ before: before && configSummary(before), after: configSummary(config) },
     });
-    const left = hostsIn(config);
-    const removed = hostsIn(before).filter((id) => !left.includes(id));
+    const left = virtualHostIdsIn(config);
+    const removed = virtualHostIdsIn(before).filter((id) => !left.includes(id));
     const stored = { subject, digest: digestOf(config), ...checkAnswer(check), isStored: true, isListed };
     const lines = [
       check.warnings.length > 0 ? checkText(inputName(file), check) : '',
       `Stored the user config of ${printable(subject)} in ${printable(store.location)}.\n`,
-      hostsText('Kept, because the control plane has published it', kept),
-      hostsText('Removed', removed),
+      virtualHostsText('Kept, because the control plane has published it', kept),
+      virtualHostsText('Removed', removed),
       words,
     ];
     return { answer: { ...stored, kept, removed }, text: lines.join('') };
@@ -133,14 +133,14 @@ export async function put({
 
 export async function remove({ subject, store: options, expectedDigest }: ChangeArguments): Promise<CommandResult> {
   return withStore(options, false, async (store) => {
-    const before = requireConfig(await readExpected(store, subject, expectedDigest), store, subject);
-    const published = (await publishedIn(store, subject)) ?? [];
+    const before = requireConfig(await readExpectedConfig(store, subject, expectedDigest), store, subject);
+    const published = (await readPublishedHostIds(store, subject)) ?? [];
     await swapConfig(store, subject, before, undefined);
     const { isListed, words } = await addToAuditList(store, {
       ...{ operation: 'deleteUserConfig', kind: 'user-configs', name: subject },
       ...{ before: configSummary(before), after: undefined },
     });
-    const hosts = hostsText('Published by the control plane, which will put it back', published);
+    const hosts = virtualHostsText('Published by the control plane, which will put it back', published);
     const text = `Deleted the user config of ${printable(subject)}.\n${hosts}${words}`;
     return { answer: { subject, isDeleted: true, isListed, published }, text };
   });
@@ -150,7 +150,7 @@ export async function remove({ subject, store: options, expectedDigest }: Change
  * The virtual hosts that the control plane has published into the config, from its publication record. `undefined` if the record is
  * damaged; an empty list if there is none, or if the Redis user may not read it.
  */
-async function publishedIn(records: RecordStore, subject: string): Promise<readonly string[] | undefined> {
+async function readPublishedHostIds(records: RecordStore, subject: string): Promise<readonly string[] | undefined> {
   try {
     const record = await records.read(publicationKey(subject));
     return record === undefined ? [] : readPublication(record)?.virtualHosts;
@@ -160,12 +160,12 @@ async function publishedIn(records: RecordStore, subject: string): Promise<reado
   }
 }
 
-async function readExpected(
+async function readExpectedConfig(
   store: RecordStore,
   subject: string,
   expectedDigest: string | undefined,
 ): Promise<Buffer | undefined> {
-  const stored = await store.read(keyOf(subject));
+  const stored = await store.read(configKey(subject));
   if (expectedDigest === undefined || expectedDigest === (stored === undefined ? 'none' : digestOf(stored)))
     return stored;
   throw new CliFault(
@@ -181,19 +181,19 @@ async function swapConfig(
   stored: Buffer | undefined,
   value: Buffer | undefined,
 ): Promise<void> {
-  if (await store.swap([{ ...keyOf(subject), expected: stored, value }])) return;
+  if (await store.swap([{ ...configKey(subject), expected: stored, value }])) return;
   throw new CliFault(
     exitStatus.tryAgain,
     `the user config of ${subject} is being changed by somebody else; run \`config get\` again`,
   );
 }
 
-function hostsIn(config: Buffer | undefined): readonly string[] {
+function virtualHostIdsIn(config: Buffer | undefined): readonly string[] {
   const editable = readEditableConfig(config ?? EMPTY_CONFIG);
   return typeof editable === 'string' ? [] : editable.virtualHosts.map(({ id }) => id);
 }
 
-function hostsText(words: string, ids: readonly string[]): string {
+function virtualHostsText(words: string, ids: readonly string[]): string {
   return ids.map((id) => `${words}: virtual host ${printable(id)}.\n`).join('');
 }
 
@@ -223,7 +223,7 @@ function checkText(name: string, { errors, warnings, untoldCount }: UserConfigCh
   return lines.map((line) => `${printable(line)}\n`).join('');
 }
 
-function keyOf(subject: string): RecordKey {
+function configKey(subject: string): RecordKey {
   return { space: 'user-configs', key: subject };
 }
 

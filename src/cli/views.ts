@@ -52,7 +52,7 @@ export function serversView(answer: unknown, columns: Columns): string {
   if (servers.length === 0) return 'No servers.\n';
   const rows = servers.map((server) => [
     server.name,
-    statusOf(server),
+    statusText(server),
     String(server.toolCount),
     server.tags.join(','),
     server.url,
@@ -62,16 +62,16 @@ export function serversView(answer: unknown, columns: Columns): string {
 }
 
 /** A hint for servers with http URLs: by default, the control plane connects to them, but the dataplane does not. */
-const PLAIN_HTTP =
+const PLAIN_HTTP_HINT =
   'plain HTTP: a dataplane refuses it unless it runs with --upstream-connection-mode plain-text-or-tls';
 
 export function serverView(answer: unknown): string {
   const server = parseResponse('control plane', serverShape, answer);
   return textLines([
     ['name', server.name],
-    ['status', statusOf(server)],
+    ['status', statusText(server)],
     ['url', server.url],
-    ['note', server.url.toLowerCase().startsWith('http:') ? PLAIN_HTTP : undefined],
+    ['note', server.url.toLowerCase().startsWith('http:') ? PLAIN_HTTP_HINT : undefined],
     ['description', server.description],
     ['tags', server.tags.join(', ')],
     ['tools', String(server.toolCount)],
@@ -107,9 +107,9 @@ export function compositionsView(answer: unknown, columns: Columns): string {
   const rows = compositions.map((composition) => [
     composition.name,
     composition.id,
-    toolsOf(composition).join(','),
+    toolWordsOf(composition).join(','),
     composition.subjects.join(','),
-    missingOf(composition),
+    missingToolsText(composition),
   ]);
   return textTable(['NAME', 'ID', 'TOOLS', 'SUBJECTS', 'MISSING'], rows, columns);
 }
@@ -119,8 +119,8 @@ export function compositionView(answer: unknown): string {
   return textLines([
     ['name', composition.name],
     ['description', composition.description],
-    ['tools', toolsOf(composition).join(', ')],
-    ['missing', missingOf(composition) || 'none'],
+    ['tools', toolWordsOf(composition).join(', ')],
+    ['missing', missingToolsText(composition) || 'none'],
     ['exposure', composition.exposure],
     ['subjects', composition.subjects.join(', ')],
     ['owner', composition.owner],
@@ -140,15 +140,15 @@ export function callerView(answer: unknown): string {
   ]);
 }
 
-function statusOf({ status, enabled }: Server): string {
+function statusText({ status, enabled }: Server): string {
   return enabled ? status : `${status}, disabled`;
 }
 
 /** The composition's tools in the form that the command line takes: `server:tool`. */
-function toolsOf({ servers }: Composition): string[] {
+function toolWordsOf({ servers }: Composition): string[] {
   return servers.flatMap(({ name, tools }) => tools.map((tool) => `${name}:${tool}`));
 }
 
-function missingOf({ missingTools }: Composition): string {
+function missingToolsText({ missingTools }: Composition): string {
   return missingTools.map(({ server, tool }) => `${server}:${tool}`).join(',');
 }

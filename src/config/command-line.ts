@@ -10,12 +10,12 @@ import {
   optionsOf,
   type Option,
   DEFAULT_COMMAND,
-  groups,
+  commandGroups,
   operandAsWritten,
   type CommandDeclaration,
   type CommandDeclarations,
   type CommandWords,
-  type SourcedText,
+  type OptionText,
 } from './option.js';
 import { TOKEN_VARIABLE, unknownVariableFaults } from './environment.js';
 import { OptionFaults } from './values.js';
@@ -41,7 +41,7 @@ export function readCommandLine<Name extends string>(
     .configureHelp({ optionDescription: (option) => option.description })
     .configureOutput({ writeOut: (text) => (answer += text), writeErr: (text) => (answer += text) });
   const parents = new Map(
-    Object.entries(groups).map(([name, summary]) => [name, program.command(name).description(summary)]),
+    Object.entries(commandGroups).map(([name, summary]) => [name, program.command(name).description(summary)]),
   );
   for (const name of names) {
     const [first = '', second] = name.split(' ');
@@ -73,9 +73,9 @@ function refuseUnknownCommand(args: readonly string[], commandNames: readonly st
   const advice = 'See `switchyard --help`.';
   const names = [...new Set(commandNames.map((name) => name.split(' ', 1)[0] ?? ''))];
   if (!names.includes(first)) {
-    throw new OptionFaults([`${unknownCommand(first, first, names)}; the commands are ${names.join(', ')}`], advice);
+    throw new OptionFaults([`${commandFault(first, first, names)}; the commands are ${names.join(', ')}`], advice);
   }
-  if (!Object.hasOwn(groups, first)) return;
+  if (!Object.hasOwn(commandGroups, first)) return;
   const inGroup = commandNames
     .filter((name) => name.startsWith(`${first} `))
     .map((name) => name.slice(first.length + 1));
@@ -84,12 +84,12 @@ function refuseUnknownCommand(args: readonly string[], commandNames: readonly st
   const fault =
     second === undefined || second.startsWith('-')
       ? `${first}: needs a command`
-      : unknownCommand(`${first} ${second}`, second, inGroup);
+      : commandFault(`${first} ${second}`, second, inGroup);
   throw new OptionFaults([`${fault}; its commands are ${inGroup.join(', ')}`], `See \`switchyard ${first} --help\`.`);
 }
 
 /** The fault for an unknown command. @param last its wrong word. @param known the valid words in place of `last`. */
-function unknownCommand(words: string, last: string, known: readonly string[]): string {
+function commandFault(words: string, last: string, known: readonly string[]): string {
   const meant = closestName(last, known, 1);
   return `${words}: unknown command${meant === undefined ? '' : ` (did you mean ${meant}?)`}`;
 }
@@ -124,7 +124,7 @@ function gatherWords<Name extends string>(
   command: Command,
   environment: NodeJS.ProcessEnv,
 ): CommandWords<Name> {
-  const given: Map<string, SourcedText> = new Map();
+  const optionTexts: Map<string, OptionText> = new Map();
   const faults: string[] = [];
   const commonVariables = new Map(
     optionsOf(declaration.options).map((option) => [option.name, option.commonVariables]),
@@ -136,18 +136,18 @@ function gatherWords<Name extends string>(
     const isSet = (variable: string): boolean => (environment[variable] ?? '') !== '';
     const variable = [own, ...(commonVariables.get(option.name()) ?? [])].find(isSet) ?? own;
     const text = environment[variable] ?? '';
-    if (typeof value === 'string') given.set(option.name(), { text: value });
-    else if (text !== '') given.set(option.name(), { text, variable });
+    if (typeof value === 'string') optionTexts.set(option.name(), { text: value });
+    else if (text !== '') optionTexts.set(option.name(), { text, variable });
     if (value === true) faults.push(`--${option.name()}: needs a value; write ${option.flags}`);
   }
   const { unknownOptions, operands } = sortWords(command.args);
   const known = command.options.map((option) => `--${option.name()}`);
-  faults.push(...unknownOptions.map((word) => `${word}: unknown option; ${advice(closestName(word, known))}`));
+  faults.push(...unknownOptions.map((word) => `${word}: unknown option; ${repairAdvice(closestName(word, known))}`));
   faults.push(...operandFaults(declaration.operands ?? [], operands));
-  return { command: name, operands, given, token: environment[TOKEN_VARIABLE] ?? '', faults };
+  return { command: name, operands, optionTexts, token: environment[TOKEN_VARIABLE] ?? '', faults };
 }
 
-function advice(meant: string | undefined): string {
+function repairAdvice(meant: string | undefined): string {
   return meant === undefined ? 'remove it or correct its name' : `correct it to ${meant}, or remove it`;
 }
 

@@ -30,7 +30,7 @@ export const controlPlaneClientOptions = {
     {
       check: (reader) => {
         const advice = 'set it to an access token, as minted by `switchyard token`';
-        if (reader.token === '') reader.otherFault(`${TOKEN_VARIABLE}: is not set; ${advice}`);
+        if (reader.token === '') reader.addOtherFault(`${TOKEN_VARIABLE}: is not set; ${advice}`);
       },
       combine: (_values, reader) => reader.token,
     },
@@ -67,7 +67,7 @@ export const sealingOptions = { keys: required(secretsKeyFile), store: storeOpti
 
 /** Adds a fault if the name of a secret is invalid. The fault does not repeat the name, which may be the secret itself. */
 export function checkSecretName(reader: OptionReader, [name]: readonly string[]): void {
-  if (name !== undefined && !isSecretName(name)) reader.otherFault(`<name>: must be ${SECRET_NAME_RULE}`);
+  if (name !== undefined && !isSecretName(name)) reader.addOtherFault(`<name>: must be ${SECRET_NAME_RULE}`);
 }
 
 // The options of a server's `auth`: its type, and its details, under their member names in the API.
@@ -133,22 +133,22 @@ const authDetails = {
   ),
 };
 
-const CLIENT_DETAILS = ['client_id', 'client_secret', 'client_authentication', 'scope', 'resource'];
-const DETAILS_BY_TYPE: Readonly<Record<string, readonly string[]>> = {
+const OAUTH_CLIENT_DETAILS = ['client_id', 'client_secret', 'client_authentication', 'scope', 'resource'];
+const AUTH_DETAILS_BY_TYPE: Readonly<Record<string, readonly string[]>> = {
   none: [],
   headers: ['headers'],
-  'oauth2-client-credentials': ['token_endpoint', 'audience', ...CLIENT_DETAILS],
-  'oauth2-user': ['issuer', ...CLIENT_DETAILS],
+  'oauth2-client-credentials': ['token_endpoint', 'audience', ...OAUTH_CLIENT_DETAILS],
+  'oauth2-user': ['issuer', ...OAUTH_CLIENT_DETAILS],
 };
 
 function checkAuth(reader: OptionReader): void {
   const { headers } = authDetails;
   const type = reader.value(authType) ?? (reader.isGiven(headers) ? 'headers' : undefined);
   for (const [member, detail] of Object.entries(authDetails)) {
-    if (!reader.isGiven(detail) || DETAILS_BY_TYPE[type ?? 'none']?.includes(member)) continue;
-    reader.fault(detail, type === undefined ? 'needs --auth with a type' : `has no effect with --auth ${type}`);
+    if (!reader.isGiven(detail) || AUTH_DETAILS_BY_TYPE[type ?? 'none']?.includes(member)) continue;
+    reader.addFault(detail, type === undefined ? 'needs --auth with a type' : `has no effect with --auth ${type}`);
   }
-  if (type === 'headers' && !reader.isGiven(headers)) reader.fault(headers, 'is required with --auth headers');
+  if (type === 'headers' && !reader.isGiven(headers)) reader.addFault(headers, 'is required with --auth headers');
 }
 
 /** The server's `auth`: `null` for `--auth none`; `undefined` if no option is given. */
@@ -159,7 +159,7 @@ const authOptions = section(
     combine: ({ type, ...details }) => {
       if (type === 'none') return null;
       const typeOrDefault = type ?? (details.headers && 'headers');
-      return typeOrDefault && withoutAbsent({ type: typeOrDefault, ...details });
+      return typeOrDefault && omitUndefined({ type: typeOrDefault, ...details });
     },
   },
 );
@@ -184,7 +184,7 @@ export const serverProperties = {
 
 export type ServerProperties = ValuesOf<typeof serverProperties>;
 
-function withoutAbsent<Members extends object>(members: Members): Members {
+function omitUndefined<Members extends object>(members: Members): Members {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Members;
 }
 
@@ -195,9 +195,9 @@ function changeSection<Members extends Schema>(properties: Members) {
       const [first, ...others] = optionsOf(properties);
       if (first === undefined || [first, ...others].some((option) => reader.isGiven(option))) return;
       const names = [first, ...others].filter(({ name }) => !name.startsWith('auth-')).map(({ name }) => `--${name}`);
-      reader.fault(first, `or another of ${names.join(', ')} is required`);
+      reader.addFault(first, `or another of ${names.join(', ')} is required`);
     },
-    combine: withoutAbsent,
+    combine: omitUndefined,
   });
 }
 
@@ -210,23 +210,23 @@ export const serverChange = changeSection({
   ...serverProperties,
 });
 
-export interface NamedTools {
+export interface ServerTools {
   readonly name: string;
   readonly tools: readonly string[];
 }
 
-const TOOL = /^([^:]+):(.+)$/s;
+const SERVER_AND_TOOL = /^([^:]+):(.+)$/s;
 
 function toolFault(word: string): string | undefined {
-  if (TOOL.test(word)) return undefined;
+  if (SERVER_AND_TOOL.test(word)) return undefined;
   return `${word}: is not a tool of a server; write <server>:<tool>, e.g. calculator:add`;
 }
 
 /** Groups tools by their servers. @param words texts such as `calculator:add`; a tool's name may contain colons. */
-export function toolsByServer(words: readonly string[]): readonly NamedTools[] {
+export function toolsByServer(words: readonly string[]): readonly ServerTools[] {
   const servers = new Map<string, string[]>();
   for (const word of words) {
-    const [, server = '', tool = ''] = TOOL.exec(word) ?? [];
+    const [, server = '', tool = ''] = SERVER_AND_TOOL.exec(word) ?? [];
     servers.set(server, [...(servers.get(server) ?? []), tool]);
   }
   return [...servers].map(([name, tools]) => ({ name, tools }));
@@ -235,11 +235,11 @@ export function toolsByServer(words: readonly string[]): readonly NamedTools[] {
 export function checkTools(reader: OptionReader, [, ...words]: readonly string[]): void {
   for (const word of words) {
     const fault = toolFault(word);
-    if (fault !== undefined) reader.otherFault(fault);
+    if (fault !== undefined) reader.addOtherFault(fault);
   }
 }
 
-function parseTools(text: string): readonly NamedTools[] {
+function parseTools(text: string): readonly ServerTools[] {
   const words = parseTexts(text);
   const fault = words.map(toolFault).find((each) => each !== undefined);
   if (fault !== undefined) throw new InvalidValue(fault);

@@ -93,7 +93,7 @@ export type SignInOptions = Exclude<ValueOf<typeof signInOptions>, undefined>;
  * @param listeners the addresses, by the names of the listeners.
  */
 export function describeStart(
-  { command, given }: CommandWords,
+  { command, optionTexts }: CommandWords,
   { store, token }: Pick<DataplaneOptions, 'store' | 'token'>,
   listeners: Readonly<Record<string, string>>,
 ): string {
@@ -102,7 +102,7 @@ export function describeStart(
   lines.push(`  ${'user configs'.padEnd(16)}${storeInWords(store)}`);
   if (!hasKeys(token))
     lines.push(`  ${'tokens'.padEnd(16)}no key or secret is configured: every MCP request would get 401`);
-  const set = [...given].flatMap(([name, { text, variable }]) => {
+  const set = [...optionTexts].flatMap(([name, { text, variable }]) => {
     if (name === 'check' || text === '') return [];
     const shown = name === 'upstream-proxy' ? text.replace(/^(.*:\/\/)?.*@/, '$1') : text;
     return [`  --${name} ${shown}${variable === undefined ? '' : `  (from ${variable})`}`];

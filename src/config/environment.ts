@@ -15,7 +15,7 @@ export const TOKEN_VARIABLE = `${VARIABLE_PREFIX}TOKEN`;
 export function unknownVariableFaults(environment: NodeJS.ProcessEnv, options: readonly Option<unknown>[]): string[] {
   const knownVariables = new Set([TOKEN_VARIABLE, ...options.map(({ name }) => environmentVariable(name))]);
   return Object.entries(environment).flatMap(([name, value = '']) => {
-    if (!name.startsWith(VARIABLE_PREFIX) || value === '' || knownVariables.has(name) || isOfKubernetes(name, value))
+    if (!name.startsWith(VARIABLE_PREFIX) || value === '' || knownVariables.has(name) || isSetByKubernetes(name, value))
       return [];
     const meant = closestName(name, knownVariables);
     return [
@@ -28,7 +28,7 @@ export function unknownVariableFaults(environment: NodeJS.ProcessEnv, options: r
  * Whether Kubernetes has set the variable to describe a service named `switchyard`: SWITCHYARD_SERVICE_HOST,
  * SWITCHYARD_PORT=tcp://10.0.0.1:8001, SWITCHYARD_PORT_8001_TCP_ADDR.
  */
-function isOfKubernetes(name: string, value: string): boolean {
+function isSetByKubernetes(name: string, value: string): boolean {
   if (/_SERVICE_(?:HOST|PORT(?:_\w+)?)$/.test(name)) return true;
   return (
     /_PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?$/.test(name) ||
@@ -37,7 +37,7 @@ function isOfKubernetes(name: string, value: string): boolean {
 }
 
 /** glibc returns allocations of this size or more to the kernel when they are freed; smaller ones may stay resident for long. */
-const MEMORY_RETURNED_FROM_BYTES = 12 * KIB;
+const MMAP_THRESHOLD_BYTES = 12 * KIB;
 
 /** What systemd expects of this process, according to the environment variables that systemd has set. */
 export function serviceManager(environment: NodeJS.ProcessEnv = process.env): {
@@ -63,7 +63,7 @@ export function childEnvironment(environment: NodeJS.ProcessEnv = process.env): 
 /** A worker's environment. A worker gets its options in a message, but uWebSockets.js reads its header limit from a variable. */
 export function workerEnvironment(environment: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
   return {
-    MALLOC_MMAP_THRESHOLD_: String(MEMORY_RETURNED_FROM_BYTES),
+    MALLOC_MMAP_THRESHOLD_: String(MMAP_THRESHOLD_BYTES),
     ...childEnvironment(environment),
     UWS_HTTP_MAX_HEADERS_SIZE: String(limits.requestHeaderBytesMax),
   };

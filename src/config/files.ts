@@ -4,10 +4,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { limits } from '../shared/index.js';
 import { InvalidValue } from './values.js';
 import type { Option, OptionReader } from './option.js';
-import { keyKind, keysOfJwks, keysOfPem, keysOfSecret, ACCEPTED_KEY_KINDS, tryRead } from './verification-keys.js';
+import { keyKind, keysOfJwks, keysOfPem, keysOfSecret, ACCEPTED_KEY_KINDS, orInvalid } from './verification-keys.js';
 
-const PRIVATE_KEYS = /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/g;
-const PUBLIC_HALF = /-----BEGIN (?:(?:[A-Z]+ )*PUBLIC KEY|(?:X509 |TRUSTED )?CERTIFICATE)-----/;
+const PRIVATE_KEY_LABELS = /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/g;
+const PUBLIC_LABEL = /-----BEGIN (?:(?:[A-Z]+ )*PUBLIC KEY|(?:X509 |TRUSTED )?CERTIFICATE)-----/;
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
 
 export interface PemFile {
@@ -52,7 +52,7 @@ export function readTokenPrivateKey(path: string): string {
 
 export function readTokenSecret(path: string) {
   const bytes = readKeyFile(path);
-  const secret = new Uint8Array(bytes.subarray(0, bytes.length - finalNewlineLength(bytes)));
+  const secret = new Uint8Array(bytes.subarray(0, bytes.length - finalNewlineBytes(bytes)));
   keysOfSecret(secret);
   return { path, secret };
 }
@@ -79,7 +79,7 @@ export function readSecretKeys(path: string): readonly string[] {
 
 export function readPassword(path: string): string {
   const bytes = readFile(path);
-  const password = bytes.toString('utf8', 0, bytes.length - finalNewlineLength(bytes));
+  const password = bytes.toString('utf8', 0, bytes.length - finalNewlineBytes(bytes));
   if (password === '') throw new InvalidValue('is empty; write the password into it');
   return password;
 }
@@ -90,7 +90,7 @@ export function readCertificates(path: string): PemFile {
   const certificates = pem.match(CERTIFICATE) ?? [];
   if (certificates.length === 0) throw new InvalidValue('holds no PEM certificate');
   certificates.forEach((text, index) =>
-    tryRead(() => new X509Certificate(text), `certificate ${index + 1} in the file cannot be parsed`),
+    orInvalid(() => new X509Certificate(text), `certificate ${index + 1} in the file cannot be parsed`),
   );
   return { path, pem };
 }
@@ -100,7 +100,7 @@ export function readTlsPrivateKey(path: string): PemFile {
 }
 
 /** Adds a fault if the private key does not belong to the first certificate. */
-export function checkPair(
+export function checkKeyPair(
   reader: OptionReader,
   certificate: Option<PemFile | undefined>,
   privateKey: Option<PemFile | undefined>,
@@ -108,7 +108,7 @@ export function checkPair(
   const [pem, keyPem] = [reader.value(certificate)?.pem, reader.value(privateKey)?.pem];
   if (pem === undefined || keyPem === undefined) return;
   if (new X509Certificate(pem).checkPrivateKey(createPrivateKey(keyPem))) return;
-  reader.fault(privateKey, `is not the key of --${certificate.name}; give the two files of one certificate`);
+  reader.addFault(privateKey, `is not the key of --${certificate.name}; give the two files of one certificate`);
 }
 
 function readPrivateKey(path: string): { pem: string; key: KeyObject } {
@@ -116,11 +116,11 @@ function readPrivateKey(path: string): { pem: string; key: KeyObject } {
   if (/ENCRYPTED/.test(pem))
     throw new InvalidValue('holds an encrypted key; remove its passphrase with `openssl pkey`');
   // Several keys are a fault: OpenSSL would silently use the first.
-  const count = pem.match(PRIVATE_KEYS)?.length ?? 0;
+  const count = pem.match(PRIVATE_KEY_LABELS)?.length ?? 0;
   if (count > 1) throw new InvalidValue(`holds ${count} private keys; give a file with only the one to use`);
-  if (count === 0 && PUBLIC_HALF.test(pem))
+  if (count === 0 && PUBLIC_LABEL.test(pem))
     throw new InvalidValue('holds a public key or a certificate; give the file of its private key');
-  const key = tryRead(() => createPrivateKey(pem), 'is not a private key in PEM (PKCS#8, PKCS#1 or SEC1)');
+  const key = orInvalid(() => createPrivateKey(pem), 'is not a private key in PEM (PKCS#8, PKCS#1 or SEC1)');
   return { pem, key };
 }
 
@@ -145,7 +145,7 @@ function codeOf(error: unknown): string {
 }
 
 /** How many bytes the newline at the end of a file has: editors and `echo` add one, which is not part of the secret. */
-function finalNewlineLength(bytes: Buffer): number {
+function finalNewlineBytes(bytes: Buffer): number {
   if (bytes.at(-1) !== 0x0a) return 0;
   return bytes.at(-2) === 0x0d ? 2 : 1;
 }

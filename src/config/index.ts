@@ -1,6 +1,6 @@
 export { readCommandLine } from './command-line.js';
 export {
-  type NamedTools,
+  type ServerTools,
   type ServerProperties,
   controlPlaneClientOptions,
   checkSecretName,
@@ -29,8 +29,8 @@ export {
   type CommandDeclarations,
   type CommandWords,
   DEFAULT_COMMAND,
-  type Request,
-  groups,
+  type CommandRequest,
+  commandGroups,
 } from './option.js';
 export {
   type AnswerOptions,

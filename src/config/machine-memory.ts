@@ -24,36 +24,36 @@ export interface CgroupFiles {
   readonly root: string;
 }
 
-const LINUX: CgroupFiles = { membership: '/proc/self/cgroup', root: '/sys/fs/cgroup' };
+const LINUX_CGROUP_FILES: CgroupFiles = { membership: '/proc/self/cgroup', root: '/sys/fs/cgroup' };
 
-export function readCgroupBounds(files = LINUX): CgroupBounds {
+export function readCgroupBounds(files = LINUX_CGROUP_FILES): CgroupBounds {
   const bounds = { memoryBytes: Infinity, processors: Infinity };
-  const own = /^0::(\/.*)$/m.exec(textOf(files.membership))?.[1];
+  const own = /^0::(\/.*)$/m.exec(readTextOrEmpty(files.membership))?.[1];
   if (own === undefined) return bounds;
   // The path of a cgroup outside the namespace begins with `/..`, which `join` removes. In a container that sees the host's paths, only
   // the root directory exists: it is the container's own cgroup.
   for (let path = join('/', own); ; path = dirname(path)) {
     const directory = join(files.root, path);
-    bounds.memoryBytes = Math.min(bounds.memoryBytes, memoryBound(textOf(join(directory, 'memory.max'))));
-    bounds.processors = Math.min(bounds.processors, processorBound(textOf(join(directory, 'cpu.max'))));
+    bounds.memoryBytes = Math.min(bounds.memoryBytes, parseMemoryBound(readTextOrEmpty(join(directory, 'memory.max'))));
+    bounds.processors = Math.min(bounds.processors, parseProcessorBound(readTextOrEmpty(join(directory, 'cpu.max'))));
     if (path === '/') return bounds;
   }
 }
 
 /** The limit in bytes. @param text `max`, or a number of bytes. */
-function memoryBound(text: string): number {
+function parseMemoryBound(text: string): number {
   const bytes = /^\d+$/m.exec(text)?.[0];
   return bytes === undefined ? Infinity : Number(bytes);
 }
 
 /** The limit in processors. @param text quota and period in microseconds; a quota may be `max`. */
-function processorBound(text: string): number {
+function parseProcessorBound(text: string): number {
   const [, quota, period] = /^(\d+) (\d+)$/m.exec(text) ?? [];
   return Number(quota) > 0 && Number(period) > 0 ? Number(quota) / Number(period) : Infinity;
 }
 
 /** The file's text; `''` if it cannot be read: the root cgroup has no limit files, and other cgroups may lack a controller. */
-function textOf(path: string): string {
+function readTextOrEmpty(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch {

@@ -10,17 +10,17 @@ export interface Option<Value> {
   readonly meaning: string;
   readonly parse: (text: string) => Value;
   /** The default: a text to parse, or a value computed from other options; `undefined` if there is none. */
-  readonly fallback: string | Derived<Value> | undefined;
+  readonly fallback: string | DerivedDefault<Value> | undefined;
   readonly isRequired: boolean;
   /** Variables that other programs read, too, such as `HTTPS_PROXY`. If the option's own variable is unset, the first that is set counts. */
   readonly commonVariables?: readonly string[];
 }
 
-interface Derived<Value> {
+interface DerivedDefault<Value> {
   /** The default in words, for help and documentation. */
   readonly text: string;
   /** Computes the default; absent if there is none. */
-  readonly from?: (reader: OptionReader) => Value;
+  readonly derive?: (reader: OptionReader) => Value;
 }
 
 /** Options that belong together. `check` adds faults that involve several of them; `combine` makes one value of their values. */
@@ -50,7 +50,7 @@ export function option<Value, Other>(
   usage: string,
   meaning: string,
   parse: (text: string) => Value,
-  fallback: Required<Derived<Other>>,
+  fallback: Required<DerivedDefault<Other>>,
 ): Option<Value | Other>;
 export function option<Value>(
   usage: string,
@@ -62,7 +62,7 @@ export function option<Value>(
   usage: string,
   meaning: string,
   parse: (text: string) => Value,
-  fallback?: string | Derived<Value>,
+  fallback?: string | DerivedDefault<Value>,
 ): Option<Value> {
   const [name = '', placeholder = ''] = usage.split(/ (.*)/);
   return { name, placeholder, meaning, parse, fallback, isRequired: false };
@@ -74,7 +74,7 @@ export function required<Value>(optional: Option<Value | undefined>): Option<Val
 }
 
 /** The same option, but also read from these environment variables. */
-export function alsoFrom<Value>(option: Option<Value>, ...commonVariables: string[]): Option<Value> {
+export function alsoReadFrom<Value>(option: Option<Value>, ...commonVariables: string[]): Option<Value> {
   return { ...option, commonVariables };
 }
 
@@ -128,7 +128,7 @@ export interface CommandDeclaration {
 }
 
 /** The values of a command's options, and its operands by their names. */
-export type Request<Options, Names extends readonly string[]> = ValuesOf<Options> & {
+export type CommandRequest<Options, Names extends readonly string[]> = ValuesOf<Options> & {
   readonly [
     Name in Names[number] as Name extends `${infer Bare}...` | `${infer Bare}?` ? Bare : Name
   ]: Name extends `${string}...` ? readonly string[] : Name extends `${string}?` ? string | undefined : string;
@@ -141,7 +141,7 @@ export type CommandDeclarations<Name extends string = string> = Readonly<Record<
 export const DEFAULT_COMMAND = 'dataplane';
 
 /** What each group of commands is about, by the group's name: the first word of its commands' names. */
-export const groups: Readonly<Record<string, string>> = {
+export const commandGroups: Readonly<Record<string, string>> = {
   servers: 'the registry of servers of a running control plane',
   compositions: 'the compositions of a running control plane',
   config: 'the user configs in the store',
@@ -149,7 +149,7 @@ export const groups: Readonly<Record<string, string>> = {
   secrets: "the secrets in the store that backends' `auth` refers to",
 };
 
-export interface SourcedText {
+export interface OptionText {
   readonly text: string;
   /** The environment variable with the text; absent if the text is from the command line. */
   readonly variable?: string;
@@ -160,7 +160,7 @@ export interface CommandWords<Name extends string = string> {
   /** The words that are not options. */
   readonly operands: readonly string[];
   /** The texts of the options that are set, by the options' names. */
-  readonly given: ReadonlyMap<string, SourcedText>;
+  readonly optionTexts: ReadonlyMap<string, OptionText>;
   /** The access token from the environment; `''` if there is none. */
   readonly token: string;
   /** What is wrong with the words: unknown options and variables, missing values, too many or too few operands. */
@@ -190,54 +190,54 @@ export class OptionReader {
   }
 
   isGiven({ name }: Option<unknown>): boolean {
-    return this.#words.given.has(name);
+    return this.#words.optionTexts.has(name);
   }
 
   /** Whether the option is on the command line, which every user of the machine can read. */
   isOnCommandLine({ name }: Option<unknown>): boolean {
-    const given = this.#words.given.get(name);
+    const given = this.#words.optionTexts.get(name);
     return given !== undefined && given.variable === undefined;
   }
 
   /** The value of an option that is given or has a text as its default; `undefined` for an invalid text, and for any other option. */
   value<Value>({ name }: Option<Value>): Value | undefined {
-    // Values are kept by name, because `read` may have been called with the other plane's option of this name.
+    // Values are kept by name, because `readOption` may have been called with the other plane's option of this name.
     return this.#values.get(name) as Value | undefined;
   }
 
   /** The option's value, or the default that is computed from other options. Must be called only when there is no fault. */
   resolve<Value>(option: Option<Value>): Value {
     const { name, fallback } = option;
-    if (!this.#values.has(name) && typeof fallback === 'object') this.#values.set(name, fallback.from?.(this));
+    if (!this.#values.has(name) && typeof fallback === 'object') this.#values.set(name, fallback.derive?.(this));
     return this.value(option) as Value;
   }
 
-  fault({ name }: Option<unknown>, problem: string): void {
-    const variable = this.#words.given.get(name)?.variable;
+  addFault({ name }: Option<unknown>, problem: string): void {
+    const variable = this.#words.optionTexts.get(name)?.variable;
     this.#faults.push(`--${name}${variable === undefined ? '' : ` (from ${variable})`}: ${problem}`);
   }
 
   /** Adds a fault with this problem for each of the options that is given. */
-  faultGiven(options: readonly Option<unknown>[], problem: string): void {
-    for (const option of options) if (this.isGiven(option)) this.fault(option, problem);
+  addFaults(options: readonly Option<unknown>[], problem: string): void {
+    for (const option of options) if (this.isGiven(option)) this.addFault(option, problem);
   }
 
-  otherFault(words: string): void {
+  addOtherFault(words: string): void {
     this.#faults.push(words);
   }
 
-  read(option: Option<unknown>): void {
+  readOption(option: Option<unknown>): void {
     const { name, fallback, isRequired, parse } = option;
-    const text = this.#words.given.get(name)?.text ?? (typeof fallback === 'string' ? fallback : undefined);
+    const text = this.#words.optionTexts.get(name)?.text ?? (typeof fallback === 'string' ? fallback : undefined);
     if (text === undefined) {
-      if (isRequired) this.fault(option, `is required; give it, or set ${environmentVariable(name)}`);
+      if (isRequired) this.addFault(option, `is required; give it, or set ${environmentVariable(name)}`);
       return;
     }
     try {
       this.#values.set(name, parse(text));
     } catch (error) {
       if (!(error instanceof InvalidValue)) throw error;
-      this.fault(option, error.message);
+      this.addFault(option, error.message);
     }
   }
 

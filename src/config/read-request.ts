@@ -8,7 +8,7 @@ import {
   type Schema,
   type CommandDeclaration,
   type CommandWords,
-  type Request,
+  type CommandRequest,
 } from './option.js';
 import { deepFreeze } from './values.js';
 
@@ -21,9 +21,9 @@ interface Declared<Options extends Schema, Names extends readonly string[]> exte
 export function readRequest<Options extends Schema, Names extends readonly string[]>(
   { options, operands, check }: Declared<Options, Names>,
   words: CommandWords,
-): Request<Options, Names> {
+): CommandRequest<Options, Names> {
   const reader = new OptionReader(words);
-  for (const option of optionsOf(options)) reader.read(option);
+  for (const option of optionsOf(options)) reader.readOption(option);
   checkSections(options, reader);
   check?.(reader, words.operands);
   reader.throwFaults();
@@ -31,7 +31,7 @@ export function readRequest<Options extends Schema, Names extends readonly strin
     const isRepeated = operand.endsWith('...');
     return [operand.replace(/\?$|\.{3}$/, ''), isRepeated ? words.operands.slice(index) : words.operands[index]];
   });
-  return deepFreeze({ ...valuesIn(options, reader), ...Object.fromEntries(named) }) as Request<Options, Names>;
+  return deepFreeze({ ...valuesIn(options, reader), ...Object.fromEntries(named) }) as CommandRequest<Options, Names>;
 }
 
 function checkSections(schema: Schema, reader: OptionReader): void {

@@ -165,7 +165,6 @@ export function parseOrigins(text: string): readonly string[] {
   });
 }
 
-/** Reads the origins that a secret may be sent to. */
 export function parseSecretOrigins(text: string): readonly string[] | 'any' {
   if (text === 'any') return text;
   const origins = parseOrigins(text);

@@ -56,7 +56,7 @@ export interface VerificationKey {
 }
 
 /** Whose a JWK set is: an unusable key is a fault in the operator's own set, and is skipped in an issuer's set. */
-type JwksOrigin = 'operator' | 'issuer';
+type JwksOwner = 'operator' | 'issuer';
 
 const PRIVATE_KEY_LABEL = /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----/;
 /** The first line of a public key, or of a certificate, which contains a public key. */
@@ -77,7 +77,7 @@ export function keysOfPem(pem: string): readonly VerificationKey[] {
   }
   refuseChain(blocks);
   const keys = blocks.map((block, index) =>
-    keyOfBlock(block, count === 1 ? 'holds a key that ' : `key ${index + 1} in the file `),
+    parseKeyBlock(block, count === 1 ? 'holds a key that ' : `key ${index + 1} in the file `),
   );
   return checkedKeys(keys);
 }
@@ -90,14 +90,14 @@ export function keysOfSecret(secret: Uint8Array): readonly VerificationKey[] {
 }
 
 /** The usable keys of a JWK set (RFC 7517). Only an issuer's set may have none, for it may withdraw its last key. @throws {InvalidValue} */
-export function keysOfJwks(text: string, origin: JwksOrigin): readonly VerificationKey[] {
-  const members = jwksIn(text);
+export function keysOfJwks(text: string, origin: JwksOwner): readonly VerificationKey[] {
+  const members = jwkListIn(text);
   if (members.length > limits.verificationKeysMax) {
     throw new InvalidValue(`holds ${members.length} keys; ${limits.verificationKeysMax} is the maximum`);
   }
   const keys: VerificationKey[] = [];
   members.forEach((jwk, index) => {
-    const read = keyOfJwk(jwk);
+    const read = parseJwk(jwk);
     if (typeof read !== 'string') keys.push(read);
     // A key for another use, such as encryption, is no mistake.
     else if (origin === 'operator' && read !== OTHER_USE) throw new InvalidValue(`key ${index + 1} in the set ${read}`);
@@ -134,8 +134,8 @@ export function checkedKeys(keys: readonly VerificationKey[]): readonly Verifica
 
 const REPAIR_ADVICE = 'write it again with `openssl pkey -pubout`, or remove it';
 
-function keyOfBlock(block: string, which: string): VerificationKey {
-  const key = tryRead(() => createPublicKey(block), `${which}cannot be parsed; ${REPAIR_ADVICE}`);
+function parseKeyBlock(block: string, which: string): VerificationKey {
+  const key = orInvalid(() => createPublicKey(block), `${which}cannot be parsed; ${REPAIR_ADVICE}`);
   const kind = keyKind(key);
   if (kind !== undefined) return verificationKey(key, ALGORITHMS[kind], undefined);
   throw new InvalidValue(`${which}cannot be used for signing tokens; use ${ACCEPTED_KEY_KINDS}`);
@@ -146,7 +146,7 @@ function refuseChain(blocks: readonly string[]): void {
   if (blocks.length < 2) return;
   const certificates = blocks
     .filter((block) => CERTIFICATE.test(block))
-    .map((block) => tryRead(() => new X509Certificate(block), 'holds a certificate that cannot be parsed'));
+    .map((block) => orInvalid(() => new X509Certificate(block), 'holds a certificate that cannot be parsed'));
   for (const one of certificates) {
     if (certificates.some((other) => other !== one && one.checkIssued(other) && one.raw.compare(other.raw) !== 0)) {
       throw new InvalidValue('holds a certificate with its chain; leave only the one whose key signs tokens');
@@ -154,8 +154,8 @@ function refuseChain(blocks: readonly string[]): void {
   }
 }
 
-function jwksIn(text: string): readonly unknown[] {
-  const set = tryRead(() => JSON.parse(text) as unknown, 'is not a JWK set: it is not JSON');
+function jwkListIn(text: string): readonly unknown[] {
+  const set = orInvalid(() => JSON.parse(text) as unknown, 'is not a JWK set: it is not JSON');
   const keys = typeof set === 'object' && set !== null && 'keys' in set ? set.keys : undefined;
   if (Array.isArray(keys)) return keys;
   throw new InvalidValue('is not a JWK set; write {"keys":[…]}');
@@ -164,7 +164,7 @@ function jwksIn(text: string): readonly unknown[] {
 const OTHER_USE = 'is not for signatures';
 
 /** The key in a member of a JWK set. @returns the key, or a text that says why it cannot be used. */
-function keyOfJwk(jwk: unknown): VerificationKey | string {
+function parseJwk(jwk: unknown): VerificationKey | string {
   if (typeof jwk !== 'object' || jwk === null) return 'is no object';
   const { kty, kid, use, alg, key_ops: operations, k, d } = jwk as Readonly<Record<string, unknown>>;
   if (use !== undefined && use !== 'sig') return OTHER_USE;
@@ -173,7 +173,7 @@ function keyOfJwk(jwk: unknown): VerificationKey | string {
   if (kid !== undefined && (typeof kid !== 'string' || kid.length > limits.keyIdCharsMax)) {
     return `has a kid that is not a string of at most ${limits.keyIdCharsMax} characters`;
   }
-  const read = kty === 'oct' ? secretOf(k) : publicKeyOf(jwk as Readonly<Record<string, unknown>>);
+  const read = kty === 'oct' ? parseJwkSecret(k) : parseJwkPublicKey(jwk as Readonly<Record<string, unknown>>);
   if (typeof read === 'string') return read;
   if (alg === undefined) return verificationKey(read.key, read.algorithms, kid);
   const named = read.algorithms.find((algorithm) => algorithm === alg);
@@ -183,9 +183,9 @@ function keyOfJwk(jwk: unknown): VerificationKey | string {
   return verificationKey(read.key, algorithms, kid);
 }
 
-type ReadKey = Pick<VerificationKey, 'key' | 'algorithms'>;
+type KeyAndAlgorithms = Pick<VerificationKey, 'key' | 'algorithms'>;
 
-function secretOf(k: unknown): ReadKey | string {
+function parseJwkSecret(k: unknown): KeyAndAlgorithms | string {
   const secret = typeof k === 'string' ? new Uint8Array(Buffer.from(k, 'base64url')) : new Uint8Array();
   const algorithms = hmacAlgorithms(secret);
   return algorithms.length === 0
@@ -193,7 +193,7 @@ function secretOf(k: unknown): ReadKey | string {
     : { key: secret, algorithms };
 }
 
-function publicKeyOf(jwk: Readonly<Record<string, unknown>>): ReadKey | string {
+function parseJwkPublicKey(jwk: Readonly<Record<string, unknown>>): KeyAndAlgorithms | string {
   let key: KeyObject;
   try {
     key = createPublicKey({ key: jwk, format: 'jwk' });
@@ -220,7 +220,7 @@ function verificationKey(
 }
 
 /** Calls `read`. @throws {InvalidValue} with this problem if `read` throws. */
-export function tryRead<Value>(read: () => Value, problem: string): Value {
+export function orInvalid<Value>(read: () => Value, problem: string): Value {
   try {
     return read();
   } catch (error) {

@@ -70,7 +70,7 @@ export async function startControlPlane(options: ControlPlaneOptions, logger: Lo
     ...{ sessionIdleTimeoutMs, bodyBytesMax, logger },
   });
   // Lists that were cached before a registry change may be outdated.
-  registry.onChange(async () => mcp.forgetLists());
+  registry.addChangeListener(async () => mcp.forgetLists());
   const tokens = new TokenVerifier({ ...options.token, fetch: names.proxy && fetchOver(http) });
   await tokens.watchKeys(logger);
   const consentFlow =

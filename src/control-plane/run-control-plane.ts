@@ -10,7 +10,7 @@ import { startControlPlane } from './control-plane.js';
 import type { RecordStore } from '../store/index.js';
 
 /** Interval between checks whether the control plane is ready: nothing else tells when the store becomes unreachable. */
-const CONTROL_PLANE_READINESS_MS = 1_000;
+const READINESS_CHECK_MS = 1_000;
 
 /** Reports to systemd and the log whether the control plane can serve: its store responds, and there is a token key. Runs until aborted. */
 export function watchReadiness(
@@ -25,7 +25,7 @@ export function watchReadiness(
   const check = async (): Promise<void> => {
     const isStoreReachable = await records.ping();
     if (ending.signal.aborted) return;
-    setTimeout(() => void check(), CONTROL_PLANE_READINESS_MS).unref();
+    setTimeout(() => void check(), READINESS_CHECK_MS).unref();
     const obstacles = [
       ...(isStoreReachable ? [] : [`the ${records.kind} store cannot be reached`]),
       ...(areKeysConfigured ? [] : [KEYS_MISSING]),

@@ -67,7 +67,7 @@ export function createAdminServer(host: string, options: AdminOptions): Server {
   const isHostAdmitted = hostCheckFor(host, allowedHosts);
   const bounds = { maxHeaderSize: limits.requestHeaderBytesMax, connectionsCheckingInterval: SLOW_REQUEST_CHECK_MS };
   const server = createServer(bounds, (request, response) => {
-    void answer(request, response, isHostAdmitted, options);
+    void respond(request, response, isHostAdmitted, options);
   });
   limitConnections(server, ADMIN_CONNECTIONS_MAX);
   server.headersTimeout = server.requestTimeout = requestMsMax;
@@ -83,10 +83,10 @@ export function createAdminServer(host: string, options: AdminOptions): Server {
 /** Interval between checks for slow requests: Node's default of 30 s is longer than a request may take. */
 const SLOW_REQUEST_CHECK_MS = 1_000;
 
-type AdmitsHost = (host: string, origin: string) => boolean;
+type HostCheck = (host: string, origin: string) => boolean;
 
 /** Makes the check of `Host` and `Origin`: a page in an operator's browser must not read what this machine serves. */
-function hostCheckFor(listenHost: string, allowedHosts: readonly string[]): AdmitsHost {
+function hostCheckFor(listenHost: string, allowedHosts: readonly string[]): HostCheck {
   const policy = new HostPolicy({ listenHost, allowedHosts: [], allowedOrigins: [] });
   // DNS names can be rebound to this machine, addresses cannot. Browsers always send a `Host`.
   return (host, origin) => {
@@ -109,10 +109,10 @@ export function jsonPage(status: number, value: unknown): AdminPage {
   return { status, contentType: 'application/json', body: `${JSON.stringify(value)}\n` };
 }
 
-async function answer(
+async function respond(
   request: IncomingMessage,
   response: ServerResponse,
-  isHostAdmitted: AdmitsHost,
+  isHostAdmitted: HostCheck,
   options: AdminOptions,
 ): Promise<void> {
   let page: AdminPage;
@@ -129,7 +129,7 @@ async function answer(
 
 async function pageFor(
   request: IncomingMessage,
-  isHostAdmitted: AdmitsHost,
+  isHostAdmitted: HostCheck,
   { pages, changes = {} }: AdminOptions,
 ): Promise<AdminPage> {
   const { method, url = '/', headers } = request;

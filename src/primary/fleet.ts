@@ -13,7 +13,7 @@ interface HangWatchOptions<Worker> {
   /** Silence after which a worker counts as hung; 0 disables the watch. */
   readonly hangTimeoutMs: number;
   /** The most workers that are reported as hung at one check. */
-  readonly atOnceMax: number;
+  readonly hungAtOnceMax: number;
   /** Called once for each hung worker. */
   readonly onHung: (worker: Worker, silentMs: number) => void;
   readonly nowMs?: () => number;
@@ -24,7 +24,7 @@ const LATE_FACTOR = 1.5;
 
 /**
  * Finds workers whose event loop has sent no heartbeat for too long. Only silence while the primary was awake counts: a suspended or too
- * busy machine keeps workers silent, too. At one check, at most `atOnceMax` workers are reported, so that their successors can start.
+ * busy machine keeps workers silent, too. At one check, at most `hungAtOnceMax` workers are reported, so that their successors can start.
  */
 export class HangWatch<Worker> {
   readonly #options: HangWatchOptions<Worker>;
@@ -74,7 +74,7 @@ export class HangWatch<Worker> {
     const nowMs = this.#nowMs();
     this.#awakeMs += Math.min(nowMs - this.#checkedAtMs, this.#periodMs * LATE_FACTOR);
     this.#checkedAtMs = nowMs;
-    let killsLeft = this.#options.atOnceMax;
+    let killsLeft = this.#options.hungAtOnceMax;
     for (const [worker, heardAtMs] of this.#heardAtMs) {
       const silentMs = this.#awakeMs - heardAtMs;
       if (silentMs < this.#options.hangTimeoutMs) continue;
@@ -124,22 +124,22 @@ export class Fleet {
     this.#figures = new FleetFigures(sendToWorker, plan.bounds);
     this.#hangWatch = new HangWatch({
       hangTimeoutMs: plan.start.options.workerHangTimeoutMs,
-      atOnceMax: plan.bounds.workerStartsAtOnceMax,
+      hungAtOnceMax: plan.bounds.workerStartsAtOnceMax,
       onHung: (worker, silentMs) => this.#killHung(worker, silentMs),
     });
     let fail: (reason: string) => void;
     this.failure = new Promise((resolve) => (fail = resolve));
     const observer = {
-      onState: () => this.#callChangeHandlers(),
+      onChange: () => this.#callChangeHandlers(),
       onMessage: (worker: ChildProcess, message: FromWorker) => this.#onMessage(worker, message),
       onDeath: () => {
         this.#deathCount += 1;
       },
       onExit: (worker: ChildProcess) => {
         this.#hangWatch.unwatch(worker);
-        this.#figures.onGone(worker);
-        this.#viewPolls.onGone(worker);
-        this.#forgetPolls.onGone(worker);
+        this.#figures.onWorkerGone(worker);
+        this.#viewPolls.onWorkerGone(worker);
+        this.#forgetPolls.onWorkerGone(worker);
       },
     };
     const { slotCount } = plan.start;
@@ -148,7 +148,7 @@ export class Fleet {
     const startQueue = new StartQueue({ startsAtOnceMax, failuresMax }, (reason) => fail(reason));
     this.#createSlot = (slot, slotPlan) => new Slot(slot, slotPlan, startQueue, observer, logger);
     this.#slots = Array.from({ length: slotCount }, (_, slot) => this.#createSlot(slot, plan));
-    this.ready = this.#untilReady();
+    this.ready = this.#waitUntilReady();
   }
 
   /** How many workers have died after they had listened. */
@@ -162,7 +162,7 @@ export class Fleet {
 
   /** Asks all workers, also replaced ones that still drain. @returns their answers; `undefined` if too many questions are open. */
   async ask(question: ViewQuestion): Promise<readonly WorkerAnswer[] | undefined> {
-    const asked = this.#allSlots().map((slot) => slot.askedSlot);
+    const asked = this.#allSlots().map((slot) => slot.polledSlot);
     return askWorkers(this.#viewPolls, asked, (worker, ticket) =>
       sendToWorker(worker, { kind: 'view', ticket, question }),
     );
@@ -179,13 +179,13 @@ export class Fleet {
   }
 
   /** Adds a handler, called after each change of a slot's state, or of what its worker reports about its store or keys. */
-  onChange(handler: () => void): void {
+  addChangeHandler(handler: () => void): void {
     this.#changeHandlers.add(handler);
   }
 
-  tellReadiness(isReady: boolean): void {
+  sendReadiness(isReady: boolean): void {
     this.#isReady = isReady;
-    for (const slot of this.#allSlots()) slot.tellReadiness(isReady);
+    for (const slot of this.#allSlots()) slot.sendReadiness(isReady);
   }
 
   start(): void {
@@ -215,18 +215,18 @@ export class Fleet {
 
   async #replace(number: number, plan: WorkerPlan): Promise<string | undefined> {
     // The slot's predecessors of earlier reloads must be gone first: there is memory for two workers of a slot at once, not more.
-    await this.#until(() => this.#isEnding || [...this.#reloadingSlots].every((other) => other.number !== number));
+    await this.#waitUntil(() => this.#isEnding || [...this.#reloadingSlots].every((other) => other.number !== number));
     if (this.#isEnding) return GATEWAY_ENDING;
     const successor = this.#createSlot(number, plan);
     this.#reloadingSlots.add(successor);
     successor.start();
     const isDecided = (): boolean => successor.state === 'listening' || successor.startFailure !== '';
-    await this.#until(() => this.#isEnding || isDecided());
+    await this.#waitUntil(() => this.#isEnding || isDecided());
     if (this.#isEnding) return GATEWAY_ENDING;
     if (successor.state !== 'listening') {
       const { startFailure } = successor;
       successor.kill();
-      await this.#leaveWhenStopped(successor);
+      await this.#removeWhenStopped(successor);
       return startFailure;
     }
     const predecessor = this.#slots[number];
@@ -238,7 +238,7 @@ export class Fleet {
     if (predecessor === undefined) return undefined;
     void this.#retire(predecessor, plan.start.options.reloadTimeoutMs);
     // The predecessor may get new connections until it has left.
-    await this.#until(() => this.#isEnding || predecessor.hasLeft);
+    await this.#waitUntil(() => this.#isEnding || predecessor.hasLeft);
     return undefined;
   }
 
@@ -248,7 +248,7 @@ export class Fleet {
     const { number: slot, version, servingWorker: worker } = predecessor;
     predecessor.drain('retire');
     await settledWithin(
-      this.#until(() => predecessor.state !== 'draining'),
+      this.#waitUntil(() => predecessor.state !== 'draining'),
       timeoutMs,
       () =>
         this.#logger.warn({ slot, workerPid: worker?.pid }, 'a replaced worker is killed: --reload-timeout is over'),
@@ -256,14 +256,14 @@ export class Fleet {
     if (!this.#isEnding) {
       const { workerStopMs } = this.#bounds;
       if (worker !== undefined) this.#hangWatch.unwatch(worker);
-      predecessor.stop(workerStopMs, workerStopMs - exitMsOf(0, workerStopMs, this.#bounds));
+      predecessor.stop(workerStopMs, workerStopMs - reservedExitMs(0, workerStopMs, this.#bounds));
     }
-    await this.#leaveWhenStopped(predecessor);
+    await this.#removeWhenStopped(predecessor);
     this.#logger.info({ slot, workerPid: worker?.pid, version }, 'a replaced worker has ended');
   }
 
-  async #leaveWhenStopped(slot: Slot): Promise<void> {
-    await this.#until(() => slot.state === 'stopped');
+  async #removeWhenStopped(slot: Slot): Promise<void> {
+    await this.#waitUntil(() => slot.state === 'stopped');
     this.#reloadingSlots.delete(slot);
     this.#callChangeHandlers();
   }
@@ -277,13 +277,13 @@ export class Fleet {
     this.#isEnding = true;
     this.#callChangeHandlers();
     for (const slot of this.#allSlots()) slot.drain();
-    await settledWithin(this.#untilAllAre('drained', 'stopping', 'stopped'), timeoutMs, () => this.#logUndrained());
+    await settledWithin(this.#waitUntilAllAre('drained', 'stopping', 'stopped'), timeoutMs, () => this.#logUndrained());
     // The watch for hung workers ends here: stopping has its own timer, and a worker with many sessions to end may be silent.
     this.#hangWatch.stop();
     const stopWithinMs = Math.max(Math.round(endMs - performance.now()), this.#bounds.workerStopMs);
-    const farewellsMs = stopWithinMs - exitMsOf(timeoutMs, stopWithinMs, this.#bounds);
+    const farewellsMs = stopWithinMs - reservedExitMs(timeoutMs, stopWithinMs, this.#bounds);
     for (const slot of this.#allSlots()) slot.stop(stopWithinMs, farewellsMs);
-    await this.#untilAllAre('stopped');
+    await this.#waitUntilAllAre('stopped');
   }
 
   /** Kills every worker and starts no others; this also ends a drain. */
@@ -297,7 +297,7 @@ export class Fleet {
       case 'listening':
         this.#hangWatch.watch(worker);
         // A successor gets the readiness here: its start does not change the readiness, so nothing else would send it.
-        if (this.#isReady) this.tellReadiness(true);
+        if (this.#isReady) this.sendReadiness(true);
         if (this.#logLevel !== undefined) sendToWorker(worker, { kind: 'log-level', level: this.#logLevel });
         if (this.#isDrainAnnounced) sendToWorker(worker, { kind: 'announce-drain' });
         return;
@@ -326,9 +326,9 @@ export class Fleet {
     worker.kill('SIGKILL');
   }
 
-  async #untilReady(): Promise<number> {
+  async #waitUntilReady(): Promise<number> {
     const countListening = (): number => this.#slots.filter(({ state }) => state === 'listening').length;
-    await this.#until(
+    await this.#waitUntil(
       () => countListening() > 0 && this.#slots.every((slot) => slot.state === 'listening' || slot.isFailing),
     );
     return countListening();
@@ -361,11 +361,11 @@ export class Fleet {
     for (const check of this.#changeHandlers) check();
   }
 
-  #untilAllAre(...states: readonly SlotState[]): Promise<void> {
-    return this.#until(() => this.#allSlots().every((slot) => states.includes(slot.state)));
+  #waitUntilAllAre(...states: readonly SlotState[]): Promise<void> {
+    return this.#waitUntil(() => this.#allSlots().every((slot) => states.includes(slot.state)));
   }
 
-  #until(isMet: () => boolean): Promise<void> {
+  #waitUntil(isMet: () => boolean): Promise<void> {
     return new Promise((resolve) => {
       const check = (): void => {
         if (!isMet()) return;
@@ -384,7 +384,7 @@ export class Fleet {
 }
 
 /** How much of a worker's time to stop is reserved for its exit after notifying backends: more for a longer drain, at most half. */
-function exitMsOf(drainTimeoutMs: number, stopWithinMs: number, bounds: FleetBounds): number {
+function reservedExitMs(drainTimeoutMs: number, stopWithinMs: number, bounds: FleetBounds): number {
   const inProportionMs = Math.round(drainTimeoutMs / bounds.workerExitDivisor);
   return Math.min(Math.max(bounds.workerExitMs, inProportionMs), Math.floor(stopWithinMs / 2));
 }

@@ -19,7 +19,7 @@ const CLAIM_PREFIX = 'switchyard-claim:';
  * @param address an IP address and a real port.
  * @returns the server to close, which releases the claim; `undefined` where there are no claims.
  */
-async function claim(address: ListenAddress): Promise<Server | undefined> {
+async function claimAddress(address: ListenAddress): Promise<Server | undefined> {
   if (process.platform !== 'linux') return undefined;
   if (readClaims().some((claimed) => isOverlapping(address, claimed)))
     throw Object.assign(new Error('another gateway has claimed the address'), { code: 'EADDRINUSE' });
@@ -58,9 +58,9 @@ export interface ClaimedAddresses {
   readonly release: () => void;
 }
 
-interface Bound {
+interface BoundAddress {
   readonly server: Server;
-  readonly claim: Server | undefined;
+  readonly claimHolder: Server | undefined;
 }
 
 /**
@@ -68,8 +68,8 @@ interface Bound {
  * @throws {StartFault} for an operator.
  */
 export async function claimAddresses(options: DataplaneOptions): Promise<ClaimedAddresses> {
-  const bound: Bound[] = [];
-  const release = (): void => bound.forEach(({ claim: holder }) => holder?.close());
+  const bound: BoundAddress[] = [];
+  const release = (): void => bound.forEach(({ claimHolder: holder }) => holder?.close());
   try {
     // The first address stays bound while the second is bound, so that they cannot be the same.
     const address = await bind(options.address, '--address', bound);
@@ -96,11 +96,11 @@ const OUTGOING_PORTS_PATH = '/proc/sys/net/ipv4/ip_local_port_range';
  * A random port, perhaps in use, outside the range for outgoing connections: one of these could take a port before the workers listen.
  * @returns 0, the system's choice, if too few ports are left or the range is unknown.
  */
-export function choosePort(last = lastOutgoingPort()): number {
+export function choosePort(last = readLastOutgoingPort()): number {
   return PORT_MAX - last < PORTS_TO_CHOOSE_FROM_MIN ? 0 : randomInt(last + 1, PORT_MAX + 1);
 }
 
-function lastOutgoingPort(): number {
+function readLastOutgoingPort(): number {
   try {
     return Number(readFileSync(OUTGOING_PORTS_PATH, 'latin1').split(/\s+/)[1]);
   } catch {
@@ -108,7 +108,7 @@ function lastOutgoingPort(): number {
   }
 }
 
-async function bind(address: ListenAddress, optionName: string, bound: Bound[]): Promise<ListenAddress> {
+async function bind(address: ListenAddress, optionName: string, bound: BoundAddress[]): Promise<ListenAddress> {
   for (let triesLeft = address.port === 0 ? PORT_TRIES_MAX : 1; ; triesLeft--) {
     try {
       return await bindOnce({ host: address.host, port: address.port || choosePort() }, bound);
@@ -119,7 +119,7 @@ async function bind(address: ListenAddress, optionName: string, bound: Bound[]):
   }
 }
 
-async function bindOnce(address: ListenAddress, bound: Bound[]): Promise<ListenAddress> {
+async function bindOnce(address: ListenAddress, bound: BoundAddress[]): Promise<ListenAddress> {
   // Connections that arrive now must not keep the server from closing.
   const server = createServer((socket) => socket.destroy());
   try {
@@ -129,7 +129,7 @@ async function bindOnce(address: ListenAddress, bound: Bound[]): Promise<ListenA
     });
     // A host name was resolved to this IP address.
     const { address: host, port } = server.address() as AddressInfo;
-    bound.push({ server, claim: await claim({ host, port }) });
+    bound.push({ server, claimHolder: await claimAddress({ host, port }) });
     return { host: address.host, port };
   } catch (error) {
     server.close();

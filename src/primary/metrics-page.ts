@@ -21,12 +21,12 @@ interface Sample {
 
 export class MetricsPage {
   /** By label, the names that are shown: the first `limits.metricBackendsMax` that occurred. The figures of all others are added up. */
-  readonly #shown = new Map<string, Set<string>>([
+  readonly #shownNames = new Map<string, Set<string>>([
     ['backend', new Set()],
     ['origin', new Set()],
   ]);
 
-  async write(series: Iterable<Series>, accept: string): Promise<AdminPage> {
+  async render(series: Iterable<Series>, accept: string): Promise<AdminPage> {
     const { default: prom } = await import('prom-client');
     const isOpenMetrics = accept.includes('application/openmetrics-text');
     const { OPENMETRICS_CONTENT_TYPE, PROMETHEUS_CONTENT_TYPE } = prom.Registry;
@@ -52,8 +52,8 @@ export class MetricsPage {
 
   #boundLabels(series: Series): Series {
     const { labels } = metricFamilies[series.name];
-    const index = labels.findIndex((label) => this.#shown.has(label));
-    const shown = this.#shown.get(labels[index] ?? '');
+    const index = labels.findIndex((label) => this.#shownNames.has(label));
+    const shown = this.#shownNames.get(labels[index] ?? '');
     const name = series.labels[index] ?? '';
     if (shown === undefined || name === '' || name === OTHER_LABEL) return series;
     if (shown.size < limits.metricBackendsMax) shown.add(name);

@@ -46,17 +46,17 @@ interface ReadinessSources {
 export class Readiness {
   readonly #sources: ReadinessSources;
   readonly #logger: Logger;
-  readonly #onChange: (report: ReadinessReport) => void;
-  readonly #settledSlots = new Set<number>();
+  readonly #onReportChange: (report: ReadinessReport) => void;
+  readonly #listenedSlots = new Set<number>();
   #isDraining = false;
-  #lastReported = '';
+  #lastReportJson = '';
   #loggedCodes: string;
 
   /** @param onChange called with the first report, and with each that differs from the one before. */
   constructor(sources: ReadinessSources, logger: Logger, onChange: (report: ReadinessReport) => void) {
     this.#sources = sources;
     this.#logger = logger;
-    this.#onChange = onChange;
+    this.#onReportChange = onChange;
     // Missing keys count as logged: they are logged before anything is started.
     this.#loggedCodes = sources.hasKeys ? '' : 'keys-missing';
   }
@@ -66,7 +66,7 @@ export class Readiness {
     const listening = slots.filter(({ isListening }) => isListening);
     const absent = slots.filter(({ isListening }) => !isListening);
     const preventsReadiness = ({ slot, isFailing }: SlotReadiness): boolean =>
-      listening.length === 0 || (!isFailing && !this.#settledSlots.has(slot));
+      listening.length === 0 || (!isFailing && !this.#listenedSlots.has(slot));
     const isStoreInTheWay = listening.every(({ storeObstacle }) => storeObstacle !== '');
     const counts = { slotCount: slots.length, listeningCount: listening.length };
     // During a drain nothing else is reported, because the drain causes every other change.
@@ -89,20 +89,20 @@ export class Readiness {
     return { isReady: obstacles.length === 0, obstacles, degraded, ...counts };
   }
 
-  drain(): void {
+  markDraining(): void {
     this.#isDraining = true;
     this.check();
   }
 
   /** Calls `onChange` if the report has changed. To be called after a slot, the store or the keys may have changed. */
   check(): void {
-    for (const { slot, isListening } of this.#sources.slots()) if (isListening) this.#settledSlots.add(slot);
+    for (const { slot, isListening } of this.#sources.slots()) if (isListening) this.#listenedSlots.add(slot);
     const { report } = this;
     const { isReady, obstacles, degraded } = report;
     const reported = JSON.stringify({ isReady, obstacles, degraded });
-    if (reported === this.#lastReported) return;
-    this.#lastReported = reported;
-    this.#onChange(report);
+    if (reported === this.#lastReportJson) return;
+    this.#lastReportJson = reported;
+    this.#onReportChange(report);
   }
 
   /** Logs changes of the obstacles. Called only once the fleet is ready. */

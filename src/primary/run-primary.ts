@@ -129,12 +129,12 @@ async function superviseFleet(
   let hasStarted = false;
   const sources = { hasKeys: hasKeys(options.token), slots: () => fleet.slotReadiness };
   const readiness = new Readiness(sources, logger, (report) => {
-    fleet.tellReadiness(isServing(report));
+    fleet.sendReadiness(isServing(report));
     notifier.notifyStatus(readinessInWords(report));
     if (report.isReady) notifier.notifyReady();
     if (hasStarted) readiness.log(report);
   });
-  fleet.onChange(() => readiness.check());
+  fleet.addChangeHandler(() => readiness.check());
   const admin = await listenForOperators(options, readiness, fleet, logger);
   void fleet.ready.then((workers) => {
     const absentWorkers = options.workerCount - workers;
@@ -171,7 +171,7 @@ async function superviseFleet(
   const hasFailed = await Promise.race([failed, signalled]);
   isEnding = true;
   notifier.notifyStopping();
-  readiness.drain();
+  readiness.markDraining();
 
   let cutShortBy: keyof typeof constants.signals | undefined;
   void signals.second.then((signal) => {
@@ -229,13 +229,13 @@ async function reload(
   logger: Logger,
 ): Promise<string | undefined> {
   logger.info('reloading: replacing every worker');
-  const failure = await tryReload(fleet, current, entry);
+  const failure = await reloadFleet(fleet, current, entry);
   if (failure === undefined) logger.info('reloaded');
   else logger.error({ reason: failure }, 'reload failed: workers that were not replaced keep serving');
   return failure;
 }
 
-async function tryReload(fleet: Fleet, current: DataplaneOptions, entry: PrimaryEntry): Promise<string | undefined> {
+async function reloadFleet(fleet: Fleet, current: DataplaneOptions, entry: PrimaryEntry): Promise<string | undefined> {
   let read: DataplaneOptions;
   try {
     read = entry.readOptions();
@@ -269,7 +269,7 @@ function metricsPage(readiness: Readiness, fleet: Fleet): (accept: string) => Pr
       ...Array.from(new Set(degraded.map(({ code }) => code)), (code) => ['switchyard_degraded', 1, code] as const),
       ['switchyard_build_info', 1, PROGRAM_VERSION],
     ];
-    return page.write([...series, ...own.map(([name, value, ...labels]) => ({ name, labels, value }))], accept);
+    return page.render([...series, ...own.map(([name, value, ...labels]) => ({ name, labels, value }))], accept);
   };
 }
 

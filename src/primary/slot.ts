@@ -78,7 +78,7 @@ export interface WorkerPlan {
 }
 
 /** A slot and its process, for questions to the workers. */
-export interface AskedSlot {
+export interface PolledSlot {
   readonly slot: number;
   readonly state: SlotState;
   /** The process; `undefined` when none can answer. */
@@ -88,7 +88,7 @@ export interface AskedSlot {
 
 interface SlotObserver {
   /** Called after each change of the slot's state, or of what its worker reports. */
-  onState(): void;
+  onChange(): void;
   /** Called with the messages that concern more than this slot. */
   onMessage(worker: ChildProcess, message: FromWorker): void;
   /** Called when the worker ended by itself after it had listened. */
@@ -134,7 +134,7 @@ export class Slot {
   /** The obstacles that the worker last reported. */
   #obstacles = NO_OBSTACLES;
   /** The readiness that was last sent to the worker. */
-  #toldReady: boolean | undefined;
+  #sentReadiness: boolean | undefined;
   /** Whether the last worker died in a way that suggests a damaged store. */
   #isStoreSuspect = false;
 
@@ -179,15 +179,15 @@ export class Slot {
     return ['listening', 'draining', 'drained'].includes(this.#state) ? this.#worker : undefined;
   }
 
-  get askedSlot(): AskedSlot {
+  get polledSlot(): PolledSlot {
     const [slot, state, worker] = [this.number, this.#state, this.reportingWorker];
     return { slot, state, worker, storeObstacle: this.#obstacles.storeObstacle };
   }
 
   /** Sends the readiness to a listening worker, unless the worker already has it. */
-  tellReadiness(isReady: boolean): void {
-    if (this.#state !== 'listening' || this.#toldReady === isReady) return;
-    this.#toldReady = isReady;
+  sendReadiness(isReady: boolean): void {
+    if (this.#state !== 'listening' || this.#sentReadiness === isReady) return;
+    this.#sentReadiness = isReady;
     sendToWorker(this.#worker, { kind: 'readiness', isReady });
   }
 
@@ -206,12 +206,12 @@ export class Slot {
 
   /** Begins a start. @returns false when there is nothing to start any more. */
   #tryFork(): boolean {
-    if (!this.#advance('fork')) return false;
+    if (!this.#applyEvent('fork')) return false;
     const { module, launcher, environment, start, bounds } = this.#plan;
     const [execPath = process.execPath, ...words] = [...launcher, process.execPath];
     this.#startFailure = '';
     this.#obstacles = NO_OBSTACLES;
-    this.#toldReady = undefined;
+    this.#sentReadiness = undefined;
     this.#timer = setTimeout(() => {
       this.#startFailure ||= `not listening after ${bounds.workerStartMsMax} ms`;
       this.#worker?.kill('SIGKILL');
@@ -261,9 +261,9 @@ export class Slot {
     const hasListened = this.#state === 'listening';
     // A retired worker waits for late requests; a drain ends that.
     if (kind === 'drain' && this.#state === 'draining') sendToWorker(this.#worker, { kind });
-    if (!this.#advance('drain')) return;
+    if (!this.#applyEvent('drain')) return;
     if (hasListened) sendToWorker(this.#worker, { kind });
-    else this.#tellToStop(this.#plan.bounds.workerStopMs, 0);
+    else this.#sendStop(this.#plan.bounds.workerStopMs, 0);
   }
 
   /**
@@ -271,16 +271,16 @@ export class Slot {
    * @param farewellsMs how much of that time the worker may spend on telling backends that sessions have ended.
    */
   stop(withinMs: number, farewellsMs: number): void {
-    if (this.#advance('stop')) this.#tellToStop(withinMs, farewellsMs);
+    if (this.#applyEvent('stop')) this.#sendStop(withinMs, farewellsMs);
   }
 
   /** Kills the worker at once, and starts no other. */
   kill(): void {
-    this.#advance('stop');
+    this.#applyEvent('stop');
     this.#worker?.kill('SIGKILL');
   }
 
-  #tellToStop(withinMs: number, farewellsMs: number): void {
+  #sendStop(withinMs: number, farewellsMs: number): void {
     const worker = this.#worker;
     if (worker === undefined) return;
     sendToWorker(worker, { kind: 'stop', withinMs, farewellsMs });
@@ -293,7 +293,7 @@ export class Slot {
   #onMessage(worker: ChildProcess, message: FromWorker): void {
     switch (message.kind) {
       case 'listening':
-        if (!this.#advance('listening')) return;
+        if (!this.#applyEvent('listening')) return;
         this.#listeningSinceMs = performance.now();
         this.#version = message.version;
         this.#isStoreSuspect = false;
@@ -309,20 +309,20 @@ export class Slot {
         return;
       case 'left':
         this.#hasLeft = true;
-        this.#observer.onState();
+        this.#observer.onChange();
         return;
       case 'drained':
-        this.#advance('drained');
+        this.#applyEvent('drained');
         return;
       case 'store': {
         const { obstacle: storeObstacle, staleness: storeStaleness = '' } = message;
         this.#obstacles = { ...this.#obstacles, storeObstacle, storeStaleness };
-        return this.#observer.onState();
+        return this.#observer.onChange();
       }
       case 'keys': {
         const { obstacle: keysObstacle, isInTheWay: isKeyless } = message;
         this.#obstacles = { ...this.#obstacles, keysObstacle, isKeyless };
-        return this.#observer.onState();
+        return this.#observer.onChange();
       }
       case 'report':
       case 'view':
@@ -339,7 +339,7 @@ export class Slot {
     this.#worker = undefined;
     const before = this.#state;
     this.#startFailure ||= ending;
-    this.#advance('exit');
+    this.#applyEvent('exit');
     if (worker) this.#observer.onExit(worker);
     const workerPid = worker?.pid;
     if (before === 'starting') this.#onFailedStart(this.#startFailure);
@@ -353,7 +353,7 @@ export class Slot {
     const delayMs = startRetryDelayMs(failedStarts, this.#plan.bounds);
     this.#logger.error({ reason, failedStarts, nextTryMs: delayMs }, 'worker cannot start');
     this.#timer = setTimeout(() => this.#startAgain(), delayMs);
-    this.#observer.onState();
+    this.#observer.onChange();
   }
 
   #onDeath(workerPid: number | undefined, ending: string): void {
@@ -384,14 +384,14 @@ export class Slot {
     return { kind: next === 'listening' ? 'listening' : 'stopped' };
   }
 
-  #advance(event: SlotEvent): boolean {
+  #applyEvent(event: SlotEvent): boolean {
     const before = this.#state;
     const next = slotStateAfter(before, event);
     if (next === undefined) return false;
     clearTimeout(this.#timer);
     this.#state = next;
-    if (before === 'starting') this.#startQueue.onEnded(this.#endingOfStart(next));
-    this.#observer.onState();
+    if (before === 'starting') this.#startQueue.onStartEnded(this.#endingOfStart(next));
+    this.#observer.onChange();
     return true;
   }
 }

@@ -15,7 +15,7 @@ export class StartQueue {
   readonly #bounds: StartQueueBounds;
   readonly #onGivenUp: (reason: string) => void;
   readonly #queue: (() => boolean)[] = [];
-  #startsUnderWay = 0;
+  #runningStartCount = 0;
   #failureCount = 0;
   #hasListened = false;
   #isGivenUp = false;
@@ -26,18 +26,18 @@ export class StartQueue {
     this.#onGivenUp = onGivenUp;
   }
 
-  /** Queues a start. @param begin called when it may begin, perhaps at once; if it returns true, one call of `onEnded` must follow. */
+  /** Queues a start. @param begin called when it may begin, perhaps at once; if it returns true, one call of `onStartEnded` must follow. */
   enqueue(begin: () => boolean): void {
     this.#queue.push(begin);
     this.#beginStarts();
   }
 
-  onEnded(ending: StartEnding): void {
-    this.#startsUnderWay--;
+  onStartEnded(ending: StartEnding): void {
+    this.#runningStartCount--;
     if (ending.kind === 'listening') this.#hasListened = true;
     else if (ending.kind === 'failed' && !this.#hasListened) this.#failureCount++;
     this.#beginStarts();
-    if (ending.kind !== 'failed' || !this.#haveTooManyFailed || this.#startsUnderWay > 0 || this.#isGivenUp) return;
+    if (ending.kind !== 'failed' || !this.#haveTooManyFailed || this.#runningStartCount > 0 || this.#isGivenUp) return;
     this.#isGivenUp = true;
     this.#onGivenUp(ending.reason);
   }
@@ -48,11 +48,11 @@ export class StartQueue {
   }
 
   #beginStarts(): void {
-    while (this.#startsUnderWay < this.#bounds.startsAtOnceMax && !this.#haveTooManyFailed) {
+    while (this.#runningStartCount < this.#bounds.startsAtOnceMax && !this.#haveTooManyFailed) {
       const begin = this.#queue.shift();
       if (begin === undefined) return;
-      this.#startsUnderWay++;
-      if (!begin()) this.#startsUnderWay--;
+      this.#runningStartCount++;
+      if (!begin()) this.#runningStartCount--;
     }
   }
 }

@@ -4,12 +4,12 @@ import type { ViewQuestion } from '../process/index.js';
 import { limits, isLogLevel, tryParseJson, LOG_LEVELS, type LogLevel } from '../shared/index.js';
 import { jsonPage, type AdminChanges, type AdminPage, type AdminPages } from './admin-server.js';
 import type { WorkerPolls } from './worker-polls.js';
-import type { AskedSlot } from './slot.js';
+import type { PolledSlot } from './slot.js';
 
 /** Time for workers to answer. After that, a worker that has not answered is shown as silent. */
 const ADMIN_VIEW_MS_MAX = 2_000;
 
-export interface WorkerAnswer extends Omit<AskedSlot, 'worker'> {
+export interface WorkerAnswer extends Omit<PolledSlot, 'worker'> {
   readonly pid: number | undefined;
   /** The worker's answer; `undefined` when there is none in time. */
   readonly answer: unknown;
@@ -21,11 +21,11 @@ export interface WorkerAnswer extends Omit<AskedSlot, 'worker'> {
  */
 export async function askWorkers(
   polls: WorkerPolls<string>,
-  asked: readonly AskedSlot[],
+  asked: readonly PolledSlot[],
   send: (worker: ChildProcess, ticket: number) => void,
   answerMsMax: number = ADMIN_VIEW_MS_MAX,
 ): Promise<readonly WorkerAnswer[] | undefined> {
-  if (polls.count >= limits.adminViewsAtOnceMax) return undefined;
+  if (polls.openCount >= limits.adminViewsAtOnceMax) return undefined;
   const workers = asked.flatMap(({ worker }) => worker ?? []);
   const { answers } = await polls.ask(workers, answerMsMax, send);
   return asked.map(({ worker, ...slotState }) => {
@@ -69,7 +69,7 @@ export function viewPages(sources: ViewPageSources): AdminPages {
 export function viewChanges(sources: Pick<ViewPageSources, 'setLogLevel'>): AdminChanges {
   return {
     '/log-level': (body) => {
-      const level = levelIn(body);
+      const level = parseLevel(body);
       if (level === undefined) {
         return jsonPage(400, { detail: `level must be one of ${CHANGEABLE_LEVELS.join(', ')}` });
       }
@@ -84,7 +84,7 @@ const CHANGEABLE_LEVELS = LOG_LEVELS.filter((level) => level !== 'silent');
 
 const TOO_MANY_QUESTIONS = jsonPage(503, { detail: 'too many questions to the workers at once; try again' });
 
-function levelIn(body: string): LogLevel | undefined {
+function parseLevel(body: string): LogLevel | undefined {
   const { level } = Object(tryParseJson(body)) as { readonly level?: unknown };
   return isLogLevel(level) && level !== 'silent' ? level : undefined;
 }
@@ -104,10 +104,10 @@ function listIn(answer: unknown): readonly object[] {
   return Array.isArray(answer.list) ? (answer.list as object[]) : [];
 }
 
-type Ask = (question: ViewQuestion, gather: PageMaker) => Promise<AdminPage>;
+type AskForPage = (question: ViewQuestion, gather: PageMaker) => Promise<AdminPage>;
 
 /** A page of the sessions, slot by slot. `cursor` is where the page begins: `slot.offset`. */
-async function sessionsPage(query: URLSearchParams, ask: Ask): Promise<AdminPage> {
+async function sessionsPage(query: URLSearchParams, ask: AskForPage): Promise<AdminPage> {
   const limit = Number(query.get('limit') ?? limits.viewPageMax);
   const [, first = 0, offset = 0] = /^(\d{1,4})\.(\d{1,9})$/.exec(query.get('cursor') ?? '') ?? [];
   if (!Number.isInteger(limit) || limit < 1 || limit > limits.viewPageMax) {
@@ -132,7 +132,7 @@ async function sessionsPage(query: URLSearchParams, ask: Ask): Promise<AdminPage
   });
 }
 
-async function explainPage(query: URLSearchParams, ask: Ask): Promise<AdminPage> {
+async function explainPage(query: URLSearchParams, ask: AskForPage): Promise<AdminPage> {
   const [subject = '', virtualHost = ''] = [query.get('subject') ?? '', query.get('virtual_host') ?? ''];
   if (subject === '' || virtualHost === '') {
     return jsonPage(400, { detail: 'give ?subject= and &virtual_host=, and optionally &tool=' });

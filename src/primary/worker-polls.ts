@@ -16,11 +16,11 @@ interface OpenPoll<Answer> {
 }
 
 export class WorkerPolls<Answer> {
-  readonly #open = new Map<number, OpenPoll<Answer>>();
+  readonly #openPolls = new Map<number, OpenPoll<Answer>>();
   #lastTicket = 0;
 
-  get count(): number {
-    return this.#open.size;
+  get openCount(): number {
+    return this.#openPolls.size;
   }
 
   /** Resolves when all workers have answered or ended, or after `answerMsMax`. @param send asks one worker; the answer has the ticket. */
@@ -33,25 +33,25 @@ export class WorkerPolls<Answer> {
     let end = (): void => {};
     const done = new Promise<void>((resolve) => (end = resolve));
     const poll: OpenPoll<Answer> = { answers: new Map(), silent: new Set(workers), end };
-    this.#open.set(ticket, poll);
+    this.#openPolls.set(ticket, poll);
     const timer = setTimeout(end, answerMsMax);
     for (const worker of poll.silent) send(worker, ticket);
     if (poll.silent.size === 0) end();
     await done;
     clearTimeout(timer);
-    this.#open.delete(ticket);
+    this.#openPolls.delete(ticket);
     return poll;
   }
 
   onAnswer(worker: ChildProcess, ticket: number, answer: Answer): void {
-    const poll = this.#open.get(ticket);
+    const poll = this.#openPolls.get(ticket);
     if (poll?.silent.has(worker) !== true) return;
     poll.answers.set(worker, answer);
     removeSilent(poll, worker);
   }
 
-  onGone(worker: ChildProcess): void {
-    for (const poll of this.#open.values()) removeSilent(poll, worker);
+  onWorkerGone(worker: ChildProcess): void {
+    for (const poll of this.#openPolls.values()) removeSilent(poll, worker);
   }
 }
 
@@ -77,7 +77,7 @@ export class FleetFigures {
   readonly #sumOfDead = new SeriesSum();
   readonly #polls = new WorkerPolls<void>();
   /** A gathering that is under way, or recent enough to be reused. */
-  #gathered: Promise<GatheredFigures> | undefined;
+  #latestGathering: Promise<GatheredFigures> | undefined;
 
   constructor(send: (worker: ChildProcess, message: ToWorker) => void, bounds: FigureBounds) {
     this.#send = send;
@@ -89,14 +89,14 @@ export class FleetFigures {
    * @param workers returns the workers that can answer.
    */
   async gather(workers: () => Iterable<ChildProcess>): Promise<GatheredFigures> {
-    if (this.#gathered === undefined) {
+    if (this.#latestGathering === undefined) {
       const gathered = this.#gather(workers());
-      this.#gathered = gathered;
+      this.#latestGathering = gathered;
       void gathered.then(() => {
-        setTimeout(() => (this.#gathered = undefined), this.#bounds.metricGatheringAgeMsMax).unref();
+        setTimeout(() => (this.#latestGathering = undefined), this.#bounds.metricGatheringAgeMsMax).unref();
       });
     }
-    return this.#gathered;
+    return this.#latestGathering;
   }
 
   async #gather(workers: Iterable<ChildProcess>): Promise<GatheredFigures> {
@@ -115,11 +115,11 @@ export class FleetFigures {
   }
 
   /** Called when a worker is gone. Its counters stay in the sum; its gauges end with it. */
-  onGone(worker: ChildProcess): void {
+  onWorkerGone(worker: ChildProcess): void {
     for (const series of this.#latestReports.get(worker) ?? []) {
       if (metricFamilies[series.name].type !== 'gauge') this.#sumOfDead.add(series);
     }
     this.#latestReports.delete(worker);
-    this.#polls.onGone(worker);
+    this.#polls.onWorkerGone(worker);
   }
 }

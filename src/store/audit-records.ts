@@ -63,10 +63,10 @@ export interface AuditBounds {
   readonly retryMs: number;
 }
 
-const BOUNDS: AuditBounds = { entriesKept: 5_000, bytesKept: 8 * MIB, waitingMax: 500, retryMs: 1_000 };
+const DEFAULT_BOUNDS: AuditBounds = { entriesKept: 5_000, bytesKept: 8 * MIB, waitingMax: 500, retryMs: 1_000 };
 
 /** The record that every writer swaps: the positions of the oldest entry and of the next one to write, and the bytes of all entries. */
-interface Head {
+interface ListHead {
   readonly first: number;
   readonly next: number;
   readonly bytes: number;
@@ -74,9 +74,9 @@ interface Head {
   readonly batch: string;
 }
 
-const EMPTY: Head = { first: 0, next: 0, bytes: 0, batch: '' };
-const PREFIX = 'audit/';
-const HEAD: RecordKey = { space: 'records', key: `${PREFIX}head` };
+const EMPTY_HEAD: ListHead = { first: 0, next: 0, bytes: 0, batch: '' };
+const KEY_PREFIX = 'audit/';
+const HEAD_KEY: RecordKey = { space: 'records', key: `${KEY_PREFIX}head` };
 
 interface AuditBatch {
   readonly token: string;
@@ -87,29 +87,29 @@ export class AuditRecords {
   readonly #records: RecordStore;
   readonly #logger: Pick<Logger, 'warn'>;
   readonly #bounds: AuditBounds;
-  readonly #waiting: Buffer[] = [];
+  readonly #waitingEntries: Buffer[] = [];
   #lostCount = 0;
-  #writing: Promise<void> | undefined;
+  #writeInProgress: Promise<void> | undefined;
   #isStopping = false;
 
-  constructor(records: RecordStore, logger: Pick<Logger, 'warn'>, bounds: AuditBounds = BOUNDS) {
+  constructor(records: RecordStore, logger: Pick<Logger, 'warn'>, bounds: AuditBounds = DEFAULT_BOUNDS) {
     this.#records = records;
     this.#logger = logger;
     this.#bounds = bounds;
   }
 
   append(entry: AuditEntry): void {
-    this.#waiting.push(encodeEntry(entry));
-    if (this.#waiting.length > this.#bounds.waitingMax) {
-      this.#waiting.shift();
+    this.#waitingEntries.push(encodeEntry(entry));
+    if (this.#waitingEntries.length > this.#bounds.waitingMax) {
+      this.#waitingEntries.shift();
       this.#lostCount += 1;
     }
-    this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined));
+    this.#writeInProgress ??= this.#writeAll().finally(() => (this.#writeInProgress = undefined));
   }
 
   /** A page of the entries that the caller may see, newest first. Rejects with a `RecordStoreFault`. */
   async list({ record, limit, cursor }: AuditQuery, maySee: (entry: AuditEntry) => boolean): Promise<AuditPage> {
-    const { first, next } = headIn(await this.#records.read(HEAD));
+    const { first, next } = parseHead(await this.#records.read(HEAD_KEY));
     let at = Math.min(cursor === undefined ? Infinity : Number(cursor), next - 1);
     const items: AuditEntry[] = [];
     for (let readCount = 0; at >= first && items.length < limit && readCount < limits.listPageMax;) {
@@ -129,8 +129,8 @@ export class AuditRecords {
   /** Tries once more to write the waiting entries, and logs how many are lost. */
   async stop(): Promise<void> {
     this.#isStopping = true;
-    await this.#writing;
-    if (this.#waiting.length > 0) this.#logLost(this.#waiting.length);
+    await this.#writeInProgress;
+    if (this.#waitingEntries.length > 0) this.#logLost(this.#waitingEntries.length);
   }
 
   async #writeAll(): Promise<void> {
@@ -160,32 +160,32 @@ export class AuditRecords {
   #nextBatch(): AuditBatch {
     const values: Buffer[] = [];
     for (let bytes = 0; values.length < AUDIT_WRITTEN_AT_ONCE_MAX;) {
-      const [value] = this.#waiting;
+      const [value] = this.#waitingEntries;
       bytes += value?.length ?? 0;
       if (value === undefined || (values.length > 0 && bytes > AUDIT_WRITTEN_BYTES_MAX)) break;
       values.push(value);
-      this.#waiting.shift();
+      this.#waitingEntries.shift();
     }
     return { token: randomBytes(12).toString('hex'), values };
   }
 
   async #write({ token, values }: AuditBatch): Promise<void> {
     await retrySwap(async () => {
-      const expected = await this.#records.read(HEAD);
-      const head = headIn(expected);
+      const expected = await this.#records.read(HEAD_KEY);
+      const head = parseHead(expected);
       // An earlier attempt was committed, but its answer was lost.
       if (head.batch === token) return true;
-      const added = values.map((value, index) => changeOf(head.next + index, undefined, value));
+      const added = values.map((value, index) => entryChange(head.next + index, undefined, value));
       const bytes = head.bytes + values.reduce((sum, { length }) => sum + length, 0);
       const grown = { ...head, next: head.next + values.length, bytes, batch: token };
       const [kept, removals] = await this.#withoutOldest(grown, head.next);
-      const changes = [...added, ...removals, { ...HEAD, expected, value: Buffer.from(JSON.stringify(kept)) }];
+      const changes = [...added, ...removals, { ...HEAD_KEY, expected, value: Buffer.from(JSON.stringify(kept)) }];
       return (await this.#records.swap(changes)) || undefined;
     });
   }
 
   /** Finds the oldest entries beyond the bounds. @param end the position after the last stored one. @returns the new head, and the removals. */
-  async #withoutOldest(head: Head, end: number): Promise<[Head, RecordChange[]]> {
+  async #withoutOldest(head: ListHead, end: number): Promise<[ListHead, RecordChange[]]> {
     const { entriesKept, bytesKept } = this.#bounds;
     const isTooMuch = (first: number, bytes: number): boolean => head.next - first > entriesKept || bytes > bytesKept;
     let { first, bytes } = head;
@@ -195,7 +195,7 @@ export class AuditRecords {
     const values = last < first ? [] : (await this.#records.readMany(keysFrom(last, first))).reverse();
     for (const value of values) {
       if (!isTooMuch(first, bytes)) break;
-      if (value !== undefined) removals.push(changeOf(first, value, undefined));
+      if (value !== undefined) removals.push(entryChange(first, value, undefined));
       bytes -= value?.length ?? 0;
       first += 1;
     }
@@ -203,12 +203,12 @@ export class AuditRecords {
   }
 }
 
-function headIn(bytes: Buffer | undefined): Head {
-  return bytes === undefined ? EMPTY : (JSON.parse(bytes.toString()) as Head);
+function parseHead(bytes: Buffer | undefined): ListHead {
+  return bytes === undefined ? EMPTY_HEAD : (JSON.parse(bytes.toString()) as ListHead);
 }
 
 function keyOf(position: number): string {
-  return PREFIX + String(position).padStart(15, '0');
+  return KEY_PREFIX + String(position).padStart(15, '0');
 }
 
 /** The keys from the position `last` down to `first`. */
@@ -216,7 +216,7 @@ function keysFrom(last: number, first: number): string[] {
   return Array.from({ length: last - first + 1 }, (_, index) => keyOf(last - index));
 }
 
-function changeOf(position: number, expected: Buffer | undefined, value: Buffer | undefined): RecordChange {
+function entryChange(position: number, expected: Buffer | undefined, value: Buffer | undefined): RecordChange {
   return { space: 'records', key: keyOf(position), expected, value };
 }
 

@@ -11,16 +11,16 @@ import { makeDirectory } from '../shared/index.js';
 /** How long reading a whole store at start-up may take. After that, the store is opened although its rest was not checked. */
 const STORE_PROBE_MS_MAX = 20_000;
 /** How often the size of an empty file is read: another process may be filling it. If it stays empty, the store counts as damaged. */
-const EMPTY_STORE_LOOKS_MAX = 20;
-const EMPTY_STORE_LOOK_MS = 50;
+const EMPTY_STORE_CHECKS_MAX = 20;
+const EMPTY_STORE_CHECK_MS = 50;
 
-const PROBE = fileURLToPath(new URL('embedded-probe.js', import.meta.url));
+const PROBE_PATH = fileURLToPath(new URL('embedded-probe.js', import.meta.url));
 
 /** Byte offsets of values in LMDB's two meta pages, which describe the file. `bytes` is how much of a page is read. */
 const META = { flags: 18, magic: 24, version: 28, pageBytes: 48, lastPage: 144, transaction: 152, bytes: 160 } as const;
-const IS_META_PAGE = 0x08;
-const MAGIC = 0xbeef_c0de;
-const VERSION = 2;
+const META_FLAG = 0x08;
+const LMDB_MAGIC = 0xbeef_c0de;
+const LMDB_VERSION = 2;
 const PAGE_BYTES_MIN = 256;
 const PAGE_BYTES_MAX = 65_536;
 
@@ -37,7 +37,7 @@ export function hasEmbeddedStore(path: string): boolean {
   }
 }
 
-interface Meta {
+interface MetaPage {
   readonly pageBytes: number;
   readonly lastPage: bigint;
 }
@@ -48,10 +48,10 @@ interface Meta {
  */
 export async function checkEmbedded(path: string, probeMsMax: number = STORE_PROBE_MS_MAX): Promise<void> {
   const file = join(path, 'data.mdb');
-  let bytes = sizeOf(file);
-  for (let look = 1; bytes === 0 && look < EMPTY_STORE_LOOKS_MAX; look++) {
-    await sleep(EMPTY_STORE_LOOK_MS);
-    bytes = sizeOf(file);
+  let bytes = fileBytes(file);
+  for (let look = 1; bytes === 0 && look < EMPTY_STORE_CHECKS_MAX; look++) {
+    await sleep(EMPTY_STORE_CHECK_MS);
+    bytes = fileBytes(file);
   }
   if (bytes === undefined) {
     makeDirectory(path);
@@ -70,12 +70,12 @@ export function damageInWords(path: string, damage: string): string {
 /** The damage that the file's size and first pages reveal, such as a truncated file; `undefined` for none. */
 export function findObviousDamage(path: string): string | undefined {
   const file = join(path, 'data.mdb');
-  const bytes = sizeOf(file);
+  const bytes = fileBytes(file);
   // An empty file is a store that is being created.
   return bytes === undefined || bytes === 0 ? undefined : findDamageInMeta(file);
 }
 
-function sizeOf(file: string): number | undefined {
+function fileBytes(file: string): number | undefined {
   return statSync(file, { throwIfNoEntry: false })?.size;
 }
 
@@ -88,7 +88,7 @@ function findDamageInMeta(file: string): string | undefined {
     if (typeof second === 'string') return second;
     const lastPage = first.lastPage > second.lastPage ? first.lastPage : second.lastPage;
     const neededBytes = (lastPage + 1n) * BigInt(first.pageBytes);
-    const bytes = sizeOf(file) ?? 0; // measured after the pages were read: a store in use only grows
+    const bytes = fileBytes(file) ?? 0; // measured after the pages were read: a store in use only grows
     return bytes < neededBytes ? `data.mdb has ${bytes} bytes and should have ${neededBytes}` : undefined;
   } finally {
     closeSync(descriptor);
@@ -96,13 +96,13 @@ function findDamageInMeta(file: string): string | undefined {
 }
 
 /** Reads a meta page. @returns its values, or a text that says what is wrong with the page. */
-function readMeta(descriptor: number, offset: number): Meta | string {
+function readMeta(descriptor: number, offset: number): MetaPage | string {
   const page = Buffer.alloc(META.bytes);
   if (readSync(descriptor, page, 0, META.bytes, offset) < META.bytes) return 'data.mdb ends within its first pages';
-  const isMeta = (page.readUInt16LE(META.flags) & IS_META_PAGE) !== 0 && page.readUInt32LE(META.magic) === MAGIC;
+  const isMeta = (page.readUInt16LE(META.flags) & META_FLAG) !== 0 && page.readUInt32LE(META.magic) === LMDB_MAGIC;
   if (!isMeta) return 'the first pages of data.mdb are not those of a store';
   const version = page.readUInt32LE(META.version);
-  if (version !== VERSION) return `data.mdb has format ${version}, and this program reads ${VERSION}`;
+  if (version !== LMDB_VERSION) return `data.mdb has format ${version}, and this program reads ${LMDB_VERSION}`;
   const pageBytes = page.readUInt32LE(META.pageBytes);
   const isPageSize =
     pageBytes >= PAGE_BYTES_MIN && pageBytes <= PAGE_BYTES_MAX && Number.isInteger(Math.log2(pageBytes));
@@ -115,7 +115,7 @@ function readMeta(descriptor: number, offset: number): Meta | string {
 async function findDamageInEntries(path: string, withinMs: number): Promise<string | undefined> {
   try {
     const options = { env: {}, timeout: withinMs, killSignal: 'SIGTERM' } as const;
-    await promisify(execFile)(process.execPath, [PROBE, path], options);
+    await promisify(execFile)(process.execPath, [PROBE_PATH, path], options);
     return undefined;
   } catch (error) {
     const { code, signal, killed, stdout } = error as Error & {

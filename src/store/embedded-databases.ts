@@ -31,7 +31,7 @@ export async function closeRoot(root: RootDatabase): Promise<void> {
 }
 
 /** How long to wait for lmdb to say why a commit failed, which it does within a turn or two of the event loop. */
-const REASON_MS_MAX = 100;
+const COMMIT_ERROR_MS_MAX = 100;
 
 type DatabaseName = 'user-configs' | 'records' | 'publications' | 'changes';
 
@@ -50,7 +50,7 @@ export async function findCommitError(error: unknown): Promise<Error> {
     () => error,
     (cause: unknown) => (cause instanceof Error ? cause : error),
   );
-  return settledWithin(reason, REASON_MS_MAX, () => error);
+  return settledWithin(reason, COMMIT_ERROR_MS_MAX, () => error);
 }
 
 type CopyOutcome = 'copied' | 'no-store' | 'not-empty' | { readonly damage: string };

@@ -7,7 +7,7 @@ const path = process.argv[2];
 if (path === undefined) throw new Error('the path of a store is missing');
 
 /** How often a database is checked until no damage is found: another process may write between reading the count and the entries. */
-const TRIES_MAX = 5;
+const CHECKS_MAX = 5;
 
 function findDamage(database: Database<Buffer, Buffer>): string | undefined {
   const { entryCount } = database.getStats() as { readonly entryCount: number };
@@ -37,7 +37,7 @@ function findDamageInAll(storePath: string): string | undefined {
   for (const name of names) {
     const database = root.openDB<Buffer, Buffer>({ name, encoding: 'binary', keyEncoding: 'binary' });
     let damage: string | undefined;
-    for (let tries = 1; tries <= TRIES_MAX; tries++) {
+    for (let tries = 1; tries <= CHECKS_MAX; tries++) {
       database.resetReadTxn();
       damage = findDamage(database);
       if (damage === undefined) break;

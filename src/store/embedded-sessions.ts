@@ -16,7 +16,7 @@ export const SESSION_COMMIT_MS = 10;
 /** Records that a sweep checks in one step, in about a millisecond. */
 const SESSION_RECORDS_PER_STEP = 256;
 /** Pause between steps. A sweep checks 5,000 records a second, so that a client that keeps opening sessions cannot fill the folder. */
-const SWEEP_STEP_MS = 50;
+const SWEEP_PAUSE_MS = 50;
 
 const EXPIRY_BYTES = 8;
 /** The version of the mark that stands in place of a removed record; versions of records begin at 1. */
@@ -24,7 +24,7 @@ const MARK_VERSION = 0;
 const KEY_BYTES = 32;
 const NO_BYTES = Buffer.alloc(0);
 
-interface Change {
+interface WaitingChange {
   /** Makes the change, within a transaction. @returns whether it was made. */
   readonly apply: () => boolean;
   readonly settle: (isMade: boolean) => void;
@@ -41,10 +41,10 @@ export class EmbeddedSessions implements SealedSessions {
   #sessions!: Database<Buffer, Buffer>;
   #sweepTimer: NodeJS.Timeout;
   /** Changes for the next commit. */
-  #waitingChanges: Change[] = [];
+  #waitingChanges: WaitingChange[] = [];
   #committedAtMs = -Infinity;
   /** The key at which the next step of a sweep starts; random at first, so that processes start at different keys. */
-  #sweepFrom: Buffer = randomBytes(KEY_BYTES);
+  #sweepStartKey: Buffer = randomBytes(KEY_BYTES);
   /** Why the last write failed; further writes fail with it until `#pausedUntilMs`. */
   #failure = new Error('nothing was written yet');
   #pausedUntilMs = 0;
@@ -54,7 +54,7 @@ export class EmbeddedSessions implements SealedSessions {
     this.#path = path;
     this.#isFlushed = isFlushed;
     this.#open();
-    this.#sweepTimer = this.#sweepAfter(SESSION_SWEEP_MS);
+    this.#sweepTimer = this.#scheduleSweep(SESSION_SWEEP_MS);
   }
 
   #open(): void {
@@ -74,26 +74,26 @@ export class EmbeddedSessions implements SealedSessions {
   }
 
   write(key: Buffer, { version, bytes }: SealedSession, lifeMs: number): Promise<boolean> {
-    return this.#change(() => {
+    return this.#queueChange(() => {
       const before = this.#sessions.getEntry(key);
       const isNext = version > 1 ? before?.version === version - 1 : before === undefined || isExpired(before.value);
-      if (isNext) this.#sessions.putSync(key, valueOf(bytes, lifeMs), version);
+      if (isNext) this.#sessions.putSync(key, encodeValue(bytes, lifeMs), version);
       return isNext;
     });
   }
 
   renew(key: Buffer, lifeMs: number): Promise<boolean> {
-    return this.#change(() => {
+    return this.#queueChange(() => {
       const present = this.read(key);
       if (typeof present !== 'object') return false;
-      this.#sessions.putSync(key, valueOf(present.bytes, lifeMs), present.version);
+      this.#sessions.putSync(key, encodeValue(present.bytes, lifeMs), present.version);
       return true;
     });
   }
 
   remove(key: Buffer, markMs: number): Promise<boolean> {
-    return this.#change(() => {
-      this.#sessions.putSync(key, valueOf(NO_BYTES, markMs), MARK_VERSION);
+    return this.#queueChange(() => {
+      this.#sessions.putSync(key, encodeValue(NO_BYTES, markMs), MARK_VERSION);
       return true;
     });
   }
@@ -106,7 +106,7 @@ export class EmbeddedSessions implements SealedSessions {
   }
 
   /** Queues a change. All changes of one turn of the event loop share a commit, at least `SESSION_COMMIT_MS` after the last one. */
-  #change(apply: () => boolean): Promise<boolean> {
+  #queueChange(apply: () => boolean): Promise<boolean> {
     return new Promise((settle, fail) => {
       if (this.#waitingChanges.push({ apply, settle, fail }) > 1) return;
       const commit = (): void => void this.#commit();
@@ -142,10 +142,10 @@ export class EmbeddedSessions implements SealedSessions {
     for (const { fail } of due) fail(this.#failure);
   }
 
-  #sweepAfter(delayMs: number): NodeJS.Timeout {
+  #scheduleSweep(delayMs: number): NodeJS.Timeout {
     return setTimeout(() => {
       const isAtEnd = this.#sweepStep();
-      if (!this.#isClosed) this.#sweepTimer = this.#sweepAfter(isAtEnd ? SESSION_SWEEP_MS : SWEEP_STEP_MS);
+      if (!this.#isClosed) this.#sweepTimer = this.#scheduleSweep(isAtEnd ? SESSION_SWEEP_MS : SWEEP_PAUSE_MS);
     }, delayMs).unref();
   }
 
@@ -156,12 +156,12 @@ export class EmbeddedSessions implements SealedSessions {
       if (!hasEmbeddedStore(this.#path)) this.#open();
       this.#sessions.resetReadTxn();
       const limit = SESSION_RECORDS_PER_STEP;
-      const entries = [...this.#sessions.getRange({ start: this.#sweepFrom, limit })];
+      const entries = [...this.#sessions.getRange({ start: this.#sweepStartKey, limit })];
       const last = entries.at(-1);
       const isAtEnd = entries.length < limit || last === undefined;
-      this.#sweepFrom = isAtEnd ? Buffer.alloc(KEY_BYTES) : last.key;
+      this.#sweepStartKey = isAtEnd ? Buffer.alloc(KEY_BYTES) : last.key;
       const expired = entries.filter(({ value }) => isExpired(value));
-      if (expired.length > 0) this.#change(() => this.#removeExpired(expired)).catch(() => {});
+      if (expired.length > 0) this.#queueChange(() => this.#removeExpired(expired)).catch(() => {});
       return isAtEnd;
     } catch {
       // The next read or write reports the failure.
@@ -180,7 +180,7 @@ export class EmbeddedSessions implements SealedSessions {
 }
 
 /** Makes a change. @returns its error if it throws: the other changes of the transaction are still made. */
-function outcomeOf({ apply }: Change): boolean | Error {
+function outcomeOf({ apply }: WaitingChange): boolean | Error {
   try {
     return apply();
   } catch (error) {
@@ -194,7 +194,7 @@ function isExpired(value: Buffer): boolean {
 }
 
 /** The value to store: the time of expiry, then the bytes. The time is wall-clock time, because a record may outlive processes. */
-function valueOf(bytes: Buffer, lifeMs: number): Buffer {
+function encodeValue(bytes: Buffer, lifeMs: number): Buffer {
   const value = Buffer.allocUnsafe(EXPIRY_BYTES + bytes.length);
   value.writeDoubleBE(Date.now() + lifeMs);
   bytes.copy(value, EXPIRY_BYTES);

@@ -18,13 +18,13 @@ import { limits, RecentMap } from '../shared/index.js';
 import { StoreCounts, type Store, type StoreRead, encodeStoreKey, missing, unencodable } from './store.js';
 import { closeRoot, findCommitError, openDatabase, openRoot } from './embedded-databases.js';
 
-type Space = RecordKey['space'];
+type NameSpace = RecordKey['space'];
 
 export class EmbeddedRecords implements RecordStore {
   readonly kind = 'embedded';
   readonly location: string;
   readonly #root: RootDatabase;
-  readonly #databases: Readonly<Record<Space, Database<Buffer, Buffer>>>;
+  readonly #databases: Readonly<Record<NameSpace, Database<Buffer, Buffer>>>;
   /** The log of changes: keys of changed records, by position (eight bytes). */
   readonly #changes: Database<Buffer, Buffer>;
 
@@ -68,7 +68,7 @@ export class EmbeddedRecords implements RecordStore {
   }
 
   /** Lists keys after the given one, in byte order. @param after empty to start at the first key of the range. */
-  async #keysAfter(space: Space, after: Buffer, countMax: number, range: { start?: Buffer; end?: Buffer }) {
+  async #keysAfter(space: NameSpace, after: Buffer, countMax: number, range: { start?: Buffer; end?: Buffer }) {
     return this.#attempt(() => {
       const start = after.length === 0 ? range.start : after;
       // The limit is one more, because the range includes its start key.
@@ -83,13 +83,13 @@ export class EmbeddedRecords implements RecordStore {
     const keyed = changes.map((change) => ({ ...change, bytes: encodeRecordKey(change) }));
     return this.#commit(() => {
       const isAsExpected = keyed.every(({ space, bytes, expected }) =>
-        isSame(this.#databases[space].getBinary(bytes), expected),
+        isSameValue(this.#databases[space].getBinary(bytes), expected),
       );
       if (!isAsExpected) return false;
       for (const { space, bytes, value, isLogged = false } of keyed) {
         if (value === undefined) this.#databases[space].removeSync(bytes);
         else this.#databases[space].putSync(bytes, value);
-        if (isLogged) this.#log(bytes);
+        if (isLogged) this.#logChange(bytes);
       }
       return true;
     });
@@ -129,14 +129,14 @@ export class EmbeddedRecords implements RecordStore {
   }
 
   /** The database with all commits of other processes: without the reset, lmdb reuses a read snapshot for about a millisecond. */
-  currentDatabase(space: Space): Database<Buffer, Buffer> {
+  currentDatabase(space: NameSpace): Database<Buffer, Buffer> {
     const database = this.#databases[space];
     database.resetReadTxn();
     return database;
   }
 
   /** Adds the key to the log of changes. Must run within a transaction. */
-  #log(key: Buffer): void {
+  #logChange(key: Buffer): void {
     const position = this.#lastPosition() + 1;
     this.#changes.putSync(positionKey(position), key);
     if (position > RECORD_CHANGES_KEPT) this.#changes.removeSync(positionKey(position - RECORD_CHANGES_KEPT));
@@ -164,7 +164,7 @@ export class EmbeddedRecords implements RecordStore {
   }
 }
 
-function isSame(stored: Buffer | undefined, expected: Buffer | undefined): boolean {
+function isSameValue(stored: Buffer | undefined, expected: Buffer | undefined): boolean {
   return stored === undefined || expected === undefined ? stored === expected : stored.equals(expected);
 }
 

@@ -14,7 +14,7 @@ export {
 } from './record-store.js';
 export type { KnownVersion, SealedRead, SealedSession, SealedSessions } from './sealed-sessions.js';
 export {
-  type Kept,
+  type KeptTimes,
   type Store,
   StoreCounts,
   type StoreObstacleListener,

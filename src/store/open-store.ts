@@ -25,12 +25,12 @@ export async function openSealedSessions(
 ): Promise<SealedSessions | undefined> {
   if (sessionDirectory === 'none') return undefined;
   if (sessionDirectory === 'process')
-    return tryOpenEmbedded(join(runDirectory, SESSIONS_FOLDER, String(slot)), false, logger);
-  if (store.kind === 'embedded') return tryOpenEmbedded(join(store.path, SESSIONS_FOLDER), true, logger);
+    return openEmbedded(join(runDirectory, SESSIONS_FOLDER, String(slot)), false, logger);
+  if (store.kind === 'embedded') return openEmbedded(join(store.path, SESSIONS_FOLDER), true, logger);
   return (await import('./redis-sessions.js')).RedisSessions.open(store, logger);
 }
 
-async function tryOpenEmbedded(path: string, isFlushed: boolean, logger: Logger): Promise<SealedSessions | undefined> {
+async function openEmbedded(path: string, isFlushed: boolean, logger: Logger): Promise<SealedSessions | undefined> {
   const { EmbeddedSessions } = await import('./embedded-sessions.js');
   try {
     const damage = findObviousDamage(path);

@@ -7,15 +7,15 @@ import { ReplyError, type Redis } from 'ioredis';
 import { formatAddress, type ListenAddress } from '../config/index.js';
 import { messageOf, type RedisStoreOptions } from './redis-connection.js';
 import { RedisLink, type RedisLinkEvents, type RedisLinkReports, type StoreLink } from './redis-link.js';
-import { findShards, redisSlotOf, SLOTS } from './redis-location.js';
+import { findShards, redisSlotOf, SLOT_COUNT } from './redis-location.js';
 
 type State = 'opening' | 'live' | 'lost';
 
 const REDIRECTION = /^(MOVED|ASK) (\d+) (.*):(\d+)$/;
 /** How often a command is tried: a slot that is being moved may have left the node that a redirection names. */
-const TRIES_MAX = 3;
+const COMMAND_TRIES_MAX = 3;
 
-interface Node {
+interface ClusterNode {
   readonly host: string;
   readonly link: RedisLink;
 }
@@ -25,8 +25,8 @@ export class RedisClusterLink implements StoreLink {
   readonly #events: RedisLinkEvents;
   readonly #reports: RedisLinkReports | undefined;
   #state: State = 'opening';
-  readonly #nodes = new Map<string, Node>();
-  readonly #nodeOfSlot = new Map<number, Node>();
+  readonly #nodes = new Map<string, ClusterNode>();
+  readonly #nodeOfSlot = new Map<number, ClusterNode>();
 
   constructor(options: RedisStoreOptions, events: RedisLinkEvents, reports?: RedisLinkReports) {
     this.#options = options;
@@ -42,10 +42,10 @@ export class RedisClusterLink implements StoreLink {
         const node = this.#nodeAt(address);
         for (let slot = first; slot <= last; slot++) this.#nodeOfSlot.set(slot, node);
       }
-      if (this.#nodeOfSlot.size < SLOTS) throw new Error('some slots of the cluster are assigned to no node');
+      if (this.#nodeOfSlot.size < SLOT_COUNT) throw new Error('some slots of the cluster are assigned to no node');
       await Promise.all([...this.#nodes.values()].map(({ link }) => link.open()));
     } catch (error) {
-      this.#lose(messageOf(error));
+      this.#fail(messageOf(error));
     }
     if (this.#transition('opening', 'live')) this.#events.onLive();
   }
@@ -62,7 +62,7 @@ export class RedisClusterLink implements StoreLink {
         const refusal = messageOf(error);
         if (refusal.startsWith('CLUSTERDOWN')) return this.#giveUp(refusal);
         const redirection = REDIRECTION.exec(refusal);
-        if (redirection === null || tries === TRIES_MAX) throw error;
+        if (redirection === null || tries === COMMAND_TRIES_MAX) throw error;
         const [, kind, , host = '', port = ''] = redirection;
         isAsking = kind === 'ASK';
         // An empty host means the node that sent the redirection.
@@ -89,7 +89,7 @@ export class RedisClusterLink implements StoreLink {
     return true;
   }
 
-  #nodeAt(address: ListenAddress): Node {
+  #nodeAt(address: ListenAddress): ClusterNode {
     const name = formatAddress(address);
     const known = this.#nodes.get(name);
     if (known !== undefined) return known;
@@ -99,7 +99,7 @@ export class RedisClusterLink implements StoreLink {
       onFlushed: () => this.#events.onFlushed(),
       onPublished: (message) => this.#events.onPublished?.(message),
       onSubscriptionRefused: (reason) => this.#events.onSubscriptionRefused?.(`${name}: ${reason}`),
-      onLost: (reason) => this.#lose(`${name}: ${reason}`),
+      onLost: (reason) => this.#fail(`${name}: ${reason}`),
     };
     const link = new RedisLink({ ...this.#options, place: address }, events, this.#reports);
     const node = { host: address.host, link };
@@ -108,11 +108,11 @@ export class RedisClusterLink implements StoreLink {
   }
 
   #giveUp(reason: string): never {
-    this.#lose(reason);
+    this.#fail(reason);
     throw new Error(reason);
   }
 
-  #lose(reason: string): void {
+  #fail(reason: string): void {
     if (this.#state === 'lost') return;
     this.end();
     this.#events.onLost(reason);

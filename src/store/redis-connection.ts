@@ -15,10 +15,10 @@ export type RedisAccess = Pick<RedisStoreOptions, 'username' | 'password' | 'tls
 
 /** A connection that tries to connect once, queues nothing while it is not connected, and never resends a command. */
 export function createConnection(access: RedisAccess, { host, port }: ListenAddress): Redis {
-  return new Redis({ host, port, ...optionsOf(access) });
+  return new Redis({ host, port, ...ioredisOptions(access) });
 }
 
-function optionsOf({ username, password, tls }: RedisAccess) {
+function ioredisOptions({ username, password, tls }: RedisAccess) {
   return {
     username,
     password,
@@ -93,7 +93,7 @@ class RedisConnector extends StandaloneConnector {
   override async connect(onError: Parameters<InstanceType<typeof StandaloneConnector>['connect']>[0]): Promise<Socket> {
     const socket = await super.connect(onError);
     if (this.options.tls === undefined) explainClose(socket);
-    else socket.once('connect', () => askInPlainText(socket));
+    else socket.once('connect', () => probeInPlainText(socket));
     return socket;
   }
 }
@@ -110,7 +110,7 @@ function explainClose(socket: Socket): void {
 }
 
 /** When the TLS handshake takes long, sends PING over a plain-text connection. An answer fails the handshake, with advice. */
-function askInPlainText(socket: Socket): void {
+function probeInPlainText(socket: Socket): void {
   const { remoteAddress: host, remotePort: port = 0 } = socket;
   const timer = setTimeout(() => {
     const probe = connect({ host, port }, () => probe.write('PING\r\n'));
@@ -124,7 +124,7 @@ function askInPlainText(socket: Socket): void {
   for (const end of ['secureConnect', 'close']) socket.once(end, () => clearTimeout(timer));
 }
 
-interface Handler {
+interface DataHandler {
   dispatch(take: () => void): void;
   returnFatalError(error: unknown): void;
 }
@@ -133,8 +133,8 @@ interface Handler {
  * Patches ioredis: when it cannot handle a reply, it throws on the next tick, which would end the process. With the patch, only the
  * connection fails.
  */
-const { prototype } = dataHandler.default as unknown as { readonly prototype: Handler };
-prototype.dispatch = function (this: Handler, take) {
+const { prototype } = dataHandler.default as unknown as { readonly prototype: DataHandler };
+prototype.dispatch = function (this: DataHandler, take) {
   try {
     take();
   } catch (error) {

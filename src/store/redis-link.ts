@@ -34,7 +34,7 @@ export interface RedisLinkEvents {
 
 export interface RedisLinkReports {
   /** Whether changes made over this link are reported as well. */
-  readonly ownChanges: boolean;
+  readonly includesOwnChanges: boolean;
   /** The link's own channel, for messages to its owner. */
   readonly channel?: string;
 }
@@ -77,13 +77,13 @@ export class RedisLink implements StoreLink {
 
   async open(): Promise<void> {
     const openMsMax = limits.remoteAnswerMsMax;
-    this.#timer = setTimeout(() => this.#lose(`Redis could not be connected to within ${openMsMax} ms`), openMsMax);
+    this.#timer = setTimeout(() => this.#fail(`Redis could not be connected to within ${openMsMax} ms`), openMsMax);
     try {
       const address = await findRedis(this.#options);
       if (this.#state !== 'opening') return;
       await this.#connect(address);
     } catch (error) {
-      this.#lose(messageOf(error));
+      this.#fail(messageOf(error));
     }
     if (!this.#transition('opening', 'live')) return;
     this.#events.onLive();
@@ -96,32 +96,32 @@ export class RedisLink implements StoreLink {
     this.#subscriber = this.#reports && this.#createConnection(address);
     await Promise.all([data.connect(), this.#subscriber?.connect()]);
     await checkRole(data, this.#options);
-    if (this.#reports !== undefined) await this.#listen(data, this.#subscriber!, this.#reports);
+    if (this.#reports !== undefined) await this.#subscribe(data, this.#subscriber!, this.#reports);
     // A ping is needed: a Redis that is still loading its data answers the commands above, but refuses this one.
     await data.ping();
   }
 
   #createConnection(address: ListenAddress): Redis {
     const connection = createConnection(this.#options, address);
-    connection.on('error', (error) => this.#lose(messageOf(error)));
-    connection.on('close', () => this.#lose('Redis closed the connection'));
+    connection.on('error', (error) => this.#fail(messageOf(error)));
+    connection.on('close', () => this.#fail('Redis closed the connection'));
     return connection;
   }
 
-  async #listen(data: Redis, subscriber: Redis, { ownChanges, channel }: RedisLinkReports): Promise<void> {
+  async #subscribe(data: Redis, subscriber: Redis, { includesOwnChanges, channel }: RedisLinkReports): Promise<void> {
     subscriber.on('messageBuffer', (sentTo: Buffer, message: unknown) => {
       if (sentTo.equals(INVALIDATION_CHANNEL_BYTES)) this.#onInvalidation(message);
       else if (this.#state !== 'lost') this.#events.onPublished?.(String(message));
     });
     const id = await subscriber.client('ID');
     await subscriber.subscribe(INVALIDATION_CHANNEL);
-    if (channel !== undefined) await this.#subscribeOwn(subscriber, channel);
-    if (ownChanges) await data.client('TRACKING', 'ON', 'REDIRECT', id);
+    if (channel !== undefined) await this.#subscribeOwnChannel(subscriber, channel);
+    if (includesOwnChanges) await data.client('TRACKING', 'ON', 'REDIRECT', id);
     else await data.client('TRACKING', 'ON', 'REDIRECT', id, 'NOLOOP');
   }
 
   /** Subscribes to the link's own channel. Without permission for that, the link goes on. */
-  async #subscribeOwn(subscriber: Redis, channel: string): Promise<void> {
+  async #subscribeOwnChannel(subscriber: Redis, channel: string): Promise<void> {
     try {
       await subscriber.subscribe(channel);
     } catch (error) {
@@ -144,7 +144,7 @@ export class RedisLink implements StoreLink {
       if (this.#state === 'lost') throw new Error('Redis is lost');
       return answer;
     } catch (error) {
-      if (!(error instanceof ReplyError)) this.#lose(messageOf(error));
+      if (!(error instanceof ReplyError)) this.#fail(messageOf(error));
       throw error;
     }
   }
@@ -162,7 +162,7 @@ export class RedisLink implements StoreLink {
     return true;
   }
 
-  #lose(reason: string): void {
+  #fail(reason: string): void {
     if (this.#state === 'lost') return;
     this.end();
     this.#events.onLost(reason);
@@ -184,7 +184,7 @@ export class RedisLink implements StoreLink {
     try {
       await Promise.all([this.#data?.ping(), this.#subscriber?.ping()]);
     } catch (error) {
-      this.#lose(messageOf(error));
+      this.#fail(messageOf(error));
     }
     if (this.#state === 'live') this.#scheduleHealthCheck();
   }

@@ -12,13 +12,13 @@ import {
 } from './redis-connection.js';
 
 /** The number of slots of a Redis Cluster. Only keys in one slot can be changed together. */
-export const SLOTS = 16_384;
+export const SLOT_COUNT = 16_384;
 const OPENING_BRACE = 0x7b;
 const CLOSING_BRACE = 0x7d;
 
 /** The slot of a key, by the CRC16 of the key, or of the text in its first pair of braces. */
 export function redisSlotOf(key: Buffer): number {
-  return crc16(hashedPart(key)) % SLOTS;
+  return crc16(hashedPart(key)) % SLOT_COUNT;
 }
 
 /** A tag that puts other keys into the slot of this key, when they begin with the tag in braces. */
@@ -26,10 +26,10 @@ export function slotTag(key: Buffer): Buffer {
   const part = hashedPart(key);
   if (part.length > 0 && !part.includes(CLOSING_BRACE)) return part;
   // This text cannot be a tag. Instead, a number with the same slot is found: one in 16,384 numbers has it.
-  const slot = crc16(part) % SLOTS;
+  const slot = crc16(part) % SLOT_COUNT;
   for (let number = 0; ; number++) {
     const tag = Buffer.from(String(number));
-    if (crc16(tag) % SLOTS === slot) return tag;
+    if (crc16(tag) % SLOT_COUNT === slot) return tag;
   }
 }
 
@@ -58,10 +58,10 @@ export async function findRedis(options: RedisStoreOptions): Promise<ListenAddre
   const { username, password, name } = location;
   const access = { username, password, tls: options.tls };
   const answers = location.sentinels.map((address) => askSentinel(access, address, name));
-  return firstOf(answers, `no Sentinel knows where ${name} is`);
+  return firstAnswer(answers, `no Sentinel knows where ${name} is`);
 }
 
-async function firstOf<Answer>(answers: readonly Promise<Answer>[], problem: string): Promise<Answer> {
+async function firstAnswer<Answer>(answers: readonly Promise<Answer>[], problem: string): Promise<Answer> {
   try {
     return await Promise.any(answers);
   } catch (error) {
@@ -95,7 +95,7 @@ export async function findShards(options: RedisStoreOptions): Promise<readonly S
   const { place: location } = options;
   if (!('nodes' in location)) throw new Error('the Redis is not a cluster');
   const answers = location.nodes.map((address) => askNode(options, address));
-  return firstOf(answers, 'no node of the cluster knows where its slots are');
+  return firstAnswer(answers, 'no node of the cluster knows where its slots are');
 }
 
 async function askNode(access: RedisAccess, address: ListenAddress): Promise<readonly Shard[]> {
@@ -109,7 +109,7 @@ async function askNode(access: RedisAccess, address: ListenAddress): Promise<rea
 }
 
 function isSlot(slot: unknown): slot is number {
-  return Number.isInteger(slot) && Number(slot) >= 0 && Number(slot) < SLOTS;
+  return Number.isInteger(slot) && Number(slot) >= 0 && Number(slot) < SLOT_COUNT;
 }
 
 /** An entry of `CLUSTER SLOTS`, without replicas. */

@@ -23,9 +23,9 @@ export class RedisPeers implements SessionPeers {
   readonly #name = randomBytes(NAME_BYTES).toString('base64url');
   readonly #publish: (channel: string, message: string) => Promise<number>;
   /** For each message that awaits an acknowledgement, by `<peer> <number>`: the function to call when the acknowledgement comes. */
-  readonly #awaited = new Map<string, () => void>();
+  readonly #awaitedAcks = new Map<string, () => void>();
   /** The messages that were received last, by `<sender> <number>`. */
-  readonly #recent = new RecentMap<true>(RECENT_MESSAGES_KEPT, Infinity, () => 0);
+  readonly #recentMessages = new RecentMap<true>(RECENT_MESSAGES_KEPT, Infinity, () => 0);
   #lastNumber = 0;
 
   /** @param publish sends a message, and resolves to the number of the channel's subscribers. */
@@ -44,7 +44,7 @@ export class RedisPeers implements SessionPeers {
   async tellEnded(key: Buffer, listeners: readonly string[]): Promise<number> {
     const number = ++this.#lastNumber;
     const message = `ended ${key.toString('base64url')} ${this.#name} ${number}`;
-    const acknowledgements = await Promise.all(listeners.map((listener) => this.#tellOne(listener, number, message)));
+    const acknowledgements = await Promise.all(listeners.map((listener) => this.#sendEnded(listener, number, message)));
     return acknowledgements.filter((isAcknowledged) => !isAcknowledged).length;
   }
 
@@ -54,12 +54,12 @@ export class RedisPeers implements SessionPeers {
     await Promise.all(listeners.map((listener) => this.#publish(CHANNEL_PREFIX + listener, message)));
   }
 
-  async #tellOne(listener: string, number: number, message: string): Promise<boolean> {
+  async #sendEnded(listener: string, number: number, message: string): Promise<boolean> {
     const name = `${listener} ${number}`;
     let timer: NodeJS.Timeout | undefined;
     // The acknowledgement may arrive before Redis's reply.
     const acknowledged = new Promise<boolean>((resolve) => {
-      this.#awaited.set(name, () => resolve(true));
+      this.#awaitedAcks.set(name, () => resolve(true));
       timer = setTimeout(() => resolve(false), limits.peerAnswerMsMax).unref();
     });
     try {
@@ -68,18 +68,18 @@ export class RedisPeers implements SessionPeers {
       return count === 0 || this.cannotReceive || (await acknowledged);
     } finally {
       clearTimeout(timer);
-      this.#awaited.delete(name);
+      this.#awaitedAcks.delete(name);
     }
   }
 
   onPublished(message: string): void {
     const [kind, ...words] = message.split(' ');
     const [first = '', second = '', number = '', sealed = ''] = words;
-    if (kind === 'heard') return this.#awaited.get(`${first} ${second}`)?.();
+    if (kind === 'heard') return this.#awaitedAcks.get(`${first} ${second}`)?.();
     const sender = second;
     const name = `${sender} ${number}`;
-    if ((kind !== 'ended' && kind !== 'passed') || this.#recent.get(name) === true) return;
-    this.#recent.set(name, true);
+    if ((kind !== 'ended' && kind !== 'passed') || this.#recentMessages.get(name) === true) return;
+    this.#recentMessages.set(name, true);
     const key = Buffer.from(first, 'base64url');
     if (kind === 'passed') return this.onReceived?.(key, Buffer.from(sealed, 'base64url'));
     this.onEnded?.(key);

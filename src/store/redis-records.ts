@@ -183,7 +183,7 @@ export class RedisRecords implements RecordStore {
     }
     const isAnyLogged = changes.some(({ isLogged }) => isLogged === true);
     const logKeys = isAnyLogged ? [POSITION_KEY, EPOCH_KEY, LOG_KEY] : [];
-    const firstArgs = [String(changes.length), isAnyLogged ? String(RECORD_CHANGES_KEPT) : '0', newEpoch()];
+    const firstArgs = [String(changes.length), isAnyLogged ? String(RECORD_CHANGES_KEPT) : '0', createEpoch()];
     const allKeys = [...keys, ...lists, ...logKeys];
     const script = [SWAP_SCRIPT, allKeys.length, ...allKeys, ...firstArgs, ...args] as const;
     return (await this.#run((redis) => redis.call('EVAL', ...script), keys[0])) === 1;
@@ -192,7 +192,7 @@ export class RedisRecords implements RecordStore {
   async readChanges(position: string): Promise<RecordChanges> {
     const [epoch = '', number = '0'] = position.split('.');
     const keys = [POSITION_KEY, EPOCH_KEY, LOG_KEY];
-    const args = [epoch, number, newEpoch()];
+    const args = [epoch, number, createEpoch()];
     const answer = await this.#run((redis) => redis.call('EVAL', CHANGES_SCRIPT, keys.length, ...keys, ...args));
     const [nowEpoch, nowNumber, entries] = answer as [string, string, [id: string, fields: string[]][] | undefined];
     const changedKeys = entries?.map(([, [, key = '']]) => key);
@@ -226,6 +226,6 @@ function findOrAppend(keys: Buffer[], key: Buffer): number {
   return index === -1 ? keys.push(key) : index + 1;
 }
 
-function newEpoch(): string {
+function createEpoch(): string {
   return randomBytes(16).toString('hex');
 }

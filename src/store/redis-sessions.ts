@@ -9,9 +9,9 @@ import { RedisPeers } from './redis-peers.js';
 import { ReconnectingLink } from './redis-reconnecting-link.js';
 import type { KnownVersion, SealedRead, SealedSession, SealedSessions } from './sealed-sessions.js';
 
-const PREFIX = Buffer.concat([Buffer.from([0xff]), Buffer.from('session/')]);
+const KEY_PREFIX = Buffer.concat([Buffer.from([0xff]), Buffer.from('session/')]);
 const VERSION_BYTES = 8;
-const ENDED = versionBytes(0);
+const ENDED_MARK = versionBytes(0);
 
 /**
  * KEYS: the record. ARGV: the expected version, as bytes, or '' for none; the new value; its life in ms. Ends with a read of the
@@ -58,7 +58,7 @@ export class RedisSessions implements SealedSessions {
         this.onChanged?.(undefined);
       },
       onChanged: (keys: readonly Buffer[]) => {
-        for (const key of keys) this.onChanged?.(key.subarray(PREFIX.length));
+        for (const key of keys) this.onChanged?.(key.subarray(KEY_PREFIX.length));
       },
       onFlushed: () => this.onChanged?.(undefined),
       onPublished: (message: string) => this.peers.onPublished(message),
@@ -74,7 +74,7 @@ export class RedisSessions implements SealedSessions {
         if (isNew) logger.warn({ reason }, 'Redis cannot be reached for sessions');
       },
     };
-    this.#link = new ReconnectingLink(options, events, { ownChanges: false, channel: this.peers.channel });
+    this.#link = new ReconnectingLink(options, events, { includesOwnChanges: false, channel: this.peers.channel });
   }
 
   static async open(options: RedisStoreOptions, logger: Logger): Promise<RedisSessions> {
@@ -84,7 +84,7 @@ export class RedisSessions implements SealedSessions {
   }
 
   async read(key: Buffer): Promise<SealedRead> {
-    return sealedIn(await this.#link.send((link) => readValue(link, redisKeyOf(key))));
+    return decodeSealed(await this.#link.send((link) => readValue(link, redisKeyOf(key))));
   }
 
   async write(key: Buffer, { version, bytes }: SealedSession, lifeMs: number): Promise<boolean> {
@@ -100,8 +100,8 @@ export class RedisSessions implements SealedSessions {
   async remove(key: Buffer, markMs: number, leftMsMax: number, known?: KnownVersion): Promise<boolean | SealedSession> {
     const leftMax = leftMsMax === Infinity ? '' : wholeMs(leftMsMax);
     const knownArgs = known ? [versionBytes(known.version), wholeMs(known.laterMarkMs)] : ['', ''];
-    const answer = await this.#evaluate(REMOVE_SCRIPT, key, leftMax, ENDED, wholeMs(markMs), ...knownArgs);
-    const removed = sealedIn(answer);
+    const answer = await this.#evaluate(REMOVE_SCRIPT, key, leftMax, ENDED_MARK, wholeMs(markMs), ...knownArgs);
+    const removed = decodeSealed(answer);
     return typeof removed === 'object' ? removed : answer === 1;
   }
 
@@ -123,14 +123,14 @@ export class RedisSessions implements SealedSessions {
   }
 }
 
-function sealedIn(value: unknown): SealedRead {
+function decodeSealed(value: unknown): SealedRead {
   if (!Buffer.isBuffer(value) || value.length < VERSION_BYTES) return undefined;
   if (value.length === VERSION_BYTES) return 'ended';
   return { version: value.readDoubleBE(), bytes: value.subarray(VERSION_BYTES) };
 }
 
 function redisKeyOf(key: Buffer): Buffer {
-  return Buffer.concat([PREFIX, key]);
+  return Buffer.concat([KEY_PREFIX, key]);
 }
 
 function versionBytes(version: number): Buffer {

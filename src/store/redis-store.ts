@@ -10,7 +10,7 @@ import { RedisRecords, recordKeyAt, redisRecordKey } from './redis-records.js';
 import { ReconnectingLink } from './redis-reconnecting-link.js';
 import {
   StoreCounts,
-  type Kept,
+  type KeptTimes,
   type Store,
   type StoreObstacleListener,
   type StoreRead,
@@ -122,7 +122,7 @@ export class RedisStore implements Store {
   /** Reads a value. @param name a subject, or the key of a record. */
   #read(cache: SpaceCache, name: string): StoreRead | Promise<StoreRead> {
     const known = cache.cachedReads.get(name);
-    if (!this.#link.isLive) return this.#lastKnown(known);
+    if (!this.#link.isLive) return this.#lastKnownRead(known);
     if (known === undefined || known.period !== this.#period) {
       this.#counts.asked += 1;
       return this.#fetch(cache, name);
@@ -131,10 +131,10 @@ export class RedisStore implements Store {
     return known.read;
   }
 
-  kept(subject: string): Kept | undefined {
+  kept(subject: string): KeptTimes | undefined {
     const known = this.#userConfigs.cachedReads.get(subject);
     if (this.#link.isLive || known?.period.endedAtMs === undefined) return undefined;
-    return { readAt: inSeconds(known.readAtMs), usedUntil: known.period.usedUntil };
+    return { readAt: isoSeconds(known.readAtMs), usedUntil: known.period.usedUntil };
   }
 
   async write(subject: string, value: Buffer): Promise<void> {
@@ -187,7 +187,7 @@ export class RedisStore implements Store {
       },
       (error: unknown): StoreRead => {
         settle();
-        if (!(error instanceof ReplyError)) return this.#lastKnown(known.get(name));
+        if (!(error instanceof ReplyError)) return this.#lastKnownRead(known.get(name));
         return { kind: 'failed', reason: `Redis refused the read: ${messageOf(error)}` };
       },
     );
@@ -195,7 +195,7 @@ export class RedisStore implements Store {
     return answer;
   }
 
-  #lastKnown(known: CachedRead | undefined): StoreRead {
+  #lastKnownRead(known: CachedRead | undefined): StoreRead {
     const endedAtMs = known?.period.endedAtMs;
     const isUsable = endedAtMs === undefined || performance.now() - endedAtMs <= this.#options.staleGraceMs;
     if (known === undefined || !isUsable) {
@@ -220,7 +220,7 @@ export class RedisStore implements Store {
       },
       onLost: (reason: string, isNew: boolean) => this.#onLost(reason, isNew),
     };
-    return new ReconnectingLink(this.#options, events, { ownChanges: true });
+    return new ReconnectingLink(this.#options, events, { includesOwnChanges: true });
   }
 
   /** Called for a key that has changed. A key of neither a record nor a subject does no harm here. */
@@ -251,7 +251,7 @@ export class RedisStore implements Store {
     const { staleGraceMs } = this.#options;
     this.#logger.warn({ reason, staleGraceMs }, 'Redis is lost: known user configs are used for --redis-stale-grace');
     period.endedAtMs = performance.now();
-    period.usedUntil = inSeconds(Date.now() + staleGraceMs);
+    period.usedUntil = isoSeconds(Date.now() + staleGraceMs);
     // Reads in progress settle, but reads of the next period must not join them.
     for (const { pending } of this.#caches) pending.clear();
     this.#graceTimer = setTimeout(() => {
@@ -267,7 +267,7 @@ export class RedisStore implements Store {
   }
 }
 
-function inSeconds(atMs: number): string {
+function isoSeconds(atMs: number): string {
   return new Date(atMs).toISOString().replace(/\.\d+/, '');
 }
 

@@ -47,7 +47,7 @@ export type StoreRead =
   | { readonly kind: 'failed'; readonly reason: string; readonly isForAll?: true };
 
 /** When a value that may be out of date was read, and until when it is used; both in ISO 8601. */
-export interface Kept {
+export interface KeptTimes {
   readonly readAt: string;
   readonly usedUntil: string;
 }
@@ -64,7 +64,7 @@ export interface Store {
    */
   read(subject: string): StoreRead | Promise<StoreRead>;
   /** The times of a user config that `read` returns from the cache while Redis is lost; `undefined` if it returns none of this kind. */
-  kept?(subject: string): Kept | undefined;
+  kept?(subject: string): KeptTimes | undefined;
   /** Reads one of the gateway's own records, like `read`. */
   readRecord(key: string): StoreRead | Promise<StoreRead>;
   /**

@@ -6,7 +6,7 @@ import { describeRequest, type RecentRequests } from '../observation/index.js';
 import type { Relay } from '../relay/index.js';
 import type { Session } from '../session/index.js';
 import { limits, sessionHash, subjectHash, type Logger, PROGRAM_VERSION, KIB } from '../shared/index.js';
-import type { Kept } from '../store/index.js';
+import type { KeptTimes } from '../store/index.js';
 import type { UserConfigRead } from '../user-config/index.js';
 import { circuitView, explain, upstreamView, VIEW_BACKENDS_MAX } from './explanation.js';
 import type { WorkerFigures } from './worker-figures.js';
@@ -18,7 +18,7 @@ interface WorkerViewSources {
   readonly relay: Relay;
   readonly slot: number;
   readonly readConfig: (subject: string) => UserConfigRead | Promise<UserConfigRead>;
-  readonly keptConfig: (subject: string) => Kept | undefined;
+  readonly keptConfig: (subject: string) => KeptTimes | undefined;
   /** The recent requests; `undefined` when requests have no ids or no figures are kept. */
   readonly recentRequests: RecentRequests | undefined;
   readonly figures: WorkerFigures | undefined;

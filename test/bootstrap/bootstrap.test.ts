@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { TokenVerifier } from '../../src/auth/token-verifier.js';
-import { type BootstrapContext, createEndpoints } from '../../src/bootstrap/bootstrap.js';
+import { type BootstrapDependencies, createEndpoints } from '../../src/bootstrap/bootstrap.js';
 import type { Endpoint, EndpointAnswer, EndpointRequest } from '../../src/shared/endpoint.js';
 import { createLogger } from '../../src/shared/logger.js';
 import { EmbeddedStore } from '../../src/store/embedded-store.js';
@@ -24,7 +24,7 @@ interface Bench {
   readonly write: (request: Partial<EndpointRequest>) => Promise<EndpointAnswer>;
 }
 
-function createBench(t: Test, given: Partial<BootstrapContext> = {}): Bench {
+function createBench(t: Test, given: Partial<BootstrapDependencies> = {}): Bench {
   const store = new EmbeddedStore(join(createScratchDirectory(t), 'store'));
   t.teardown(() => store.close());
   const announced: string[] = [];

@@ -39,7 +39,7 @@ t.test('sessions of all pages are printed, a line each, without control sequence
     '/sessions?cursor=0.0&subject=a+b': { sessions: [session], total: 2, next: '1.1', silent: [] },
     '/sessions?cursor=1.1&subject=a+b': { sessions: [{ ...session, client: '' }], total: 2, silent: [3] },
   });
-  const { text, answer } = await commands.sessions({ subject: 'a b' }, { admin, columns: undefined });
+  const { text, answer } = await commands.listSessions({ subject: 'a b' }, { admin, columns: undefined });
   t.match(answer, { sessions: [{ session: '0123456789ab' }, { session: '0123456789ab' }] });
   t.match(
     String(text),
@@ -135,7 +135,7 @@ t.test('the log level', async (t) => {
 
 t.test('no sessions, no workers: what there is not is said', async (t) => {
   const none = adminWith({ '/sessions?cursor=0.0': { sessions: [], total: 0, silent: [] } });
-  t.same(await commands.sessions({ subject: undefined }, { admin: none, columns: undefined }), {
+  t.same(await commands.listSessions({ subject: undefined }, { admin: none, columns: undefined }), {
     answer: { sessions: [], silent: [] },
     text: 'No sessions.\n',
   });
@@ -162,7 +162,7 @@ t.test('how long ago is told in seconds, then in minutes, then in hours', async 
     const admin = adminWith({
       '/sessions?cursor=0.0': { sessions: [{ ...session, client: 'c', ageS, backends: [] }], total: 1, silent: [] },
     });
-    const told = await commands.sessions({ subject: undefined }, { admin, columns: undefined });
+    const told = await commands.listSessions({ subject: undefined }, { admin, columns: undefined });
     t.equal(String(told.text).split(/\s+/)[13], text);
   }
 });

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { serverSettings, withTools } from '../../src/cli/compositions.js';
+import { serverSettings, replaceTools } from '../../src/cli/compositions.js';
 
 const servers = [
   { id: '1', name: 'Files', tools: ['read'], prompts: ['p'], curation: null, missing: [] },
@@ -15,10 +15,10 @@ t.test('only the members that may be sent back are taken from an answer', async 
 });
 
 t.test('new tools leave the rest of a server as it is', async (t) => {
-  t.strictSame(withTools(servers, [{ name: 'files', tools: ['write'] }]), [
+  t.strictSame(replaceTools(servers, [{ name: 'files', tools: ['write'] }]), [
     { name: 'Files', tools: ['write'], prompts: ['p'] },
   ]);
-  t.strictSame(withTools(servers, [{ name: 'new', tools: ['a'] }]), [
+  t.strictSame(replaceTools(servers, [{ name: 'new', tools: ['a'] }]), [
     { name: 'Files', tools: [], prompts: ['p'] },
     { name: 'new', tools: ['a'] },
   ]);

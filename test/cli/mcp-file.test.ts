@@ -151,7 +151,8 @@ t.test('an import waits as long as it is told to, and what is registered already
   const servers = { a: { url: 'https://a.example' }, b: { url: 'https://b.example', headers: { k: 'v' } } };
   writeFileSync(file, JSON.stringify({ mcpServers: servers }));
   const run = async (): Promise<unknown> =>
-    (await importServers({ file, way: WAY, isTrial: false }, { connection, columns: undefined, print })).answer;
+    (await importServers({ file, importOptions: WAY, isTrial: false }, { connection, columns: undefined, print }))
+      .answer;
   t.match(await run(), [{ outcome: 'registered' }, { outcome: 'registered' }]);
   t.equal(refusals, 3);
   t.match(await run(), [{ outcome: 'registered already' }, { outcome: 'registered already' }]);
@@ -168,7 +169,10 @@ t.test('an import of a disabled server says so, also from a file in UTF-16', asy
     list: async () => [],
   };
   printed = '';
-  const { answer } = await importServers({ file, way: WAY, isTrial: false }, { connection, columns: undefined, print });
+  const { answer } = await importServers(
+    { file, importOptions: WAY, isTrial: false },
+    { connection, columns: undefined, print },
+  );
   t.match(bodies, [{ name: 'a', enabled: false }]);
   t.match(answer, [
     { name: 'a', outcome: 'registered', status: 'inactive', why: 'disabled in the file' },
@@ -196,7 +200,7 @@ t.test('an import that is interrupted has said what became of each server so far
     list: async () => [],
   };
   await t.rejects(
-    importServers({ file, way: WAY, isTrial: false }, { connection, columns: undefined, print }),
+    importServers({ file, importOptions: WAY, isTrial: false }, { connection, columns: undefined, print }),
     /interrupted/,
   );
   const head = 'NAME         OUTCOME             DETAIL\n';
@@ -224,9 +228,15 @@ t.test('an import reports the outcome of each server, and can read what an expor
       { name: 'b', url: 'https://b.example', auth: { type: 'oauth2-user', scope: 'x' }, curation: { prefix: 'p' } },
     ],
   };
-  const trial = await importServers({ file, way: WAY, isTrial: true }, { connection, columns: undefined, print });
+  const trial = await importServers(
+    { file, importOptions: WAY, isTrial: true },
+    { connection, columns: undefined, print },
+  );
   t.strictSame([asked, trial.exitStatus], [[], 65], 'a trial asks nothing');
-  const outcome = await importServers({ file, way: WAY, isTrial: false }, { connection, columns: undefined, print });
+  const outcome = await importServers(
+    { file, importOptions: WAY, isTrial: false },
+    { connection, columns: undefined, print },
+  );
   t.match(asked, [['POST', '/servers', { name: 'git' }]]);
   t.match(outcome.answer, [
     { outcome: 'registered', status: 'inactive', lastError: 'it is down' },
@@ -249,7 +259,10 @@ t.test('an import reports the outcome of each server, and can read what an expor
   });
   t.match(b, { body: { auth: { type: 'oauth2-user', scope: 'x' }, curation: { prefix: 'p' } } });
   await t.rejects(
-    importServers({ file: join(file, 'none'), way: WAY, isTrial: true }, { connection, columns: undefined, print }),
+    importServers(
+      { file: join(file, 'none'), importOptions: WAY, isTrial: true },
+      { connection, columns: undefined, print },
+    ),
     { name: 'CliFault' },
   );
 });

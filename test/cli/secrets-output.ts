@@ -9,13 +9,13 @@ export type SecretsAction =
   | { readonly command: 'secrets delete'; readonly name: string }
   | { readonly command: 'secrets list' | 'secrets rotate' };
 
-export interface SecretsRequest {
+export interface StoreRequest {
   readonly store: StoreOptions;
   readonly keys: readonly string[];
   readonly action: SecretsAction;
 }
 
-export async function outputOf({ store, keys, action }: SecretsRequest, input: SecretInput) {
+export async function outputOf({ store, keys, action }: StoreRequest, input: SecretInput) {
   let told = '';
   const tell = async (lines: string): Promise<void> => void (told += lines);
   const inStore = { store, keys };

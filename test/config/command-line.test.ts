@@ -20,7 +20,7 @@ function answer(...args: string[]): string {
 }
 
 t.test('no command means dataplane', async (t) => {
-  t.strictSame(words(), { command: 'dataplane', operands: [], given: new Map(), token: '', faults: [] });
+  t.strictSame(words(), { command: 'dataplane', operands: [], optionTexts: new Map(), token: '', faults: [] });
   t.equal(words('--log-level', 'debug').command, 'dataplane');
   t.equal(words('dataplane').command, 'dataplane');
   t.equal(words('control-plane').command, 'control-plane');
@@ -28,9 +28,16 @@ t.test('no command means dataplane', async (t) => {
 });
 
 t.test('options are taken as given in both notations, and the last one wins', async (t) => {
-  const { given, faults } = words('dataplane', '--address', '[::1]:0', '--log-level=debug', '--log-level', 'warn');
+  const { optionTexts, faults } = words(
+    'dataplane',
+    '--address',
+    '[::1]:0',
+    '--log-level=debug',
+    '--log-level',
+    'warn',
+  );
   t.strictSame(
-    [...given],
+    [...optionTexts],
     [
       ['address', { text: '[::1]:0' }],
       ['log-level', { text: 'warn' }],
@@ -40,19 +47,19 @@ t.test('options are taken as given in both notations, and the last one wins', as
 });
 
 t.test('a switch stands alone or has a value', async (t) => {
-  t.equal(words('--access-log').given.get('access-log')?.text, 'true');
-  t.equal(words('--access-log', '--log-level', 'warn').given.get('access-log')?.text, 'true');
-  t.equal(words('--access-log=false').given.get('access-log')?.text, 'false');
-  t.equal(words().given.get('access-log')?.text, undefined);
+  t.equal(words('--access-log').optionTexts.get('access-log')?.text, 'true');
+  t.equal(words('--access-log', '--log-level', 'warn').optionTexts.get('access-log')?.text, 'true');
+  t.equal(words('--access-log=false').optionTexts.get('access-log')?.text, 'false');
+  t.equal(words().optionTexts.get('access-log')?.text, undefined);
 });
 
 t.test('a value that begins with a dash is written with an equals sign', async (t) => {
-  t.equal(words('token', '--subject=-x').given.get('subject')?.text, '-x');
-  t.equal(words('token', '--subject=').given.get('subject')?.text, '');
+  t.equal(words('token', '--subject=-x').optionTexts.get('subject')?.text, '-x');
+  t.equal(words('token', '--subject=').optionTexts.get('subject')?.text, '');
 });
 
 t.test('everything that fits nowhere is reported together, and only names are repeated', async (t) => {
-  const { faults, given } = words(
+  const { faults, optionTexts } = words(
     ...['--redis-password', 'hunter2', '--secret=hunter3', '-phunter4', 'x', 'hunter5'],
     ...['--token-issuer', '--log-level', 'debug', '--address'],
   );
@@ -64,7 +71,7 @@ t.test('everything that fits nowhere is reported together, and only names are re
     '-p: unknown option; remove it or correct its name',
     'unexpected arguments: 1; the command takes options only',
   ]);
-  t.strictSame([...given], [['log-level', { text: 'debug' }]], 'what follows an unknown option is still read');
+  t.strictSame([...optionTexts], [['log-level', { text: 'debug' }]], 'what follows an unknown option is still read');
 });
 
 t.test('words after -- are not options', async (t) => {
@@ -129,7 +136,7 @@ t.test('operands are counted', async (t) => {
   t.strictSame(words('servers', 'add', 'a name', '--tags', 'x', 'https://a.example/mcp'), {
     command: 'servers add',
     operands: ['a name', 'https://a.example/mcp'],
-    given: new Map([['tags', { text: 'x' }]]),
+    optionTexts: new Map([['tags', { text: 'x' }]]),
     token: '',
     faults: [],
   });

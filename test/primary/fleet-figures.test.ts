@@ -52,7 +52,7 @@ t.test('a counter does not fall when a worker dies, a gauge does', async (t) => 
   figures.onReport(one, asked[0]!.ticket, [hops(3), sessions(1), delay([1])]);
   figures.onReport(two, asked[1]!.ticket, [hops(4), sessions(2)]);
   await first;
-  figures.onGone(one);
+  figures.onWorkerGone(one);
   await setTimeout(1);
   const second = figures.gather(() => [two, heir]);
   figures.onReport(two, asked[2]!.ticket, [hops(5), sessions(2)]);
@@ -80,7 +80,7 @@ t.test(
     t.equal(valueOf(series, 'switchyard_hops_total'), 9);
     const third = scene();
     const dying = third.figures.gather(() => [one]);
-    third.figures.onGone(one);
+    third.figures.onWorkerGone(one);
     t.same(await dying, { series: [], silentCount: 0 });
   },
 );

@@ -340,7 +340,7 @@ t.test('a successor knows whether the gateway can serve as soon as it listens', 
   const { fleet, journal } = createFleet(t, [{}]);
   fleet.start();
   await fleet.ready;
-  fleet.tellReadiness(true);
+  fleet.sendReadiness(true);
   await fleet.reload(stubOptions());
   const { pid } = await journal.entry('listening', 0, 2);
   t.match(await journal.entry('readiness', 0, 2), { pid, message: { isReady: true } });

@@ -11,10 +11,10 @@ class Watched {
   readonly hung: string[] = [];
   readonly watch: HangWatch<string>;
 
-  constructor(atOnceMax = 4) {
+  constructor(hungAtOnceMax = 4) {
     this.watch = new HangWatch({
       hangTimeoutMs: HANG_TIMEOUT_MS,
-      atOnceMax,
+      hungAtOnceMax,
       onHung: (worker) => this.hung.push(worker),
       nowMs: () => this.nowMs,
     });

@@ -15,7 +15,7 @@ const own: Series = {
 };
 
 t.test('the page is text that Prometheus reads', async (t) => {
-  const page = await new MetricsPage().write([requests('a"\n', 2), requests('a"\n', 3), own], '*/*');
+  const page = await new MetricsPage().render([requests('a"\n', 2), requests('a"\n', 3), own], '*/*');
   t.match(page.contentType, /^text\/plain; version=0\.0\.4/);
   const lines = page.body.split('\n');
   t.ok(lines.includes('# TYPE switchyard_requests_total counter'));
@@ -32,13 +32,13 @@ t.test('the page is text that Prometheus reads', async (t) => {
 
 t.test('a label that a worker of another version leaves out is empty, which Prometheus reads as absent', async (t) => {
   const series: Series = { name: 'switchyard_requests_total', labels: ['tools/call', 'a', '200'], value: 2 };
-  const { body } = await new MetricsPage().write([series], '*/*');
+  const { body } = await new MetricsPage().render([series], '*/*');
   t.match(body, 'switchyard_requests_total{method="tools/call",backend="a",status="200",outcome=""} 2\n');
 });
 
 t.test('the page is in OpenMetrics for a client that asks for it', async (t) => {
   const accept = 'application/openmetrics-text;version=1.0.0;q=0.8,text/plain;q=0.5';
-  const page = await new MetricsPage().write([requests('a', 2), own], accept);
+  const page = await new MetricsPage().render([requests('a', 2), own], accept);
   t.match(page.contentType, /^application\/openmetrics-text; version=1\.0\.0/);
   const lines = page.body.split('\n');
   t.ok(lines.includes('# TYPE switchyard_requests counter'));
@@ -52,7 +52,7 @@ t.test('all workers together have no more backends than one worker may have', as
   const series = Array.from({ length: limits.metricBackendsMax + 5 }, (_, n) => requests(`b${n}`, 1));
   // A worker that has too many counts some of them as others itself.
   for (const order of [series, series.toReversed()]) {
-    const { body } = await page.write([requests('other', 2), requests('', 3), ...order], '');
+    const { body } = await page.render([requests('other', 2), requests('', 3), ...order], '');
     t.match(body, /backend="",status="200",outcome="ok"} 3\n/, 'requests of no backend take no place');
     t.match(body, /backend="other",status="200",outcome="ok"} 7\n/);
     t.match(body, /backend="b0"/, 'who was told first stays');
@@ -66,13 +66,13 @@ t.test('however many origins are odd, backends keep their names', async (t) => {
     labels: [`https://b${n}.example`, 'status'],
     value: 1,
   }));
-  const { body } = await page.write([...odd, requests('a', 1)], '');
+  const { body } = await page.render([...odd, requests('a', 1)], '');
   t.match(body, /backend_forgiven_total{origin="other",kind="status"} 5\n/);
   t.match(body, /backend="a",status="200",outcome="ok"} 1\n/);
 });
 
 t.test('the page is JSON for a client that takes nothing else', async (t) => {
-  const page = await new MetricsPage().write([requests('a', 2), own], 'application/json');
+  const page = await new MetricsPage().render([requests('a', 2), own], 'application/json');
   t.equal(page.contentType, 'application/json');
   const families = JSON.parse(page.body) as { name: string; values: { metricName?: string; value: number }[] }[];
   const valuesOf = (name: string) => families.find((family) => family.name === name)?.values;

@@ -112,7 +112,7 @@ t.test('keys that no worker can fetch are an obstacle where there are no others'
 
 t.test('while draining nothing else is reported', async (t) => {
   const readiness = readinessOf([absent, storeless], false);
-  readiness.drain();
+  readiness.markDraining();
   const { report } = readiness;
   t.same([report.isReady, codesOf(report.obstacles), report.degraded], [false, ['draining'], []]);
   t.ok(isServing(report), 'the health check is that of the workers');
@@ -139,7 +139,7 @@ t.test('a change is reported once, and logged when the obstacle is another', asy
   }
   t.same(told, [true, false, false, true]);
   t.same(lines, ['warn not ready', 'info ready']);
-  readiness.drain();
+  readiness.markDraining();
   t.same(told.slice(4), [false]);
   t.equal(lines.length, 2, 'a drain is logged by who began it');
 });

@@ -18,9 +18,9 @@ import { stubEnvironment, stubModule, type StubPlan } from './stub-worker.js';
 class KeptTurns extends StartQueue {
   readonly endings: StartEnding[] = [];
 
-  override onEnded(ending: StartEnding): void {
+  override onStartEnded(ending: StartEnding): void {
     this.endings.push(ending);
-    super.onEnded(ending);
+    super.onStartEnded(ending);
   }
 }
 
@@ -50,7 +50,7 @@ class Scene {
       ...changes,
     };
     const observer = {
-      ...{ onState: () => undefined, onExit: () => undefined },
+      ...{ onChange: () => undefined, onExit: () => undefined },
       onMessage: (_worker: unknown, message: FromWorker) => void this.heard.push(message),
       onDeath: () => void (this.deaths += 1),
     };
@@ -75,14 +75,14 @@ class Scene {
 
 t.test('a listening worker is told readiness and each change once; a new worker is told again', async (t) => {
   const scene = new Scene(t, {});
-  scene.slot.tellReadiness(true);
+  scene.slot.sendReadiness(true);
   await scene.listening();
-  for (const isReady of [true, true, false]) scene.slot.tellReadiness(isReady);
+  for (const isReady of [true, true, false]) scene.slot.sendReadiness(isReady);
   await scene.journal.entry('readiness', 0, 2);
   process.kill((await scene.journal.entry('listening', 0)).pid, 'SIGKILL');
   await until('its death is heard', () => scene.deaths === 1);
   await until('another one listens', () => scene.slot.state === 'listening');
-  scene.slot.tellReadiness(false);
+  scene.slot.sendReadiness(false);
   await scene.journal.entry('readiness', 0, 3);
   const told = scene.journal.entries('readiness', 0).map(({ message }) => message);
   t.match(told, [{ isReady: true }, { isReady: false }, { isReady: false }]);
@@ -101,12 +101,12 @@ t.test('a worker’s report about the store and the keys is forgotten with the w
   t.match(scene.slot.readiness, { slot: 0, isListening: true, isFailing: false, storeObstacle: 'Redis is on strike' });
   t.equal(scene.slot.readiness.storeStaleness, 'for a day');
   t.match(scene.slot.readiness, { keysObstacle: 'no keys', isKeyless: true });
-  t.ok(scene.slot.askedSlot.worker, 'it can tell its figures');
+  t.ok(scene.slot.polledSlot.worker, 'it can tell its figures');
   process.kill((await scene.journal.entry('listening', 0)).pid, 'SIGSTOP');
   scene.slot.servingWorker?.kill('SIGKILL');
   await until('another one starts', () => scene.slot.state === 'starting');
   t.match(scene.slot.readiness, { isListening: false, ...nothing });
-  t.equal(scene.slot.askedSlot.worker, undefined, 'one that starts cannot');
+  t.equal(scene.slot.polledSlot.worker, undefined, 'one that starts cannot');
 });
 
 t.test('a retiring worker has left when it says so, and is told to drain only once', async (t) => {

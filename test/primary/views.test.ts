@@ -3,12 +3,12 @@ import { EventEmitter } from 'node:events';
 import type { ChildProcess } from 'node:child_process';
 import t from 'tap';
 import type { ViewQuestion } from '../../src/process/messages.js';
-import type { AskedSlot } from '../../src/primary/slot.js';
+import type { PolledSlot } from '../../src/primary/slot.js';
 import { askWorkers, viewChanges, viewPages, type WorkerAnswer } from '../../src/primary/view-pages.js';
 import { WorkerPolls } from '../../src/primary/worker-polls.js';
 import { limits } from '../../src/shared/limits.js';
 
-function asked(slot: number, worker: ChildProcess | undefined): AskedSlot {
+function asked(slot: number, worker: ChildProcess | undefined): PolledSlot {
   return { slot, state: worker === undefined ? 'waiting' : 'listening', worker, storeObstacle: '' };
 }
 
@@ -41,8 +41,8 @@ t.test('dead workers are not waited for, and the number of questions at once is 
     askWorkers(polls, [asked(0, one), asked(1, other)], () => {}, 60_000),
   );
   t.equal(await askWorkers(polls, [asked(0, one)], () => {}, 60_000), undefined);
-  polls.onGone(one);
-  polls.onGone(other);
+  polls.onWorkerGone(one);
+  polls.onWorkerGone(other);
   for (const answers of await Promise.all(rounds)) t.match(answers, [{ answer: undefined }, { answer: undefined }]);
 });
 

@@ -15,7 +15,7 @@ t.test('a round ends when the last worker has answered with its ticket, or has e
   const rounds = new WorkerPolls<string>();
   const tickets: number[] = [];
   const [first, second] = [1, 2].map(() => rounds.ask([one, other], LONG_MS, (_, ticket) => tickets.push(ticket)));
-  t.equal(rounds.count, 2);
+  t.equal(rounds.openCount, 2);
   const [, , ofSecond = 0] = tickets;
   rounds.onAnswer(one, ofSecond, 'a');
   rounds.onAnswer(one, ofSecond, 'again');
@@ -25,12 +25,12 @@ t.test('a round ends when the last worker has answered with its ticket, or has e
     ['a', 'b'],
     'each round has its own ticket, each worker answers once',
   );
-  t.equal(rounds.count, 1, 'the other round goes on');
-  rounds.onGone(one);
-  rounds.onGone(other);
+  t.equal(rounds.openCount, 1, 'the other round goes on');
+  rounds.onWorkerGone(one);
+  rounds.onWorkerGone(other);
   const { answers, silent } = (await first) ?? {};
   t.same([answers?.size, silent?.size], [0, 0], 'who has ended is not silent');
-  t.equal(rounds.count, 0);
+  t.equal(rounds.openCount, 0);
 });
 
 t.test('a silent worker delays a round for its time, and nobody to ask not at all', async (t) => {

@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap';
 import type { Redis } from 'ioredis';
 import { RedisClusterLink } from '../../src/store/redis-cluster-link.js';
-import { redisSlotOf, SLOTS } from '../../src/store/redis-location.js';
+import { redisSlotOf, SLOT_COUNT } from '../../src/store/redis-location.js';
 import { FakeRedis, slotsIn } from '../support/fake-redis.js';
 import { until } from '../support/until.js';
 
@@ -32,7 +32,7 @@ async function scene(t: Test, first = SLOT + 1): Promise<Scene> {
     return { redis, ...(place as { readonly host: string; readonly port: number }) };
   };
   const [one, other] = [await startNode(), await startNode()];
-  one.redis.slotsReply = slotsIn([0, SLOT, one.host, one.port], [first, SLOTS - 1, other.host, other.port]);
+  one.redis.slotsReply = slotsIn([0, SLOT, one.host, one.port], [first, SLOT_COUNT - 1, other.host, other.port]);
   const events: string[] = [];
   const handlers = {
     onLive: () => events.push('live'),
@@ -52,7 +52,7 @@ async function scene(t: Test, first = SLOT + 1): Promise<Scene> {
     } as const),
     place: { nodes: [{ host: one.host, port: one.port }] },
   };
-  const link = new RedisClusterLink(options, handlers, { ownChanges: true });
+  const link = new RedisClusterLink(options, handlers, { includesOwnChanges: true });
   t.teardown(() => link.end());
   await link.open();
   const read = async (data: Redis): Promise<string | null> => data.get(KEY);

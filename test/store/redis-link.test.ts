@@ -16,7 +16,7 @@ async function openLink(t: Test, redis: FakeRedis): Promise<string[]> {
     onFlushed: () => events.push('flushed'),
     onLost: (reason: string) => events.push(`lost: ${reason}`),
   };
-  const link = new RedisLink(await redis.start(t), handlers, { ownChanges: true });
+  const link = new RedisLink(await redis.start(t), handlers, { includesOwnChanges: true });
   t.teardown(() => link.end());
   await link.open();
   return events;

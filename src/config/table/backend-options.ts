@@ -1,7 +1,7 @@
 // Options for how backends are reached, and how long to wait for them.
 import { limits, perSubject } from '../../shared/index.js';
 import { parseDirectory, readCertificates, readSecretKeys } from '../files.js';
-import { alsoFrom, option, section, type Option, type OptionReader } from '../option.js';
+import { alsoReadFrom, option, section, type Option, type OptionReader } from '../option.js';
 import {
   duration,
   positiveMs,
@@ -29,7 +29,7 @@ export const secretsKeyFile = option(
   'secrets-key-file <path>',
   'file of keys for the secrets in the store, one per line; the first one encrypts, all of them decrypt',
   readSecretKeys,
-  { text: 'backends that refer to a secret in the store are unavailable', from: (): readonly string[] => [] },
+  { text: 'backends that refer to a secret in the store are unavailable', derive: (): readonly string[] => [] },
 );
 
 export const connectUrl = option(
@@ -104,7 +104,7 @@ const connectionsPerSubjectMax = option(
   'upstream-connections-per-subject <count>',
   "most of the --upstream-connections that one subject's requests may use at once",
   wholeNumber({ min: 1, max: limits.upstreamConnectionsTotalMax }),
-  { text: 'a quarter of --upstream-connections', from: (reader) => perSubject(reader.resolve(connectionsMax)) },
+  { text: 'a quarter of --upstream-connections', derive: (reader) => perSubject(reader.resolve(connectionsMax)) },
 );
 const lookUpsMax = option(
   'name-look-ups <count>',
@@ -116,12 +116,12 @@ const lookUpsPerSubjectMax = option(
   'name-look-ups-per-subject <count>',
   'most DNS look-ups at once for the requests of one subject',
   wholeNumber({ min: 1, max: 16_384 }),
-  { text: 'a sixteenth of --name-look-ups', from: (reader) => Math.ceil(reader.resolve(lookUpsMax) / 16) },
+  { text: 'a sixteenth of --name-look-ups', derive: (reader) => Math.ceil(reader.resolve(lookUpsMax) / 16) },
 );
 
 function checkShare(reader: OptionReader, total: Option<number>, share: Option<number>): void {
   if ((reader.value(share) ?? 0) <= (reader.value(total) ?? Infinity)) return;
-  reader.fault(share, `is more than --${total.name}; give at most as many`);
+  reader.addFault(share, `is more than --${total.name}; give at most as many`);
 }
 
 const allowedNetworks = option(
@@ -130,7 +130,7 @@ const allowedNetworks = option(
   parseNetworks,
   { text: 'all except link-local and cloud metadata addresses, which are never allowed' },
 );
-const proxyAddress = alsoFrom(
+const proxyAddress = alsoReadFrom(
   option(
     'upstream-proxy <url>',
     'HTTP proxy through which https backends and authorization servers are reached, e.g. http://proxy.example:3128',
@@ -140,12 +140,12 @@ const proxyAddress = alsoFrom(
   'HTTPS_PROXY',
   'https_proxy',
 );
-const proxyExceptions = alsoFrom(
+const proxyExceptions = alsoReadFrom(
   option(
     'upstream-no-proxy <list>',
     'comma-separated hosts, domains, addresses and networks that are reached without the proxy; loopback always is',
     parseHostPatterns,
-    { text: 'NO_PROXY; without it, none', from: (): readonly string[] => [] },
+    { text: 'NO_PROXY; without it, none', derive: (): readonly string[] => [] },
   ),
   'NO_PROXY',
   'no_proxy',
@@ -155,11 +155,11 @@ function checkProxy(reader: OptionReader): void {
   const address = reader.value(proxyAddress);
   if (address === undefined || reader.value(proxyExceptions)?.includes('*') === true) return;
   if (address.authorization !== '' && reader.isOnCommandLine(proxyAddress)) {
-    reader.fault(proxyAddress, 'has a password that every user of this machine could read; give it as HTTPS_PROXY');
+    reader.addFault(proxyAddress, 'has a password that every user of this machine could read; give it as HTTPS_PROXY');
   }
   if (reader.isGiven(allowedNetworks)) {
     const problem = 'looks up names itself, so --upstream-allowed-networks could not be held; leave out one of the two';
-    reader.fault(proxyAddress, `${problem} (NO_PROXY=* turns the proxy off)`);
+    reader.addFault(proxyAddress, `${problem} (NO_PROXY=* turns the proxy off)`);
   }
 }
 

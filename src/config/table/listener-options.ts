@@ -1,6 +1,6 @@
 // Where the planes listen, and which requests they accept there.
 import { MIB } from '../../shared/index.js';
-import { checkPair, readCertificates, readTlsPrivateKey } from '../files.js';
+import { checkKeyPair, readCertificates, readTlsPrivateKey } from '../files.js';
 import { option, section, type OptionReader } from '../option.js';
 import {
   duration,
@@ -43,16 +43,15 @@ const privateKey = option(
 
 function checkTls(reader: OptionReader): void {
   const files = [certificate, privateKey];
-  if (!reader.isGiven(tlsAddress))
-    reader.faultGiven(files, 'has no effect without --tls-address; give both or neither');
+  if (!reader.isGiven(tlsAddress)) reader.addFaults(files, 'has no effect without --tls-address; give both or neither');
   for (const file of files) {
     if (reader.isGiven(tlsAddress) && !reader.isGiven(file))
-      reader.fault(file, 'is required by --tls-address; give a PEM file');
+      reader.addFault(file, 'is required by --tls-address; give a PEM file');
   }
-  checkPair(reader, certificate, privateKey);
+  checkKeyPair(reader, certificate, privateKey);
   const [plain, tls] = [reader.value(address), reader.value(tlsAddress)];
   if (plain && tls && tls.port !== 0 && tls.port === plain.port && tls.host === plain.host) {
-    reader.fault(tlsAddress, 'is the same as --address; give the two listeners different ports');
+    reader.addFault(tlsAddress, 'is the same as --address; give the two listeners different ports');
   }
 }
 
@@ -64,7 +63,7 @@ function checkAdmin(reader: OptionReader): void {
     if (admin === undefined || other === undefined || other.port === 0 || other.port !== admin.port) continue;
     const isSameAddress =
       [admin.host, other.host].some((host) => host === '0.0.0.0' || host === '::') || admin.host === other.host;
-    if (isSameAddress) reader.fault(adminAddress, `is the same as --${option.name}; give it another port, or off`);
+    if (isSameAddress) reader.addFault(adminAddress, `is the same as --${option.name}; give it another port, or off`);
   }
 }
 
@@ -108,14 +107,14 @@ export const requestCheckOptions = {
     'allowed-origins <list>',
     'comma-separated origins that browsers may call from',
     parseOrigins,
-    { text: 'loopback origins on a loopback host', from: (): readonly string[] => [] },
+    { text: 'loopback origins on a loopback host', derive: (): readonly string[] => [] },
   ),
   /** Hosts that a request may name: `host` or `host:port`, in lower case. If none is given, the listen address decides (specification 2.2). */
   allowedHosts: option(
     'allowed-hosts <list>',
     'comma-separated host or host:port values that the Host header may have',
     parseHosts,
-    { text: 'loopback hosts when listening on loopback, otherwise any', from: (): readonly string[] => [] },
+    { text: 'loopback hosts when listening on loopback, otherwise any', derive: (): readonly string[] => [] },
   ),
   bodyBytesMax: option(
     'max-body-bytes <size>',

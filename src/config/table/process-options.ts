@@ -22,7 +22,7 @@ import {
 
 const workerCount = option('number-of-cpus <count>', 'number of workers', wholeNumber({ min: 1, max: WORKERS_MAX }), {
   text: "the number of processors, or the cgroup's quota, rounded up",
-  from: () => defaultWorkerCount(),
+  derive: () => defaultWorkerCount(),
 });
 
 export const workerOptions = {
@@ -32,7 +32,7 @@ export const workerOptions = {
     size({ minBytes: WORKER_MEMORY_BYTES_MIN }),
     {
       text: "three quarters of the machine's or cgroup's memory, divided by the workers",
-      from: (reader) => defaultWorkerMemoryBytes(reader.resolve(workerCount)),
+      derive: (reader) => defaultWorkerMemoryBytes(reader.resolve(workerCount)),
     },
   ),
   workerCount,
@@ -117,7 +117,7 @@ export const controlPlaneMemory = option(
   'memory limit of the control plane; as it is approached, first new sessions and then new requests get 503',
   // Even without registered servers, the control plane uses almost half of this minimum.
   size({ minBytes: 256 * MIB }),
-  { text: "three quarters of the machine's or cgroup's memory", from: () => defaultWorkerMemoryBytes(1) },
+  { text: "three quarters of the machine's or cgroup's memory", derive: () => defaultWorkerMemoryBytes(1) },
 );
 
 export const registryOptions = {

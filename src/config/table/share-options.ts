@@ -42,13 +42,16 @@ export function shareOptionsOf(memoryLimit: Option<number>) {
   const eighthOf = (reader: OptionReader) => Math.floor(reader.resolve(memoryLimit) / 8);
   const eighth = {
     text: "an eighth of a process's memory, at most 512MiB",
-    from: (reader: OptionReader) => Math.min(eighthOf(reader), 512 * MIB),
+    derive: (reader: OptionReader) => Math.min(eighthOf(reader), 512 * MIB),
   };
   const sessionBytesMax = option(
     'max-session-bytes <size>',
     'memory for the sessions of one process, as counted; a further initialize gets 503',
     shareSize,
-    { text: "an eighth of a process's memory, at most 1GiB", from: (reader) => Math.min(eighthOf(reader), 1024 * MIB) },
+    {
+      text: "an eighth of a process's memory, at most 1GiB",
+      derive: (reader) => Math.min(eighthOf(reader), 1024 * MIB),
+    },
   );
   const bytesInFlightMax = option(
     'max-bytes-in-flight <size>',
@@ -71,7 +74,7 @@ export function shareOptionsOf(memoryLimit: Option<number>) {
       shareSize,
       {
         text: 'a quarter of --max-session-bytes, at most 64MiB',
-        from: (reader) => Math.min(Math.ceil(reader.resolve(sessionBytesMax) / 4), 64 * MIB),
+        derive: (reader) => Math.min(Math.ceil(reader.resolve(sessionBytesMax) / 4), 64 * MIB),
       },
     ),
     ...requestCountOptions,
@@ -80,7 +83,7 @@ export function shareOptionsOf(memoryLimit: Option<number>) {
       'max-bytes-in-flight-per-subject <size>',
       "memory for one subject's large requests in one process, and as much for large responses; the next waits, then is refused",
       shareSize,
-      { text: 'half of --max-bytes-in-flight', from: (reader) => Math.ceil(reader.resolve(bytesInFlightMax) / 2) },
+      { text: 'half of --max-bytes-in-flight', derive: (reader) => Math.ceil(reader.resolve(bytesInFlightMax) / 2) },
     ),
     listBytesMax,
     subjectListBytesMax: option(
@@ -89,7 +92,7 @@ export function shareOptionsOf(memoryLimit: Option<number>) {
       shareSize,
       {
         text: 'half of --max-list-bytes, at most 128MiB',
-        from: (reader) => Math.min(Math.ceil(reader.resolve(listBytesMax) / 2), 128 * MIB),
+        derive: (reader) => Math.min(Math.ceil(reader.resolve(listBytesMax) / 2), 128 * MIB),
       },
     ),
   };

@@ -47,20 +47,20 @@ const details = {
 /** Adds faults for options with which the program would start, but the first sign-in would fail. */
 function checkSignIn(reader: OptionReader): void {
   if (!reader.isGiven(issuer))
-    return reader.faultGiven(Object.values(details), 'has no effect without --sign-in-issuer; give that, too');
+    return reader.addFaults(Object.values(details), 'has no effect without --sign-in-issuer; give that, too');
   for (const option of [clientId, connectUrl]) {
-    if (!reader.isGiven(option)) reader.fault(issuer, `needs --${option.name}; give that, too`);
+    if (!reader.isGiven(option)) reader.addFault(issuer, `needs --${option.name}; give that, too`);
   }
   const url = reader.value(issuer);
   if (url === undefined) return;
   if (url.startsWith('http:') && reader.value(upstreamMode('plain-text-or-tls')) === 'tls-only')
-    reader.fault(issuer, 'is an http URL, which needs --upstream-connection-mode plain-text-or-tls');
+    reader.addFault(issuer, 'is an http URL, which needs --upstream-connection-mode plain-text-or-tls');
   const trusted = [
     ...(reader.value(issuers) ?? []),
     ...(reader.value(issuerKeys) ?? []).map((source) => source.issuer),
   ];
   if (trusted.includes(url)) return;
-  reader.fault(
+  reader.addFault(
     issuer,
     'is in neither --token-jwks-url nor --token-issuer, so its tokens would be refused; add it there, with exactly the same spelling',
   );

@@ -1,5 +1,5 @@
 // Options for where user configs and records are stored.
-import { checkPair, readCertificates, readPassword, readTlsPrivateKey } from '../files.js';
+import { checkKeyPair, readCertificates, readPassword, readTlsPrivateKey } from '../files.js';
 import { option, section, type ValuesOf, type OptionReader } from '../option.js';
 import {
   anyMs,
@@ -19,7 +19,7 @@ export const storePath = option(
   'data/store',
 );
 
-const redis = {
+const redisOptions = {
   address: option('redis-address <host>', 'host of the Redis that holds the user configs', parseHost),
   port: option('redis-port <port>', 'port of the Redis', wholeNumber({ min: 1, max: PORT_MAX }), {
     text: '6379 for plain-text, otherwise 16379',
@@ -97,11 +97,11 @@ interface RedisSentinels {
 }
 
 /** A Redis Cluster, given by some of its nodes, which know the other nodes. */
-interface RedisNodes {
+interface RedisClusterNodes {
   readonly nodes: readonly ListenAddress[];
 }
 
-export type RedisLocation = ListenAddress | RedisSentinels | RedisNodes;
+export type RedisLocation = ListenAddress | RedisSentinels | RedisClusterNodes;
 
 export type StoreOptions =
   | { readonly kind: 'embedded'; readonly path: string }
@@ -118,36 +118,36 @@ export type StoreOptions =
 const DEFAULT_REDIS_PORTS = { plainText: 6379, tls: 16379 };
 
 function checkStore(reader: OptionReader): void {
-  const { address, cluster, sentinels, port, sentinelName, sentinelUsername, sentinelPassword } = redis;
+  const { address, cluster, sentinels, port, sentinelName, sentinelUsername, sentinelPassword } = redisOptions;
   const [location, ...otherLocations] = [cluster, sentinels, address].filter((option) => reader.isGiven(option));
   if (location === undefined) {
     const options = '--redis-address, --redis-sentinels or --redis-cluster';
-    return reader.faultGiven(Object.values(redis), `has no effect without ${options}; give both or neither`);
+    return reader.addFaults(Object.values(redisOptions), `has no effect without ${options}; give both or neither`);
   }
-  reader.faultGiven(otherLocations, `contradicts --${location.name}; give one of them`);
+  reader.addFaults(otherLocations, `contradicts --${location.name}; give one of them`);
   if (location !== address)
-    reader.faultGiven([port], `contradicts --${location.name}, whose addresses include ports; leave it out`);
+    reader.addFaults([port], `contradicts --${location.name}, whose addresses include ports; leave it out`);
   if (!reader.isGiven(sentinels)) {
     const details = [sentinelName, sentinelUsername, sentinelPassword];
-    reader.faultGiven(details, 'has no effect without --redis-sentinels; give both or neither');
+    reader.addFaults(details, 'has no effect without --redis-sentinels; give both or neither');
   }
   checkTls(reader);
 }
 
 function checkTls(reader: OptionReader): void {
-  const { mode, trustBundle, clientCertificate, clientPrivateKey } = redis;
+  const { mode, trustBundle, clientCertificate, clientPrivateKey } = redisOptions;
   const wanted = reader.value(mode);
   const files = [clientCertificate, clientPrivateKey];
   if (wanted === 'plain-text')
-    reader.faultGiven([trustBundle], 'contradicts --redis-mode plain-text; use the mode tls or mtls');
+    reader.addFaults([trustBundle], 'contradicts --redis-mode plain-text; use the mode tls or mtls');
   if (wanted === 'mtls') {
     for (const file of files.filter((each) => !reader.isGiven(each)))
-      reader.fault(file, 'is required by --redis-mode mtls; give a PEM file');
-  } else if (wanted !== undefined) reader.faultGiven(files, `contradicts --redis-mode ${wanted}; use the mode mtls`);
-  checkPair(reader, clientCertificate, clientPrivateKey);
+      reader.addFault(file, 'is required by --redis-mode mtls; give a PEM file');
+  } else if (wanted !== undefined) reader.addFaults(files, `contradicts --redis-mode ${wanted}; use the mode mtls`);
+  checkKeyPair(reader, clientCertificate, clientPrivateKey);
 }
 
-function redisLocationOf(values: ValuesOf<typeof redis>): RedisLocation | undefined {
+function redisLocationOf(values: ValuesOf<typeof redisOptions>): RedisLocation | undefined {
   const { sentinels, cluster, address, mode } = values;
   if (sentinels !== undefined) {
     const { sentinelName: name, sentinelUsername: username, sentinelPassword: password } = values;
@@ -159,7 +159,7 @@ function redisLocationOf(values: ValuesOf<typeof redis>): RedisLocation | undefi
 }
 
 export const storeOptions = section(
-  { path: storePath, ...redis },
+  { path: storePath, ...redisOptions },
   {
     check: checkStore,
     combine: ({ path, ...values }): StoreOptions => {

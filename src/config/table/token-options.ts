@@ -63,7 +63,7 @@ export const issuerKeys = option(
   'token-jwks-url <list>',
   'comma-separated issuer=URL pairs: the JWK set of each issuer with its own keys; an issuer without a URL is discovered',
   parseIssuerKeySources,
-  { text: 'none', from: (): readonly IssuerKeySource[] => [] },
+  { text: 'none', derive: (): readonly IssuerKeySource[] => [] },
 );
 export const issuers = option(
   'token-issuer <list>',
@@ -90,10 +90,10 @@ export const mintingOptions = {
 function checkIssuers(reader: OptionReader): void {
   for (const source of reader.value(issuerKeys) ?? []) {
     if (reader.isGiven(issuers) && reader.value(issuers)?.includes(source.issuer)) {
-      reader.fault(issuerKeys, 'has an issuer that is also in --token-issuer; name it in only one of them');
+      reader.addFault(issuerKeys, 'has an issuer that is also in --token-issuer; name it in only one of them');
     }
     if (/^http:/i.test(source.url ?? source.issuer) && reader.value(mode) === 'tls-only') {
-      reader.fault(issuerKeys, 'has an http URL, which needs --upstream-connection-mode plain-text-or-tls');
+      reader.addFault(issuerKeys, 'has an http URL, which needs --upstream-connection-mode plain-text-or-tls');
     }
   }
 }
@@ -145,10 +145,10 @@ export const tokenOptions = section(
   },
 );
 
-type VerifiedTokens = ValueOf<typeof tokenOptions>;
+type VerificationOptions = ValueOf<typeof tokenOptions>;
 
 /** Whether any source of keys that verify tokens is configured. */
-export function hasKeys({ publicKey, secret, jwks, issuerKeys }: VerifiedTokens): boolean {
+export function hasKeys({ publicKey, secret, jwks, issuerKeys }: VerificationOptions): boolean {
   return publicKey !== undefined || secret !== undefined || jwks !== undefined || issuerKeys.length > 0;
 }
 
@@ -162,7 +162,7 @@ const roleNames = option(
   'token-role-names <list>',
   'comma-separated role=value pairs: the values of --token-roles-claim that stand for each role, instead of its name',
   parseRoleNames,
-  { text: 'reader, editor and admin', from: () => DEFAULT_ROLE_NAMES },
+  { text: 'reader, editor and admin', derive: () => DEFAULT_ROLE_NAMES },
 );
 const teams = option(
   'token-teams-claim <claim>',
@@ -177,7 +177,7 @@ export const roleClaimOptions = section(
   {
     check: (reader) => {
       if (!reader.isGiven(role))
-        reader.faultGiven([roleNames, teams], 'has no effect without --token-roles-claim; give that, too');
+        reader.addFaults([roleNames, teams], 'has no effect without --token-roles-claim; give that, too');
     },
     combine: ({ role, roleNames, teams }) => (role === undefined ? undefined : { role, roleNames, teams }),
   },
@@ -196,7 +196,7 @@ export const protectedResourceOptions = {
     parseIssuers,
     {
       text: 'the https issuers of --token-jwks-url',
-      from: (reader) =>
+      derive: (reader) =>
         reader
           .resolve(issuerKeys)
           .map(({ issuer }) => issuer)
@@ -215,7 +215,7 @@ export interface IssuerKeySource {
 
 /** Reads a comma-separated list, each entry `issuer=url` or just an issuer's URL. */
 export function parseIssuerKeySources(text: string): readonly IssuerKeySource[] {
-  const sources = parseList(text, parseSource);
+  const sources = parseList(text, parseIssuerKeySource);
   sources.forEach(({ issuer }, index) => {
     if (sources.findIndex((other) => other.issuer === issuer) === index) return;
     throw new InvalidValue(`entry ${index + 1} has the same issuer as an earlier entry; name each issuer once`);
@@ -232,7 +232,7 @@ export function isKeyUrl(text: string, isPlainTextAllowed: boolean): boolean {
   return protocol === 'https:' || (isPlainTextAllowed && protocol === 'http:' && isLoopback);
 }
 
-function parseSource(item: string): IssuerKeySource {
+function parseIssuerKeySource(item: string): IssuerKeySource {
   const end = item.indexOf('=');
   const [issuer, url] = end === -1 ? [item, undefined] : [item.slice(0, end).trim(), item.slice(end + 1).trim()];
   if (issuer === '') throw new InvalidValue('names no issuer; write issuer=https://…');

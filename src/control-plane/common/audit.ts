@@ -24,27 +24,27 @@ interface AuditedRequest {
 
 export class AuditTrail {
   readonly #logger: Logger;
-  readonly #subjects: 'hash' | 'plain';
-  readonly #stored: Pick<AuditRecords, 'append'> | undefined;
+  readonly #subjectForm: 'hash' | 'plain';
+  readonly #auditList: Pick<AuditRecords, 'append'> | undefined;
 
   /** @param subjects how log lines show subjects. @param stored the audit list, which always shows them in plain text. */
   constructor(logger: Logger, subjects: 'hash' | 'plain', stored?: Pick<AuditRecords, 'append'>) {
-    this.#stored = stored;
+    this.#auditList = stored;
     // Audit lines are written at every log level except `silent`.
     this.#logger = logger.level === 'silent' ? logger : logger.child({}, { level: 'info' });
-    this.#subjects = subjects;
+    this.#subjectForm = subjects;
   }
 
   write(request: AuditedRequest, { change }: ChangeOutcome): void {
     if (change === undefined) return;
     const { operation, kind } = request;
-    const formatSubject = this.#subjects === 'hash' ? subjectHash : beginningOf;
+    const formatSubject = this.#subjectForm === 'hash' ? subjectHash : cutForAudit;
     const message = change.isCertain ? 'changed' : 'perhaps changed';
     this.#logger.info({ audit: operation, ...auditedFactsOf(request, change, formatSubject) }, message);
     // The audit list has subjects in plain text, because only people who may see them can read it.
-    const facts = auditedFactsOf(request, change, beginningOf);
+    const facts = auditedFactsOf(request, change, cutForAudit);
     const { owner, team } = (change.after ?? change.before ?? {}) as Ownership;
-    this.#stored?.append({ at: new Date().toISOString(), operation, kind, ...facts, owner, team });
+    this.#auditList?.append({ at: new Date().toISOString(), operation, kind, ...facts, owner, team });
   }
 }
 
@@ -60,7 +60,7 @@ function auditedFactsOf(
     requestId: requestId || undefined,
     subject: formatSubject(subject),
     id,
-    name: name && beginningOf(name),
+    name: name && cutForAudit(name),
     before: before && auditedMembers(before, after, formatSubject),
     after: after && auditedMembers(after, before, formatSubject),
     outcome: isCertain ? undefined : 'unknown',
@@ -98,7 +98,7 @@ function auditedValue(member: string, value: unknown, formatSubject: FormatSubje
   return { chars, hash: hashOf(value), beginning: text.slice(0, limits.auditValueCharsMax) };
 }
 
-function beginningOf(text: string): string {
+function cutForAudit(text: string): string {
   return text.slice(0, limits.auditValueCharsMax);
 }
 

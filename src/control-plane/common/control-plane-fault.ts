@@ -101,6 +101,6 @@ export function refuseMemberIf(member: string, message: string | undefined): voi
   if (message !== undefined) refuseMember(member, message);
 }
 
-export function notFound(noun: 'server' | 'composition', reference: string): ControlPlaneFault {
+export function notFoundFault(noun: 'server' | 'composition', reference: string): ControlPlaneFault {
   return new ControlPlaneFault('not-found', `${noun === 'server' ? 'Server' : 'Composition'} not found: ${reference}`);
 }

@@ -39,7 +39,7 @@ export function curationFault(written: WrittenCuration): string | undefined {
 }
 
 /** Parses a curation. @param written must have passed `curationFault`. */
-export function readCuration(written: WrittenCuration | undefined): BackendCuration {
+export function parseCuration(written: WrittenCuration | undefined): BackendCuration {
   return written === undefined ? NO_CURATION : getOrMake(parsedCurations, written, () => curationSchema.parse(written));
 }
 
@@ -64,16 +64,16 @@ function membersNamed<Item>(
   return found.length === 0 ? undefined : new Map(found);
 }
 
-export function mergedCuration(general: BackendCuration, special: BackendCuration): BackendCuration {
+export function mergeCuration(general: BackendCuration, special: BackendCuration): BackendCuration {
   return {
     ...general,
     ...special,
-    ...mergedMembers('tools', general, special),
-    ...mergedMembers('prompts', general, special),
+    ...mergeMembers('tools', general, special),
+    ...mergeMembers('prompts', general, special),
   };
 }
 
-function mergedMembers(
+function mergeMembers(
   kind: 'tools' | 'prompts',
   { [kind]: general }: BackendCuration,
   { [kind]: special }: BackendCuration,

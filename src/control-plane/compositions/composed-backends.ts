@@ -1,8 +1,8 @@
 // Makes the backends of a composition's virtual host from its servers as they are registered now. Servers that are disabled,
-// or that no probe has ever reached although it needs no consent of anybody, are left out.
+// or that no probe has ever reached although they need no consent of a user, are left out.
 import { RecentMap, MIB } from '../../shared/index.js';
 import type { BackendConfig } from '../../user-config/index.js';
-import { describeClash, curationOfNamed, mergedCuration, readCuration, withoutClashes } from '../common/curation.js';
+import { describeClash, curationOfNamed, mergeCuration, parseCuration, withoutClashes } from '../common/curation.js';
 import type { Registry } from '../registry/registry.js';
 import { uncuratedBackendOf, type KnownServer, type ServerDirectory } from '../registry/server-directory.js';
 import type { StoredComposedServer, StoredComposition } from './composition.js';
@@ -57,7 +57,7 @@ function composedBackendOf(server: KnownServer, { composed, tools }: MatchedServ
   const named = { tools, prompts, resources };
   return {
     ...uncuratedBackendOf(server),
-    ...curationOfNamed(mergedCuration(readCuration(server.curation), readCuration(composed.curation)), named),
+    ...curationOfNamed(mergeCuration(parseCuration(server.curation), parseCuration(composed.curation)), named),
     allowed_tool_names: includesAllTools(tools) ? [] : [...tools],
     allowed_resource_names: [...resources],
     allowed_prompt_names: [...prompts],
@@ -70,7 +70,7 @@ const TOOL_NAMES_CACHE_ENTRIES_MAX = 10_000;
 /** The most characters of all cached tool names. Beyond that, the least recently used are dropped, and read again when needed. */
 const TOOL_NAMES_CACHE_CHARS_MAX = 32 * MIB;
 
-interface KnownTools {
+interface CachedToolNames {
   readonly digest: string;
   readonly names: ReadonlySet<string>;
   readonly chars: number;
@@ -79,7 +79,7 @@ interface KnownTools {
 /** The tool names of servers, cached until a server's tools change. */
 export class ToolNames {
   readonly #registry: Pick<Registry, 'toolNames'>;
-  readonly #tools = new RecentMap<KnownTools>(
+  readonly #tools = new RecentMap<CachedToolNames>(
     TOOL_NAMES_CACHE_ENTRIES_MAX,
     TOOL_NAMES_CACHE_CHARS_MAX,
     ({ chars }) => chars,
@@ -89,7 +89,7 @@ export class ToolNames {
     this.#registry = registry;
   }
 
-  async of({ id, toolsDigest }: KnownServer): Promise<ReadonlySet<string>> {
+  async namesOf({ id, toolsDigest }: KnownServer): Promise<ReadonlySet<string>> {
     const known = this.#tools.get(id);
     if (known?.digest === toolsDigest) return known.names;
     const names = new Set(await this.#registry.toolNames(id));
@@ -105,7 +105,7 @@ export class ToolNames {
       matches.map(async (match) => {
         const { server, tools } = match;
         if (includesAllTools(tools) || !tools.some(isPattern)) return match;
-        return { ...match, tools: matchedTools(tools, isCallable(server) ? await this.of(server) : []) };
+        return { ...match, tools: matchedTools(tools, isCallable(server) ? await this.namesOf(server) : []) };
       }),
     );
   }

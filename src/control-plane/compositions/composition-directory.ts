@@ -3,13 +3,13 @@ import { NamedMirror } from '../mirror/named-mirror.js';
 import { isPattern } from './tool-patterns.js';
 import { COMPOSITIONS_PREFIX, type StoredComposition } from './composition.js';
 
-type Index = Map<string, Set<StoredComposition>>;
+type CompositionIndex = Map<string, Set<StoredComposition>>;
 
 export class CompositionDirectory extends NamedMirror<StoredComposition> {
-  readonly #bySubject: Index = new Map();
-  readonly #byMaker: Index = new Map();
+  readonly #bySubject: CompositionIndex = new Map();
+  readonly #byMaker: CompositionIndex = new Map();
   /** Compositions by the ids and names of their servers, the names in lower case. */
-  readonly #byServer: Index = new Map();
+  readonly #byServer: CompositionIndex = new Map();
   readonly #storedBytes = new WeakMap<StoredComposition, number>();
 
   constructor() {
@@ -36,7 +36,7 @@ export class CompositionDirectory extends NamedMirror<StoredComposition> {
   }
 
   /** Whether a composition has patterns for the server, so that it must be published again when the server's tools change. */
-  anyHasPatterns({ id, name }: { readonly id: string; readonly name: string }): boolean {
+  hasPatternsFor({ id, name }: { readonly id: string; readonly name: string }): boolean {
     const compositions = [...this.ofServer(id), ...this.ofServer(name)];
     return compositions.some(({ servers }) => servers.some(({ tools }) => tools.some(isPattern)));
   }
@@ -63,9 +63,9 @@ export class CompositionDirectory extends NamedMirror<StoredComposition> {
     return composition;
   }
 
-  protected override onChange(composition: StoredComposition, isAdded: boolean): void {
+  protected override onRowChange(composition: StoredComposition, isAdded: boolean): void {
     const { subjects, maker = '', servers } = composition;
-    const update = (index: Index, name: string): void => {
+    const update = (index: CompositionIndex, name: string): void => {
       const compositions = index.get(name) ?? new Set();
       if (isAdded) compositions.add(composition);
       else compositions.delete(composition);

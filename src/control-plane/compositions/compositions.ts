@@ -9,7 +9,7 @@ import { CoalescedRuns } from '../../fair/index.js';
 import type { Exposure } from '../../user-config/index.js';
 import { type Change, ChangeOutcome } from '../common/change.js';
 import { ownershipAfter, ownershipOfNew, refuseForeignTeam } from '../common/principal.js';
-import { readCuration } from '../common/curation.js';
+import { parseCuration } from '../common/curation.js';
 import { ControlPlaneFault, refuseMember } from '../common/control-plane-fault.js';
 import { cursorAfter, type Page, type PageQuery } from '../mirror/named-mirror.js';
 import { Collection } from '../registry/collection.js';
@@ -45,7 +45,7 @@ function toolExists(tool: string, names: ReadonlySet<string>): boolean {
   return isPattern(tool) ? matchesAny(tool, names) : names.has(tool);
 }
 
-function nameOf({ composed, server }: MatchedServer): string {
+function serverNameOf({ composed, server }: MatchedServer): string {
   return server?.name ?? composed.name;
 }
 
@@ -89,7 +89,7 @@ export class Compositions {
     });
     this.#toolNames = new ToolNames(registry);
     this.#publisher = new Publisher({ ...options, toolNames: this.#toolNames });
-    registry.onChange(async (job, outcome) => {
+    registry.addChangeListener(async (job, outcome) => {
       if (job !== undefined) await this.#runJob(job, outcome);
     });
   }
@@ -253,7 +253,7 @@ export class Compositions {
     isForced = false,
     known?: StoredComposition,
   ): Promise<StoredComposition> {
-    const servers = await this.#resolve(draft.servers, known?.servers ?? []);
+    const servers = await this.#resolveServers(draft.servers, known?.servers ?? []);
     await this.#options.directory.sync();
     if (!isForced) await this.#refuseUnknownTools(servers, known?.servers ?? []);
     const composition = { ...draft, servers };
@@ -265,7 +265,7 @@ export class Compositions {
   }
 
   /** @param known the composition's stored servers, which may no longer be registered. */
-  async #resolve(
+  async #resolveServers(
     servers: readonly ComposedServer[],
     known: readonly StoredComposedServer[],
   ): Promise<StoredComposedServer[]> {
@@ -291,7 +291,7 @@ export class Compositions {
       const server = this.#options.directory.servers.byId(id);
       // The tools of a server that was never reached are unknown.
       if (server === undefined || server.lastSeen === null) continue;
-      const names = await this.#toolNames.of(server);
+      const names = await this.#toolNames.namesOf(server);
       const named = new Set(known.find((before) => before.id === id)?.tools);
       const missing = tools.findIndex((tool) => !named.has(tool) && !toolExists(tool, names));
       const tool = tools[missing];
@@ -329,18 +329,19 @@ export class Compositions {
     const missing = await Promise.all(
       matches.map(async (match) => {
         const { server } = match;
-        const names = isCallable(server) && server.lastSeen !== null ? await this.#toolNames.of(server) : undefined;
+        const names =
+          isCallable(server) && server.lastSeen !== null ? await this.#toolNames.namesOf(server) : undefined;
         const { tools: chosen, curation } = match.composed;
         // A curated tool that the server is known not to have is a slip, too.
-        const curated = (names && readCuration(curation).tools?.keys()) ?? [];
+        const curated = (names && parseCuration(curation).tools?.keys()) ?? [];
         const named = [...new Set([...chosen, ...curated])];
         const tools = named.filter((tool) => names === undefined || !toolExists(tool, names));
-        return tools.map((tool) => ({ server: nameOf(match), tool }));
+        return tools.map((tool) => ({ server: serverNameOf(match), tool }));
       }),
     );
     const servers = matches.map((match) => {
       const { id: _, ...given } = match.composed;
-      return { ...given, name: nameOf(match) };
+      return { ...given, name: serverNameOf(match) };
     });
     return { ...composition, servers, ...(exposure && { exposure }), missingTools: missing.flat() };
   }

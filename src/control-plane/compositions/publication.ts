@@ -35,13 +35,13 @@ export function userConfigKey(subject: string): RecordKey {
 /** Compares the published virtual hosts with the wanted ones. @param wanted virtual hosts that the subject should have: JSON by id. */
 export function planPublication(state: PublicationState, wanted: ReadonlyMap<string, string>): PublicationPlan {
   const before = publishedBefore(state);
-  if (typeof before === 'string') return obstructed(before);
+  if (typeof before === 'string') return obstructedPlan(before);
   if (before === undefined && wanted.size === 0) return { kind: 'current' };
   const found = configIn(state);
   const config = readEditableConfig(found ?? EMPTY_CONFIG);
-  if (typeof config === 'string') return obstructed(`the user config cannot be decoded: ${config}`);
+  if (typeof config === 'string') return obstructedPlan(`the user config cannot be decoded: ${config}`);
   const difference = differenceOf(config, new Set(before?.virtualHosts), wanted);
-  if (typeof difference === 'string') return obstructed(difference);
+  if (typeof difference === 'string') return obstructedPlan(difference);
   const { removed, added } = difference;
   const isConfigOurs = found === undefined || before?.isConfigOurs === true;
   const record = encodePublication({ subject: state.subject, virtualHosts: [...wanted.keys()].sort(), isConfigOurs });
@@ -51,7 +51,7 @@ export function planPublication(state: PublicationState, wanted: ReadonlyMap<str
   }
   const edited = editConfig(config, removed, added);
   if (added.size > 0 && edited.length > limits.userConfigBytesMax) {
-    return obstructed(`the user config would be larger than ${limits.userConfigBytesMax} bytes`);
+    return obstructedPlan(`the user config would be larger than ${limits.userConfigBytesMax} bytes`);
   }
   const isUnused = before?.isConfigOurs === true && edited.equals(EMPTY_CONFIG);
   return { kind: 'stale', record, config: isUnused ? undefined : edited };
@@ -115,7 +115,7 @@ export function publicationChanges(
   ];
 }
 
-function obstructed(reason: string): PublicationPlan {
+function obstructedPlan(reason: string): PublicationPlan {
   return { kind: 'obstructed', reason };
 }
 
@@ -137,7 +137,7 @@ export interface PublicationJob extends JobTarget {
 }
 
 export function createJob(target: JobTarget): PublicationJob {
-  return { key: PUBLICATION_JOBS_PREFIX + randomBytes(16).toString('hex'), ...target, bytes: encode(target) };
+  return { key: PUBLICATION_JOBS_PREFIX + randomBytes(16).toString('hex'), ...target, bytes: encodeTarget(target) };
 }
 
 export function readJob(key: string, bytes: Buffer): PublicationJob {
@@ -150,13 +150,13 @@ export function jobChangeToAdd({ key, bytes }: PublicationJob): RecordChange {
 
 /** The change of the job's record after a run. @param left subjects that could not be published to, for whom the job stays. */
 export function jobChangeAfterRun({ key, bytes }: PublicationJob, left: readonly string[]): RecordChange {
-  return { ...jobKey(key), expected: bytes, value: left.length === 0 ? undefined : encode({ subjects: left }) };
+  return { ...jobKey(key), expected: bytes, value: left.length === 0 ? undefined : encodeTarget({ subjects: left }) };
 }
 
 function jobKey(key: string): RecordKey {
   return { space: 'records', key };
 }
 
-function encode({ subjects, servers }: JobTarget): Buffer {
+function encodeTarget({ subjects, servers }: JobTarget): Buffer {
   return Buffer.from(JSON.stringify({ subjects, servers }));
 }

@@ -28,7 +28,7 @@ import {
 /** The most user configs that one change of a composition writes at once. */
 const PUBLICATIONS_AT_ONCE_MAX = 8;
 
-interface PublisherParts {
+interface PublisherDependencies {
   readonly records: RecordStore;
   readonly directory: Directory;
   readonly toolNames: ToolNames;
@@ -37,25 +37,25 @@ interface PublisherParts {
 }
 
 /** Time between two log lines about a long publication. */
-const PROGRESS_MS = 5_000;
+const PROGRESS_LOG_MS = 5_000;
 
 export class Publisher {
-  readonly #parts: PublisherParts;
+  readonly #dependencies: PublisherDependencies;
   /** Plans small publications on the event loop, for a millisecond in each turn of it. */
   readonly #scheduler = new TurnScheduler({ untimedMax: 1, turnMs: limits.turnMs, waiting: [Infinity, Infinity] });
   /** Plans large publications, whose decoding would block the event loop for up to a second. */
   readonly #thread = new TaskThread<PublicationTask, PublicationPlan>(
     new URL('./publication-thread.js', import.meta.url),
   );
-  readonly #runs = new CoalescedRuns((subject) => this.#publish(subject));
+  readonly #subjectRuns = new CoalescedRuns((subject) => this.#publish(subject));
   /** By subject, the last logged reason why not all of its compositions can be published. */
   readonly #obstacles = new Map<string, string>();
   /** Virtual hosts as JSON, with the server directory's version when they were made. */
   readonly #hostJson = new WeakMap<StoredComposition, { readonly version: number; readonly json: string }>();
   #isStopped = false;
 
-  constructor(parts: PublisherParts) {
-    this.#parts = parts;
+  constructor(parts: PublisherDependencies) {
+    this.#dependencies = parts;
   }
 
   /** Updates these subjects' user configs. @returns the subjects whose config cannot have all compositions; the log says why. */
@@ -63,15 +63,15 @@ export class Publisher {
     subjects: readonly string[],
     progress: Pick<ChangeOutcome, 'configsLeft'> = { configsLeft: undefined },
   ): Promise<string[]> {
-    const { logger } = this.#parts;
+    const { logger } = this.#dependencies;
     const waiting = [...subjects];
     let left = (progress.configsLeft = subjects.length);
     let loggedAtMs = performance.now();
     const work = async (): Promise<void> => {
       for (let subject = waiting.pop(); subject !== undefined && !this.#isStopped; subject = waiting.pop()) {
-        await this.#runs.run(subject);
+        await this.#subjectRuns.run(subject);
         progress.configsLeft = left -= 1;
-        if (performance.now() - loggedAtMs < PROGRESS_MS) continue;
+        if (performance.now() - loggedAtMs < PROGRESS_LOG_MS) continue;
         loggedAtMs = performance.now();
         logger.info({ left, of: subjects.length }, 'compositions are being published');
       }
@@ -81,7 +81,7 @@ export class Publisher {
   }
 
   async runJob(job: PublicationJob, progress?: Pick<ChangeOutcome, 'configsLeft'>): Promise<void> {
-    const { directory, records } = this.#parts;
+    const { directory, records } = this.#dependencies;
     await directory.sync();
     const subjects = new Set(job.subjects);
     for (const server of job.servers ?? []) {
@@ -121,7 +121,7 @@ export class Publisher {
   /** Publishes to no further subject. Resolves when no publication is running. */
   async stop(): Promise<void> {
     this.#isStopped = true;
-    await this.#runs.settled();
+    await this.#subjectRuns.settled();
   }
 
   /** Ends the thread. Call this after `stop`. */
@@ -130,7 +130,7 @@ export class Publisher {
   }
 
   async #publish(subject: string): Promise<void> {
-    const { records, directory, logger } = this.#parts;
+    const { records, directory, logger } = this.#dependencies;
     await retrySwap(async () => {
       // The published state is read before the wanted one: otherwise a virtual host that another process has just
       // published would look unwanted.
@@ -160,7 +160,7 @@ export class Publisher {
   ): Promise<PublicationPlan & { readonly obstacle?: string }> {
     const plan = await this.#planFor(state, wanted);
     if (plan.kind !== 'obstructed') return plan;
-    const { directory, quotas } = this.#parts;
+    const { directory, quotas } = this.#dependencies;
     const fitting = hostsWithinQuotas(directory.compositions.forSubject(state.subject), wanted, quotas);
     const checkedJson = checkedId === undefined ? undefined : wanted.get(checkedId);
     if (checkedJson !== undefined) fitting.set(checkedId!, checkedJson);
@@ -185,7 +185,7 @@ export class Publisher {
   }
 
   async #readState(subject: string): Promise<PublicationState> {
-    const { records } = this.#parts;
+    const { records } = this.#dependencies;
     const [record, config] = await Promise.all([
       records.read(publicationKey(subject)),
       records.read(userConfigKey(subject)),
@@ -195,7 +195,7 @@ export class Publisher {
 
   /** The virtual hosts that the subject should have: JSON by id. */
   async #virtualHostsOf(subject: string): Promise<Map<string, string>> {
-    const { compositions } = this.#parts.directory;
+    const { compositions } = this.#dependencies.directory;
     const wanted = new Map<string, string>();
     for (const composition of compositions.forSubject(subject)) {
       wanted.set(composition.id, await this.#virtualHostJsonOf(composition));
@@ -205,11 +205,11 @@ export class Publisher {
 
   /** The composition's virtual host as JSON, computed once for all its subjects. */
   async #virtualHostJsonOf(composition: StoredComposition): Promise<string> {
-    const { servers } = this.#parts.directory;
+    const { servers } = this.#dependencies.directory;
     const { version } = servers;
     const known = this.#hostJson.get(composition);
     if (known?.version === version) return known.json;
-    const matches = await this.#parts.toolNames.resolvePatterns(matchServers(composition, servers));
+    const matches = await this.#dependencies.toolNames.resolvePatterns(matchServers(composition, servers));
     const json = virtualHostJson(matches, composition);
     this.#hostJson.set(composition, { version, json });
     return json;
@@ -218,7 +218,7 @@ export class Publisher {
   #logObstacle(subject: string, reason: string): void {
     if (this.#obstacles.get(subject) === reason) return;
     this.#obstacles.set(subject, reason);
-    this.#parts.logger.error({ subject: subjectHash(subject), reason }, 'compositions cannot be published');
+    this.#dependencies.logger.error({ subject: subjectHash(subject), reason }, 'compositions cannot be published');
   }
 }
 

@@ -43,7 +43,7 @@ export class ConnectFetch {
   /** Resolves with the response; with `undefined` if it is compressed: that was not asked for, and cannot be read. */
   async fetchReadable(url: URL, request: FetchedRequest): Promise<Response | undefined> {
     return this.fetch(url, request).catch((error: unknown) => {
-      if (error instanceof ControlPlaneFault && error.cause === ENCODED) return undefined;
+      if (error instanceof ControlPlaneFault && error.cause === ENCODED_FAULT) return undefined;
       throw error;
     });
   }
@@ -70,7 +70,7 @@ export class ConnectFetch {
 
 const NOT_ALLOWED = 'A server names an address that is not allowed.';
 
-const MESSAGES: Readonly<Partial<Record<UpstreamFault['kind'], string>>> = {
+const FAULT_MESSAGES: Readonly<Partial<Record<UpstreamFault['kind'], string>>> = {
   'address-refused': NOT_ALLOWED,
   'address-not-allowed': NOT_ALLOWED,
   'answer-too-large': 'A server’s response is too large.',
@@ -78,12 +78,12 @@ const MESSAGES: Readonly<Partial<Record<UpstreamFault['kind'], string>>> = {
   'answer-encoded': 'A server’s response is compressed, which was not asked for.',
 };
 
-const ENCODED: UpstreamFault['kind'] = 'answer-encoded';
+const ENCODED_FAULT: UpstreamFault['kind'] = 'answer-encoded';
 
 function faultOf({ kind }: UpstreamFault): ControlPlaneFault {
   if (kind === 'answer-timeout' || kind === 'connect-timeout')
     return new ControlPlaneFault('party-silent', 'A server did not answer in time: try again later.');
-  return unusableResponse(MESSAGES[kind] ?? 'A server cannot be reached: try again later.', kind);
+  return unusableResponse(FAULT_MESSAGES[kind] ?? 'A server cannot be reached: try again later.', kind);
 }
 
 export function unusableResponse(words: string, cause?: UpstreamFault['kind']): ControlPlaneFault {

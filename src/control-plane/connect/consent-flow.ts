@@ -87,7 +87,7 @@ export interface ConsentPreview extends DiscoveredAuthorization {
 
 export const CALLBACK_PATH = '/connect/callback';
 
-const STATE_USE = 'connect state';
+const STATE_SEAL_USE = 'connect state';
 const NONCE_BYTES = 32;
 const STATE_CHARS_MAX = 1_024;
 
@@ -131,7 +131,7 @@ export class ConsentFlow {
     const untilMs = nowMs + limits.personMsMax;
     const begun = { ...ticket, ...found, nonce, browser: hashOf(browser), grantKey, client, verifier, untilMs };
     await this.#consents.start(begun, nowMs);
-    const state = sealValue(this.#options.keys, STATE_USE, [grantKey, nonce]);
+    const state = sealValue(this.#options.keys, STATE_SEAL_USE, [grantKey, nonce]);
     return authorizationUrl(found.server.authorization_endpoint, found.scope, this.#codeRequestOf(state, begun));
   }
 
@@ -236,7 +236,7 @@ export class ConsentFlow {
 
   async #takePendingConsent(state: string, browser: string): Promise<PendingConsent> {
     const isShort = state.length <= STATE_CHARS_MAX;
-    const opened = isShort ? openValue<[string, string]>(this.#options.keys, STATE_USE, state) : undefined;
+    const opened = isShort ? openValue<[string, string]>(this.#options.keys, STATE_SEAL_USE, state) : undefined;
     if (opened === undefined) throw new ControlPlaneFault('consent-unknown', 'There is no consent in progress.');
     const [grantKey, nonce] = opened;
     const begun = await this.#consents.take(grantKey, nonce, Date.now());

@@ -54,7 +54,7 @@ export class RegisteredClients {
     const isUsable =
       known?.issuer === server.issuer && known.redirectUri === redirectUri && isRegisteredFor(known.scope, scope);
     if (known !== undefined && isUsable && (known.untilMs === 0 || Date.now() < known.untilMs)) return known.client;
-    const registered = await register(fetch, server, scope, redirectUri);
+    const registered = await registerClient(fetch, server, scope, redirectUri);
     // If the swap fails, another process has registered a client, too: both are valid.
     await this.#sealed.replace(keyOf(target), bytes, registered);
     return registered.client;
@@ -78,7 +78,7 @@ function keyOf({ origin, path }: UpstreamTarget): string {
   return CLIENT_PREFIX + keyHashOf([origin, path]);
 }
 
-async function register(
+async function registerClient(
   fetch: ConnectFetch,
   server: AuthorizationServer,
   scope: string,
@@ -113,7 +113,7 @@ async function register(
         // Some servers refuse to register a client for the scopes of the resources behind them, but grant these scopes anyway: so the
         // client is registered without a scope.
         if (code === ' (invalid_client_metadata)' && asked !== '') return requestClient('');
-        throw notRegistered(
+        throw registrationFault(
           code === '' ? `answered with status ${answer.status}, and without a client` : `refused${code}`,
         );
       });
@@ -124,7 +124,7 @@ async function register(
   const { token_endpoint_auth_method: agreed = SECRET_METHODS.find((each) => supported.includes(each)) } = registration;
   const agreedAuthentication = AUTHENTICATION_BY_METHOD[typeof agreed === 'string' ? agreed : ''] ?? 'basic';
   const authentication = secret === undefined ? 'none' : agreedAuthentication;
-  if (id.length > limits.oauthMemberCharsMax) throw notRegistered('answered with a client id that is too long');
+  if (id.length > limits.oauthMemberCharsMax) throw registrationFault('answered with a client id that is too long');
   const client = { id, authentication, ...(authentication !== 'none' && { secret: usableSecret(secret) }) };
   const untilMs = typeof expiresAt === 'number' && authentication !== 'none' ? expiresAt * 1_000 : 0;
   return { issuer, redirectUri, scope, client, untilMs };
@@ -132,10 +132,10 @@ async function register(
 
 function usableSecret(secret: unknown): string {
   if (typeof secret === 'string' && isSecretValue(secret) && secret.length <= limits.oauthMemberCharsMax) return secret;
-  throw notRegistered('answered with a client whose secret cannot be used');
+  throw registrationFault('answered with a client whose secret cannot be used');
 }
 
-function notRegistered(what: string): ControlPlaneFault {
+function registrationFault(what: string): ControlPlaneFault {
   return unusableResponse(
     `The gateway asked the authorization server to register it, which ${what}: the operator can name a client in the backend’s auth.`,
   );

@@ -19,14 +19,14 @@ interface AdminBounds {
   readonly answerBytesMax: number;
 }
 
-const BOUNDS: AdminBounds = {
+const DEFAULT_BOUNDS: AdminBounds = {
   answerMsMax: limits.remoteAnswerMsMax,
   otherAnswersMsMax: 1_000,
   answerBytesMax: limits.dataplaneAnswerBytesMax,
 };
 
 /** The most dataplanes that are asked, in the order of their addresses. Further ones count as silent. */
-const MACHINES_MAX = 32;
+const DATAPLANES_MAX = 32;
 
 export interface DataplaneAnswers<Value> {
   readonly answered: readonly {
@@ -51,10 +51,10 @@ export function withSlotNames<Row extends { readonly slot: number }>(machine: st
 export class AdminClient {
   readonly #address: ListenAddress;
   readonly #bounds: AdminBounds;
-  readonly #lookUp: LookUp;
+  readonly #lookUp: HostLookUp;
   readonly #quota = new Quota(limits.dataplaneQuestionsMax);
 
-  constructor(address: ListenAddress, bounds: AdminBounds = BOUNDS, lookUpHost: LookUp = lookUp) {
+  constructor(address: ListenAddress, bounds: AdminBounds = DEFAULT_BOUNDS, lookUpHost: HostLookUp = lookUpAddresses) {
     this.#address = address;
     this.#bounds = bounds;
     this.#lookUp = lookUpHost;
@@ -82,7 +82,7 @@ export class AdminClient {
     try {
       const hosts = await this.#lookUpAddresses(signal);
       const machines = hosts.map((address, index) => ({ machine: hosts.length > 1 ? String(index + 1) : '', address }));
-      const asked = machines.slice(0, MACHINES_MAX);
+      const asked = machines.slice(0, DATAPLANES_MAX);
       const asking = asked.map(({ address }) => this.#askOne(address, path, signal, shape, otherStatus));
       Promise.any(asking).then(
         () => giveUpAfter(this.#bounds.otherAnswersMsMax),
@@ -111,7 +111,7 @@ export class AdminClient {
     try {
       return await Promise.race([this.#lookUp(this.#address.host), timedOut]);
     } catch (error) {
-      throw this.#unreachable(this.#address.host, `the name was not found (${reasonOf(error)})`);
+      throw this.#unreachableFault(this.#address.host, `the name was not found (${reasonOf(error)})`);
     }
   }
 
@@ -126,7 +126,7 @@ export class AdminClient {
 
   async #exchange(host: string, path: string, signal: AbortSignal) {
     try {
-      const response = await fetch(this.#originOf(host) + path, { headers: ACCEPT, signal, redirect: 'error' });
+      const response = await fetch(this.#originOf(host) + path, { headers: ACCEPT_JSON, signal, redirect: 'error' });
       const { answerBytesMax } = this.#bounds;
       const words = `The dataplane’s response has more than ${answerBytesMax} bytes: ask for less`;
       const tooLarge = () => new ControlPlaneFault('dataplane-refused', words);
@@ -135,7 +135,7 @@ export class AdminClient {
     } catch (error) {
       if (error instanceof ControlPlaneFault) throw error;
       const silence = `it did not respond in ${this.#bounds.answerMsMax} ms`;
-      throw this.#unreachable(host, signal.aborted ? silence : reasonOf(error));
+      throw this.#unreachableFault(host, signal.aborted ? silence : reasonOf(error));
     }
   }
 
@@ -143,7 +143,7 @@ export class AdminClient {
     return `http://${formatAddress({ ...this.#address, host })}`;
   }
 
-  #unreachable(host: string, why: string): ControlPlaneFault {
+  #unreachableFault(host: string, why: string): ControlPlaneFault {
     const advice = 'check that a dataplane is running, and that --dataplane-admin-address is its --admin-address';
     return new ControlPlaneFault(
       'dataplane-unreachable',
@@ -153,10 +153,10 @@ export class AdminClient {
   }
 }
 
-type LookUp = (host: string) => Promise<readonly string[]>;
+type HostLookUp = (host: string) => Promise<readonly string[]>;
 
 /** The host's addresses, sorted, and of one family, because a machine may have addresses of both. `localhost` itself is kept. */
-const lookUp: LookUp = async (host) => {
+const lookUpAddresses: HostLookUp = async (host) => {
   if (host === 'localhost') return [host];
   const found = await lookup(host, { all: true });
   const family = found.some((each) => each.family === 4) ? 4 : 6;
@@ -175,7 +175,7 @@ function faultOf(status: number, value: unknown): ControlPlaneFault {
   return new ControlPlaneFault('dataplane-refused', words, { messageForAdmins: `${words}: ${reason}` });
 }
 
-const ACCEPT = { accept: 'application/json' };
+const ACCEPT_JSON = { accept: 'application/json' };
 const DETAIL_CHARS_MAX = 500;
 
 /** The reason why `fetch` failed is in the error's cause. */

@@ -29,7 +29,7 @@ interface Watcher {
   readonly isAdmin: boolean;
   readonly stream: PassThrough;
   /** When the stream ends, by `performance.now()`. */
-  readonly untilMs: number;
+  readonly endsAtMs: number;
 }
 
 export interface LiveBounds {
@@ -37,7 +37,7 @@ export interface LiveBounds {
   readonly streamMsMax: number;
 }
 
-const BOUNDS: LiveBounds = { intervalMs: LIVE_INTERVAL_MS, streamMsMax: LIVE_STREAM_MS_MAX };
+const DEFAULT_BOUNDS: LiveBounds = { intervalMs: LIVE_INTERVAL_MS, streamMsMax: LIVE_STREAM_MS_MAX };
 
 export class LiveFigures {
   readonly #adminClient: Pick<AdminClient, 'ask'>;
@@ -46,10 +46,10 @@ export class LiveFigures {
   readonly #quota = new Quota(limits.liveStreamsMax);
   #timer: NodeJS.Timeout | undefined;
   /** The previous figures, from which rates are computed, and the addresses of their dataplanes. */
-  #previous: { readonly figures: Figures; readonly addresses: string } | undefined;
+  #previousFigures: { readonly figures: Figures; readonly addresses: string } | undefined;
   #isFetching = false;
 
-  constructor(adminClient: Pick<AdminClient, 'ask'>, bounds: LiveBounds = BOUNDS) {
+  constructor(adminClient: Pick<AdminClient, 'ask'>, bounds: LiveBounds = DEFAULT_BOUNDS) {
     this.#adminClient = adminClient;
     this.#bounds = bounds;
   }
@@ -58,7 +58,7 @@ export class LiveFigures {
   open(subject: string, isAdmin: boolean): Readable | undefined {
     if (!this.#quota.tryTake(subject)) return undefined;
     const stream = new PassThrough();
-    const watcher = { isAdmin, stream, untilMs: performance.now() + this.#bounds.streamMsMax };
+    const watcher = { isAdmin, stream, endsAtMs: performance.now() + this.#bounds.streamMsMax };
     this.#watchers.add(watcher);
     stream.once('close', () => {
       this.#watchers.delete(watcher);
@@ -66,7 +66,7 @@ export class LiveFigures {
     });
     stream.on('error', () => {});
     // The first write makes Node.js send the response head.
-    stream.write(COMMENT);
+    stream.write(SSE_COMMENT);
     if (this.#timer === undefined) {
       this.#timer = setInterval(() => this.#tick(), this.#bounds.intervalMs);
       this.#tick();
@@ -85,15 +85,15 @@ export class LiveFigures {
   }
 
   #tick(): void {
-    for (const { stream, untilMs } of this.#watchers) {
-      if (performance.now() <= untilMs) continue;
+    for (const { stream, endsAtMs } of this.#watchers) {
+      if (performance.now() <= endsAtMs) continue;
       // A watcher that has not read the end of its stream by the next tick has stopped reading.
       if (stream.writableEnded) stream.destroy();
       else stream.end();
     }
     if (this.#watchers.size === 0) return this.#pause();
     // While figures are being fetched, a comment shows that the stream is alive.
-    if (this.#isFetching) return this.#send(() => COMMENT);
+    if (this.#isFetching) return this.#send(() => SSE_COMMENT);
     this.#isFetching = true;
     void this.#fetchAndSend().finally(() => (this.#isFetching = false));
   }
@@ -101,7 +101,7 @@ export class LiveFigures {
   #pause(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
-    this.#previous = undefined;
+    this.#previousFigures = undefined;
   }
 
   async #fetchAndSend(): Promise<void> {
@@ -117,10 +117,10 @@ export class LiveFigures {
         throw new ControlPlaneFault('dataplane-refused', NO_FIGURES);
       const now = new Figures(metrics.answered.flatMap(figuresOf), performance.now());
       const addresses = metrics.answered.map(({ address }) => address).join();
-      const previous = this.#previous;
-      this.#previous = { figures: now, addresses };
+      const previous = this.#previousFigures;
+      this.#previousFigures = { figures: now, addresses };
       // Rates need two readings of the same dataplanes.
-      if (previous?.addresses !== addresses) return this.#send(() => COMMENT);
+      if (previous?.addresses !== addresses) return this.#send(() => SSE_COMMENT);
       const rows = workers.answered.flatMap(({ machine, value }) => withSlotNames(machine, value.workers));
       const load = loadOf(new Interval(previous.figures, now), rows);
       const at = new Date().toISOString();
@@ -130,7 +130,7 @@ export class LiveFigures {
       });
       this.#send((isAdmin) => (isAdmin ? forAdmins! : forOthers!));
     } catch (error) {
-      this.#previous = undefined;
+      this.#previousFigures = undefined;
       if (!(error instanceof ControlPlaneFault)) throw error;
       this.#send((isAdmin) => eventOf('fault', { detail: isAdmin ? error.messageForAdmins : error.message }));
     }
@@ -145,7 +145,7 @@ export class LiveFigures {
   }
 }
 
-const COMMENT = ': \n\n';
+const SSE_COMMENT = ': \n\n';
 const NO_FIGURES = 'The dataplane collects no metrics: start it with --metrics true';
 
 function eventOf(name: string, value: unknown): string {
@@ -170,10 +170,10 @@ function liveView(load: DataplaneLoad, isAdmin: boolean): object {
   };
 }
 
-type Answer<Value> = DataplaneAnswers<Value>['answered'][number];
+type DataplaneAnswer<Value> = DataplaneAnswers<Value>['answered'][number];
 
 /** The figures, in which the names of workers are made unique among all dataplanes. */
-function figuresOf({ machine, value }: Answer<DataplaneFigures>): DataplaneFigures {
+function figuresOf({ machine, value }: DataplaneAnswer<DataplaneFigures>): DataplaneFigures {
   return value.map(({ name, values }) => ({
     name,
     values: values.map(({ labels, ...rest }) => {

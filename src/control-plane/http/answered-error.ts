@@ -15,7 +15,7 @@ const TYPES_IN_WORDS: Readonly<Record<string, string>> = {
   integer: 'a whole number',
 };
 
-function inWords(type: unknown): string {
+function typeInWords(type: unknown): string {
   return TYPES_IN_WORDS[String(type)] ?? String(type);
 }
 
@@ -35,7 +35,7 @@ export function describeViolation(violation: FastifySchemaValidationError, part:
     case 'enum':
       return `${member()} must be one of ${(params['allowedValues'] as readonly unknown[]).join(', ')}`;
     case 'type':
-      return `${subject} must be ${[params['type']].flat().map(inWords).join(' or ')}`;
+      return `${subject} must be ${[params['type']].flat().map(typeInWords).join(' or ')}`;
     default:
       return `${subject} ${message}`;
   }

@@ -11,15 +11,14 @@ export class Html {
   }
 }
 
-type Part = string | number | Html | readonly Html[];
+type HtmlPart = string | number | Html | readonly Html[];
 
 /** A tag for templates of HTML, which escapes the inserted strings. */
-export function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Html {
-  return new Html(texts.map((text, index) => text + escaped(parts[index] ?? '')).join(''));
+export function html(texts: TemplateStringsArray, ...parts: readonly HtmlPart[]): Html {
+  return new Html(texts.map((text, index) => text + htmlOf(parts[index] ?? '')).join(''));
 }
 
-/** A whole HTML document. */
-export function pageOf(title: string, style: string, body: Html, head = new Html('')): string {
+export function htmlPage(title: string, style: string, body: Html, head = new Html('')): string {
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -41,16 +40,16 @@ export function styleSource(style: string): string {
 
 /** The text as HTML; what is in backticks becomes `code`. */
 export function textWithCode(text: string): Html {
-  return new Html(escape(text).replaceAll(/`([^`]*)`/g, '<code>$1</code>'));
+  return new Html(escapeHtml(text).replaceAll(/`([^`]*)`/g, '<code>$1</code>'));
 }
 
-function escaped(part: Part): string {
+function htmlOf(part: HtmlPart): string {
   if (part instanceof Html) return part.text;
   if (typeof part === 'object') return part.map(({ text }) => text).join('');
-  return escape(String(part));
+  return escapeHtml(String(part));
 }
 
-function escape(text: string): string {
+function escapeHtml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }
 

@@ -1,7 +1,7 @@
 // Users' consents to servers. The pages for browsers are in `routes/connect-routes.ts`.
 import type { FastifyRequest } from 'fastify';
 import { isRoleEnough } from '../../config/index.js';
-import { ControlPlaneFault, notFound } from '../common/control-plane-fault.js';
+import { ControlPlaneFault, notFoundFault } from '../common/control-plane-fault.js';
 import { refuseUnowned } from '../common/principal.js';
 import type { ConsentFlow, Revocation } from '../connect/consent-flow.js';
 import type { ServerRecord } from '../records/server-record.js';
@@ -38,7 +38,7 @@ export const connectionOperations = operationsOf('connections', {
       const reference = pathParameter(request, 'server');
       const { probes = false } = request.body as { readonly probes?: boolean };
       const found = await registry.find(reference);
-      if (found === undefined) throw notFound('server', reference);
+      if (found === undefined) throw notFoundFault('server', reference);
       if (probes) refuseUnentitled(request, found);
       const { name, url, auth } = found;
       if (auth?.type !== 'oauth2-user')

@@ -47,7 +47,7 @@ export class ControlPlaneAdmission {
     const { host = '', origin = '' } = request.headers;
     // Pages of any origin may read the metadata that says where to get a token.
     const refusal = this.#parts.hosts.check(host, isMetadata(request) ? '' : origin);
-    if (refusal !== undefined) throw faultFor(refusal, { host: refusedHost(refusal, host) });
+    if (refusal !== undefined) throw faultOfRefusal(refusal, { host: refusedHost(refusal, host) });
     const repeated = repeatedHeader(request.raw.rawHeaders);
     if (repeated !== undefined) throw new ControlPlaneFault('head-ambiguous', `Send ${repeated} once`);
   }
@@ -63,7 +63,7 @@ export class ControlPlaneAdmission {
     if (waitS > 0)
       throw new ControlPlaneFault('rate-limited', `Too many requests: try again in ${waitS} s`, { retryAfterS: waitS });
     if (verified?.kind === 'refused') {
-      throw faultFor(this.#withChallenge(request, tokenRefusals[verified.reason]), { why: verified.cause });
+      throw faultOfRefusal(this.#withChallenge(request, tokenRefusals[verified.reason]), { why: verified.cause });
     }
     if (verified === undefined) return;
     request.subject = verified.subject;
@@ -74,7 +74,7 @@ export class ControlPlaneAdmission {
     const { caller, routeOptions } = request;
     const { role = 'any' } = routeOptions.config;
     if (caller === undefined || role === 'any' || isRoleEnough(caller.role, role)) return;
-    throw faultFor(this.#withChallenge(request, roleRefusal(role, caller.role)));
+    throw faultOfRefusal(this.#withChallenge(request, roleRefusal(role, caller.role)));
   }
 
   /** Adds a challenge to the refusal: where clients get a token, if the gateway knows that. */
@@ -94,7 +94,7 @@ export class ControlPlaneAdmission {
   /** Throws under overload. Open routes are exempt, because they cost next to nothing. */
   checkLoad({ method, routeOptions }: FastifyRequest): void {
     const refusal = routeOptions.config.isOpen === true ? undefined : this.#parts.overload.requestRefusalOf(method);
-    if (refusal !== undefined) throw faultFor(refusal);
+    if (refusal !== undefined) throw faultOfRefusal(refusal);
   }
 
   /** Headers that let pages of the request's origin read the response: names and values in turn. */
@@ -136,7 +136,7 @@ function repeatedHeader(rawHeaders: readonly string[]): string | undefined {
 }
 
 /** The fault for a refusal. The refusal's own body is not sent: it may be a JSON-RPC error, for clients of MCP. */
-function faultFor(
+function faultOfRefusal(
   { code, status, message, headers: [name = '', value = ''] }: Refusal<Refusal['code'] | typeof ROLE_MISSING>,
   forLog: { readonly why?: string | undefined; readonly host?: string | undefined } = {},
 ): ControlPlaneFault {
@@ -149,7 +149,7 @@ function faultFor(
 /** The most subjects and addresses that are counted at once. Beyond that, the oldest starts again from zero. */
 const RATE_LIMIT_KEYS_MAX = 100_000;
 
-const WINDOW_MS = 60_000;
+const RATE_WINDOW_MS = 60_000;
 
 export class RateLimiter {
   readonly #countMax: number;
@@ -185,6 +185,6 @@ export class RateLimiter {
       if (endsAtMs > nowMs && this.#windows.size < this.#keysMax) break;
       this.#windows.delete(candidate);
     }
-    this.#windows.set(key, { endsAtMs: nowMs + WINDOW_MS, count: 1 });
+    this.#windows.set(key, { endsAtMs: nowMs + RATE_WINDOW_MS, count: 1 });
   }
 }

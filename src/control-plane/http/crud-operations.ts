@@ -1,6 +1,6 @@
 // The operations that servers and compositions have in common, and those on compositions.
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { ControlPlaneFault, notFound } from '../common/control-plane-fault.js';
+import { ControlPlaneFault, notFoundFault } from '../common/control-plane-fault.js';
 import { refuseChanged, type Change } from '../common/change.js';
 import { MERGE_PATCH, applyPatch } from './merge-patch.js';
 import {
@@ -56,12 +56,12 @@ const removalAnswers: readonly AnswerDescription[] = [
   { status: 202, contents: [], ...unpublishedAnswer },
 ];
 
-type Row = Omit<Operation, 'id' | 'method' | 'path' | 'tag' | 'summary'>;
+type CrudRow = Omit<Operation, 'id' | 'method' | 'path' | 'tag' | 'summary'>;
 
 /** Rows of the endpoint table, still without ids and summaries. */
 export function crudOperations<Entity extends { readonly id: string; readonly name: string }, Input>(
   kind: CrudKind<Entity, Input>,
-): Readonly<Record<'create' | 'read' | 'replace' | 'patch' | 'remove', Row>> {
+): Readonly<Record<'create' | 'read' | 'replace' | 'patch' | 'remove', CrudRow>> {
   const { noun, schema, query, defaults, tagOf } = kind;
   const input = `${schema}Input` as const;
   const writeOperation = { role: 'editor', isAudited: true, ...(query && { query }) } as const;
@@ -78,7 +78,7 @@ export function crudOperations<Entity extends { readonly id: string; readonly na
   const find = async (parts: OperationParts, request: FastifyRequest): Promise<Entity> => {
     const reference = pathParameter(request, noun);
     const found = await kind.find(parts, reference);
-    if (found === undefined) throw notFound(noun, reference);
+    if (found === undefined) throw notFoundFault(noun, reference);
     return found;
   };
   return {

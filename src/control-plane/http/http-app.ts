@@ -19,7 +19,7 @@ import { type AdmissionParts, ControlPlaneAdmission, isPreflight } from './contr
 import { faultOf } from './answered-error.js';
 import { type ConsoleFiles, mountConsoleRoutes } from './routes/console-routes.js';
 import { setValidators, mountMcpRoutes, mountOperation, type MountParts, type ServedMcp } from './mount.js';
-import { MERGE_PATCH, readJsonBodies, readPatches } from './merge-patch.js';
+import { MERGE_PATCH, acceptJsonBodies, acceptPatchBodies } from './merge-patch.js';
 import type { Operation } from './operation.js';
 import { createOpenApiDocument } from './open-api.js';
 import { operations } from './operations.js';
@@ -111,7 +111,7 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
   setValidators(app);
   // Responses are not serialized by schema, which would silently drop members that the schema lacks.
   app.setSerializerCompiler(() => (value) => JSON.stringify(value));
-  readJsonBodies(app);
+  acceptJsonBodies(app);
   const admission = new ControlPlaneAdmission(parts);
   addAdmissionHook(app, admission);
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, parts.logger));
@@ -126,7 +126,7 @@ export async function createHttpApp(parts: HttpAppParts): Promise<HttpApp> {
   };
   mountAll(app, ({ bodyType }) => bodyType !== MERGE_PATCH);
   await app.register(async (scope) => {
-    readPatches(scope);
+    acceptPatchBodies(scope);
     mountAll(scope, ({ bodyType }) => bodyType === MERGE_PATCH);
   });
   await mountConnectPages(app, parts.consentFlow);

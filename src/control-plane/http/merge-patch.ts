@@ -11,12 +11,12 @@ import { schemas } from './schemas.js';
 /** Depth to which objects in a merge patch may be nested. */
 const PATCH_DEPTH_MAX = 64;
 
-type BodyDone = (error: Error | null, body?: unknown) => void;
+type ParserCallback = (error: Error | null, body?: unknown) => void;
 
 /** Makes JSON the only content type that is accepted. A request without a body needs no content type. */
-export function readJsonBodies(app: FastifyInstance, mediaType = 'application/json'): void {
+export function acceptJsonBodies(app: FastifyInstance, mediaType = 'application/json'): void {
   const parse = app.getDefaultJsonParser('error', 'error');
-  const parseNow = (request: FastifyRequest, body: Buffer, done: BodyDone): void => {
+  const parseNow = (request: FastifyRequest, body: Buffer, done: ParserCallback): void => {
     if (isUtf8(body)) void parse(request, body.toString(), done);
     else done(new ControlPlaneFault('invalid', 'The body is not UTF-8', { status: 400 }));
   };
@@ -29,7 +29,7 @@ export function readJsonBodies(app: FastifyInstance, mediaType = 'application/js
 }
 
 /** Parses a large body. Its values are counted first, in slices: parsing too many of them would block the event loop. */
-function parseLarge(subject: string, body: Buffer, done: BodyDone, parse: () => void): void {
+function parseLarge(subject: string, body: Buffer, done: ParserCallback, parse: () => void): void {
   const valuesMax = limits.controlPlaneBodyValuesMax;
   scanQueue.scan(subject, body, limits.jsonDepthMax, (tape) => {
     if (tape !== undefined && tape.count <= valuesMax) setImmediate(parse);
@@ -45,19 +45,19 @@ function parseLarge(subject: string, body: Buffer, done: BodyDone, parse: () => 
 export const MERGE_PATCH = 'application/merge-patch+json';
 
 /** Makes merge patches the only bodies that these routes accept. */
-export function readPatches(app: FastifyInstance): void {
-  readJsonBodies(app, MERGE_PATCH);
+export function acceptPatchBodies(app: FastifyInstance): void {
+  acceptJsonBodies(app, MERGE_PATCH);
   app.addContentTypeParser('*', (_request, _body, done) => done(NOT_A_PATCH));
 }
 
 /** The target with the patch applied, which removes the members that it sets to `null`. */
-function merged(target: unknown, patch: unknown, depth = 0): unknown {
+function mergePatch(target: unknown, patch: unknown, depth = 0): unknown {
   if (depth > PATCH_DEPTH_MAX) throw new ControlPlaneFault('invalid', 'the body is nested too deeply');
   if (!isObject(patch)) return patch;
   const members = new Map(Object.entries(isObject(target) ? target : {}));
   for (const [name, value] of Object.entries(patch)) {
     if (value === null) members.delete(name);
-    else members.set(name, merged(members.get(name), value, depth + 1));
+    else members.set(name, mergePatch(members.get(name), value, depth + 1));
   }
   return Object.fromEntries(members);
 }
@@ -69,7 +69,7 @@ export function applyPatch(request: FastifyRequest, entity: object, schema: 'Ser
   const current = Object.entries(entity).filter(
     ([name]) => properties[name]?.['readOnly'] === undefined && name in properties,
   );
-  const whole = merged(Object.fromEntries(current), request.body);
+  const whole = mergePatch(Object.fromEntries(current), request.body);
   const validate = request.compileValidationSchema(schemas[schema], 'body');
   const [violation] = validate(whole) ? [] : (validate.errors ?? []);
   if (violation !== undefined) throw new ControlPlaneFault('invalid', describeViolation(violation, 'body'));

@@ -78,7 +78,7 @@ function routeOf(operation: Operation): Pick<RouteOptions, 'method' | 'url' | 's
 }
 
 /** Keywords that bound a value beyond its type. In bodies, they are for documentation: handlers check bounds, with better messages. */
-const BOUNDS = ['minLength', 'maxLength', 'pattern', 'minItems', 'maxItems'];
+const BOUND_KEYWORDS = ['minLength', 'maxLength', 'pattern', 'minItems', 'maxItems'];
 
 /**
  * Sets how fastify validates. Validation stops at the first fault: a request may have a million. Texts in a query are converted to
@@ -86,8 +86,8 @@ const BOUNDS = ['minLength', 'maxLength', 'pattern', 'minItems', 'maxItems'];
  */
 export function setValidators(app: FastifyInstance): void {
   const bodies = new Ajv2020({ allowUnionTypes: true });
-  for (const keyword of BOUNDS) bodies.removeKeyword(keyword);
-  bodies.addVocabulary(BOUNDS);
+  for (const keyword of BOUND_KEYWORDS) bodies.removeKeyword(keyword);
+  bodies.addVocabulary(BOUND_KEYWORDS);
   const queries = new Ajv2020({ coerceTypes: true });
   app.setValidatorCompiler<JsonSchema>(({ schema, httpPart }) => {
     const ajv = httpPart === 'body' ? bodies : queries;

@@ -128,12 +128,12 @@ function refusalsOf(operation: Operation): (keyof typeof refusalTexts)[] {
   return [...statuses];
 }
 
-interface Response extends Omit<AnswerDescription, 'status' | 'headers'> {
+interface DescribedResponse extends Omit<AnswerDescription, 'status' | 'headers'> {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-function describeResponse({ status, description, contents, headers }: Response): [string, unknown] {
+function describeResponse({ status, description, contents, headers }: DescribedResponse): [string, unknown] {
   const content = contents.length === 0 ? undefined : describeContents(contents);
   return [String(status), { description, headers: headers && describeHeaders(headers), content }];
 }

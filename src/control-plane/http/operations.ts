@@ -177,16 +177,16 @@ const mcpDelete = {
   answers: [{ status: 200, description: 'The session has ended.', contents: [] }],
   refusals: [404],
 } as const satisfies Partial<Operation>;
-const aggregate = { role: 'reader', query: aggregateQuery } as const;
+const aggregateMembers = { role: 'reader', query: aggregateQuery } as const;
 
 const mcpOperations = operationsOf('mcp', {
-  'GET /mcp': { ...mcpGet, ...aggregate, id: 'getAggregate', summary: 'The stream of a session' },
+  'GET /mcp': { ...mcpGet, ...aggregateMembers, id: 'getAggregate', summary: 'The stream of a session' },
   'POST /mcp': {
-    ...{ ...mcpPost, ...aggregate, id: 'postAggregate', summary: 'All active servers as one MCP server' },
+    ...{ ...mcpPost, ...aggregateMembers, id: 'postAggregate', summary: 'All active servers as one MCP server' },
     description:
       'Tools are named `<server name>-<tool>`. `tools/list` and `tools/call` work with and without a session.',
   },
-  'DELETE /mcp': { ...mcpDelete, ...aggregate, id: 'deleteAggregate', summary: 'End a session' },
+  'DELETE /mcp': { ...mcpDelete, ...aggregateMembers, id: 'deleteAggregate', summary: 'End a session' },
   'GET /servers/{composition}/mcp': {
     ...{ ...mcpGet, role: 'any', id: 'getCompositionStream', summary: 'The stream of a session with a composition' },
   },

@@ -7,7 +7,7 @@ import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { cookieIn, setCookie } from './browser-parts.js';
 import { operationsOf, jsonAnswer } from './operation.js';
 
-const COOKIE = 'switchyard-sign-in';
+const COOKIE_NAME = 'switchyard-sign-in';
 const COOKIE_VALUE = /^[\w-]{1,2048}$/;
 
 function requireSignIn(signIn: SignInFlow | undefined): SignInFlow {
@@ -18,7 +18,7 @@ function requireSignIn(signIn: SignInFlow | undefined): SignInFlow {
 
 /** The cookie's name. Over TLS it has a prefix, which guarantees that this very host has set the cookie. */
 function cookieName({ isTls }: SignInFlow): string {
-  return isTls ? `__Host-${COOKIE}` : COOKIE;
+  return isTls ? `__Host-${COOKIE_NAME}` : COOKIE_NAME;
 }
 
 function setSignInCookie(reply: FastifyReply, signIn: SignInFlow, value: string, maxAgeMs: number): void {

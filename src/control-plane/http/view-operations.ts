@@ -36,9 +36,9 @@ const subjectDescription = 'If left out, the caller’s own. Only admins may ask
 const textSchema = { type: 'string', maxLength: limits.pathParameterCharsMax };
 
 /** The query parameters of the operations in this file. */
-type Query = Readonly<Partial<Record<'subject' | 'tool' | 'session' | 'record', string>>> & PageQuery;
+type ViewQuery = Readonly<Partial<Record<'subject' | 'tool' | 'session' | 'record', string>>> & PageQuery;
 
-const TOO_MANY = 'Too many pages show live figures of the dataplane: close one of them, or try again';
+const TOO_MANY_WATCHERS = 'Too many pages show live figures of the dataplane: close one of them, or try again';
 const SOME_SILENT = 'No dataplane that responds has served a request with this id, and some do not respond: try again';
 const UNKNOWN_REQUEST =
   'No recent request with this id: each process remembers only its latest requests with a valid token, and only admins see those of other subjects';
@@ -125,7 +125,7 @@ export const viewOperations = operationsOf('views', {
     refusals: [404, 422, 503],
     handle: async ({ adminClient }, request) => {
       const { virtualHost } = request.query as { readonly virtualHost: string };
-      const { subject: named = request.subject, tool = '' } = request.query as Query;
+      const { subject: named = request.subject, tool = '' } = request.query as ViewQuery;
       const subject = permittedSubject(request, named);
       const query = new URLSearchParams({ subject, virtual_host: virtualHost, tool });
       const path = `/explain?${query.toString()}`;
@@ -151,7 +151,7 @@ export const viewOperations = operationsOf('views', {
     answers: [{ ...jsonAnswer(200, 'One page of them.', 'DataplaneSessions'), headers: pageHeaders }],
     refusals: [404, 422, 503],
     handle: async ({ adminClient }, request, reply) => {
-      const query = request.query as Query;
+      const query = request.query as ViewQuery;
       const subject = permittedSubject(request, query.subject ?? (isAdmin(request.caller) ? '' : request.subject));
       const { session = '', limit = limits.viewPageMax } = query;
       const [cursor = '', machine = ''] = (query.cursor ?? '').split('/').reverse();
@@ -198,7 +198,7 @@ export const viewOperations = operationsOf('views', {
       const watched = requireDataplane(liveFigures);
       if (request.method === 'HEAD') return '';
       const stream = watched.open(request.subject, isAdmin(request.caller));
-      if (stream === undefined) throw new ControlPlaneFault('live-full', TOO_MANY);
+      if (stream === undefined) throw new ControlPlaneFault('live-full', TOO_MANY_WATCHERS);
       // A proxy that buffers would deliver outdated figures.
       reply.type('text/event-stream').header('x-accel-buffering', 'no');
       return stream;
@@ -220,7 +220,7 @@ export const viewOperations = operationsOf('views', {
     ],
     refusals: [422],
     handle: async ({ auditRecords }, request, reply) => {
-      const { record = '', limit = limits.viewPageMax, cursor } = request.query as Query;
+      const { record = '', limit = limits.viewPageMax, cursor } = request.query as ViewQuery;
       const page = await auditRecords.list({ record, limit, cursor }, (entry) => maySee(request.caller, entry));
       return itemsOf(request, reply, page);
     },

@@ -37,7 +37,7 @@ interface CompiledHost {
 /** Compiles virtual hosts for the relay. While a virtual host stays the same, so does the object: sessions take a new one for a change. */
 export class VirtualHosts {
   readonly #upstreamMode: UpstreamOptions['mode'];
-  readonly #compiled = new RecentMap<CompiledHost>(
+  readonly #compiledHosts = new RecentMap<CompiledHost>(
     CONTROL_PLANE_VIRTUAL_HOSTS_MAX,
     limits.cacheBytesMax,
     ({ text }) => text.length,
@@ -48,7 +48,7 @@ export class VirtualHosts {
   }
 
   compile(id: string, backends: ReadonlyMap<string, BackendConfig>, exposure: Exposure = 'all'): CompiledVirtualHost {
-    const found = this.#compiled.get(id);
+    const found = this.#compiledHosts.get(id);
     const known = found?.exposure === exposure ? found : undefined;
     if (known?.backends === backends) return known.virtualHost;
     const text = JSON.stringify([...backends], mapsAsObjects);
@@ -57,15 +57,15 @@ export class VirtualHosts {
     const compiled = compileUserConfig(config, this.#upstreamMode);
     numberConfig(compiled, nextConfigNumber());
     const virtualHost = compiled.virtualHosts.get(id)!;
-    this.#compiled.set(id, { exposure, backends, text, virtualHost });
+    this.#compiledHosts.set(id, { exposure, backends, text, virtualHost });
     return virtualHost;
   }
 }
 
-type RelayedOptions =
+type RelayOptionNames =
   'upstream' | 'answers' | 'eras' | 'storedSecrets' | 'userGrants' | 'sessionIdleTimeoutMs' | 'logger';
 
-export interface McpEndpointsOptions extends Pick<RelayOptions, RelayedOptions> {
+export interface McpEndpointsOptions extends Pick<RelayOptions, RelayOptionNames> {
   readonly overload: Overload;
   readonly directory: Directory;
   readonly compositions: Pick<Compositions, 'findHost'>;

@@ -36,7 +36,7 @@ import { limits, type Logger, refusals, type Refusal } from '../../shared/index.
 import type { CompiledVirtualHost } from '../../user-config/index.js';
 import { type BodyOutcome, type EdgeExchange, refusedBodies } from '../../edge/index.js';
 
-interface McpPipelineParts {
+interface McpPipelineDependencies {
   readonly overload: Overload;
   readonly loadShedder: LoadShedder;
   readonly served: ServedEras;
@@ -54,17 +54,17 @@ export interface RequestedVirtualHost {
 }
 
 export class McpPipeline {
-  readonly #parts: McpPipelineParts;
+  readonly #dependencies: McpPipelineDependencies;
 
-  constructor(parts: McpPipelineParts) {
-    this.#parts = parts;
+  constructor(parts: McpPipelineDependencies) {
+    this.#dependencies = parts;
   }
 
   async onRequest(requested: RequestedVirtualHost, exchange: EdgeExchange): Promise<void> {
     const refusal = await this.#onAdmission(requested, exchange);
     if (refusal === undefined) return;
     const { name, subject } = requested;
-    this.#parts.watch?.onRefused(exchange.request, name, { refusal, subject });
+    this.#dependencies.watch?.onRefused(exchange.request, name, { refusal, subject });
     refuse(exchange, refusal);
   }
 
@@ -87,15 +87,15 @@ export class McpPipeline {
   }
 
   #passToRelay(caller: Caller, exchange: EdgeExchange): void {
-    this.#parts.watch?.watch(caller, exchange);
-    this.#parts.relay.handle(caller, exchange);
+    this.#dependencies.watch?.watch(caller, exchange);
+    this.#dependencies.relay.handle(caller, exchange);
   }
 
   async #admit({ find }: RequestedVirtualHost): Promise<CompiledVirtualHost | Refusal> {
     try {
       return (await find()) ?? refusals.virtualHostUnknown;
     } catch (error) {
-      this.#parts.logger.error({ err: error }, 'an MCP request could not be looked up');
+      this.#dependencies.logger.error({ err: error }, 'an MCP request could not be looked up');
       return refusals.storeFailed;
     }
   }
@@ -103,7 +103,7 @@ export class McpPipeline {
   /** Adds the request id to a refusal, from the body of a POST. Under overload, the body is not read for that. */
   async #withIdFromBody(exchange: EdgeExchange, subject: string, refusal: Refusal): Promise<Refusal> {
     const { head, request } = exchange;
-    if (!isBodyReceivedForId(request.method, head) || this.#parts.overload.state !== 'serving') return refusal;
+    if (!isBodyReceivedForId(request.method, head) || this.#dependencies.overload.state !== 'serving') return refusal;
     const outcome = await receiveBody(exchange, subject, 'json');
     return outcome === 'complete' ? withRequestId(refusal, request.body) : refusal;
   }
@@ -112,7 +112,7 @@ export class McpPipeline {
   async #refusalOutsideSession({ request }: EdgeExchange, { subject }: Caller): Promise<Refusal | undefined> {
     if (request.sessionId !== '') return undefined;
     const { protocolVersion } = request.mirror;
-    const { served, overload, loadShedder } = this.#parts;
+    const { served, overload, loadShedder } = this.#dependencies;
     const isVersionUnknown = protocolVersion !== '' && !PROTOCOL_VERSIONS.has(protocolVersion);
     if (overload.state === 'serving' && !isVersionUnknown) return undefined;
     const message = await parseMessage(subject, request.body);

@@ -30,7 +30,7 @@ export abstract class NamedMirror<Row extends { readonly id: string; readonly na
   protected abstract parse(value: Buffer): Row;
 
   /** Called when a row is added or removed. A changed row is first removed, then added. */
-  protected abstract onChange(row: Row, isAdded: boolean): void;
+  protected abstract onRowChange(row: Row, isAdded: boolean): void;
 
   get size(): number {
     return this.#byId.size;
@@ -70,13 +70,13 @@ export abstract class NamedMirror<Row extends { readonly id: string; readonly na
       this.#byId.delete(id);
       // The row may not be the first of its name: two rows may have one name for a moment, after one of them was renamed.
       this.#sorted.splice(this.#sorted.indexOf(before, this.#indexOf(before)), 1);
-      this.onChange(before, false);
+      this.onRowChange(before, false);
     }
     if (value === undefined) return;
     const after = this.parse(value);
     this.#byId.set(id, after);
     this.#sorted.splice(this.#indexOf(after), 0, after);
-    this.onChange(after, true);
+    this.onRowChange(after, true);
   }
 
   /** The index of the first row whose name equals this row's or follows it. */

@@ -14,7 +14,7 @@ interface HealthCheckOptions<Target> {
 }
 
 /** The largest fraction of the interval by which the interval varies. */
-const JITTER = 0.1;
+const JITTER_FRACTION_MAX = 0.1;
 
 export class HealthChecks<Target> {
   readonly #options: HealthCheckOptions<Target>;
@@ -28,7 +28,7 @@ export class HealthChecks<Target> {
 
   /** The first round begins soon: servers may have changed since another process checked them. */
   start(): void {
-    this.#schedule(Math.random() * JITTER * this.#options.intervalMs);
+    this.#schedule(Math.random() * JITTER_FRACTION_MAX * this.#options.intervalMs);
   }
 
   /** Starts no further checks. Resolves when those in progress are over. */
@@ -65,7 +65,7 @@ export class HealthChecks<Target> {
       // Usually the store has failed. The next round tries again.
       this.#options.logger.warn({ error: String(faults[0]), faults: faults.length }, 'health checks failed');
     }
-    const intervalMs = this.#options.intervalMs * (1 + JITTER * (2 * Math.random() - 1));
+    const intervalMs = this.#options.intervalMs * (1 + JITTER_FRACTION_MAX * (2 * Math.random() - 1));
     this.#schedule(Math.max(0, intervalMs - (performance.now() - startedAtMs)));
   }
 }

@@ -31,20 +31,20 @@ const SERVER_SELF_TEXT_CHARS_MAX = 256;
 type Members = Readonly<Record<string, unknown>>;
 
 function boundedServerInfo(serverInfo: Members): Members {
-  if (isWithin(serverInfo)) return serverInfo;
+  if (isWithinBytesMax(serverInfo)) return serverInfo;
   const kept = ['name', 'title', 'version'].filter((name) => typeof serverInfo[name] === 'string');
   return Object.fromEntries(kept.map((name) => [name, String(serverInfo[name]).slice(0, SERVER_SELF_TEXT_CHARS_MAX)]));
 }
 
 function boundedCapabilities(capabilities: Members): Members {
-  if (isWithin(capabilities)) return capabilities;
+  if (isWithinBytesMax(capabilities)) return capabilities;
   const kept = KNOWN_CAPABILITIES.filter((name) => Object.hasOwn(capabilities, name));
   return Object.fromEntries(kept.map((name) => [name, {}]));
 }
 
 const KNOWN_CAPABILITIES = ['completions', 'logging', 'prompts', 'resources', 'tasks', 'tools'];
 
-function isWithin(members: Members): boolean {
+function isWithinBytesMax(members: Members): boolean {
   return Buffer.byteLength(JSON.stringify(members)) <= SERVER_SELF_BYTES_MAX;
 }
 

@@ -41,12 +41,12 @@ const resourceSchema = {
 };
 
 /** The schema of `auth` for one `type`. @param members its members besides `type`. */
-function authShape(members: Readonly<Record<string, JsonSchema>>, required?: readonly string[]) {
+function authSchemaOf(members: Readonly<Record<string, JsonSchema>>, required?: readonly string[]) {
   return { properties: { type: textSchema, ...members }, ...(required && { required }), additionalProperties: false };
 }
 
 const headersSchema = { type: 'object', additionalProperties: secretReferenceSchema };
-const headersAuth = authShape({ headers: { ...headersSchema, description: 'Header name → where its value is.' } }, [
+const headersAuth = authSchemaOf({ headers: { ...headersSchema, description: 'Header name → where its value is.' } }, [
   'headers',
 ]);
 
@@ -56,7 +56,7 @@ const clientAuthenticationSchema = {
 };
 const requestedProperties = { scope: textSchema, resource: resourceSchema };
 
-const clientCredentialsAuth = authShape(
+const clientCredentialsAuth = authSchemaOf(
   {
     token_endpoint: { ...textSchema, description: 'Of the authorization server.' },
     client_id: textSchema,
@@ -68,7 +68,7 @@ const clientCredentialsAuth = authShape(
   ['token_endpoint', 'client_id', 'client_secret'],
 );
 
-const userAuth = authShape({
+const userAuth = authSchemaOf({
   issuer: { ...textSchema, description: 'The authorization server. If left out, the one that the server names.' },
   client_id: {
     ...textSchema,
@@ -186,11 +186,11 @@ function itemSchema(key: string): JsonSchema {
 
 const serverInputSchema = inputSchemaOf(serverSchema, settableProperties, ['name', 'url']);
 
-export const LISTS = ['tools', 'prompts', 'resources', 'templates'] as const;
+export const LIST_NAMES = ['tools', 'prompts', 'resources', 'templates'] as const;
 
-export type ListName = (typeof LISTS)[number];
+export type ListName = (typeof LIST_NAMES)[number];
 
-const COUNT_NAMES = LISTS.flatMap((list) => ['Added', 'Updated', 'Removed'].map((change) => list + change));
+const COUNT_NAMES = LIST_NAMES.flatMap((list) => ['Added', 'Updated', 'Removed'].map((change) => list + change));
 
 const healthEntrySchema = exactObject({
   at: { ...timeSchema, description: 'Since when.' },
@@ -260,12 +260,12 @@ export function digestOf(text: string): string {
 }
 
 /** A form of the value that does not depend on the order of members, because some servers change that order each time. */
-function canonical(value: unknown): unknown {
-  if (Array.isArray(value)) return ['list', ...value.map(canonical)];
+function canonicalForm(value: unknown): unknown {
+  if (Array.isArray(value)) return ['list', ...value.map(canonicalForm)];
   if (typeof value !== 'object' || value === null) return value;
   const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
   // An array, because an object would put numeric names first, and lose `__proto__`.
-  return ['object', ...members.flatMap(([name, member]) => [name, canonical(member)])];
+  return ['object', ...members.flatMap(([name, member]) => [name, canonicalForm(member)])];
 }
 
 /** A list as read by a probe. It may be large: only the probe thread parses it. */
@@ -286,7 +286,7 @@ export type ListDigests = Readonly<Partial<Record<ListName, string>>>;
 
 /** The list with its digests. The digest of the list does not depend on the order of its items. */
 export function serverListOf(itemsByKey: ReadonlyMap<string, unknown>): ServerList {
-  const items = new Map(Array.from(itemsByKey, ([key, item]) => [key, digestOf(JSON.stringify(canonical(item)))]));
+  const items = new Map(Array.from(itemsByKey, ([key, item]) => [key, digestOf(JSON.stringify(canonicalForm(item)))]));
   const digest = digestOf(JSON.stringify([...items].sort(([a], [b]) => (a < b ? -1 : 1))));
   return { items, digest, json: Buffer.from(JSON.stringify([...itemsByKey.values()])) };
 }

@@ -3,7 +3,7 @@
 // keeps names unique and loses no concurrent change.
 import { type RecordChange, type RecordKey, type RecordStore, retrySwap } from '../../store/index.js';
 import { type Change, ChangeOutcome, refuseChanged } from '../common/change.js';
-import { ControlPlaneFault, notFound } from '../common/control-plane-fault.js';
+import { ControlPlaneFault, notFoundFault } from '../common/control-plane-fault.js';
 import { refuseForeignTeam, refuseUnowned, type Ownership } from '../common/principal.js';
 import { jobChangeToAdd, type PublicationJob } from '../compositions/publication.js';
 
@@ -40,9 +40,9 @@ export interface Decision<Row> {
   readonly audited?: readonly [before: object, after: object];
 }
 
-const ID = /^[0-9a-f]{32}$/;
+const ID_PATTERN = /^[0-9a-f]{32}$/;
 /** Ids and names, in lower case. A text of another form refers to no entity, and may not even be a valid key. */
-const REFERENCE = /^[a-z0-9_.\- ]{1,100}$/;
+const REFERENCE_PATTERN = /^[a-z0-9_.\- ]{1,100}$/;
 
 export class Collection<Row, Shown extends Entity> {
   protected readonly records: RecordStore;
@@ -56,8 +56,8 @@ export class Collection<Row, Shown extends Entity> {
   /** Finds an entity. @param reference its id or one of its names, in any case. */
   async find(reference: string): Promise<Snapshot<Row> | undefined> {
     const folded = reference.toLowerCase();
-    if (!REFERENCE.test(folded)) return undefined;
-    const byId = ID.test(folded) ? await this.load(folded) : undefined;
+    if (!REFERENCE_PATTERN.test(folded)) return undefined;
+    const byId = ID_PATTERN.test(folded) ? await this.load(folded) : undefined;
     if (byId !== undefined) return byId;
     for (const index of this.#kind.indices) {
       const id = await this.idOfName(folded, index);
@@ -69,18 +69,18 @@ export class Collection<Row, Shown extends Entity> {
   /** Finds the entity. Fault: `not-found`. */
   async require(reference: string): Promise<Snapshot<Row>> {
     const found = await this.find(reference);
-    if (found === undefined) throw notFound(this.#kind.noun, reference);
+    if (found === undefined) throw notFoundFault(this.#kind.noun, reference);
     return found;
   }
 
   async load(id: string): Promise<Snapshot<Row> | undefined> {
-    const bytes = await this.records.read(keyOf(this.#kind.prefix, id));
+    const bytes = await this.records.read(recordKey(this.#kind.prefix, id));
     return bytes && { row: JSON.parse(bytes.toString()) as Row, bytes };
   }
 
   /** The id of the entity with this name. @param index one of `indices`; the first by default. */
   async idOfName(name: string, index = this.#kind.indices[0]!): Promise<string | undefined> {
-    return (await this.records.read(keyOf(index, name.toLowerCase())))?.toString();
+    return (await this.records.read(recordKey(index, name.toLowerCase())))?.toString();
   }
 
   /** Throws `name-taken` if another entity has the name. @param id the entity that may have it. */
@@ -149,21 +149,21 @@ export class Collection<Row, Shown extends Entity> {
     const [old, next] = [before && entityOf(before.row), after && entityOf(after)];
     const { id } = (next ?? old)!;
     const [oldNames, names] = [old && namesOf(old), next && namesOf(next)];
-    const moves = indices.flatMap((index, at) => moveName(index, oldNames?.[at], names?.[at], id));
+    const moves = indices.flatMap((index, at) => nameChanges(index, oldNames?.[at], names?.[at], id));
     const value = after && Buffer.from(JSON.stringify(after));
-    return [...moves, { ...keyOf(prefix, id), expected: before?.bytes, value, isLogged }];
+    return [...moves, { ...recordKey(prefix, id), expected: before?.bytes, value, isLogged }];
   }
 }
 
-export function keyOf(prefix: string, id: string): RecordKey {
+export function recordKey(prefix: string, id: string): RecordKey {
   return { space: 'records', key: prefix + id };
 }
 
-function moveName(index: string, before: string | undefined, after: string | undefined, id: string): RecordChange[] {
+function nameChanges(index: string, before: string | undefined, after: string | undefined, id: string): RecordChange[] {
   const [freed, taken] = [before?.toLowerCase(), after?.toLowerCase()];
   if (freed === taken) return [];
   const changes: RecordChange[] = [];
-  if (freed !== undefined) changes.push({ ...keyOf(index, freed), expected: Buffer.from(id), value: undefined });
-  if (taken !== undefined) changes.push({ ...keyOf(index, taken), expected: undefined, value: Buffer.from(id) });
+  if (freed !== undefined) changes.push({ ...recordKey(index, freed), expected: Buffer.from(id), value: undefined });
+  if (taken !== undefined) changes.push({ ...recordKey(index, taken), expected: undefined, value: Buffer.from(id) });
   return changes;
 }

@@ -10,7 +10,7 @@ export class Directory {
   readonly compositions = new CompositionDirectory();
   readonly #mirrors = [this.servers, this.compositions];
   readonly #records: RecordStore;
-  readonly #runs = new CoalescedRuns(() => this.#catchUp());
+  readonly #syncRuns = new CoalescedRuns(() => this.#catchUp());
   #position = '';
 
   constructor(records: RecordStore) {
@@ -19,7 +19,7 @@ export class Directory {
 
   /** Resolves when both directories contain everything that was stored before this call. */
   async sync(): Promise<void> {
-    await this.#runs.run('');
+    await this.#syncRuns.run('');
   }
 
   async #catchUp(): Promise<void> {

@@ -1,11 +1,11 @@
 // The effect of a probe on a server's lists: how many items are new, changed and gone.
-import { notFound } from '../common/control-plane-fault.js';
+import { notFoundFault } from '../common/control-plane-fault.js';
 import {
   type RefreshReport,
   type ReportedCounts,
   type ServerRecord,
   type ServerStatus,
-  LISTS,
+  LIST_NAMES,
   type ListName,
 } from '../records/server-record.js';
 import type { StoredServer } from './server-state.js';
@@ -31,7 +31,7 @@ export function compareItems(before: ReadonlyMap<string, string>, after: Readonl
 export type ServerChanges = ReadonlyMap<ListName, ItemChanges>;
 
 function reportedCounts(changes: ServerChanges = new Map()): ReportedCounts {
-  const counts = LISTS.map((list) => {
+  const counts = LIST_NAMES.map((list) => {
     const { added, updated, removed } = changes.get(list) ?? { added: 0, updated: 0, removed: 0 };
     return { [`${list}Added`]: added, [`${list}Updated`]: updated, [`${list}Removed`]: removed };
   });
@@ -55,7 +55,7 @@ export function auditedRefresh({ record: { id, name, status } }: StoredServer, c
 
 /** The result of a refresh. Throws `not-found` if the server was removed meanwhile. */
 export function reportOf(probed: ServerRecord, { record, changes }: ProbeEffect, durationMs: number): RefreshReport {
-  if (record === undefined) throw notFound('server', probed.name);
+  if (record === undefined) throw notFoundFault('server', probed.name);
   const moved = 'its URL, transport or auth changed while it was being read: refresh it again';
   const error = changes === undefined ? moved : record.lastError;
   return {

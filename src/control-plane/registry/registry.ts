@@ -15,7 +15,7 @@ import type { ProbeResult } from '../prober/prober.js';
 import {
   type AllLists,
   type HealthEntry,
-  LISTS,
+  LIST_NAMES,
   type ListName,
   type RefreshReport,
   type ServerInput,
@@ -23,9 +23,9 @@ import {
   type ServerStatus,
 } from '../records/server-record.js';
 import {
-  afterProbe,
+  serverAfterProbe,
   type FailureTolerance,
-  listsOf,
+  probedListsOf,
   type StoredServer,
   newServer,
   isSameEndpoint,
@@ -58,23 +58,23 @@ export interface ServerQuery extends PageQuery {
 type ChangeListener = (job: PublicationJob | undefined, outcome: ChangeOutcome) => void | Promise<void>;
 
 export class Registry {
-  readonly #servers: ServerStorage;
+  readonly #storage: ServerStorage;
   readonly #options: RegistryOptions;
   readonly #healthChecks: HealthChecks<KnownServer>;
-  readonly #repeated = new RepeatedLog();
+  readonly #repeatedLog = new RepeatedLog();
   readonly #listeners: ChangeListener[] = [];
-  readonly #refreshing = new Set<string>();
+  readonly #refreshingIds = new Set<string>();
 
   constructor(options: RegistryOptions) {
     const { records, logger, healthIntervalMs: intervalMs } = options;
     this.#options = options;
-    this.#servers = new ServerStorage(records);
+    this.#storage = new ServerStorage(records);
     this.#healthChecks = new HealthChecks({
       ...{ intervalMs, logger },
       listTargets: async () => this.#listForHealthCheck(),
       check: async (server) => {
         // A refresh in progress will have a newer result.
-        if (!this.#refreshing.has(server.id))
+        if (!this.#refreshingIds.has(server.id))
           await this.#applyProbe(server, await options.prober.probe(server), 'patient');
       },
     });
@@ -93,7 +93,7 @@ export class Registry {
     let bytesLeft: number = limits.listPageBytesMax;
     for (let start = 0; start < page.items.length; start += RECORDS_PER_READ_MAX) {
       const part = page.items.slice(start, start + RECORDS_PER_READ_MAX);
-      const { servers, bytes } = await this.#servers.loadMany(part.map(({ id }) => id));
+      const { servers, bytes } = await this.#storage.loadMany(part.map(({ id }) => id));
       for (const { record } of servers) items.push(record);
       bytesLeft -= bytes;
       const last = part.at(-1)!;
@@ -109,34 +109,34 @@ export class Registry {
 
   /** The server's record. @param reference an id, a name in any case, or a slug. */
   async find(reference: string): Promise<ServerRecord | undefined> {
-    return (await this.#servers.find(reference))?.row.record;
+    return (await this.#storage.find(reference))?.row.record;
   }
 
   /** A list of the server as a probe last read it: a JSON array. */
   async listJson(reference: string, name: ListName): Promise<Buffer> {
-    const { row } = await this.#servers.require(reference);
-    return this.#servers.loadListJson(row.record.id, name);
+    const { row } = await this.#storage.require(reference);
+    return this.#storage.loadListJson(row.record.id, name);
   }
 
   /** The server's health history, the latest entry first. */
   async health(reference: string): Promise<readonly HealthEntry[]> {
-    const { row } = await this.#servers.require(reference);
-    return this.#servers.loadHealth(row.record.id);
+    const { row } = await this.#storage.require(reference);
+    return this.#storage.loadHealth(row.record.id);
   }
 
   /** Names of the tools as last read; empty if the server does not exist. */
   async toolNames(id: string): Promise<readonly string[]> {
-    return [...(await this.#servers.loadDigests(id, 'tools')).keys()];
+    return [...(await this.#storage.loadDigests(id, 'tools')).keys()];
   }
 
   /** Probes a server. @returns what would be registered; its tools are a JSON array. Faults: `invalid`, `name-taken`, `prefix-taken`. */
   async preview(input: ServerInput) {
     const checked = checkServerInput(input);
-    await this.#servers.refuseTakenName(checked.name);
+    await this.#storage.refuseTakenName(checked.name);
     const named = await this.#withSlugAndPrefix(newServer(checked, ''));
     const probe = await this.#options.prober.probe(checked);
-    const { id: _, ...server } = afterProbe(named, probe, 'at-once', named.record.createdAt).record;
-    return { server, toolsJson: listsOf(probe).tools?.json ?? Buffer.from('[]') };
+    const { id: _, ...server } = serverAfterProbe(named, probe, 'at-once', named.record.createdAt).record;
+    return { server, toolsJson: probedListsOf(probe).tools?.json ?? Buffer.from('[]') };
   }
 
   /**
@@ -148,7 +148,7 @@ export class Registry {
     const checked = checkServerInput(input);
     refuseForeignTeam(caller, checked.team);
     // The name is checked before the probe, which takes a while. The swap checks it again.
-    await this.#servers.refuseTakenName(checked.name);
+    await this.#storage.refuseTakenName(checked.name);
     await this.#options.directory.sync();
     const { directory, serversMax } = this.#options;
     if (directory.servers.size >= serversMax) {
@@ -158,9 +158,9 @@ export class Registry {
     const blank = newServer(checked, randomBytes(16).toString('hex'), ownershipOfNew(caller, checked.team));
     const { id, name, createdAt } = blank.record;
     const job = createJob({ servers: [id, name] });
-    const { after } = await this.#servers.insert(name, change, async () => {
-      const after = afterProbe(await this.#withSlugAndPrefix(blank), probe, 'at-once', createdAt);
-      return { after, job, lists: listsOf(probe) };
+    const { after } = await this.#storage.insert(name, change, async () => {
+      const after = serverAfterProbe(await this.#withSlugAndPrefix(blank), probe, 'at-once', createdAt);
+      return { after, job, lists: probedListsOf(probe) };
     });
     return this.#onChanged(after, 'server registered', job, change);
   }
@@ -172,15 +172,15 @@ export class Registry {
   async replace(reference: string, input: ServerInput, change: Change = {}): Promise<ServerRecord> {
     const checked = checkServerInput(input);
     let probe: ProbeResult | undefined;
-    const { after, job } = await this.#servers.change(reference, change, checked.team, async (before) => {
+    const { after, job } = await this.#storage.change(reference, change, checked.team, async (before) => {
       const { record } = before.row;
       const { id, name, slug } = record;
       await this.#options.directory.sync();
-      await this.#servers.refuseTakenName(checked.name, id);
+      await this.#storage.refuseTakenName(checked.name, id);
       const isSameName = name.toLowerCase() === checked.name.toLowerCase();
       const changed = {
         ...recordAfter(record, checked, ownershipAfter(record, checked.team)),
-        slug: isSameName ? slug : await this.#servers.findFreeSlug(checked.name),
+        slug: isSameName ? slug : await this.#storage.findFreeSlug(checked.name),
         updatedAt: new Date().toISOString(),
       };
       // Two servers may share a prefix if they were registered at the same time: each may keep it.
@@ -188,16 +188,16 @@ export class Registry {
       let after: StoredServer = { ...before.row, record: changed };
       if (!isSameEndpoint(record, changed)) {
         probe ??= await this.#options.prober.probe(changed);
-        after = afterProbe(movedServer(changed), probe, 'at-once', changed.updatedAt);
+        after = serverAfterProbe(movedServer(changed), probe, 'at-once', changed.updatedAt);
       }
-      return { after, lists: probe && listsOf(probe), job: createJob({ servers: [id, name, checked.name] }) };
+      return { after, lists: probe && probedListsOf(probe), job: createJob({ servers: [id, name, checked.name] }) };
     });
     return this.#onChanged(after, 'server changed', job, change);
   }
 
   /** Removes the server. Faults: `not-found`, `changed-meanwhile`, `not-owned`. */
   async remove(reference: string, change: Change = {}): Promise<void> {
-    const { job, name } = await this.#servers.change(reference, change, undefined, async (before) => {
+    const { job, name } = await this.#storage.change(reference, change, undefined, async (before) => {
       const { id, name } = before.row.record;
       return { after: undefined, job: createJob({ servers: [id, name] }), name };
     });
@@ -207,12 +207,12 @@ export class Registry {
 
   /** Probes a server now, and stores the result. Faults: `not-found`, `refresh-running` (in this process), `not-owned`. */
   async refresh(reference: string, { outcome = new ChangeOutcome(), caller }: Change = {}): Promise<RefreshReport> {
-    const { record } = (await this.#servers.require(reference)).row;
+    const { record } = (await this.#storage.require(reference)).row;
     refuseUnowned('server', record, caller);
-    if (this.#refreshing.has(record.id)) {
+    if (this.#refreshingIds.has(record.id)) {
       throw new ControlPlaneFault('refresh-running', `A refresh of ${record.name} is running`);
     }
-    this.#refreshing.add(record.id);
+    this.#refreshingIds.add(record.id);
     try {
       const startedAtMs = performance.now();
       const probe = await this.#options.prober.probe(record);
@@ -222,12 +222,12 @@ export class Registry {
       outcome.change = { before: { id, name, status }, after: { id, name, ...report }, isCertain: true };
       return report;
     } finally {
-      this.#refreshing.delete(record.id);
+      this.#refreshingIds.delete(record.id);
     }
   }
 
   /** Adds a listener, which is called only for changes by this process. Each change waits for all listeners. */
-  onChange(listener: ChangeListener): void {
+  addChangeListener(listener: ChangeListener): void {
     this.#listeners.push(listener);
   }
 
@@ -244,7 +244,7 @@ export class Registry {
   async #withSlugAndPrefix(blank: StoredServer): Promise<StoredServer> {
     // Makes known what other processes have registered. If one takes the slug after this, the swap fails.
     await this.#options.directory.sync();
-    const slug = await this.#servers.findFreeSlug(blank.record.name);
+    const slug = await this.#storage.findFreeSlug(blank.record.name);
     const record = withPrefixForClients({ ...blank.record, slug });
     refuseTakenPrefix(record, this.#options.directory.servers.sorted);
     return { ...blank, record };
@@ -277,22 +277,22 @@ export class Registry {
     outcome = new ChangeOutcome(),
   ): Promise<ProbeEffect> {
     return retrySwap(async () => {
-      const before = await this.#servers.load(probed.id);
+      const before = await this.#storage.load(probed.id);
       // If the server was removed, or its endpoint changed, while it was probed, the result is dropped.
       if (before === undefined || !isSameEndpoint(before.row.record, probed)) return { record: before?.row.record };
       const { row } = before;
-      const lists = listsOf(probe);
-      const after = afterProbe(row, probe, tolerance, new Date().toISOString());
-      const changes = await this.#servers.compareLists(row, after, lists);
+      const lists = probedListsOf(probe);
+      const after = serverAfterProbe(row, probe, tolerance, new Date().toISOString());
+      const changes = await this.#storage.compareLists(row, after, lists);
       if (changes.has('tools')) await this.#options.directory.sync();
       // Compositions are published again when a server is first reached; those with patterns also when its tools change.
       const isNew = row.record.lastSeen === null && after.record.lastSeen !== null;
-      const mayChangeMatches = changes.has('tools') && this.#options.directory.compositions.anyHasPatterns(row.record);
+      const mayChangeMatches = changes.has('tools') && this.#options.directory.compositions.hasPatternsFor(row.record);
       const { id, name } = row.record;
       const job = isNew || mayChangeMatches ? createJob({ servers: [id, name] }) : undefined;
       const audited = [auditedRefresh(row), auditedRefresh(after, changes)] as const;
       const decided = { after, lists, job, audited };
-      if ((await this.#servers.commit(before, decided, { outcome })) === undefined) return undefined;
+      if ((await this.#storage.commit(before, decided, { outcome })) === undefined) return undefined;
       if (probe.kind === 'reached') this.#warnOfMissingLists(name, lists);
       await this.#onProbeApplied(row, after, changes, job, outcome);
       return { record: after.record, changes };
@@ -300,10 +300,10 @@ export class Registry {
   }
 
   #warnOfMissingLists(server: string, found: AllLists): void {
-    const lists = LISTS.filter((name) => found[name] === undefined);
+    const lists = LIST_NAMES.filter((name) => found[name] === undefined);
     if (lists.length === 0) return;
     const words = 'lists of a server were refused or are too long; the previous ones are kept';
-    this.#repeated.warn(this.#options.logger, server, { server, lists }, words);
+    this.#repeatedLog.warn(this.#options.logger, server, { server, lists }, words);
   }
 
   async #onProbeApplied(

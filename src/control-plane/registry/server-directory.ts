@@ -1,6 +1,6 @@
 // The registered servers in memory: of each record, the members that pages of servers, compositions and the aggregate need.
 import type { BackendConfig } from '../../user-config/index.js';
-import { withoutClashes, readCuration } from '../common/curation.js';
+import { withoutClashes, parseCuration } from '../common/curation.js';
 import { NamedMirror } from '../mirror/named-mirror.js';
 import type { ServerRecord } from '../records/server-record.js';
 import type { StoredServer } from './server-state.js';
@@ -9,7 +9,7 @@ type ServedMembers = Pick<ServerRecord, 'name' | 'url' | 'transport' | 'auth'>;
 
 /** The server as a backend that exposes everything the server has. */
 function backendOf(server: ServedMembers & Pick<ServerRecord, 'curation'>): BackendConfig {
-  return { ...uncuratedBackendOf(server), ...readCuration(server.curation) };
+  return { ...uncuratedBackendOf(server), ...parseCuration(server.curation) };
 }
 
 /** The server as a backend that exposes everything the server has, without its curation. */
@@ -46,7 +46,7 @@ function toKnownServer({ record, toolsDigest = '' }: StoredServer): KnownServer 
 }
 
 /** Whether any of the members that are kept in memory has changed. */
-export function isKnownPartChanged(before: StoredServer | undefined, after: StoredServer | undefined): boolean {
+export function isKnownServerChanged(before: StoredServer | undefined, after: StoredServer | undefined): boolean {
   if (before === undefined || after === undefined) return true;
   return JSON.stringify(toKnownServer(before)) !== JSON.stringify(toKnownServer(after));
 }
@@ -91,7 +91,7 @@ export class ServerDirectory extends NamedMirror<KnownServer> {
     return toKnownServer(JSON.parse(value.toString()) as StoredServer);
   }
 
-  protected override onChange(server: KnownServer, isAdded: boolean): void {
+  protected override onRowChange(server: KnownServer, isAdded: boolean): void {
     const name = server.name.toLowerCase();
     if (isAdded) this.#byName.set(name, server);
     // If another server has taken the name meanwhile, that server stays.

@@ -4,7 +4,7 @@ import { limits } from '../../shared/index.js';
 import { authFault, namePrefix } from '../../user-config/index.js';
 import { teamFault } from '../common/principal.js';
 import { ControlPlaneFault, refuseMember, refuseMemberIf } from '../common/control-plane-fault.js';
-import { curationFault, readCuration } from '../common/curation.js';
+import { curationFault, parseCuration } from '../common/curation.js';
 import { descriptionFault, nameFault } from '../common/schema-parts.js';
 import type { ServerInput, ServerRecord } from '../records/server-record.js';
 import type { KnownServer } from './server-directory.js';
@@ -13,7 +13,7 @@ type NamedServer = Pick<ServerRecord, 'name' | 'curation'>;
 
 /** The prefix of a server's tool names where several servers are merged, with its `-`; `''` for none. */
 export function prefixOf({ name, curation }: NamedServer): string {
-  return namePrefix(name, readCuration(curation).prefix);
+  return namePrefix(name, parseCuration(curation).prefix);
 }
 
 /** Makes the slug the prefix if some clients would refuse tool names that begin with the server's name. */

@@ -11,7 +11,7 @@ import {
   type AllLists,
   type ListDigests,
   NO_LISTS,
-  LISTS,
+  LIST_NAMES,
   type ServerEndpoint,
   type ServerInput,
 } from '../records/server-record.js';
@@ -67,7 +67,7 @@ export function digestsOf({ toolsDigest, listDigests }: StoredServer): ListDiges
   return { ...listDigests, ...(toolsDigest !== undefined && { tools: toolsDigest }) };
 }
 
-export function listsOf(probe: ProbeResult): AllLists {
+export function probedListsOf(probe: ProbeResult): AllLists {
   return probe.kind === 'reached' ? probe.findings.lists : NO_LISTS;
 }
 
@@ -75,7 +75,7 @@ export function listsOf(probe: ProbeResult): AllLists {
 export type FailureTolerance = 'at-once' | 'patient';
 
 /** The server after a probe. Whatever the probe could not read keeps its last value. */
-export function afterProbe(
+export function serverAfterProbe(
   server: StoredServer,
   probe: ProbeResult,
   tolerance: FailureTolerance,
@@ -84,8 +84,8 @@ export function afterProbe(
   const { record } = server;
   if (probe.kind === 'reached') {
     const { era, eras, serverInfo, capabilities } = probe.findings;
-    const lists = listsOf(probe);
-    const readLists = LISTS.filter((name) => lists[name] !== undefined);
+    const lists = probedListsOf(probe);
+    const readLists = LIST_NAMES.filter((name) => lists[name] !== undefined);
     const digests: ListDigests = Object.fromEntries(readLists.map((name) => [name, lists[name]!.digest]));
     const counts = readLists.map((name) => [`${name.slice(0, -1)}Count`, lists[name]!.items.size]);
     const found = { era, eras, serverInfo, capabilities, ...(Object.fromEntries(counts) as ListCounts) };

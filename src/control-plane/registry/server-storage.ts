@@ -6,13 +6,13 @@ import {
   type ServerRecord,
   type AllLists,
   type ItemDigests,
-  LISTS,
+  LIST_NAMES,
   type ListName,
   NO_LISTS,
 } from '../records/server-record.js';
-import { Collection, type Decision, keyOf, type Snapshot } from './collection.js';
+import { Collection, type Decision, recordKey, type Snapshot } from './collection.js';
 import { compareItems, type ItemChanges, type ServerChanges } from './list-changes.js';
-import { isKnownPartChanged, SERVERS_PREFIX } from './server-directory.js';
+import { isKnownServerChanged, SERVERS_PREFIX } from './server-directory.js';
 import { digestsOf, isHealthChanged, serverETag, addHealthEntry, type StoredServer } from './server-state.js';
 
 /** A name as a path segment: `My server!` becomes `my-server`. */
@@ -46,13 +46,13 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
     const values = await this.records.readMany(ids.map((id) => SERVERS_PREFIX + id));
     const found = values.filter((value) => value !== undefined);
     const bytes = found.reduce((sum, { length }) => sum + length, 0);
-    return { servers: found.map((value) => decode(value) as StoredServer), bytes };
+    return { servers: found.map((value) => decodeJson(value) as StoredServer), bytes };
   }
 
   /** The digests of a list; empty if nothing is stored for it. */
   async loadDigests(id: string, name: ListName): Promise<ItemDigests> {
     const bytes = await this.records.read(digestsKey(id, name));
-    return bytes === undefined ? new Map() : new Map(decode(bytes) as [string, string][]);
+    return bytes === undefined ? new Map() : new Map(decodeJson(bytes) as [string, string][]);
   }
 
   /** What has changed in each list. Reads only the stored lists whose digest has changed. */
@@ -71,7 +71,7 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
 
   async loadHealth(id: string): Promise<readonly HealthEntry[]> {
     const bytes = await this.records.read(healthKey(id));
-    return bytes === undefined ? [] : (decode(bytes) as HealthEntry[]);
+    return bytes === undefined ? [] : (decodeJson(bytes) as HealthEntry[]);
   }
 
   /** The first free one of `my-server`, `my-server-2`, `my-server-3`, … */
@@ -90,7 +90,7 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
     const { after, lists = NO_LISTS } = decided;
     const { id } = (after ?? before!.row).record;
     return [
-      ...(await super.changesOf(before, decided, isKnownPartChanged(before?.row, after))),
+      ...(await super.changesOf(before, decided, isKnownServerChanged(before?.row, after))),
       ...(await this.#listChanges(id, before?.row, after, lists)),
       ...(await this.#healthChanges(id, before?.row, after)),
     ];
@@ -108,7 +108,7 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
       const list = lists[name];
       const isEmpty = list === undefined || list.items.size === 0;
       for (const [key, value] of [
-        [digestsKey(id, name), isEmpty ? undefined : encode([...list.items])],
+        [digestsKey(id, name), isEmpty ? undefined : encodeJson([...list.items])],
         [itemsKey(id, name), isEmpty ? undefined : Buffer.from(list.json)],
       ] as const) {
         const expected = await this.records.read(key);
@@ -128,32 +128,32 @@ export class ServerStorage extends Collection<StoredServer, ServerRecord> {
     const key = healthKey(id);
     const expected = await this.records.read(key);
     if (after === undefined) return expected === undefined ? [] : [{ ...key, expected, value: undefined }];
-    const history = expected === undefined ? [] : (decode(expected) as HealthEntry[]);
-    return [{ ...key, expected, value: encode(addHealthEntry(history, after.record, new Date().toISOString())) }];
+    const history = expected === undefined ? [] : (decodeJson(expected) as HealthEntry[]);
+    return [{ ...key, expected, value: encodeJson(addHealthEntry(history, after.record, new Date().toISOString())) }];
   }
 }
 
 function changedLists(before: StoredServer | undefined, after: StoredServer | undefined): readonly ListName[] {
   const [old, next] = [before && digestsOf(before), after && digestsOf(after)];
-  return LISTS.filter((name) => old?.[name] !== next?.[name]);
+  return LIST_NAMES.filter((name) => old?.[name] !== next?.[name]);
 }
 
 function digestsKey(id: string, name: ListName) {
-  return keyOf(name === 'tools' ? 'server-tool-digests/' : `server-${name}/`, id);
+  return recordKey(name === 'tools' ? 'server-tool-digests/' : `server-${name}/`, id);
 }
 
 function itemsKey(id: string, name: ListName) {
-  return keyOf(name === 'tools' ? 'server-tools/' : `server-${name}-items/`, id);
+  return recordKey(name === 'tools' ? 'server-tools/' : `server-${name}-items/`, id);
 }
 
 function healthKey(id: string) {
-  return keyOf('server-health/', id);
+  return recordKey('server-health/', id);
 }
 
-function encode(value: unknown): Buffer {
+function encodeJson(value: unknown): Buffer {
   return Buffer.from(JSON.stringify(value));
 }
 
-function decode(bytes: Buffer): unknown {
+function decodeJson(bytes: Buffer): unknown {
   return JSON.parse(bytes.toString());
 }

@@ -69,7 +69,7 @@ const KEY_BYTES = 32;
 export class PendingSignIns {
   readonly #keys: SecretKeys;
   /** For each completed sign-in, by its `state`: when it expires, in ms of the wall clock. The oldest is first. */
-  readonly #ended = new Map<string, number>();
+  readonly #endedSignIns = new Map<string, number>();
 
   /** @param keys may be empty: then only this process can open what it has sealed. */
   constructor(keys: readonly string[]) {
@@ -83,25 +83,25 @@ export class PendingSignIns {
   /** Opens a sealed sign-in, each only once. Throws a `ControlPlaneFault`. @param state as the issuer sent it back. */
   take(sealed: string, state: string, nowMs: number): PendingSignIn {
     const begun = openValue<PendingSignIn>(this.#keys, SEAL_USE, sealed);
-    if (begun?.state !== state) throw new ControlPlaneFault('sign-in-refused', NOT_HERE);
+    if (begun?.state !== state) throw new ControlPlaneFault('sign-in-refused', NOT_THIS_BROWSER);
     if (nowMs >= begun.untilMs)
       throw new ControlPlaneFault('sign-in-refused', 'This sign-in has expired: sign in again.');
-    if (this.#ended.has(state))
+    if (this.#endedSignIns.has(state))
       throw new ControlPlaneFault('sign-in-refused', 'This sign-in was already completed: sign in again.');
     this.#remember(begun, nowMs);
     return begun;
   }
 
   #remember({ state, untilMs }: PendingSignIn, nowMs: number): void {
-    for (const [old, oldUntilMs] of this.#ended) {
-      if (nowMs < oldUntilMs && this.#ended.size < SIGN_INS_ENDED_MAX) break;
-      this.#ended.delete(old);
+    for (const [old, oldUntilMs] of this.#endedSignIns) {
+      if (nowMs < oldUntilMs && this.#endedSignIns.size < SIGN_INS_ENDED_MAX) break;
+      this.#endedSignIns.delete(old);
     }
-    this.#ended.set(state, untilMs);
+    this.#endedSignIns.set(state, untilMs);
   }
 }
 
-const NOT_HERE =
+const NOT_THIS_BROWSER =
   'This sign-in was not started in this browser, was already completed, or was replaced by a newer one: sign in again.';
 
 interface SignInDependencies extends ConnectFetchDependencies {
@@ -119,15 +119,15 @@ const RANDOM_BYTES = 32;
 export class SignInFlow {
   readonly #options: SignInOptions;
   readonly #dependencies: SignInDependencies;
-  readonly #pending: PendingSignIns;
+  readonly #pendingSignIns: PendingSignIns;
   readonly #issuer: URL;
   /** Sign-ins under way, by the browser's IP address. */
-  readonly #underWay = new Quota(limits.signInsAtOnceMax);
+  readonly #signInQuota = new Quota(limits.signInsAtOnceMax);
 
   constructor(options: SignInOptions, dependencies: SignInDependencies) {
     this.#options = options;
     this.#dependencies = dependencies;
-    this.#pending = new PendingSignIns(dependencies.keys);
+    this.#pendingSignIns = new PendingSignIns(dependencies.keys);
     this.#issuer = new URL(options.issuer);
   }
 
@@ -149,7 +149,7 @@ export class SignInFlow {
       const verifier = await createVerifier();
       const begun = { state: randomText(), nonce: randomText(), verifier, untilMs: Date.now() + limits.personMsMax };
       const url = await authorizationUrl(endpoint, this.#options.scope, this.#codeRequestOf(begun));
-      return { url, sealed: this.#pending.seal(begun) };
+      return { url, sealed: this.#pendingSignIns.seal(begun) };
     });
   }
 
@@ -163,7 +163,7 @@ export class SignInFlow {
       throw new ControlPlaneFault('sign-in-unreadable', 'The response of the issuer is too long: sign in again.');
     return this.#withinQuota(address, async () => {
       const parameters = new URLSearchParams(query);
-      const begun = this.#pending.take(sealed, parameters.get('state') ?? '', Date.now());
+      const begun = this.#pendingSignIns.take(sealed, parameters.get('state') ?? '', Date.now());
       onTaken();
       const fetch = this.#fetch();
       const server = await fetchIssuerMetadata(fetch, this.#options.issuer);
@@ -252,12 +252,12 @@ export class SignInFlow {
   }
 
   async #withinQuota<Value>(address: string, work: () => Promise<Value>): Promise<Value> {
-    if (!this.#underWay.tryTake(address))
+    if (!this.#signInQuota.tryTake(address))
       throw new ControlPlaneFault('sign-ins-full', 'Too many people are signing in at the moment: try again.');
     try {
       return await work();
     } finally {
-      this.#underWay.give(address);
+      this.#signInQuota.give(address);
     }
   }
 }

@@ -146,7 +146,7 @@ t.test('the findings of a refresh have a line, though a later step of it fails',
   const backend = await startMcpBackend();
   await registry.register({ name: 'files', url: backend.url });
   await backend.close();
-  registry.onChange(() => Promise.reject(new RecordStoreFault('gone')));
+  registry.addChangeListener(() => Promise.reject(new RecordStoreFault('gone')));
   const headers = { authorization, host: 'localhost' };
   const answer = await app.inject({ method: 'POST', url: '/servers/files/refresh', headers });
   t.equal(answer.statusCode, 503);

@@ -11,7 +11,7 @@ export class Rows extends NamedMirror<Row> {
     return JSON.parse(value.toString()) as Row;
   }
 
-  protected override onChange(): void {}
+  protected override onRowChange(): void {}
 }
 
 export function rowsOf(names: readonly string[]): Rows {

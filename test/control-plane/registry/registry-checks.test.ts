@@ -53,7 +53,7 @@ async function scene(t: Test, { serversMax = 100, healthIntervalMs = 3_600_000 }
     prober: { probe, close: () => {} },
   });
   const self: Scene = { registry, probed, findings, lines, changes: 0 };
-  registry.onChange(async () => void (self.changes += 1));
+  registry.addChangeListener(async () => void (self.changes += 1));
   t.teardown(async () => {
     await registry.stop();
     await records.close();

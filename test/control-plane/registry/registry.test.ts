@@ -64,7 +64,7 @@ async function open(t: Test, options: StoreOptions, settings: RegistrySettings =
     await records.close();
   });
   let changes = 0;
-  registry.onChange(() => void changes++);
+  registry.addChangeListener(() => void changes++);
   return { registry, changes: () => changes, lines };
 }
 

@@ -7,7 +7,7 @@ import {
   serverListOf,
 } from '../../../src/control-plane/records/server-record.js';
 import {
-  afterProbe,
+  serverAfterProbe,
   type FailureTolerance,
   type StoredServer,
 } from '../../../src/control-plane/registry/server-state.js';
@@ -74,7 +74,7 @@ t.test('the state changes as in the table of the file header', async (t) => {
     ['inactive', 0, failed, 'patient', 'inactive', 1],
   ];
   for (const [status, failures, probe, judgement, statusAfter, failuresAfter] of rows) {
-    const after = afterProbe(server(status, failures), probe, judgement, NOW);
+    const after = serverAfterProbe(server(status, failures), probe, judgement, NOW);
     const row = `${status} with ${failures}, ${probe.kind}, ${judgement}`;
     t.equal(after.record.status, statusAfter, row);
     t.equal(after.failures, failuresAfter, row);
@@ -84,7 +84,7 @@ t.test('the state changes as in the table of the file header', async (t) => {
 
 t.test('findings are recorded, and nothing that people entered is changed', async (t) => {
   const before = server('inactive', 3);
-  const { record } = afterProbe(before, reached, 'patient', NOW);
+  const { record } = serverAfterProbe(before, reached, 'patient', NOW);
   t.same(record, {
     ...before.record,
     status: 'active',
@@ -105,7 +105,7 @@ t.test('findings are recorded, and nothing that people entered is changed', asyn
 t.test('a list that a server does not give stays as it was last read', async (t) => {
   const before = server('active', 0);
   const known = { ...before, record: { ...before.record, promptCount: 9, templateCount: 4 } };
-  const after = afterProbe({ ...known, listDigests: { prompts: 'p', templates: 't' } }, reached, 'patient', NOW);
+  const after = serverAfterProbe({ ...known, listDigests: { prompts: 'p', templates: 't' } }, reached, 'patient', NOW);
   t.match(after.record, { promptCount: 2, resourceCount: 3, templateCount: 4 });
   t.equal(after.listDigests?.templates, 't');
   t.equal(after.listDigests?.prompts, 'digest of 2');
@@ -113,6 +113,6 @@ t.test('a list that a server does not give stays as it was last read', async (t)
 
 t.test('earlier findings outlive a failure', async (t) => {
   const before = server('active', 2);
-  const { record } = afterProbe(before, failed, 'patient', NOW);
+  const { record } = serverAfterProbe(before, failed, 'patient', NOW);
   t.same(record, { ...before.record, status: 'inactive', reachable: false, lastError: 'it refuses connections' });
 });

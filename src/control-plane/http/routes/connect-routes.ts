@@ -6,7 +6,7 @@ import { limits } from '../../../shared/index.js';
 import { CALLBACK_PATH, type ConsentFlow, type ConsentPreview } from '../../connect/consent-flow.js';
 import { ControlPlaneFault } from '../../common/control-plane-fault.js';
 import { requireConsentFlow } from '../connection-operations.js';
-import { cookieIn, html, type Html, pageOf, setCookie, styleSource } from '../browser-parts.js';
+import { cookieIn, html, type Html, htmlPage, setCookie, styleSource } from '../browser-parts.js';
 
 const STYLE = `
 body { font: 1rem/1.5 system-ui, sans-serif; max-width: 34rem; margin: 4rem auto; padding: 0 1rem; color: #1a1a1a; background: #fff; }
@@ -32,7 +32,7 @@ function consentPage({ ticket, server, resource, scope }: ConsentPreview, ticket
   const { host } = new URL(server.authorization_endpoint);
   const who =
     subject === '' ? 'the control plane itself, which looks at the server and shows everybody its tools' : subject;
-  return page(
+  return connectPage(
     `Connect ${printable(backendName)}`,
     html`<p>
         The gateway asks for access to this server, to use it for you. Continue only if you have just requested this
@@ -59,7 +59,7 @@ function consentPage({ ticket, server, resource, scope }: ConsentPreview, ticket
 
 /** A page that leads to the address. It replaces a redirect, which browsers would check against `form-action`. */
 function onwardPage(address: string): string {
-  return page(
+  return connectPage(
     'One moment',
     html`<p><a id="onward" href="${address}">Go on at ${printable(new URL(address).host)}</a></p>`,
     html`<meta http-equiv="refresh" content="0; url=${address}" />`,
@@ -67,26 +67,26 @@ function onwardPage(address: string): string {
 }
 
 function connectedPage(backendName: string): string {
-  return page(
+  return connectPage(
     `Connected ${printable(backendName)}`,
     html`<p id="outcome">You can close this window, and go on where you came from.</p>`,
   );
 }
 
 function refusedPage(words: string): string {
-  return page(
+  return connectPage(
     'Not connected',
     html`<p id="outcome">${words}</p>
       <p>To try again, ask for what you wanted once more: you are given another link.</p>`,
   );
 }
 
-function page(title: string, body: Html, head?: Html): string {
+function connectPage(title: string, body: Html, head?: Html): string {
   const main = html`<main>
     <h1>${title}</h1>
     ${body}
   </main>`;
-  return pageOf(title, STYLE, main, head);
+  return htmlPage(title, STYLE, main, head);
 }
 
 /** The text with control characters and direction marks replaced: they could make one name look like another. */
@@ -94,7 +94,7 @@ function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\ufffd');
 }
 
-const COOKIE = 'switchyard-connect';
+const COOKIE_NAME = 'switchyard-connect';
 const BROWSER_SECRET_BYTES = 32;
 const BROWSER_SECRET = /^[\w-]{43}$/;
 
@@ -134,7 +134,7 @@ export async function mountConnectPages(app: FastifyInstance, flow: ConsentFlow 
       const secret = browserSecret(request) || randomBytes(BROWSER_SECRET_BYTES).toString('base64url');
       const ticket = new URLSearchParams(textOrEmpty(request.body)).get('ticket') ?? '';
       const address = await requireConsentFlow(flow).start(serverNameIn(request), ticket, secret);
-      setCookie(reply, COOKIE, secret, { path: '/connect', maxAgeMs: limits.personMsMax, sameSite: 'Lax', isTls });
+      setCookie(reply, COOKIE_NAME, secret, { path: '/connect', maxAgeMs: limits.personMsMax, sameSite: 'Lax', isTls });
       return onwardPage(address);
     });
     scope.post('/connect/:server', { config }, begin);
@@ -155,7 +155,7 @@ function serverNameIn({ url }: FastifyRequest): string {
 }
 
 function browserSecret(request: FastifyRequest): string {
-  return cookieIn(request, COOKIE, BROWSER_SECRET);
+  return cookieIn(request, COOKIE_NAME, BROWSER_SECRET);
 }
 
 function textOrEmpty(value: unknown): string {

@@ -18,7 +18,7 @@ interface ConsoleFile {
   readonly contents: Readonly<Partial<Record<ContentEncoding, Buffer>>> & { readonly identity: Buffer };
 }
 
-const INDEX = 'index.html';
+const INDEX_FILE = 'index.html';
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
@@ -27,7 +27,7 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 };
 const HASHED_NAME = /-[A-Z0-9]{8}\.\w+$/;
-const ASSETS = 'assets/';
+const ASSETS_FOLDER = 'assets/';
 
 /** The files by their names. There are none if the console was not built. */
 export type ConsoleFiles = ReadonlyMap<string, ConsoleFile>;
@@ -49,7 +49,7 @@ function readFile(path: string, contentType: string): ConsoleFile {
 }
 
 /** The console's content security policy: nothing from other origins, nothing inline, no text turned into markup. */
-const POLICY = [
+const CONSOLE_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
@@ -70,7 +70,7 @@ export function mountConsoleRoutes(app: FastifyInstance, files: ConsoleFiles): v
   const serve = async (request: FastifyRequest, reply: FastifyReply): Promise<Buffer> => {
     const { '*': path = '' } = request.params as { readonly '*'?: string };
     // The console itself routes pages, so all pages are one document.
-    const file = files.get(path.startsWith(ASSETS) ? path : INDEX);
+    const file = files.get(path.startsWith(ASSETS_FOLDER) ? path : INDEX_FILE);
     if (file === undefined) throw new ControlPlaneFault('not-found', path === '' ? NOT_BUILT : 'Not Found');
     return send(file, request, reply);
   };
@@ -88,7 +88,7 @@ function send({ contentType, contents, isHashed }: ConsoleFile, request: Fastify
   if (encoding !== undefined) reply.header('content-encoding', encoding);
   reply
     .type(contentType)
-    .header('content-security-policy', POLICY)
+    .header('content-security-policy', CONSOLE_POLICY)
     .header('vary', 'accept-encoding')
     .header('cache-control', isHashed ? `public, max-age=${YEAR_S}, immutable` : 'no-cache');
   return contents[encoding ?? 'identity'] ?? contents.identity;

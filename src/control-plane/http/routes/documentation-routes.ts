@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import { isObject } from '../../../shared/index.js';
 import type { OpenApiDocument } from '../open-api.js';
-import { html, type Html, pageOf, styleSource, textWithCode } from '../browser-parts.js';
+import { html, type Html, htmlPage, styleSource, textWithCode } from '../browser-parts.js';
 
 const pageStyle = `
 :root { color-scheme: light dark; --line: color-mix(in srgb, currentColor 18%, transparent); }
@@ -30,7 +30,7 @@ export function documentationPage({ info, tags, paths, components }: OpenApiDocu
     ${sections}
     <h2 id="schemas">Schemas</h2>
     ${schemas.map(([name, schema]) => article(name, name, html``, schema))}`;
-  return pageOf(info.title, pageStyle, body);
+  return htmlPage(info.title, pageStyle, body);
 }
 
 /** The members of an operation that the page shows in a special way. */
