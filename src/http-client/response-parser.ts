@@ -336,10 +336,10 @@ const CHUNK_SIZE = new RegExp(
 
 const TRAILER_FIELD = new RegExp(`^${HTTP_TOKEN}:[\\t\\x20-\\x7e\\x80-\\xff]*$`);
 
-/** A status line. Its reason has no lone CR, LF or NUL, about which parsers differ. */
 /** The value of `content-length`; a sender or proxy may have repeated it. */
 const LENGTHS = /^(\d{1,15})(?:[\t ]*,[\t ]*\1)*$/;
 
+/** A status line. Its reason has no lone CR, LF or NUL, about which parsers differ. */
 const STATUS_LINE = /^HTTP\/1\.[01] [1-9]\d\d(?: [\t\x20-\x7e\x80-\xff]*)?$/;
 const PROTOCOL = Buffer.from('HTTP/1.');
 const HEAD_END = Buffer.from('\r\n\r\n');

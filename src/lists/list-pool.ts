@@ -81,7 +81,7 @@ export class ListPool {
     });
     const leave = this.#submit(subject, {
       task: { name, task },
-      views: views,
+      views,
       finish: (outcome) => {
         deadline.cancel();
         if (!isOverdue) done(outcome as OutcomeOf<Name> | ThreadFailure);

@@ -39,8 +39,8 @@ export async function discoverAuthorization(
   const [named] = textsIn(metadata, 'authorization_servers');
   // Servers that predate RFC 9728 are their own authorization server.
   const issuer = auth.issuer ?? named ?? backend.origin;
-  // Those of 2025-03-26 may publish no metadata, and have the default endpoints.
-  const hasDefaults = answered !== undefined && auth.issuer === undefined && named === undefined;
+  // Without metadata, an authorization server has the default endpoints of 2025-03-26, as official clients take it.
+  const hasDefaults = answered !== undefined && auth.issuer === undefined;
   const { server, offersOffline } = await getServerMetadata(fetch, issuer, hasDefaults);
   const wanted = challengeParameter(challenge, 'scope') ?? textsIn(metadata, 'scopes_supported').join(' ');
   const asked = auth.scope ?? (offersOffline ? withOfflineScope(wanted) : wanted);
@@ -127,8 +127,8 @@ async function getServerMetadata(
     return { server, offersOffline: textsIn(metadata, 'scopes_supported').includes(OFFLINE_SCOPE) };
   }
   if (!hasDefaults) throw unusableResponse('The backend’s authorization server publishes no metadata.');
-  const endpoints = { authorization_endpoint: `${issuer}/authorize`, token_endpoint: `${issuer}/token` };
-  return { server: { issuer, ...endpoints, registration_endpoint: `${issuer}/register` }, offersOffline: false };
+  const endpoints = { authorization_endpoint: `${origin}/authorize`, token_endpoint: `${origin}/token` };
+  return { server: { issuer, ...endpoints, registration_endpoint: `${origin}/register` }, offersOffline: false };
 }
 
 function checkedServer(fetch: ConnectFetch, metadata: Metadata, issuer: string): AuthorizationServer {

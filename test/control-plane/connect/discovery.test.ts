@@ -105,17 +105,19 @@ t.test('a resource’s metadata is looked for where the challenge says, at its p
   t.same([scope, resource], ['yes', BACKEND], 'what names no resource is no such document');
 });
 
-t.test('a backend that publishes nothing, and answers 401, has the endpoints of 2025-03-26', async (t) => {
-  const { server } = await discover({ challenge: 'Bearer', path: '/a/mcp' });
-  t.same(server, {
-    ...{ issuer: BACKEND, authorization_endpoint: `${BACKEND}/authorize`, token_endpoint: `${BACKEND}/token` },
-    registration_endpoint: `${BACKEND}/register`,
+t.test('an authorization server that publishes nothing has the endpoints of 2025-03-26', async (t) => {
+  const defaultsOf = (issuer: string, origin = issuer): object => ({
+    ...{ issuer, authorization_endpoint: `${origin}/authorize`, token_endpoint: `${origin}/token` },
+    registration_endpoint: `${origin}/register`,
   });
+  const { server } = await discover({ challenge: 'Bearer', path: '/a/mcp' });
+  t.same(server, defaultsOf(BACKEND));
+  const documents = { [BACKEND + RESOURCE_AT]: { resource: BACKEND, authorization_servers: [`${IDP}/tenant`] } };
+  const other = await discover({ challenge: 'Bearer', documents });
+  t.same(other.server, defaultsOf(`${IDP}/tenant`, IDP), 'also another one that the backend names');
   const none = 'The backend’s authorization server publishes no metadata.';
   t.equal(await faultOf({}), none, 'it asks for no token');
   t.equal(await faultOf({ challenge: 'Bearer', auth: { issuer: BACKEND } }), none, 'the config names the server');
-  const documents = { [BACKEND + RESOURCE_AT]: { resource: BACKEND, authorization_servers: [IDP] } };
-  t.equal(await faultOf({ challenge: 'Bearer', documents }), none, 'the backend names it');
 });
 
 t.test('a resource is the backend or what contains it, and nothing else', async (t) => {
