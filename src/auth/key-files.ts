@@ -55,7 +55,7 @@ export class KeyFiles {
     return this.#keys;
   }
 
-  /** Watches the files. Resolves once the keys match them: they may have changed since the options were read. */
+  /** Watches the files. Resolves after a first check, as they may have changed since the options were read. */
   async watch(logger: Logger): Promise<void> {
     if (Object.values(this.#paths).every((path) => path === undefined)) return;
     this.#checkedVersion = await this.#readVersion();

@@ -9,7 +9,7 @@ import { type RoleClaims, type TokenOptions, roles, type Role } from '../config/
 import { bearerToken, limits, KIB, MIB, type Logger, RecentMap } from '../shared/index.js';
 import { TokenKeys, type KeyDependencies, type KeyObstacleListener } from './token-keys.js';
 
-/** The most values of a claim of roles or teams. A longer claim is ignored. */
+/** How many values a claim of roles or teams may have. A claim with more is ignored. */
 export const CLAIM_VALUES_MAX = 256;
 
 interface RoleAndTeams {

@@ -1,5 +1,5 @@
-// What relaying a request needs (relayed-request.ts), and how its era changes that: one object for each modern request
-// (modern/modern-rules.ts), and one for all legacy requests. So the code that serves requests knows no eras. Hot path.
+// What relaying a request needs (relayed-request.ts), and the rules that depend on the caller's era: an object for each modern request
+// (modern/modern-rules.ts), and one for all legacy requests. So most code that serves requests need not know the era. Hot path.
 import type { Edit } from '../bytes/index.js';
 import type { BackendMessage, ClientMessage, Era } from '../mcp/index.js';
 import type { RpcError } from '../shared/index.js';

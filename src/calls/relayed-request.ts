@@ -188,7 +188,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
       // Tool errors are looked for only if there is a watcher, for which alone they matter.
       const { watcher } = this.exchange;
       if (watcher !== undefined) reportOutcome(watcher, this.plan.message.method, bytes, message, this.#sentAtMs);
-      // Joining parts copies them: only without parts is the message still in the memory that it was read into.
+      // Parts are joined into a copy. Without parts, the answer is still in the memory that it was read into, and stays borrowed.
       this.#finish(bytes, parts, adapted?.status, isBorrowed && parts === undefined);
     }
     // The request's body is not needed once it is sent. Only the memory of a large one is used again.

@@ -104,7 +104,7 @@ function entriesOf(value: unknown, step: string): ServerMap['entries'] | undefin
   }
   const members = membersOf(value);
   if (members === undefined || step !== 'mcp') return members && Object.entries(members);
-  // opencode 1 has its servers in `mcp` itself; other clients have a member `servers` there, or options that are not objects.
+  // opencode 1 has its servers in `mcp` itself; others have `mcp.servers` (VS Code), or only lists there, as `mcp.allowed` (Gemini CLI).
   return 'servers' in members ? undefined : Object.entries(members).filter(([, each]) => membersOf(each) !== undefined);
 }
 

@@ -65,7 +65,7 @@ export interface NeededSecret {
   readonly secret: string;
   readonly header: string;
   readonly origin: string;
-  /** A description of the value, if the file does not have the header's value itself. */
+  /** Where the header's value comes from, if it is not in the file. */
   readonly value?: string;
 }
 

@@ -21,7 +21,7 @@ import { storeOptions } from './table/store-options.js';
 
 export const isJson = option('json [true|false]', 'print JSON', parseSwitch, 'false');
 
-/** Options of commands that query a running control plane. */
+/** Options of commands that send requests to a running control plane. */
 export const controlPlaneClientOptions = {
   controlPlaneUrl: option('control-plane-url <url>', 'URL of the control plane', parseBaseUrl, 'http://127.0.0.1:4444'),
   isJson,

@@ -75,8 +75,8 @@ const SUCCESS_STATUS = { token: 200, 'sign-in': 200, registration: 201 } as cons
 const SUCCESS_MEMBER = { token: 'access_token', 'sign-in': 'access_token', registration: 'client_id' } as const;
 
 /**
- * The answer as the standard has it: a success gets the status of its kind, a success that names an error instead becomes a refusal, and a
- * JSON object gets the content type of JSON.
+ * Corrects a response that breaks RFC 6749 or RFC 7591. The JSON object of a 2xx goes through `corrections`, and gets the status of its kind,
+ * or 400 if it has `error` in place of the member of a success. Every JSON object gets the content type of JSON.
  */
 export async function correctedAnswer(response: Response, kind: OAuthAnswerKind): Promise<Response> {
   const text = await response.text();

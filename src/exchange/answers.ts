@@ -41,7 +41,7 @@ export function errorMessage(id: IdSpan, error: RpcError): Buffer {
   return Buffer.concat([MESSAGE_HEAD, bytesOfId(id), BEFORE_ERROR, Buffer.from(JSON.stringify(error)), MESSAGE_END]);
 }
 
-/** What surrounds a merged list. @param isStreaming whether the exchange's event stream is open. */
+/** What the response with a merged list has beside the list. @param isStreaming whether the exchange's event stream is open. */
 export function answerFrame(exchange: Exchange, id: IdSpan, isStreaming: boolean, extras?: ResultExtras): AnswerFrame {
   const head = `${MESSAGE_HEAD.toString()}${bytesOfId(id).toString()}${BEFORE_RESULT.toString()}`;
   return { head, framing: isStreaming || acceptsOnlyEvents(exchange) ? 'event' : 'message', extras };

@@ -1,14 +1,15 @@
 // Decides how overloaded a process is, and what it then refuses, so that it can finish what it has accepted: first new sessions, then new
 // requests. overload-watch.ts measures, and load-shedder.ts decides whose requests are refused. Hot path: one comparison per request.
 //
+// A process is pressed when one gauge reaches its first mark, and hard pressed at the second.
+//
 //   state              calm               pressed            hard pressed
 //   serving            -                  refusing-sessions  refusing-requests
 //   refusing-sessions  serving            -                  refusing-requests
 //   refusing-requests  refusing-sessions  refusing-sessions  -
 //
-// A process is pressed when one gauge reaches its first mark, and hard pressed at the second. So that the state does not flap, a gauge must
-// fall well below a mark before the mark is cleared, or stay below it for a while, since memory that the C library keeps may never fall so
-// far. Recovery passes through every state.
+// So that the state does not flap, it ends only when its gauge has fallen well below the mark, or has been below the mark for many samples:
+// malloc may keep freed memory, so that resident memory never falls that far. Recovery passes through every state.
 import { type Logger, refusals, type Refusal } from '../shared/index.js';
 
 // The first and second mark of each gauge, and what is still accepted above them. Refused requests are accepted again below the first

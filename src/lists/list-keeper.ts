@@ -195,9 +195,9 @@ export class ListKeeper {
 // Remembers the latest parsed answers and merged lists, because most backends give every caller the same list. An answer is recognized only
 // if all its bytes but the request's id are the same, so no caller gets what was not sent to it.
 
-/** The most bytes of remembered answers, and as many of remembered lists. The least recently used are forgotten. */
+/** Bound in bytes, once for remembered answers and once for remembered lists. Beyond it, the least recently used are forgotten. */
 const KNOWN_BYTES_MAX = 16 * MIB;
-/** The most remembered answers, and as many remembered lists. The least recently used are forgotten. */
+/** Bound in number, once for remembered answers and once for remembered lists. */
 const KNOWN_COUNT_MAX = 1_024;
 
 type PageAnswer = Extract<ListAnswer, { kind: 'page' }>;

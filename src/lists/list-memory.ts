@@ -28,7 +28,7 @@ export interface KeptPage {
 interface PageOwner {
   /** Called when the cache drops a page that is still in use: from now on, the page counts in its subject's share. */
   onStillUsed(bytes: number): void;
-  /** Called when a dropped page is not in use any more. @param countedBytes its bytes that count in its subject's share. */
+  /** Called when a dropped page is not in use any more. @param countedBytes how much it takes of its subject's share. */
   onFree(key: number, countedBytes: number): void;
 }
 

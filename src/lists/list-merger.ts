@@ -226,7 +226,7 @@ function copiedPage({ bytes, spans }: ListPage): ListPage {
   return { bytes: Buffer.from(bytes), spans: Int32Array.from(spans) };
 }
 
-/** Whether all pages are on the event loop, and small together. */
+/** Whether no page is in the list thread, and all together are small enough to be merged here. */
 function isSmall(job: MergeJob<ReadPage>): job is MergeJob {
   let bytes = 0;
   for (const { pages } of job.parts) {

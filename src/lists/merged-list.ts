@@ -55,7 +55,7 @@ export class LargeList implements MergedList {
   readonly #memory: ListMemory;
   readonly #list: ListInThread;
   #exchange: Exchange | undefined;
-  /** The buffer of the last part, while the exchange drains. */
+  /** The buffer of the part that was written most recently, until the exchange has drained. */
   #buffer: Uint8Array = NO_BUFFER;
   #sentBytes = 0;
   #state: State = 'asking';

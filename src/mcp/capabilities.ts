@@ -70,8 +70,8 @@ export const LIST_CHANGES =
   capability.toolsListChanged | capability.promptsListChanged | capability.resourcesListChanged;
 
 /**
- * The capabilities that a backend is assumed to have until it has declared its own: a client to which no prompts are declared never asks
- * for any, even if a backend has some later. If no backend has any, the client gets an empty answer.
+ * The capabilities that a backend is assumed to have until it has declared its own. These are rather too many: a client to which no prompts
+ * are declared never asks for any, even if a backend turns out to have some. If no backend has any, the client gets an empty list.
  */
 export const PRESUMED_CAPABILITIES =
   capability.tools |

@@ -73,7 +73,7 @@ export class Interval {
     return (this.after.atMs - this.#before.atMs) / 1000;
   }
 
-  /** The counter's rate; 0 if the dataplane was restarted. */
+  /** The counter's rate; 0 if it has fallen, as after a restart of the dataplane. */
   perSecond(name: string, labels: Labels = {}): number {
     const rise = this.after.sum(name, labels) - this.#before.sum(name, labels);
     return this.seconds > 0 ? Math.max(0, rise) / this.seconds : 0;

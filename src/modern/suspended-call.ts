@@ -140,7 +140,7 @@ export class SuspendedCall {
     this.#calls = calls;
     this.#plan = plan;
     this.caller = plan.caller;
-    // The request's body stays in memory, although its count ends with the caller's first exchange.
+    // The request's body outlives the caller's first exchange, which has counted it in the subject's share; then it is counted here.
     const { length } = plan.caller.exchange.request.body;
     this.#keptBytes = length < limits.countedFromBytes ? 0 : length;
     plan.account.requestBytes.take(this.#keptBytes);

@@ -383,7 +383,7 @@ export class Fleet {
   }
 }
 
-/** How much of a worker's time to stop is reserved for its exit after notifying backends: more for a longer drain, at most half. */
+/** The part of `stopWithinMs` that a worker keeps for its exit, once it has told the backends: more for a longer drain, at most half. */
 function reservedExitMs(drainTimeoutMs: number, stopWithinMs: number, bounds: FleetBounds): number {
   const inProportionMs = Math.round(drainTimeoutMs / bounds.workerExitDivisor);
   return Math.min(Math.max(bounds.workerExitMs, inProportionMs), Math.floor(stopWithinMs / 2));

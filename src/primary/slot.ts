@@ -42,8 +42,8 @@ export function slotStateAfter(state: SlotState, event: SlotEvent): SlotState | 
   return transitions[state][event];
 }
 
-// Starts processes that end with their parent: a hung process does not notice that its channel has closed, and would keep its port from
-// the next gateway. On Linux, setpriv(1) of util-linux asks the kernel for this; Node.js has no API for it.
+// Workers must end with the primary: one that hangs does not notice that its IPC channel has closed, and would keep the port from the
+// next gateway. On Linux, setpriv(1) of util-linux has the kernel kill it; Node.js has no API for that.
 
 /** Time to find out whether `setpriv` works. After that, workers are started without it, and a hung one may outlive the primary. */
 const LAUNCHER_TRY_MS_MAX = 2_000;

@@ -37,18 +37,18 @@ export class StartQueue {
     if (ending.kind === 'listening') this.#hasListened = true;
     else if (ending.kind === 'failed' && !this.#hasListened) this.#failureCount++;
     this.#beginStarts();
-    if (ending.kind !== 'failed' || !this.#haveTooManyFailed || this.#runningStartCount > 0 || this.#isGivenUp) return;
+    if (ending.kind !== 'failed' || !this.#hasTooManyFailures || this.#runningStartCount > 0 || this.#isGivenUp) return;
     this.#isGivenUp = true;
     this.#onGivenUp(ending.reason);
   }
 
   /** Whether too many starts have failed: then none begins; one under way may still succeed. */
-  get #haveTooManyFailed(): boolean {
+  get #hasTooManyFailures(): boolean {
     return !this.#hasListened && this.#failureCount >= this.#bounds.failuresMax;
   }
 
   #beginStarts(): void {
-    while (this.#runningStartCount < this.#bounds.startsAtOnceMax && !this.#haveTooManyFailed) {
+    while (this.#runningStartCount < this.#bounds.startsAtOnceMax && !this.#hasTooManyFailures) {
       const begin = this.#queue.shift();
       if (begin === undefined) return;
       this.#runningStartCount++;

@@ -1,4 +1,5 @@
-// How workers are started, replaced and stopped (fleet.ts, slot.ts).
+// Bounds of asking workers for figures, and of starting, replacing and stopping them (fleet.ts, slot.ts). After the arrow: what happens at
+// the bound.
 export const workerBounds = {
   /** age of gathered figures that are served again; gathering interrupts every worker → the workers are asked again */
   metricGatheringAgeMsMax: 1_000,

@@ -57,12 +57,13 @@ function isOneOf(table: MessageTable, label: string, value: unknown): boolean {
 const viewQuestions = {
   worker: {},
   /**
-   * Sessions, in the order in which they began here: all, those of one subject, or the one with this hash; `''` means any. Slots before
-   * `firstSlot` list no sessions, and `firstSlot` lists its sessions from `offset` on.
+   * Sessions, oldest first: those of `subject`, with the hash `session`; `''` stands for all. A worker in a slot before `firstSlot` lists
+   * none, and the one in `firstSlot` leaves out the first `offset`.
    */
   sessions: { subject: 'text', session: 'text', firstSlot: 'number', offset: 'number', countMax: 'number' },
   /** Whether this worker can reach the origins of backends. */
   backends: {},
+  /** The recent requests with this `x-request-id`. */
   request: { requestId: 'text' },
   /** What a subject may reach at a virtual host, and why. `tool` may be `''`. */
   explain: { subject: 'text', virtualHost: 'text', tool: 'text' },

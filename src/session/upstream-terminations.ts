@@ -11,8 +11,8 @@ import { NO_METADATA } from '../http-client/index.js';
  */
 export const TERMINATIONS_PER_ORIGIN_MAX = 256;
 /**
- * Requests in flight to one origin at the beginning, so that a silent origin does not delay the others. Each answer then allows one more
- * request, and each failure halves their number.
+ * Requests in flight to one origin at the beginning: few, so that a silent origin does not delay the others. Each answer raises this limit
+ * by one, and each failure halves it.
  */
 export const TERMINATIONS_PER_ORIGIN_FIRST = 16;
 
@@ -20,7 +20,7 @@ export const TERMINATIONS_PER_ORIGIN_FIRST = 16;
 export const TERMINATIONS_MAX = 2_048;
 
 export interface TerminationCount {
-  /** Upstream sessions whose backend has confirmed the end. */
+  /** Upstream sessions whose backend has responded. */
   readonly told: number;
   /** Upstream sessions whose backend could not be reached, did not respond, or could not be told in time. */
   readonly untold: number;

@@ -121,7 +121,7 @@ export const limits = Object.freeze({
    * -32603
    */
   listensMax: 16_384,
-  /** requests of one backend that a session's client has not answered → one more is refused to the backend */
+  /** requests of one backend that a session's client has not answered → one more is answered with an error */
   backendRequestsOpenMax: 64,
   /**
    * id of a backend's request, which becomes part of the id sent to the client, and its progress token → a longer id is refused, a longer

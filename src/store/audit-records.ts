@@ -140,7 +140,7 @@ export class AuditRecords {
         await this.#write(batch);
         batch = this.#nextBatch();
       } catch {
-        // The failure is not logged here: an operator learns of a lost store from the code that depends on it.
+        // Only lost entries are logged here: other users of the store log that it is unavailable.
         if (this.#isStopping) return this.#logLost(batch.values.length);
         await new Promise((resolve) => setTimeout(resolve, this.#bounds.retryMs));
       }

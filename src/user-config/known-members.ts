@@ -44,11 +44,11 @@ export function describeIssue({ path, message }: ConfigIssue): string {
 /** The most unknown names of one config that are compared with known names, because comparing takes time. */
 const NAMES_COMPARED_MAX = 100;
 
-/** The members that are allowed in one object of a config. */
+/** What a config may contain at one level: in an object, a map or a list. */
 interface SchemaLevel {
   /** The known members, each with the level of its value. */
   readonly members: ReadonlyMap<string, SchemaLevel | undefined>;
-  /** The level of every value, if this is a list or map. */
+  /** The level of each element of a list, or of each value of a map. */
   readonly each: SchemaLevel | undefined;
   /** Whether unknown members are allowed. */
   readonly isOpen: boolean;

@@ -148,7 +148,7 @@ export class Compositions {
 
   /**
    * Resolves when all subjects have the change, or when the request stops waiting for that. Faults: `not-found`, `invalid`, `name-taken`,
-   * `compositions-full`, `changed-meanwhile`, `not-owned`. Servers that the composition already has need no longer be registered.
+   * `compositions-full`, `changed-meanwhile`, `not-owned`. Servers that the composition already has may have been removed since.
    */
   async replace(reference: string, input: CompositionInput, maker: string, change: Change = {}): Promise<Composition> {
     const { team, ...checked } = checkCompositionInput(input);

@@ -115,7 +115,7 @@ export class LiveFigures {
       if (this.#timer === undefined) return;
       if (metrics.answered.length * workers.answered.length * ready.answered.length === 0)
         throw new ControlPlaneFault('dataplane-refused', NO_FIGURES);
-      const now = new Figures(metrics.answered.flatMap(figuresOf), performance.now());
+      const now = new Figures(metrics.answered.flatMap(withUniqueNames), performance.now());
       const addresses = metrics.answered.map(({ address }) => address).join();
       const previous = this.#previousFigures;
       this.#previousFigures = { figures: now, addresses };
@@ -173,7 +173,7 @@ function liveView(load: DataplaneLoad, isAdmin: boolean): object {
 type DataplaneAnswer<Value> = DataplaneAnswers<Value>['answered'][number];
 
 /** The figures, in which the names of workers are made unique among all dataplanes. */
-function figuresOf({ machine, value }: DataplaneAnswer<DataplaneFigures>): DataplaneFigures {
+function withUniqueNames({ machine, value }: DataplaneAnswer<DataplaneFigures>): DataplaneFigures {
   return value.map(({ name, values }) => ({
     name,
     values: values.map(({ labels, ...rest }) => {

@@ -33,7 +33,7 @@ const { create, read, replace, patch, remove } = crudOperations<ServerRecord, Se
 });
 
 /** The operation that reads a list. Lists are sent as stored, unparsed, because they may be large. */
-function readListOperation(list: ListName, schema: SchemaName, id: string, items: string = list) {
+function createListOperation(list: ListName, schema: SchemaName, id: string, items: string = list) {
   return {
     ...{ id, summary: `List the ${items} of a server, as last read` },
     role: 'reader',
@@ -122,10 +122,10 @@ export const serverOperations = operationsOf('servers', {
     refusals: [404],
     handle: async ({ registry }, request) => registry.health(pathParameter(request, 'server')),
   },
-  'GET /servers/{server}/tools': readListOperation('tools', 'Tool', 'listTools'),
-  'GET /servers/{server}/prompts': readListOperation('prompts', 'Prompt', 'listPrompts'),
-  'GET /servers/{server}/resources': readListOperation('resources', 'Resource', 'listResources'),
-  'GET /servers/{server}/templates': readListOperation(
+  'GET /servers/{server}/tools': createListOperation('tools', 'Tool', 'listTools'),
+  'GET /servers/{server}/prompts': createListOperation('prompts', 'Prompt', 'listPrompts'),
+  'GET /servers/{server}/resources': createListOperation('resources', 'Resource', 'listResources'),
+  'GET /servers/{server}/templates': createListOperation(
     'templates',
     'ResourceTemplate',
     'listTemplates',

@@ -89,7 +89,7 @@ interface EndpointRequest {
 /** Ids of the virtual hosts with all servers, one per exposure, because a session keeps its exposure. */
 const AGGREGATE_IDS: Readonly<Record<Exposure, string>> = { all: 'aggregate', search: 'aggregate?exposure=search' };
 
-/** Random bytes in a session id, whose characters are those that S20 allows. */
+/** Random bytes in a session id. Encoded as base64url, they are characters that S20 allows. */
 const SESSION_ID_BYTES = 32;
 
 /** Handles MCP requests whose Host, Origin and token were checked, and whose body is unread. Response headers already set stay. */

@@ -145,7 +145,7 @@ export class Prober {
 
   /**
    * Probes a server. Rejects only with a `ProberClosedError`.
-   * @param authHeaders names and values of headers, in turn.
+   * @param authHeaders headers: name, value, …
    */
   async probe(
     url: string,
@@ -192,7 +192,7 @@ export class Prober {
     this.#names.close();
   }
 
-  /** What an upstream session needs. Each probe has its own, so that probes do not affect each other. */
+  /** What an upstream session needs. Only the deadline wheel is shared, so that probes do not affect each other. */
   #dependenciesOf(http: BoundedHttp, authHeaders: readonly string[]): UpstreamDependencies {
     const deadlines = this.#deadlines;
     const { timeoutMs } = this.#options;

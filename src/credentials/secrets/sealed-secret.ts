@@ -40,7 +40,7 @@ export function sealSecret({ id, bytes }: SecretKey, name: string, secret: Secre
   return Buffer.from(JSON.stringify(record));
 }
 
-/** Opens a stored secret. The reason of a failure names no secret. */
+/** Opens a stored secret. The reason for a failure contains neither the secret nor its name. */
 export function unsealSecret(keys: SecretKeys, name: string, bytes: Buffer): Unsealed {
   const record = readSealed(bytes);
   if (record === undefined) return failed('its record in the store is not an encrypted secret');

@@ -238,7 +238,7 @@ export class BackendEndpoint {
     counts[what] = (counts[what] ?? 0) + 1;
   }
 
-  /** The era to try first: the preferred one, unless the backend has refused it. @param preferred the client's: it needs no conversion. */
+  /** The era to try first: the preferred one, unless the backend has refused it. @param preferred the client's: in it, messages need no translation. */
   firstEra(preferred: Era, nowMs: number): Era {
     const isRefused = this.#refusedEra === preferred && nowMs - this.#eraRefusedAtMs < ERA_KNOWN_MS;
     return isRefused ? otherEra(preferred) : preferred;

@@ -289,7 +289,7 @@ export class RpcRequest implements AnswerReader, MemoryWaiter {
     this.#parser = new EventStreamParser((data) => this.#onEvent(data), this.#answerBytesMax, largeHandler);
   }
 
-  /** Resumes the stream. The deadline goes on: a backend that resumes a stream may still not answer. */
+  /** Resumes the stream. The deadline keeps running: a backend that resumes a stream may still not answer. */
   #tryResume(ending: UpstreamFault | 'end'): boolean {
     const { resumingHttp } = this.#plan;
     if (resumingHttp === undefined || (ending !== 'end' && ending.kind !== 'connection-lost')) return false;
