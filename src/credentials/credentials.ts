@@ -37,9 +37,10 @@ export class Credentials {
     subject: string,
     dependencies: OAuthSourceDependencies,
   ): Credentials | undefined {
-    const isUsers = auth?.type === 'oauth2-user';
-    const { links } = dependencies.users;
-    const connect = isUsers ? (scope: string) => links.linkTo(backend, auth, subject, scope) : undefined;
+    const connect =
+      auth?.type === 'oauth2-user'
+        ? (scope: string) => dependencies.users.links.linkTo(backend, auth, subject, scope)
+        : undefined;
     return auth && new Credentials(sourceOf(auth, backend, subject, dependencies), connect);
   }
 

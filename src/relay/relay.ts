@@ -97,9 +97,7 @@ export class Relay {
     });
     this.#directory = options.directory;
     this.#adoption = options.directory && new Adoption(options.directory, this.#sessions, options.accounts);
-    this.#dispatcher = new Dispatcher(this.#context, this.#merger, logger, (...message) =>
-      this.#openSession(...message),
-    );
+    this.#dispatcher = new Dispatcher(this.#context, this.#merger, logger);
     this.#isSessionOptional = options.isSessionOptional ?? false;
     this.#eras = options.eras.served;
     this.#configPoll = options.readHost && new ConfigPoll(deadlines, options.readHost);
@@ -176,10 +174,7 @@ export class Relay {
       this.#handleInSession(caller, session, exchange);
     else if (session === undefined && method === 'POST' && body.includes(VERSION_WORD)) {
       this.#parseMessage(caller, exchange, (message) => {
-        if (this.#tryHandleModern(caller, exchange, message)) return;
-        if (typeof message === 'object' && message.kind === 'request' && message.method === 'initialize')
-          this.#openSession(caller, exchange, message);
-        else this.#adopt(caller, undefined, exchange);
+        if (!this.#tryHandleModern(caller, exchange, message)) this.#adopt(caller, undefined, exchange);
       });
     } else this.#adopt(caller, session, exchange);
   }
@@ -273,17 +268,13 @@ export class Relay {
     if (typeof message === 'string' || message.kind === 'batch') refuseInvalid(exchange, message);
     else if (message.kind !== 'request') refuse(exchange, refusals.sessionMissing);
     else if (message.envelope !== undefined) this.#refuseModern(exchange, message, message.envelope);
-    else if (message.method === 'initialize') this.#openSession(caller, exchange, message);
+    else if (message.method === 'initialize') openSession(this.#accounts, this.#sessions, caller, exchange, message);
     else if (!isMethodOf('legacy', message.method)) {
       // Clients of later revisions first try a method that is unknown here, and fall back to `initialize`.
       exchange.watcher?.onIdentified(message.method, '', '');
       refuseMessage(exchange, methodUnknown(message.method), message);
     } else if (this.#isSessionOptional) this.#serveInOwnSession(caller, exchange, message);
     else refuseMessage(exchange, refusals.sessionMissing, message);
-  }
-
-  #openSession(caller: Caller, exchange: Exchange, message: ClientMessage): void {
-    openSession(this.#accounts, this.#sessions, caller, exchange, message);
   }
 
   /** Refuses a modern message. The error lists the supported versions, as the revision requires (M11). */

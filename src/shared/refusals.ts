@@ -142,7 +142,12 @@ export const refusals = Object.freeze({
     400,
     'Response not forwarded: the request it answers is no longer pending; the session is still valid',
   ),
-  initializeInBatch: rpc('initialize-in-batch', 400, 'Invalid request: send initialize alone', rpcCodes.invalidRequest),
+  alreadyInitialized: rpc(
+    'already-initialized',
+    400,
+    'The session is already initialized: send initialize without mcp-session-id to start a new one',
+    rpcCodes.invalidRequest,
+  ),
   methodUnknown: rpc(
     'method-unknown',
     400,

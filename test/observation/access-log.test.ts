@@ -146,7 +146,7 @@ t.test('every method has its line', async (t) => {
       { method: 'tools/call', tool: 'nowhere', status: 200 },
     ],
     ['resources/read', { uri: 'the-argument' }, { method: 'resources/read', status: 200 }],
-    ['initialize', {}, { method: 'initialize', status: 200 }],
+    ['initialize', {}, { method: 'POST', status: 400 }],
   ];
   for (const [method, params, expected] of rows) {
     const scene = Scene.inSession(t);

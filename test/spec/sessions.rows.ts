@@ -1,5 +1,4 @@
 // Decisions 2.3: session ids, unavailable backends, lost upstream sessions, configs that change under a live session.
-import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import { backendFor, forEachDeployment, type BackendMembers } from '../support/deployment.js';
 import type { McpBackend } from '../support/mcp-backend.js';
@@ -39,26 +38,6 @@ await forEachDeployment(t, { spread: 'all' }, async (t, deployment) => {
     t.equal((await thief.send({ ...stolen, method: 'DELETE' })).status, 404, 'and cannot end it either');
     t.equal((await session.list()).status, 200, 'it lives on');
   });
-
-  await t.test(
-    'initialize opens a new session even if it comes with the id of an old one, which lives on',
-    async (t) => {
-      const backend = await backendFor(t, { withSessions: true });
-      const backends = { one: { url: backend.url } };
-      const caller = await deployment.caller(backends);
-      const [session, ended] = [await caller.openSession(), await caller.openSession()];
-      const foreign = await (await deployment.caller(backends)).openSession();
-      t.equal((await ended.delete()).status, 200);
-      const invented = Array.from({ length: 8 }, () => randomUUID());
-      for (const id of [session.id, ended.id, foreign.id, 'stale', ...invented]) {
-        const opened = await caller.openSession({ session: id });
-        t.not(opened.id, id);
-        t.match(rpc(await opened.call('one-echo', '{"n":1}')), { result: { structuredContent: { n: 1 } } });
-      }
-      t.match(rpc(await session.call('one-echo', '{"n":2}')), { result: { structuredContent: { n: 2 } } });
-      t.match(rpc(await foreign.call('one-echo', '{"n":3}')), { result: { structuredContent: { n: 3 } } });
-    },
-  );
 
   await t.test('initialize succeeds whatever the backends do, and names the unavailable ones', async (t) => {
     const good = await backendFor(t, { tools: ['x'] });

@@ -104,25 +104,21 @@ function tellRootsChanged(session: Session, exchange: Exchange): void {
   });
 }
 
-type OpenSession = (caller: Caller, exchange: Exchange, message: ClientMessage) => void;
 type ModernHandler = (caller: Caller, exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope) => void;
 
 export class Dispatcher {
   readonly #context: UpstreamContext;
   readonly #merger: ListMerger;
   readonly #logger: Logger;
-  /** Serves an `initialize`, which opens a new session even if it comes with the id of an old one. */
-  readonly #openSession: OpenSession;
   /** The handler of modern messages that arrive with a session id; without a handler, they are served as legacy messages. */
   onModern: ModernHandler | undefined = undefined;
   /** Virtual hosts whose unreachable tools have already been logged. */
   readonly #reportedUnreachable = new WeakSet<CompiledVirtualHost>();
 
-  constructor(context: UpstreamContext, merger: ListMerger, logger: Logger, openSession: OpenSession) {
+  constructor(context: UpstreamContext, merger: ListMerger, logger: Logger) {
     this.#context = context;
     this.#merger = merger;
     this.#logger = logger;
-    this.#openSession = openSession;
   }
 
   servePost(caller: Caller, session: Session, exchange: Exchange): void {
@@ -177,8 +173,7 @@ export class Dispatcher {
         answer(exchange, resultMessage(idSpanOf(exchange, message), '{}'));
         break;
       case 'initialize':
-        if (exchange.isBatchPart) refuseMessage(exchange, refusals.initializeInBatch, message);
-        else this.#openSession(caller, exchange, message);
+        refuseMessage(exchange, refusals.alreadyInitialized, message);
         break;
       case 'logging/setLevel':
         this.#setLogLevel(incoming);

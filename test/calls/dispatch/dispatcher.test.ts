@@ -21,6 +21,7 @@ t.test('what the gateway can answer by itself is sent to no backend', async (t) 
   const scene = open(t);
   const sentCount = scene.http.calls.length;
   t.equal(said(scene.post('ping', {}, 1)), '200 {}');
+  t.equal(said(scene.post('initialize', { protocolVersion: '2025-11-25' }, 2)), '400 -32600');
   t.equal(said(scene.post('no/such', {}, 3)), '200 -32601', 'no backend declares it');
   t.equal(said(scene.post('prompts/get', { name: 'a-x' }, 4)), '200 -32601', 'none has prompts');
   t.equal(said(scene.post('tools/call', { name: 'c-x' }, 5)), '200 -32602');
