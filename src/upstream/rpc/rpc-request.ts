@@ -381,7 +381,7 @@ export class RpcRequest implements AnswerReader, MemoryWaiter {
 
   #onEventMessage(data: Buffer, message: BackendMessage | undefined): void {
     const readable = message === undefined ? repairedUtf8(data, this.#plan) : undefined;
-    if (readable !== undefined) return this.#onEventMessage(readable, readBackendMessage(readable));
+    if (readable !== undefined) return this.#onEventMessage(readable, readBackendAnswer(readable));
     if (message === undefined) {
       if (!this.#tryBatch(data)) this.#plan.endpoint.onForgiven('heartbeat');
     } else if (message.kind !== 'response') this.#handler.onMessage(data, message);

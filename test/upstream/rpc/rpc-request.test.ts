@@ -253,6 +253,26 @@ t.test(
   },
 );
 
+t.test(
+  'an answer that grows beyond what is read at once when its bytes are made UTF-8 is still given, in both forms',
+  (t) => {
+    const [head, tail] = ['{"jsonrpc":"2.0","id":7,"result":{"x":"', '"}}'];
+    const bad = Buffer.alloc(limits.readAtOnceBytesMax / 2, 0xe4);
+    const answer = (before: string, after: string): Buffer =>
+      Buffer.concat([Buffer.from(before + head), bad, Buffer.from(tail + after)]);
+    for (const [type, bytes] of [
+      [JSON_TYPE, answer('', '')],
+      [STREAM_TYPE, answer('data: ', '\n\n')],
+    ] as const) {
+      const { call, listener } = start(t);
+      call.head(200, type).chunk(bytes).end();
+      t.same(listener.faults, [], type);
+      t.same(listener.answers, [`result ${head}${'\ufffd'.repeat(bad.length)}${tail}`], type);
+    }
+    t.end();
+  },
+);
+
 t.test('an answer with more links than can be found is said to be too large, in both forms', async (t) => {
   const links = '{"type":"resource_link","uri":"a:1"},'.repeat(URI_NODES_MAX / 3);
   const answer = `{"jsonrpc":"2.0","id":7,"result":{"content":[${links}{}]}}`;
