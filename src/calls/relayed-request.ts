@@ -64,13 +64,12 @@ function reportOutcome(
  */
 export function failureOf(fault: UpstreamFault, { session, upstream, rules }: RelayedRequestPlan): RpcError {
   const { name } = upstream.backend;
-  const connect = upstream.connectFor(fault);
-  if (connect === undefined) {
+  if (fault.makeConnectUrl === undefined) {
     const error = rpcErrors.backendFailed(name, faultReason(fault));
     return fault.refusal === undefined ? error : { ...error, data: { ...fault.refusal } };
   }
   const isElicited = rules.hasSession && session.backendRequests.offersUrls;
-  return consentMissing(name, connect(), isElicited);
+  return consentMissing(name, fault.makeConnectUrl(), isElicited);
 }
 
 /**

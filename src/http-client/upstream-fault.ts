@@ -75,8 +75,6 @@ export interface UpstreamFault {
   readonly detail?: string;
   /** The text and delay of a response 429 or 503, which the caller gets, and the log does not. */
   readonly refusal?: BackendRefusal;
-  /** The scope that the backend misses in the user's access token: space-separated. */
-  readonly missingScope?: string;
   /** Makes a link to a page where the user, and nobody else, can fix the fault. */
   readonly makeConnectUrl?: () => string | undefined;
   /** What the log gets instead of `detail`, because callers must not see it. */

@@ -2,7 +2,7 @@
 import t from 'tap';
 import { failureOf } from '../../src/calls/relayed-request.js';
 import type { RelayedRequestPlan } from '../../src/calls/era-rules.js';
-import { upstreamFault, type UpstreamFault } from '../../src/http-client/upstream-fault.js';
+import { upstreamFault } from '../../src/http-client/upstream-fault.js';
 
 const URL = 'https://gateway.example/connect?ticket=1';
 const FAULT = { ...upstreamFault('consent-missing', true), makeConnectUrl: () => URL };
@@ -10,7 +10,7 @@ const FAULT = { ...upstreamFault('consent-missing', true), makeConnectUrl: () =>
 function planOf(isModern: boolean, offersUrls: boolean): RelayedRequestPlan {
   const rules = { hasSession: !isModern };
   const session = { backendRequests: { offersUrls } };
-  const upstream = { backend: { name: 'b' }, connectFor: ({ makeConnectUrl }: UpstreamFault) => makeConnectUrl };
+  const upstream = { backend: { name: 'b' } };
   return { rules, session, upstream } as unknown as RelayedRequestPlan;
 }
 

@@ -56,7 +56,7 @@ const keySet = createRemoteJWKSet(new URL(`${server.issuer}/jwks`));
 
 const shown = new Map<string, string>();
 const revoked = new Set<string>();
-let needsMore = false;
+let needsMore = '';
 let refusedCount = 0;
 let foreignCount = 0;
 /** The users of the requests that were compared with their tokens, in order. */
@@ -91,7 +91,7 @@ async function check(request: ReceivedRequest): Promise<boolean> {
     const scopes = String(scope).split(' ');
     shown.set(token, sub);
     if (!scopes.includes(SCOPE) || revoked.has(jti)) throw new Error('not allowed');
-    if (!needsMore || scopes.includes(MORE) || !request.text.includes('"tools/call"')) return false;
+    if (needsMore === '' || scopes.includes(MORE) || !request.text.includes(`"${needsMore}"`)) return false;
     request.empty(403, { 'www-authenticate': `Bearer error="insufficient_scope", scope="${MORE}"` });
     return true;
   } catch {
@@ -328,8 +328,8 @@ t.test('on the embedded store', async (t) => {
   await t.test('a user whose consent does not cover a call is asked for both, and the session goes on', async (t) => {
     const session = await connected(stage, 'wendy');
     t.match((await callOf(session)).result, {});
-    needsMore = true;
-    t.teardown(() => (needsMore = false));
+    needsMore = 'tools/call';
+    t.teardown(() => (needsMore = ''));
     const refused = await callOf(session);
     t.equal(refused.error?.code, -32042);
     t.same(await session.toolNames(), ['call_tool', 'find_tools'], 'what needs no more still works');
@@ -342,6 +342,23 @@ t.test('on the embedded store', async (t) => {
     const other = await stage.open('wendy', INITIALIZE_PARAMS);
     t.match((await callOf(other, 'wendy-there')).result, {}, 'in every session of the user');
   });
+
+  for (const [user, method] of [
+    ['xenia', 'initialize'],
+    ['yusuf', 'tools/list'],
+  ] as const)
+    await t.test(`what is missing because a consent does not cover ${method} is listed with the link`, async (t) => {
+      await connected(stage, user);
+      await writeConfig(stage.storeOptions, user, configOf({}));
+      needsMore = method;
+      t.teardown(() => (needsMore = ''));
+      const session = await stage.open(user);
+      const answer = method === 'initialize' ? session.opening : await session.list();
+      t.match(
+        answer.text,
+        /"switchyard\/unavailable":\[\{"backend":"b","reason":"[^"]*403[^"]*: open http\S+ in your browser"/,
+      );
+    });
 
   await t.test('a preregistered client authenticates with its secret', async (t) => {
     const registered = server.requests.reg;

@@ -11,6 +11,7 @@ import {
   PROTOCOL_VERSIONS,
   type Era,
 } from '../../mcp/index.js';
+import type { Credentials } from '../../credentials/index.js';
 import { challengeParameter, limits, rpcCodes } from '../../shared/index.js';
 import type { RequestHandler, RequestPlan } from './request-plan.js';
 import {
@@ -51,7 +52,7 @@ export function readRefusal(
   statusHeader: string,
   isAnswer: IsAnswer,
 ): RefusalOutcome {
-  const { carriesSession, era, isUnauthorizedFault = false } = plan;
+  const { carriesSession, era, credentials } = plan;
   // An earlier redirect is forgotten, because it may no longer be valid.
   (plan.stream ?? plan.redirection).movedTo = undefined;
   const message = readBackendMessage(body);
@@ -60,9 +61,9 @@ export function readRefusal(
     return { fault: upstreamFault('session-lost') };
   if (era !== undefined && isEraRefused[era](plan, status, body, error, isAnswer))
     return { fault: upstreamFault('era-refused') };
-  const isUnauthorized = status === 401 && isUnauthorizedFault;
-  const missingScope = isUnauthorizedFault ? missingScopeIn(status, statusHeader) : undefined;
-  if (missingScope !== undefined) return { fault: { ...httpStatusFault(status), missingScope } };
+  const isUnauthorized = status === 401 && credentials !== undefined;
+  const missingScope = credentials && missingScopeIn(status, statusHeader);
+  if (missingScope !== undefined) return { fault: missingScopeFault(status, credentials?.connect, missingScope) };
   if (!isUnauthorized && message !== undefined && isAnswer(message)) return { answer: message };
   const handlerFault = error && handler.faultOfError?.(body.subarray(error.bodyStart, error.bodyEnd));
   if (handlerFault !== undefined || !isTemporaryRefusal(status))
@@ -74,6 +75,10 @@ export function readRefusal(
 function missingScopeIn(status: number, challenge: string): string | undefined {
   const isMissing = status === 403 && challengeParameter(challenge, 'error') === 'insufficient_scope';
   return isMissing ? challengeParameter(challenge, 'scope') : undefined;
+}
+
+function missingScopeFault(status: number, connect: Credentials['connect'], scope: string): UpstreamFault {
+  return { ...httpStatusFault(status), ...(connect && { makeConnectUrl: () => connect(scope) }) };
 }
 
 /** The backend's text and delay for the caller. @param retryAfter seconds or an HTTP date; `''` if absent. */
@@ -127,7 +132,7 @@ export function answerFault(plan: RequestPlan, bytes: Buffer, message: BackendMe
 /** Whether the session is refused: by the SDKs' code, or by the text of a 400, 401 or 404. `statusFault` judges any other 404. */
 const isSessionRefused: IsRefused = (plan, status, body, error, isAnswer) => {
   if (error !== undefined && saysNoSession(plan, body, error)) return true;
-  if (status !== 400 && status !== 404 && (status !== 401 || plan.isUnauthorizedFault === true)) return false;
+  if (status !== 400 && status !== 404 && (status !== 401 || plan.credentials !== undefined)) return false;
   if (error === undefined) return NO_SESSION_TEXT.test(body.toString());
   const { code, message } = backendErrorIn(body, error);
   const isCarriedOut = code !== rpcCodes.invalidRequest && isAnswer(error);

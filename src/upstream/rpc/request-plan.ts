@@ -1,6 +1,7 @@
 // What a JSON-RPC request to a backend consists of, and the handler of its answer (rpc-request.ts).
 import { isUtf8 } from 'node:buffer';
 import { withoutByteOrderMark } from '../../bytes/index.js';
+import type { Credentials } from '../../credentials/index.js';
 import { readBackendBatch, type BackendMessage, type Era } from '../../mcp/index.js';
 import { type MessageMemory, wakeScheduler } from '../../fair/index.js';
 import type { UpstreamTarget } from '../../user-config/index.js';
@@ -135,8 +136,8 @@ export interface RequestPlan extends OutgoingMessage {
   readonly memory?: MessageMemory | undefined;
   /** Whether large messages are searched for task ids. */
   readonly hasTasks?: boolean;
-  /** Whether 401 is always a fault, even with a JSON-RPC error: other credentials may be available. */
-  readonly isUnauthorizedFault?: boolean;
+  /** The credentials sent. With them, 401 is always a fault, even with a JSON-RPC error: others may be available. */
+  readonly credentials?: Credentials | undefined;
   /** The most bytes of a JSON answer or one event; by default `limits.upstreamMessageBytesMax`. */
   readonly answerBytesMax?: number;
   /** The stream that brings the answer, for a server with the 2024-11-05 transport. */

@@ -483,8 +483,9 @@ export class RpcRequest implements AnswerReader, MemoryWaiter {
 
   /** Follows one redirect, which says that the request was not carried out. Later requests go to the new target at once. */
   #tryFollowRedirect(status: number, location: string): boolean {
-    const { endpoint, target, redirection, stream, isUnauthorizedFault = false } = this.#plan;
-    const moved = movedTarget(status, location, this.#target, isUnauthorizedFault, stream?.messageTarget ?? target);
+    const { endpoint, target, redirection, stream, credentials } = this.#plan;
+    const configured = stream?.messageTarget ?? target;
+    const moved = movedTarget(status, location, this.#target, credentials !== undefined, configured);
     const http = this.#redirectHttp;
     (stream ?? redirection).movedTo = http && moved;
     if (moved === undefined || http === undefined) return false;

@@ -70,7 +70,7 @@ export interface HandshakePlan {
   readonly introduction: ClientIntroduction;
   /** The caller's version of MCP, which is offered to a backend that refuses the latest version without naming another. */
   readonly protocolVersion: string;
-  readonly isUnauthorizedFault: boolean;
+  readonly credentials: RequestPlan['credentials'];
   readonly keepsCookies: boolean;
   /** Whether the server has the 2024-11-05 transport, whose stream names the URL for messages. */
   readonly isSse: boolean;
@@ -105,7 +105,7 @@ export abstract class Handshake {
     session?: RequestPlan['session'],
     stream?: SseStream,
   ): RpcRequest {
-    const { subject, target, redirection, endpoint, isUnauthorizedFault } = this.plan;
+    const { subject, target, redirection, endpoint, credentials } = this.plan;
     const { http, deadlines } = this.context;
     return new RpcRequest(
       http,
@@ -123,7 +123,7 @@ export abstract class Handshake {
         isSilenceTimeout: false,
         carriesSession: false,
         answerBytesMax: limits.initializeAnswerBytesMax,
-        isUnauthorizedFault,
+        credentials,
         session,
         stream,
       },

@@ -259,7 +259,7 @@ export abstract class UpstreamOpening implements Redirection {
       endpoint: this.endpoint,
       introduction: this.introduction,
       headers: this.callerHeaders(metadata),
-      isUnauthorizedFault: this.credentials !== undefined,
+      credentials: this.credentials,
       keepsCookies: keepsCookies(this.backend),
       isSse: this.backend.transport === 'SSE',
       protocolVersion: this.#protocolVersion,

@@ -191,7 +191,7 @@ export class UpstreamSession extends UpstreamOpening {
         stream,
         resumingHttp: stream !== undefined || era === 'modern' ? undefined : this.context.streams,
         hasTasks: this.hasTasks,
-        isUnauthorizedFault: this.credentials !== undefined,
+        credentials: this.credentials,
       },
       handler,
     );
@@ -407,12 +407,6 @@ export class UpstreamSession extends UpstreamOpening {
   callerHash(metadata: RequestMetadata): string {
     const { introduction, era, record } = this;
     return hashOfIntroduction(introduction, [era, record?.protocolVersion, this.callerHeaders(metadata)]);
-  }
-
-  /** Makes a link where the user consents to what the fault says is missing. */
-  connectFor({ makeConnectUrl, missingScope }: UpstreamFault): UpstreamFault['makeConnectUrl'] {
-    const widen = missingScope === undefined ? undefined : this.credentials?.connect;
-    return makeConnectUrl ?? (widen && (() => widen(missingScope ?? '')));
   }
 
   reportFailure(fault: UpstreamFault): void {

@@ -48,7 +48,7 @@ function endpointTarget(data: Buffer, stream: UpstreamTarget): UpstreamTarget | 
   return { origin, path: pathname + search };
 }
 
-type SseStreamPlan = Pick<RequestPlan, 'subject' | 'target' | 'endpoint' | 'headers' | 'isUnauthorizedFault'>;
+type SseStreamPlan = Pick<RequestPlan, 'subject' | 'target' | 'endpoint' | 'headers' | 'credentials'>;
 
 function noop(): void {}
 
@@ -194,8 +194,9 @@ export class SseStream implements UpstreamHandler, AnswerStream, MemoryWaiter {
   }
 
   #onRedirect(status: number, location: string): void {
-    const { endpoint, target, isUnauthorizedFault = false } = this.#plan;
-    const moved = this.movedTo === undefined ? movedTarget(status, location, target, isUnauthorizedFault) : undefined;
+    const { endpoint, target, credentials } = this.#plan;
+    const moved =
+      this.movedTo === undefined ? movedTarget(status, location, target, credentials !== undefined) : undefined;
     if (moved === undefined) return this.#failStream(redirectFault(status, location, this.target));
     endpoint.onForgiven('redirect');
     this.movedTo = moved;

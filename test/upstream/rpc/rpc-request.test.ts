@@ -3,6 +3,7 @@ import t, { type Test } from 'tap';
 import type { BackendMessage } from '../../../src/mcp/json-rpc.js';
 import { upstreamFault, type UpstreamFault } from '../../../src/http-client/upstream-fault.js';
 import { RpcRequest, ANSWERED_STREAM_MS_MAX } from '../../../src/upstream/rpc/rpc-request.js';
+import { Credentials } from '../../../src/credentials/credentials.js';
 import type { UpstreamTarget } from '../../../src/user-config/compiled-config.js';
 import type {
   AnswerSource,
@@ -533,7 +534,7 @@ t.test(
     const own = start(t);
     own.call.json(ERROR.replace('no', 'no session'), '', 400);
     t.equal(own.listener.answers.length, 1, "the request's own error is its answer");
-    const credentials = start(t, { isUnauthorizedFault: true });
+    const credentials = start(t, { credentials: Credentials.ofHeaders(['authorization', 'Bearer one']) });
     credentials.call.json('No active session', '', 401);
     t.same(credentials.listener.faults, [httpStatus(401)], 'with credentials, 401 is about them');
     const timeout = start(t);

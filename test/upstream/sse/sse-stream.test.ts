@@ -3,6 +3,7 @@
 import t, { type Test } from 'tap';
 import { wakeScheduler } from '../../../src/fair/turn-scheduler.js';
 import { limits } from '../../../src/shared/limits.js';
+import { Credentials } from '../../../src/credentials/credentials.js';
 import type { UpstreamHandler } from '../../../src/http-client/http-upstream.js';
 import { RpcRequest } from '../../../src/upstream/rpc/rpc-request.js';
 import { SseStream } from '../../../src/upstream/sse/sse-stream.js';
@@ -22,15 +23,15 @@ class Scene {
   get: ScriptedCall;
   /** What was told to whom, in order. */
   readonly told: string[] = [];
-  readonly #hasCredentials: boolean;
+  readonly #credentials: Credentials | undefined;
 
   constructor(t: Test, hasCredentials = false) {
-    this.#hasCredentials = hasCredentials;
+    this.#credentials = Credentials.ofHeaders(hasCredentials ? ['authorization', 'Bearer one'] : []);
     this.context = new ScriptedContext(t);
     const endpoint = this.context.endpoints.of(target);
     this.stream = new SseStream(
       this.context,
-      { subject: 'alice', target, endpoint, headers: [], isUnauthorizedFault: hasCredentials },
+      { subject: 'alice', target, endpoint, headers: [], credentials: this.#credentials },
       {
         onEndpoint: () => this.told.push('owner: named'),
         onRequestWithoutClient: (_bytes, { method }) => this.told.push(`owner: asked ${method}`),
@@ -63,7 +64,7 @@ class Scene {
       ...{ headers: [], stream: this.stream },
       ...{ body: bytes, id: { bytes, start: 0, end: bytes.length } },
       ...{ timeoutMs: DEADLINE_MS, isSilenceTimeout: true, carriesSession: true },
-      isUnauthorizedFault: this.#hasCredentials,
+      credentials: this.#credentials,
     };
     return new RpcRequest(http, deadlines, plan, {
       onAnswer: () => this.told.push(`${name}: its answer`),
