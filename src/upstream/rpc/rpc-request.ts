@@ -189,8 +189,6 @@ export class RpcRequest implements AnswerReader, MemoryWaiter {
         this.#chunk = chunk;
         if (!this.#parser.push(chunk)) this.#onStreamEnd(upstreamFault('answer-too-large'));
         this.#chunk = undefined;
-        // If the stream was resumed while a large event was scanned, the new call is not paused yet.
-        if (this.#waitingEvents?.length) this.#call.pause();
         this.#countEvent();
         break;
       case 'refused':

@@ -342,18 +342,6 @@ t.test('a handler that wants no more at the last event of a stream does not get 
   t.ok(scene.last.isPaused);
 });
 
-t.test('waiting events pause a call that nobody has paused', async (t) => {
-  const scene = new Scene(t);
-  const call = scene.begin();
-  scene.request.pause();
-  call.resume();
-  call.data(`data: ${NOTICE}\n\n`);
-  t.ok(call.isPaused);
-  scene.request.resume();
-  t.notOk(call.isPaused);
-  t.same(scene.heard, [NOTICE]);
-});
-
 t.test('a stream that ends while its event waits for room continues, and is timed', async (t) => {
   const memory = new MessageMemory(createAccounts(), new ScriptedContext(t).deadlines, 'answerBytes');
   const scene = new Scene(t, { memory });
