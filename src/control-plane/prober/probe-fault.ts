@@ -57,6 +57,8 @@ type ProbeFaultKind = keyof typeof REASONS;
 export class ProbeFault extends Error {
   override readonly name = 'ProbeFault';
   readonly kind: ProbeFaultKind;
+  /** Whether the server may have refused `initialize` for a member that it does not know. */
+  readonly isUnreadRequest: boolean;
 
   /** @param detail a number, a Node.js error code, a redirect's path, or versions. */
   constructor(kind: ProbeFaultKind, detail?: string, options?: ErrorOptions) {
@@ -65,6 +67,8 @@ export class ProbeFault extends Error {
       options,
     );
     this.kind = kind;
+    this.isUnreadRequest =
+      kind === 'initialize-refused' || (kind === 'http-status' && /^(?:400|422|500)$/.test(detail ?? ''));
   }
 }
 

@@ -5,6 +5,7 @@ import { NO_METADATA, type RequestMetadata } from '../../http-client/index.js';
 import { type CompiledBackend, compileUserConfig } from '../../user-config/index.js';
 import {
   BackendStream,
+  type ClientIntroduction,
   Discovery,
   type HandshakeResult,
   OWN_INTRODUCTION,
@@ -24,11 +25,14 @@ export interface ProbedServer {
   ask<Result>(method: string, params: Members, schema: z.ZodType<Result>): Promise<Result>;
 }
 
+const introductionWith = (capabilities: string) => ({ ...OWN_INTRODUCTION, capabilities: Buffer.from(capabilities) });
+
 /** How a probe introduces itself: with all capabilities of clients, because some servers hide tools from clients that lack one. */
-const INTRODUCTION = {
-  ...OWN_INTRODUCTION,
-  capabilities: Buffer.from('{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}'),
-};
+export const INTRODUCTION = introductionWith(
+  '{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{},"context":{}},"roots":{"listChanged":true},"tasks":{"list":{},"cancel":{},"requests":{"sampling":{"createMessage":{}},"elicitation":{"create":{}}}},"extensions":{"io.modelcontextprotocol/tasks":{},"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}}',
+);
+/** For servers that refuse members which they do not know, as those with older versions of the SDK for Java do. */
+export const BARE_INTRODUCTION = introductionWith('{"elicitation":{},"sampling":{},"roots":{}}');
 
 /** Stands for the subject, virtual host and backend of a probe. No token has an empty subject. */
 const PROBE_NAME = '';
@@ -65,8 +69,8 @@ export class ProbedSession extends UpstreamSession implements ProbedServer {
   #abortRequest: (() => void) | undefined;
   #stream: BackendStream | undefined;
 
-  constructor(dependencies: UpstreamDependencies, backend: CompiledBackend) {
-    super(dependencies, PROBE_NAME, backend, INTRODUCTION, UNBOUNDED_MEMORY);
+  constructor(dependencies: UpstreamDependencies, backend: CompiledBackend, introduction: ClientIntroduction) {
+    super(dependencies, PROBE_NAME, backend, introduction, UNBOUNDED_MEMORY);
   }
 
   /** Opens the session and reads what the server says about itself. Rejects with a `ProbeFault`. */

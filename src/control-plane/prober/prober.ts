@@ -17,11 +17,16 @@ import {
 } from '../../http-client/index.js';
 import type { Era } from '../../mcp/index.js';
 import { KIB, limits } from '../../shared/index.js';
-import { BackendEndpoints, OwnRequestIds, type UpstreamDependencies } from '../../upstream/index.js';
+import {
+  BackendEndpoints,
+  type ClientIntroduction,
+  OwnRequestIds,
+  type UpstreamDependencies,
+} from '../../upstream/index.js';
 import type { ServerTransport, AllLists } from '../records/server-record.js';
 import { readLists } from './item-reader.js';
 import { ProbeFault, ProberClosedError } from './probe-fault.js';
-import { probedBackend, ProbedSession } from './probed-session.js';
+import { BARE_INTRODUCTION, INTRODUCTION, probedBackend, ProbedSession } from './probed-session.js';
 
 /** The most bytes of a server's capabilities, and of its `serverInfo`. Of a larger object, only the essential members are kept. */
 export const SERVER_SELF_BYTES_MAX = 64 * KIB;
@@ -156,17 +161,26 @@ export class Prober {
     const { timeoutMs, mode = 'plain-text-or-tls', authorities } = this.#options;
     const http = new BoundedHttp(new Http1Upstream({ connectTimeoutMs: timeoutMs, names: this.#names, authorities }));
     const dependencies = this.#dependenciesOf(http, authHeaders);
-    let session: ProbedSession | undefined;
+    const sessions: ProbedSession[] = [];
     let cause: Error | undefined;
     // A probe whose time is over succeeds nevertheless if only `isAlsoModern` was still running.
     const endEarly = (because: Error): void => {
       cause ??= because;
-      session?.close(NO_METADATA);
+      for (const session of sessions) session.close(NO_METADATA);
+    };
+    const open = async (introduction: ClientIntroduction): Promise<ProbedSession> => {
+      const session = new ProbedSession(dependencies, probedBackend(url, transport, authHeaders, mode), introduction);
+      sessions.push(session);
+      await session.open();
+      return session;
     };
     this.#aborts.add(endEarly);
     const deadline = this.#deadlines.after(timeoutMs, () => endEarly(new ProbeFault('answer-timeout')));
     try {
-      session = new ProbedSession(dependencies, probedBackend(url, transport, authHeaders, mode));
+      const session = await open(INTRODUCTION).catch(async (error: unknown) => {
+        if (cause !== undefined || !(error instanceof ProbeFault && error.isUnreadRequest)) throw error;
+        return open(BARE_INTRODUCTION);
+      });
       const findings = await findingsOf(session);
       if (cause instanceof ProberClosedError) throw cause;
       return { kind: 'reached', findings };
@@ -178,7 +192,7 @@ export class Prober {
     } finally {
       deadline.cancel();
       this.#aborts.delete(endEarly);
-      session?.close(NO_METADATA);
+      for (const session of sessions) session.close(NO_METADATA);
       await dependencies.oneWayRequests.whenSettled(limits.oneWayRequestMsMax);
       dependencies.endpoints.stop();
       await http.close();
@@ -211,7 +225,6 @@ export class Prober {
 }
 
 async function findingsOf(session: ProbedSession): Promise<ServerFindings> {
-  await session.open();
   const lists = await readLists(session);
   const { serverInfo, capabilities, isModern } = session;
   const era = isModern ? 'modern' : 'legacy';

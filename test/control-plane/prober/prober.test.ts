@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import type { ClientCapabilities } from '@modelcontextprotocol/sdk/types.js';
 import t, { type Test } from 'tap';
 import { z } from 'zod';
 import { Prober, type ProbeResult, type ServerFindings } from '../../../src/control-plane/prober/prober.js';
@@ -184,9 +185,19 @@ t.test('prompts, resources and templates are read: all pages, and the key of eac
   t.same(again, lists);
 });
 
-t.test('tools that a server shows only to clients that can be asked are found, in both eras', async (t) => {
-  const asks = ['elicitation', 'sampling', 'roots'] as const;
-  type Declared = Readonly<Partial<Record<(typeof asks)[number], object>>>;
+t.test('tools that a server shows only to clients with a capability are found, in both eras', async (t) => {
+  type Declared = ClientCapabilities & { readonly extensions?: Readonly<Record<string, object>> };
+  const tests: Readonly<Record<string, (declared: Declared) => unknown>> = {
+    'asks in a form': ({ elicitation }) => elicitation?.form,
+    'asks at a URL': ({ elicitation }) => elicitation?.url,
+    'has a model work': ({ sampling }) => sampling,
+    'has a model work with tools': ({ sampling }) => sampling?.tools,
+    'asks for roots': ({ roots }) => roots,
+    'hears of changed roots': ({ roots }) => roots?.listChanged,
+    'asks in a task': ({ tasks }) => tasks?.requests?.elicitation?.create,
+    'has a model work in a task': ({ tasks }) => tasks?.requests?.sampling?.createMessage,
+    'has a page': ({ extensions }) => extensions?.['io.modelcontextprotocol/ui'],
+  };
   for (const era of ['legacy', 'modern'] as const) {
     let declared: Declared = {};
     const backend = await startRaw(t, (request) => {
@@ -203,8 +214,8 @@ t.test('tools that a server shows only to clients that can be asked are found, i
       if (method === 'initialize' && era === 'modern') return request.empty(404);
       if (method === 'server/discover' && era === 'legacy') return request.empty(404);
       declared = params?.capabilities ?? params?._meta?.['io.modelcontextprotocol/clientCapabilities'] ?? declared;
-      const tools = asks.flatMap((ask) =>
-        declared[ask] === undefined ? [] : [{ name: ask, inputSchema: { type: 'object' } }],
+      const tools = Object.entries(tests).flatMap(([name, isShown]) =>
+        isShown(declared) === undefined ? [] : [{ name, inputSchema: { type: 'object' } }],
       );
       const results: Readonly<Record<string, object>> = {
         initialize: INITIALIZE_RESULT,
@@ -216,8 +227,48 @@ t.test('tools that a server shows only to clients that can be asked are found, i
     const { tools } = findingsOf(await createProber(t).probe(backend.url));
     t.same(
       tools.map(({ name }) => name),
-      asks,
+      Object.keys(tests),
       era,
+    );
+  }
+});
+
+t.test('a server that refuses members of capabilities is asked once more, without these', async (t) => {
+  const error = { code: -32603, message: 'Unrecognized field "form"' };
+  const refusals: Readonly<Record<string, (request: ReceivedRequest, id: unknown) => void>> = {
+    'as an error': (request, id) => request.json({ jsonrpc: '2.0', id, error }),
+    'with 400': (request) => request.empty(400),
+    'with 500': (request) => request.empty(500),
+  };
+  for (const [how, refuse] of Object.entries(refusals)) {
+    const backend = await startRaw(t, (request) => {
+      if (request.text === '') return request.empty(request.method === 'DELETE' ? 200 : 405);
+      const { id, method, params } = JSON.parse(request.text) as {
+        readonly id: unknown;
+        readonly method: string;
+        readonly params?: { readonly capabilities?: ClientCapabilities };
+      };
+      if (id === undefined) return request.empty(202);
+      const { elicitation, sampling } = params?.capabilities ?? {};
+      if (Object.keys({ ...elicitation, ...sampling }).length > 0) return refuse(request, id);
+      const tools = [elicitation && 'asks', sampling && 'has a model work'].filter((name) => name !== undefined);
+      if (method === 'initialize') shown = tools;
+      const results: Readonly<Record<string, object>> = {
+        initialize: INITIALIZE_RESULT,
+        'tools/list': { tools: shown.map((name) => ({ name, inputSchema: { type: 'object' } })) },
+      };
+      request.json({
+        jsonrpc: '2.0',
+        id,
+        ...(results[method] ? { result: results[method] } : { error: { code: -32601, message: '' } }),
+      });
+    });
+    let shown: string[] = [];
+    const { tools } = findingsOf(await createProber(t).probe(backend.url));
+    t.same(
+      tools.map(({ name }) => name),
+      ['asks', 'has a model work'],
+      how,
     );
   }
 });
@@ -696,9 +747,9 @@ t.test('a redirect is followed once, with its body, and only within the origin',
   for (const status of [301, 302, 303, 307, 308]) {
     const backend = await startRaw(t, (request) => {
       const isFollowed = request.path !== '/mcp';
-      request.empty(isFollowed ? 500 : status, { location: status === 308 ? '/elsewhere' : target.url });
+      request.empty(isFollowed ? 503 : status, { location: status === 308 ? '/elsewhere' : target.url });
     });
-    const reason = status === 308 ? /status 500/ : /redirects are not followed/;
+    const reason = status === 308 ? /status 503/ : /redirects are not followed/;
     t.match(await createProber(t).probe(backend.url), { kind: 'failed', reason });
     t.equal(backend.requests.length, status === 308 ? 2 : 1);
     t.equal(backend.requests.at(-1)?.text, backend.requests[0]?.text);
