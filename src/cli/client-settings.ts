@@ -17,6 +17,7 @@ export const SERVER_MAP_PATHS = [
 const namedAs = (name: string) => (value: unknown) => ({ [name]: value });
 const pairsAs = (name: string) => (value: unknown) => ({ [name]: Array.isArray(value) ? objectOf(value) : value });
 const asEnabled = (value: unknown) => (value === true ? {} : { disabled: value === false || value });
+const asChoice = (tools: unknown) => (Array.isArray(tools) && tools.length > 0 ? { choosesTools: true } : {});
 
 /**
  * The members of a server that are read, as each client names them. `read` turns a member's value into members of `serverShape` in
@@ -48,6 +49,11 @@ export const SERVER_MEMBERS: readonly { member: string; clients: string; read: (
   { member: 'enabled', clients: 'opencode, Codex, Zed', read: asEnabled },
   { member: 'isActive', clients: 'Cherry Studio', read: asEnabled },
   { member: 'active', clients: 'Jan', read: asEnabled },
+  { member: 'disabledTools', clients: 'Windsurf', read: asChoice },
+  { member: 'enabled_tools', clients: 'Codex', read: asChoice },
+  { member: 'disabled_tools', clients: 'Codex', read: asChoice },
+  { member: 'includeTools', clients: 'Gemini CLI', read: asChoice },
+  { member: 'excludeTools', clients: 'Gemini CLI', read: asChoice },
   { member: 'x-switchyard', clients: 'switchyard servers export', read: namedAs('x-switchyard') },
 ];
 
@@ -137,8 +143,8 @@ function objectOf(list: readonly unknown[]): unknown {
 
 function commandOf(value: unknown): Members {
   if (Array.isArray(value)) return { command: value[0] as unknown, args: value.slice(1) };
-  const { path, args = [], env = {} } = membersOf(value) ?? {};
-  return path === undefined ? { command: value } : { command: path, args, env };
+  const { path, args, env } = membersOf(value) ?? {};
+  return path === undefined ? { command: value } : { command: path, args: args ?? [], env: env ?? {} };
 }
 
 /** For each header, a text that names its environment variable. A name that no variable can have may be a secret, and is left out. */

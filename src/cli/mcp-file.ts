@@ -96,6 +96,7 @@ const serverShape = z.object({
   env: z.record(z.string(), z.unknown()).optional(),
   cwd: z.string().optional(),
   disabled: z.boolean().optional(),
+  choosesTools: z.boolean().optional(),
   conflict: z.string().optional(),
   'x-switchyard': z.record(z.string(), z.unknown()).optional(),
 });
@@ -142,6 +143,8 @@ function parseServer(
   const { command, conflict } = server;
   if (conflict !== undefined) return refused(name, `has two members for its ${conflict}, which differ: keep one`);
   const notes = server.disabled === true ? ['disabled in the file'] : [];
+  if (server.choosesTools === true)
+    notes.push('with all tools, not only those chosen in the file: compositions choose');
   if (command === undefined) return remoteServer(name, server, options, taken, notes);
   const bridged = bridgedUrl({ ...server, command });
   if (bridged !== undefined) {

@@ -38,15 +38,17 @@ const countsOf = ({
   readonly secrets?: readonly unknown[];
 }) => [notes.length, secrets.length];
 const off = { notes: ['disabled in the file'] };
+const chosen = { notes: [/^with all tools/] };
 
 const ROWS: readonly Row[] = [
   {
     client: 'Windsurf: mcp_config.json',
     places: ['mcpServers'],
-    members: ['serverUrl', 'headers', 'disabled', 'command', 'args', 'env'],
+    members: ['serverUrl', 'headers', 'disabled', 'disabledTools', 'command', 'args', 'env'],
     text: `{
       "mcpServers": {
         "wiki": { "serverUrl": "${URL_A}", "headers": { "Authorization": "Bearer ${SECRET}" } },
+        "mail": { "serverUrl": "${URL_A}", "disabledTools": ["send"] },
         "old": { "serverUrl": "${URL_A}", "disabled": true, "disabledTools": [] },
         "git": { "command": "uvx", "args": ["mcp-server-git"], "env": { "GIT_TOKEN": "${SECRET}" }, "disabled": true }
       }
@@ -57,6 +59,7 @@ const ROWS: readonly Row[] = [
         { auth: secret('wiki-authorization', 'Authorization') },
         needed('wiki-authorization', 'Authorization'),
       ),
+      remote('mail', {}, chosen),
       remote('old', { enabled: false }, off),
       bridged('git', /^GIT_TOKEN="\$GIT_TOKEN" npx -y supergateway --stdio 'uvx mcp-server-git' /, off),
     ],
@@ -81,20 +84,20 @@ const ROWS: readonly Row[] = [
   {
     client: 'Gemini CLI: settings.json',
     places: ['mcpServers'],
-    members: ['httpUrl', 'url', 'cwd'],
+    members: ['httpUrl', 'url', 'includeTools', 'excludeTools', 'cwd'],
     text: `{
       "theme": "Default",
       "mcp": { "excluded": ["old"], "serverCommand": "" },
       "mcpServers": {
         "wiki": { "httpUrl": "${URL_A}", "headers": { "X-Key": "$WIKI_KEY" }, "timeout": 5000, "trust": false },
-        "news": { "url": "https://wiki.example/sse" },
+        "news": { "url": "https://wiki.example/sse", "includeTools": ["read"], "excludeTools": ["send"] },
         "old": { "httpUrl": "${URL_A}" },
         "local": { "command": "node", "args": ["server.js"], "cwd": "./servers" }
       }
     }`,
     filed: [
       remote('wiki', { auth: secret('wiki-x-key', 'X-Key') }, needed('wiki-x-key', 'X-Key')),
-      remote('news', { url: 'https://wiki.example/sse', transport: 'SSE' }),
+      remote('news', { url: 'https://wiki.example/sse', transport: 'SSE' }, chosen),
       remote('old', { enabled: false }, off),
       bridged('local', /^cd \.\/servers && npx /),
     ],
@@ -171,6 +174,7 @@ const ROWS: readonly Row[] = [
         "wiki": { "source": "custom", "url": "${URL_A}", "headers": {}, },
         "old": { "enabled": false, "url": "${URL_A}" },
         "former": { "command": { "path": "/opt/former", "args": ["run"], "env": { "KEY": "${SECRET}" } }, "settings": {} },
+        "bare": { "command": { "path": "/opt/bare", "args": null, "env": null } },
         "boards": { "source": "extension", "enabled": true, "settings": { "token": "${SECRET}" } },
       },
     }`,
@@ -178,6 +182,7 @@ const ROWS: readonly Row[] = [
       remote('wiki'),
       remote('old', { enabled: false }, off),
       bridged('former', /^KEY="\$KEY" .*'\/opt\/former run'/),
+      bridged('bare', / \/opt\/bare /, { url: 'http://127.0.0.1:8101/mcp' }),
       { kind: 'refused', name: 'boards', notes: [/neither a url nor a command/] },
     ],
   },
@@ -209,7 +214,18 @@ const ROWS: readonly Row[] = [
   {
     client: 'Codex: config.toml',
     places: ['mcp_servers'],
-    members: ['url', 'bearer_token_env_var', 'http_headers', 'env_http_headers', 'enabled', 'command', 'args', 'env'],
+    members: [
+      'url',
+      'bearer_token_env_var',
+      'http_headers',
+      'env_http_headers',
+      'enabled',
+      'enabled_tools',
+      'disabled_tools',
+      'command',
+      'args',
+      'env',
+    ],
     text: `# Codex
 model = "gpt-5-codex"
 
@@ -237,6 +253,8 @@ bearer_token_env_var = "${SECRET}"
 command = "npx"
 args = ["-y", "files-mcp"]
 startup_timeout_sec = 20
+enabled_tools = ["read", "write"]
+disabled_tools = ["write"]
 
 [mcp_servers.files.env]
 KEY = "${SECRET}"
@@ -258,7 +276,7 @@ KEY = "${SECRET}"
         { auth: secret('wrong-authorization', 'Authorization') },
         needed('wrong-authorization', 'Authorization', { value: 'Bearer <its variable>' }),
       ),
-      bridged('files', /^KEY="\$KEY" .*'npx -y files-mcp'/),
+      bridged('files', /^KEY="\$KEY" .*'npx -y files-mcp'/, chosen),
     ],
   },
   {
