@@ -19,8 +19,8 @@ interface Correction {
 
 const TOKEN_KINDS: readonly OAuthAnswerKind[] = ['token', 'sign-in'];
 const ALL_KINDS: readonly OAuthAnswerKind[] = [...TOKEN_KINDS, 'registration'];
-/** Token types that mean `bearer`, in lower case. */
-const BEARER_BY_OTHER_NAMES: ReadonlySet<unknown> = new Set([undefined, '', 'user', 'bot']);
+/** The types of tokens that are of no use without a key, in lower case. */
+const KEY_BOUND_TYPES: ReadonlySet<unknown> = new Set(['dpop', 'mac']);
 
 /** The corrections, in the order in which they are applied. */
 export const corrections: readonly Correction[] = [
@@ -32,11 +32,10 @@ export const corrections: readonly Correction[] = [
     corrected: { access_token: 't', client_id: 'c', token_type: 'bearer' },
   },
   {
-    why: 'a token of no type, or of a user or bot, is sent as a bearer token',
+    why: 'a token is sent as a bearer token whatever type is stated, as by official clients, unless it is bound to a key',
     kinds: TOKEN_KINDS,
-    correct: (body) =>
-      BEARER_BY_OTHER_NAMES.has(lowerCase(body['token_type'])) ? { ...body, token_type: 'bearer' } : body,
-    sent: { access_token: 't', token_type: 'Bot' },
+    correct: (body) => (KEY_BOUND_TYPES.has(lowerCase(body['token_type'])) ? body : { ...body, token_type: 'bearer' }),
+    sent: { access_token: 't', token_type: 'JWT' },
     corrected: { access_token: 't', token_type: 'bearer' },
   },
   {

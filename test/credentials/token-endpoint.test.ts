@@ -109,6 +109,10 @@ t.test('what is forgiven of token answers is forgiven at each token endpoint, an
     t.match(await exchange(), { headers: ['authorization', 'Bearer t'] }, why);
     t.match(await refreshGrant({ http }, grant, '', 0), { accessToken: 't' }, why);
   }
+  for (const type of [null, 'user', 'Bot', 'Bearer ', 'access_token']) {
+    answeredWith(200, { access_token: 't', token_type: type });
+    t.match(await ask(http, endpoint.url), { headers: ['authorization', 'Bearer t'] }, `of the type ${type}`);
+  }
   answeredWith(200, { access_token: 't', token_type: 'bearer', expires_in: '3600' });
   t.match(await ask(http, endpoint.url), { lifetimeMs: 3_600_000 }, 'a number as text');
   answeredWith(200, { error: 'invalid_client' });

@@ -35,7 +35,9 @@ export async function discoverAuthorization(
   const answered = await requestChallenge(fetch, backend);
   const challenge = answered ?? '';
   const metadata = await getResourceMetadata(fetch, backend, challenge);
-  const resource = auth.resource === false ? '' : (auth.resource ?? textIn(metadata, 'resource') ?? backend.href);
+  // Like official clients, the gateway names no resource to an authorization server that predates RFC 9728: some refuse any.
+  const unnamed = auth.issuer === undefined ? '' : backend.href;
+  const resource = auth.resource === false ? '' : (auth.resource ?? textIn(metadata, 'resource') ?? unnamed);
   const [named] = textsIn(metadata, 'authorization_servers');
   // Servers that predate RFC 9728 are their own authorization server.
   const issuer = auth.issuer ?? named ?? backend.origin;

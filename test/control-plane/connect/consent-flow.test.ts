@@ -451,8 +451,6 @@ t.test(
     t.match(asked, /grant_type=authorization_code/);
     t.notMatch(asked, /resource/);
     t.equal((await connect.preview('b', ticket('judy', auth))).resource, '');
-    const named = new URL(await connect.start('b', ticket('judy'), BROWSER));
-    t.equal(named.searchParams.get('resource'), `${origin}/mcp`, 'otherwise it is');
   },
 );
 
@@ -486,6 +484,24 @@ async function directly(scope?: string): Promise<URLSearchParams | string> {
   }
   return sentTo.searchParams;
 }
+
+t.test('as directly: a resource is named to the authorization server if the backend’s metadata has one', async (t) => {
+  t.teardown(() => {
+    resourceSaid = undefined;
+    for (const name of Object.keys(OPENID)) Reflect.deleteProperty(said, name);
+  });
+  Object.assign(said, OPENID);
+  for (const [metadata, resource] of [
+    [undefined, null],
+    [{}, origin],
+  ] as const) {
+    resourceSaid = metadata;
+    const expected = await directly();
+    t.equal(typeof expected === 'string' ? expected : expected.get('resource'), resource, 'directly');
+    const through = new URL(await connect.start('b', ticket('rupert'), BROWSER));
+    t.equal(through.searchParams.get('resource'), resource, 'through the gateway');
+  }
+});
 
 t.test('as directly: metadata that names no resource is not believed, and does not stand in the way', async (t) => {
   t.teardown(() => {

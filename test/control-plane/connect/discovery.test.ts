@@ -53,14 +53,14 @@ async function faultOf(world: World): Promise<string> {
 const OWN = { [BACKEND + OAUTH_AT]: serverSaid(BACKEND) };
 
 t.test(
-  'the backend is asked like a client asks, and one that says nothing is its own authorization server',
+  'the backend is asked like a client asks, and one that says nothing is its own authorization server, which is told no resource',
   async (t) => {
     const http = worldOf({ documents: OWN });
     const { server, resource, scope } = await discover({}, http);
     t.same(server, {
       ...{ issuer: BACKEND, authorization_endpoint: `${BACKEND}/authorize`, token_endpoint: `${BACKEND}/token` },
     });
-    t.same([resource, scope], [`${BACKEND}/mcp`, '']);
+    t.same([resource, scope], ['', '']);
     const urls = [`${BACKEND}/mcp`, `${BACKEND}${RESOURCE_AT}/mcp`, BACKEND + RESOURCE_AT, BACKEND + OAUTH_AT];
     t.same(
       http.asked.map(({ url }) => url),
