@@ -136,9 +136,9 @@ export class NodeResponse implements HttpResponse {
   onData(handler: (chunk: ArrayBuffer, isLast: boolean) => void): void {
     this.#windowStartMs = performance.now();
     this.#req.on('data', (chunk: Buffer) => {
-      if (this.#state === 'gone') return;
+      // Also behind the answer, when nobody wants the rest.
       this.#measure(chunk.length);
-      handler(new Uint8Array(chunk).buffer, false);
+      if (this.#state !== 'gone') handler(new Uint8Array(chunk).buffer, false);
     });
     this.#req.on('end', () => {
       if (this.#state !== 'gone') handler(new ArrayBuffer(0), true);

@@ -17,24 +17,29 @@ function latestAccepted(t: Test): () => Socket | undefined {
   return () => accepted;
 }
 
-t.test('a body that trickles in behind its answer ends its connection', async (t) => {
+t.test('a body that trickles in behind its answer ends its connection, wherever it begins', async (t) => {
   let passedMs = 0;
   const clock = performance.now.bind(performance);
   t.intercept(performance, 'now', { value: () => clock() + passedMs });
-  const { port, open } = await listen(t, (res) => {
+  const { port, open } = await listen(t, (res, request) => {
+    if (request.getMethod() === 'put') res.onData(() => undefined);
     res.writeStatus('401 Unauthorized');
     res.end('no');
   });
-  const slow = await caller(t, port);
-  slow.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 100000\r\n\r\nx');
-  await once(slow, 'data');
-  slow.resume();
-  passedMs = NODE_SILENCE_MS_MAX;
-  // It is never silent.
-  const trickle = setInterval(() => slow.write('x'), 100);
-  await once(slow, 'close');
-  clearInterval(trickle);
-  t.pass('it was closed');
+  for (const method of ['POST', 'PUT']) {
+    for (const beginning of ['x', '']) {
+      const slow = await caller(t, port);
+      slow.write(`${method} / HTTP/1.1\r\nhost: x\r\ncontent-length: 100000\r\n\r\n${beginning}`);
+      await once(slow, 'data');
+      slow.resume();
+      passedMs += NODE_SILENCE_MS_MAX;
+      // It is never silent.
+      const trickle = setInterval(() => slow.write('x'), 100);
+      await once(slow, 'close');
+      clearInterval(trickle);
+      t.pass(`${method}, '${beginning}': it was closed`);
+    }
+  }
   await until(() => open() === 0, 'its end here');
 });
 
