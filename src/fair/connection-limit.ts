@@ -1,41 +1,52 @@
-// At the connection limit, a new connection replaces the one that has been without a request for the longest time, so that idle connections
-// keep nobody out.
-import type { Server } from 'node:http';
+// At the connection limit, a new connection replaces the one that has been without a request for the longest time, or else the oldest whose
+// request has not arrived whole, so that neither idle connections nor slow bodies keep anybody out.
+import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Limits a server's connections. A new connection is closed only if all others have a request in progress. */
+/** A connection's requests in progress: how many, and the last one. */
+interface Progress {
+  count: number;
+  last?: IncomingMessage;
+}
+
+/** Limits a server's connections. A new connection is closed only if all others have a whole request in progress. */
 export function limitConnections(server: Server, connectionsMax: number): void {
-  const requestCounts = new Map<Socket, number>();
+  const progressOf = new Map<Socket, Progress>();
   const idleSockets = new Set<Socket>();
 
   server.on('connection', (socket: Socket) => {
-    if (requestCounts.size >= connectionsMax) {
-      const [oldest = socket] = idleSockets;
+    if (progressOf.size >= connectionsMax) {
+      const [oldest = findReceiving() ?? socket] = idleSockets;
       forget(oldest);
       oldest.destroy();
       if (oldest === socket) return;
     }
-    requestCounts.set(socket, 0);
+    progressOf.set(socket, { count: 0 });
     idleSockets.add(socket);
     socket.once('close', () => forget(socket));
   });
 
-  server.on('request', ({ socket }, response) => {
-    const count = requestCounts.get(socket);
-    if (count === undefined) return;
-    requestCounts.set(socket, count + 1);
+  server.on('request', (request, response) => {
+    const { socket } = request;
+    const progress = progressOf.get(socket);
+    if (progress === undefined) return;
+    progress.count += 1;
+    progress.last = request;
     idleSockets.delete(socket);
     // This event comes once for every response, complete or not.
     response.once('close', () => {
-      const left = (requestCounts.get(socket) ?? 0) - 1;
-      if (left < 0) return;
-      requestCounts.set(socket, left);
-      if (left === 0) idleSockets.add(socket);
+      progress.count -= 1;
+      if (progress.count === 0 && progressOf.has(socket)) idleSockets.add(socket);
     });
   });
 
+  function findReceiving(): Socket | undefined {
+    for (const [socket, { last }] of progressOf) if (last?.complete === false) return socket;
+    return undefined;
+  }
+
   function forget(socket: Socket): void {
-    requestCounts.delete(socket);
+    progressOf.delete(socket);
     idleSockets.delete(socket);
   }
 }

@@ -83,3 +83,17 @@ t.test('while every connection has a request, a newcomer is closed', async (t) =
   request(await open());
   await until(() => waiting.length === CONNECTIONS_MAX + 1, 'a newcomer to be served again');
 });
+
+t.test('where none is silent, the oldest whose request has not come whole makes room', async (t) => {
+  const { waiting, open } = await openRoom(t);
+  const [whole, second, third] = [await open(), await open(), await open()];
+  request(whole);
+  for (const slow of [third, second]) slow.write('PUT / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\nx');
+  await until(() => waiting.length === 3, 'all three requests');
+  const ended = once(second, 'close');
+  const fourth = await open();
+  await ended;
+  request(fourth);
+  await until(() => waiting.length === 4, 'the newcomer to be served');
+  t.same([whole.destroyed, third.destroyed], [false, false]);
+});
