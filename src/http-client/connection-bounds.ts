@@ -3,6 +3,8 @@ import { KIB } from '../shared/index.js';
 
 export const connectionBounds = {
   upstreamReadBytes: 64 * KIB,
+  /** How much of an event stream is handed over before the clock is looked at: each event may cost much. */
+  upstreamEventBytesAtOnce: 8 * KIB,
   /** A read of at most this size does not wait behind larger ones. */
   upstreamSmallReadBytesMax: 4 * KIB,
   /** A longer `mcp-session-id` is the fault `answer-invalid`. */

@@ -244,9 +244,19 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
     return false;
   }
 
-  onBytes(read: Buffer): void {
+  onBytes(bytes: Buffer): void {
+    let read = bytes;
+    let taken = this.#parser.push(read);
+    while (taken !== INVALID && taken < read.length && this.#parser.state !== 'done') {
+      const { call } = this;
+      // The connection of an aborted call is being closed.
+      if (call === undefined) return;
+      read = read.subarray(taken);
+      this.#pace.onPiece(taken, call.subject);
+      if (this.#pace.isResting && this.#pace.tryKeep(read, call.subject)) return;
+      taken = this.#parser.push(read);
+    }
     const { length } = read;
-    const taken = this.#parser.push(read);
     if (taken === INVALID) this.#fail(this.#parser.encoding === '' ? 'answer-invalid' : 'answer-encoded');
     else if (this.#state === 'busy' && this.#parser.state === 'done') {
       this.#onAnswered(taken === length, length);
@@ -313,7 +323,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
   }
 
   #onEnd(): void {
-    this.#pace.processKept();
+    this.#pace.processAllKept();
     if (this.#state === 'busy' && this.#parser.end()) {
       this.#onAnswered(true);
       return;
@@ -329,7 +339,7 @@ export class Http1Connection implements ResponseReceiver, PacedConnection {
 
   #onClose(): void {
     clearTimeout(this.#connectTimer);
-    this.#pace.processKept();
+    this.#pace.processAllKept();
     const wasConnecting = this.#state === 'connecting';
     this.#pace.endAnswer();
     const isUnsent = this.#maySendAgain();

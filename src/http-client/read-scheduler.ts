@@ -253,7 +253,11 @@ export class ReadPace {
     else this.#resumeNow();
   }
 
-  processKept(): void {
+  processAllKept(): void {
+    while (this.#kept !== undefined) this.#processKept();
+  }
+
+  #processKept(): void {
     const kept = this.#kept;
     if (kept === undefined) return;
     this.#kept = undefined;
@@ -282,7 +286,7 @@ export class ReadPace {
   resumeReading(sliceBytes: number): void {
     this.#sliceBytesLeft = sliceBytes;
     if (this.#connection.isPaused) return;
-    this.processKept();
+    this.#processKept();
     // Processing the kept bytes may have paused the connection, used up the turn, or ended the answer.
     if (this.isResting) this.stopReading();
     else if (this.#isStopped && !this.#connection.isPaused) this.#resumeNow();

@@ -75,17 +75,21 @@ export class ResponseParser {
     this.#partial = undefined;
   }
 
-  /** @returns how many bytes belong to the response; `INVALID` if they cannot be one: then the parser must not be used any more. */
+  /**
+   * Takes bytes; of an event stream only some, because each event may cost much: the caller pushes the rest.
+   * @returns how many were taken; fewer in the state `done`, where the others belong to no response. `INVALID` if they cannot be a
+   *   response: then the parser must not be used any more.
+   */
   push(chunk: Buffer): number {
     let at = 0;
-    while (at < chunk.length) {
+    while (at < chunk.length && !(at >= connectionBounds.upstreamEventBytesAtOnce && this.#isEventStream)) {
       switch (this.state) {
         case 'head':
           at = this.#onHeadBytes(chunk, at);
           break;
         case 'length':
         case 'chunk-data':
-          at = this.#onBodyBytes(chunk, at);
+          at = this.#onBodyBytes(chunk, at, this.#remainingBytes);
           break;
         case 'chunk-size':
           at = this.#onLine(chunk, at, connectionBounds.upstreamChunkLineBytesMax);
@@ -97,8 +101,8 @@ export class ResponseParser {
           at = this.#onLine(chunk, at, limits.upstreamHeaderBytesMax);
           break;
         case 'until-close':
-          this.#receiver.call?.handler?.onData(at === 0 ? chunk : chunk.subarray(at));
-          return chunk.length;
+          at = this.#onBodyBytes(chunk, at, Infinity);
+          break;
         case 'done':
           return at;
       }
@@ -112,6 +116,10 @@ export class ResponseParser {
     if (this.state !== 'until-close') return false;
     this.state = 'done';
     return true;
+  }
+
+  get #isEventStream(): boolean {
+    return this.#contentType === 'text/event-stream';
   }
 
   /** Consumes the bytes of the head. @returns the index after these, or `INVALID`, like `#onBodyBytes` and `#onLine`. */
@@ -282,9 +290,10 @@ export class ResponseParser {
     return true;
   }
 
-  #onBodyBytes(chunk: Buffer, at: number): number {
-    const end = Math.min(chunk.length, at + this.#remainingBytes);
-    this.#remainingBytes -= end - at;
+  #onBodyBytes(chunk: Buffer, at: number, leftBytes: number): number {
+    const atOnceMax = this.#isEventStream ? connectionBounds.upstreamEventBytesAtOnce : Infinity;
+    const end = Math.min(chunk.length, at + Math.min(leftBytes, atOnceMax));
+    this.#remainingBytes = leftBytes - (end - at);
     if (this.#remainingBytes === 0) this.state = this.state === 'chunk-data' ? 'chunk-end' : 'done';
     this.#receiver.call?.handler?.onData(at === 0 && end === chunk.length ? chunk : chunk.subarray(at, end));
     return end;

@@ -27,6 +27,7 @@ export { type TaskOwnership, bareTaskEdit, belongsToTask, callersTaskEdits } fro
 export { tracedMessage } from './trace-passing.js';
 export {
   UriMatcher,
+  UriTemplate,
   type UriPrefix,
   type UriRoute,
   callersUri,

@@ -23,6 +23,24 @@ const IS_VALUE_CHARACTER = Array.from({ length: 128 }, (_, code) => VALUE_CHARAC
  */
 const DOT_SEGMENT = /(?:^|[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?:[/\\?#]|%2f|%5c|%3f|%23|$)/i;
 
+/** A template that is matched against many URIs; it is read once a URI begins like it. */
+export class UriTemplate {
+  readonly text: string;
+  /** The text before the first variable; all of it if there is none. */
+  readonly beginning: string;
+  #literals: readonly string[] | undefined | null = null;
+
+  constructor(text: string) {
+    const end = text.indexOf('{');
+    this.text = text;
+    this.beginning = end === -1 ? text : text.slice(0, end);
+  }
+
+  get literals(): readonly string[] | undefined {
+    return this.#literals === null ? (this.#literals = literalsOf(this.text)) : this.#literals;
+  }
+}
+
 /** The texts around the variables; `undefined` for a template of a higher level, or with too many variables. */
 function literalsOf(template: string): readonly string[] | undefined {
   // The capturing group makes every second part a variable's name.
@@ -59,25 +77,26 @@ export class UriMatcher {
    * Each text between variables is matched at its first occurrence. A later occurrence is never needed: the characters between the two
    * occurrences could as well be part of the next variable.
    */
-  matches(template: string): boolean {
+  matches(template: UriTemplate): boolean {
     const uri = this.#uri;
-    const firstEnd = template.indexOf('{');
-    if (firstEnd === -1) return uri === template && !template.includes('}');
-    if (!uri.startsWith(template.slice(0, firstEnd))) return false;
+    const { text, beginning } = template;
+    if (beginning === text) return uri === text && !text.includes('}');
+    if (!uri.startsWith(beginning)) return false;
     if ((this.#hasDotSegment ??= DOT_SEGMENT.test(uri))) return false;
-    const literals = literalsOf(template);
+    const { literals } = template;
     const last = literals?.at(-1);
-    if (literals === undefined || last === undefined) return false;
+    if (literals === undefined || last === undefined || !uri.endsWith(last)) return false;
     const ends = (this.#variableEnds ??= variableEnds(uri));
-    let at = firstEnd;
-    for (const literal of literals.slice(1, -1)) {
+    let at = beginning.length;
+    for (let index = 1; index < literals.length - 1; index += 1) {
+      const literal = literals[index]!;
       if (literal.length > TEMPLATE_TEXT_CHARS_MAX) return false;
       const found = uri.indexOf(literal, at);
       if (found === -1 || ends[at]! < found) return false;
       at = found + literal.length;
     }
     const end = uri.length - last.length;
-    return end >= at && ends[at]! >= end && uri.endsWith(last);
+    return end >= at && ends[at]! >= end;
   }
 }
 

@@ -174,6 +174,41 @@ t.test('costly answers that arrive at once are handled a few a turn, whole, howe
   t.ok(piecesMost <= most, `${piecesMost} pieces in one turn`);
 });
 
+t.test('a stream of costly events is handed over in small pieces, a few a turn, whole, however it comes', async (t) => {
+  const bytes = 400_000;
+  const event = 'x'.repeat(100);
+  const events = event.repeat(bytes / event.length);
+  const forms: Readonly<Record<string, readonly [head: string, body: string]>> = {
+    'of a length': [`content-length: ${bytes}`, events],
+    'in large chunks': ['transfer-encoding: chunked', `${bytes.toString(16)}\r\n${events}\r\n0\r\n\r\n`],
+    'a chunk an event': ['transfer-encoding: chunked', `${`64\r\n${event}\r\n`.repeat(bytes / event.length)}0\r\n\r\n`],
+    'to the end of the connection': ['connection: close', events],
+  };
+  for (const [what, [head, body]] of Object.entries(forms)) {
+    let nowMs = 0;
+    const scene = await Scene.start(t, new ReadScheduler(() => nowMs), (request) => {
+      request.bytes(`HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n${head}\r\n\r\n${body}`);
+      if (head.startsWith('connection')) request.destroy();
+    });
+    let turnBytes = 0;
+    let turnBytesMost = 0;
+    const stream = scene.send('mallory', null, (length) => {
+      nowMs += length / 1_000;
+      turnBytes += length;
+      turnBytesMost = Math.max(turnBytesMost, turnBytes);
+    });
+    while (!stream.isOver) {
+      turnBytes = 0;
+      await new Promise(setImmediate);
+    }
+    t.equal(stream.bytes, bytes, what);
+    // One piece before the clock is looked at, one that uses up the turn, and as much between two turns; at the end, what was read last.
+    const most = 4 * connectionBounds.upstreamEventBytesAtOnce;
+    const lastMost = head.startsWith('connection') ? connectionBounds.upstreamReadBytes : 0;
+    t.ok(turnBytesMost <= most + lastMost, `${what}: ${turnBytesMost} bytes in one turn`);
+  }
+});
+
 t.test('small costly answers take turns by subject, and never wait for large ones', async (t) => {
   const count = 200;
   let nowMs = 0;

@@ -24,10 +24,13 @@ import {
   open,
   SLOW_BULK_BYTES,
   ThrownAway,
+  type SessionSetup,
 } from './turn-scene.js';
 import { virtualHostOf } from './virtual-host.js';
 import { UPSTREAM_SLICE_BYTES_MAX } from '../../src/http-client/read-scheduler.js';
 import { URI_NODES_MAX } from '../../src/mcp/value-finder.js';
+import { TEMPLATES_TRIED_MAX } from '../../src/lists/grant.js';
+import { connectionBounds } from '../../src/http-client/connection-bounds.js';
 
 /** A batch of this many calls, as large as a batch may be. */
 function batchOf(count: number, bulk: (bytes: number) => string): Buffer {
@@ -83,7 +86,7 @@ t.test('what a backend asks of the client, and what the client answers', async (
       const asking = asEvent(`{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{"x":${value}}}`);
       const askingBytes = Buffer.concat(asking);
       const askingMs = await dearestTurnMs(
-        () => feed(call, askingBytes, false),
+        () => feed(call, askingBytes, { isWhole: false }),
         () => exchange.writtenBytes > value.length,
       );
       check(t, askingMs);
@@ -122,10 +125,45 @@ t.test("what comes on a backend's own stream", async (t) => {
       const count = 16;
       const bytes = Buffer.concat(Array.from({ length: count }, () => event).flat());
       const dearestMs = await dearestTurnMs(
-        () => feed(stream, bytes, false),
+        () => feed(stream, bytes, { isWhole: false }),
         () => own.bytes > count * params.length,
       );
       check(t, dearestMs);
+    });
+  }
+});
+
+t.test('updates of resources that no template of an allow-list grants', async (t) => {
+  const lists: Readonly<Record<string, (at: number) => string>> = {
+    'many variables': (at) => `file:///${'{x}b'.repeat(30)}{y}/${at}`,
+    'many variables, and one end': (at) => `file:///${'{x}b'.repeat(29)}{y${at}}/`,
+    'long, and of a higher level': (at) => `file:///{x}${'b'.repeat(7_000)}{?${at}}`,
+  };
+  for (const [what, templateOf] of Object.entries(lists)) {
+    await t.test(what, async (t) => {
+      const allowed = Array.from({ length: TEMPLATES_TRIED_MAX }, (_, at) => templateOf(at));
+      const backend = { allowed_resource_names: [...allowed, 'note://1'] } as unknown as NonNullable<
+        SessionSetup['backend']
+      >;
+      const scene = open(t, { offers: { resources: { subscribe: true } }, backend });
+      const own = new ThrownAway({ method: 'GET', body: Buffer.alloc(0), acceptedTypes: 'event-stream' });
+      handle(scene, own);
+      const stream = scene.http.calls.find(({ request }) => request.method === 'GET')?.head(200, 'text/event-stream');
+      if (stream === undefined) throw new Error('the backend is not listened to');
+      const updated = (uri: string): string =>
+        `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"${uri}"}}`;
+      const events = Array.from({ length: 600 }, (_, at) =>
+        asEvent(updated(`file:///${'ab'.repeat(28)}${at}/`)),
+      ).flat();
+      const granted = updated('note://1');
+      const bytes = Buffer.concat([...events, ...asEvent(granted)]);
+      const before = own.bytes;
+      const dearestMs = await dearestTurnMs(
+        () => feed(stream, bytes, { isWhole: false, bytesATurn: connectionBounds.upstreamEventBytesAtOnce }),
+        () => own.bytes >= before + granted.length,
+      );
+      check(t, dearestMs);
+      t.ok(own.bytes < before + 2 * granted.length, 'none but the last, which is granted, was passed on');
     });
   }
 });

@@ -93,12 +93,18 @@ export function check(t: Test, dearestMs: number): void {
  * Gives the bytes as a connection would: in chunks, a few of them per turn, and none while the relay does not read.
  * @param isWhole whether the answer ends with them.
  */
-export function feed(call: ScriptedCall, bytes: Buffer, isWhole = true): void {
+export function feed(
+  call: ScriptedCall,
+  bytes: Buffer,
+  { isWhole = true, bytesATurn = UPSTREAM_SLICE_BYTES_MAX as number } = {},
+): void {
   let at = 0;
   const next = (): void => {
-    const turnEnd = Math.min(bytes.length, at + UPSTREAM_SLICE_BYTES_MAX);
+    const turnEnd = Math.min(bytes.length, at + bytesATurn);
     while (!call.isPaused && at < turnEnd && !call.isAborted) {
-      call.chunk(Buffer.from(bytes.subarray(at, (at += connectionBounds.upstreamReadBytes))));
+      const end = Math.min(turnEnd, at + connectionBounds.upstreamReadBytes);
+      call.chunk(Buffer.from(bytes.subarray(at, end)));
+      at = end;
     }
     if (at < bytes.length && !call.isAborted) setImmediate(next);
     else if (isWhole) call.end();
