@@ -32,7 +32,7 @@ import {
   type TransferredPage,
   joinedPieces,
 } from './thread-tasks.js';
-import { warmUpCatalogues, ToolCatalogue } from './tool-catalogue.js';
+import { warmUpCatalogues, ToolCatalogue, type ToolSearch } from './tool-catalogue.js';
 import { MIB, RecentMap } from '../shared/index.js';
 
 /**
@@ -52,6 +52,7 @@ export class ListKeeper {
   /** The pieces of each merged list that are still to be sent. */
   readonly #mergedLists = new Map<number, Buffer[]>();
   readonly #catalogues = new Map<number, ToolCatalogue>();
+  readonly #searches = new Map<number, ToolSearch>();
   readonly #knownLists = new KnownLists();
   #garbageBytes = 0;
 
@@ -111,10 +112,14 @@ export class ListKeeper {
     warmUpCatalogues();
   }
 
-  find({ key, query, toolsMax, frame }: FindTask): { readonly buffer: Uint8Array } {
-    const catalogue = this.#catalogues.get(key);
-    if (catalogue === undefined) throw new Error('a catalogue was lost');
-    return { buffer: transferable(catalogue.answerQuery(query, toolsMax, frame)) };
+  find({ key, searchKey, query, toolsMax, frame }: FindTask): { readonly buffer: Uint8Array } | 'unfinished' {
+    // The catalogue may be dropped during the search.
+    const search = this.#searches.get(searchKey) ?? this.#catalogues.get(key)?.beginSearch(query);
+    if (search === undefined) throw new Error('a catalogue was lost');
+    this.#searches.set(searchKey, search);
+    if (!search.tryEnd()) return 'unfinished';
+    this.#searches.delete(searchKey);
+    return { buffer: transferable(search.catalogue.answerQuery(search, toolsMax, frame)) };
   }
 
   /** Takes a task's pages and calls `make` with them. @returns its result, and the bytes of pages to which at most the result still refers. */
@@ -166,6 +171,7 @@ export class ListKeeper {
       this.#pages.delete(key);
       this.#mergedLists.delete(key);
       this.#catalogues.delete(key);
+      this.#searches.delete(key);
     }
   }
 

@@ -2,11 +2,11 @@
 // the same outcome.
 import type { ListEra, ListKind, ListKindName, ListPage } from '../mcp/index.js';
 import type { Accounts, DeadlineWheel } from '../fair/index.js';
-import { type Logger, getOrMake } from '../shared/index.js';
+import { type Logger, getOrMake, limits } from '../shared/index.js';
 import { LIST_BYTES_INLINE_MAX, LentPage, type KeptPage, ListMemory } from './list-memory.js';
 import { AnswerReader, type ReadPage } from './answer-reader.js';
 import { CatalogueCache, type ListCache, type ListRead } from './list-cache.js';
-import { ListPool, type ThreadFailure } from './list-pool.js';
+import { ListPool, type OutcomeOf, type ThreadFailure } from './list-pool.js';
 import { isGranted, type GrantJob } from './grant.js';
 import { type CompiledBackend, NO_CURATION, encodeRules, type ListRules } from '../user-config/index.js';
 import { mergeLists, type MergeJob } from './merge.js';
@@ -123,10 +123,22 @@ export class ListMerger {
   }
 
   /** Searches a catalogue. @param done gets the whole answer. */
-  searchCatalogue(subject: string, task: FindTask, done: (answer: Buffer | ThreadFailure) => void): void {
-    this.#pool.run(subject, 'find', task, [], (outcome) =>
-      done(typeof outcome === 'string' ? outcome : joinedPieces([outcome.buffer])),
-    );
+  searchCatalogue(
+    subject: string,
+    query: Omit<FindTask, 'searchKey'>,
+    done: (answer: Buffer | ThreadFailure) => void,
+  ): void {
+    const task = { ...query, searchKey: this.#pool.mintKey() };
+    const untilMs = performance.now() + limits.listTaskMsMax;
+    const step = (): void => {
+      this.#pool.run(subject, 'find', task, [], onStep, Math.max(0, untilMs - performance.now()));
+    };
+    const onStep = (outcome: OutcomeOf<'find'> | ThreadFailure): void => {
+      if (outcome === 'unfinished') return step();
+      if (outcome === 'overdue') this.dropCatalogue(subject, task.searchKey);
+      done(typeof outcome === 'string' ? outcome : joinedPieces([outcome.buffer]));
+    };
+    step();
   }
 
   dropCatalogue(subject: string, key: number): void {

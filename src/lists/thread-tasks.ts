@@ -53,6 +53,8 @@ export interface MergeTask extends PagesTask {
 
 export interface FindTask {
   readonly key: number;
+  /** Under which the thread keeps the search until all of its steps, each a task, are done. */
+  readonly searchKey: number;
   readonly query: string;
   /** The most tools to find. */
   readonly toolsMax: number;

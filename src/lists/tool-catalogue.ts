@@ -148,11 +148,11 @@ export class ToolCatalogue {
     this.memoryBytes = kept.bytes + this.#names.memoryBytes + this.#texts.memoryBytes + TOOL_BYTES_EACH * items.length;
   }
 
-  /** The answer to a query. @param toolsMax the most tools to find. */
-  answerQuery(query: string, toolsMax: number, { head, framing, extras }: AnswerFrame): Buffer {
+  /** The answer to a query. @param search whose words were all searched for. @param toolsMax the most tools to find. */
+  answerQuery(search: ToolSearch, toolsMax: number, { head, framing, extras }: AnswerFrame): Buffer {
     const found: string[] = [];
     let bytesLeft: number = FOUND_TOOLS_BYTES_MAX;
-    for (const index of this.find(query, toolsMax)) {
+    for (const index of this.rank(search).slice(0, toolsMax)) {
       const item = this.#items[index]!;
       const bytes = writtenBytesOf(item);
       bytesLeft -= bytes;
@@ -169,50 +169,39 @@ export class ToolCatalogue {
     return framing === 'event' ? encodeEvent(message) : message;
   }
 
-  /** The indexes of the tools found, the best match first. */
-  find(query: string, toolsMax: number): number[] {
+  /** Begins to search for the words of a query. */
+  beginSearch(query: string): ToolSearch {
     const words = [...new Set(wordsOf(query))].slice(0, this.#wordsMax);
+    return new ToolSearch(this, words, this.#names, this.#texts, this.#items.length);
+  }
+
+  /** The indexes of the tools found, the best match first. */
+  rank(search: ToolSearch): number[] {
+    const { words } = search;
     if (words.length === 0) return [];
-    const ranking = new MiniSearch<RankedTool>({ fields: ['name', 'text'], autoVacuum: false });
-    ranking.addAll(this.#candidates(words).map((id) => ({ id, name: this.#names.at(id), text: this.#texts.at(id) })));
     // Only whole words and beginnings of words count for the ranking, not similar words. No two beginnings match the same word of a tool.
     const beginnings = beginningsOf(words);
+    // Words have no characters with a meaning here.
+    const isMatched = new RegExp(`^(?:${words.join('|')})$|^(?:${[...beginnings].join('|') || '$.'})`, 'u');
+    const ranking = new MiniSearch<RankedTool>({
+      fields: ['name', 'text'],
+      autoVacuum: false,
+      // All words count for the length of a text, but to index those that no query word matches would take most of the time.
+      processTerm: (term) => (isMatched.test(term) ? term : null),
+    });
+    ranking.addAll(search.candidates().map((id) => ({ id, name: this.#names.at(id), text: this.#texts.at(id) })));
     const ranked = ranking.search([...new Set([...words, ...beginnings])].join(' '), {
       boost: { name: NAME_WEIGHT },
       prefix: (word) => beginnings.has(word),
+      processTerm: (term) => term,
     });
-    return ranked.slice(0, toolsMax).map(({ id }) => id as number);
+    return ranked.map(({ id }) => id as number);
   }
 
   /** How many words of a query are searched for: the longer all texts are, the fewer words, because each is searched for in all texts. */
   get #wordsMax(): number {
     const chars = this.#names.charCount + this.#texts.charCount;
     return Math.max(1, Math.min(TOOL_QUERY_WORDS_MAX, Math.floor(TOOL_SEARCHED_CHARS_MAX / chars)));
-  }
-
-  /** The tools that have most of the words or their beginnings; among equals, the first. */
-  #candidates(words: readonly string[]): readonly number[] {
-    const stems = words.map(stemOf);
-    const weights = new Uint8Array(this.#items.length);
-    const lastInName = new Uint8Array(this.#items.length);
-    stems.forEach((stem, at) => {
-      this.#names.forEachContaining(stem, (id) => {
-        weights[id]! += NAME_WEIGHT;
-        lastInName[id] = at + 1;
-      });
-      this.#texts.forEachContaining(stem, (id) => {
-        if (lastInName[id] !== at + 1) weights[id]! += 1;
-      });
-    });
-    const byWeight: number[][] = Array.from({ length: NAME_WEIGHT * stems.length + 1 }, () => []);
-    for (let id = 0; id < weights.length; id += 1) byWeight[weights[id]!]!.push(id);
-    const found = byWeight.slice(1).reverse().flat().slice(0, TOOL_CANDIDATES_MAX);
-    let chars = 0;
-    const tooMuch = found.findIndex((id) => {
-      chars += this.#names.at(id).length + this.#texts.at(id).length;
-      return chars > TOOL_RANKED_CHARS_MAX;
-    });
-    return found.slice(0, tooMuch === -1 ? found.length : Math.max(1, tooMuch)).sort((one, other) => one - other);
   }
 
   /** The texts for the model beside the tools found. */
@@ -226,6 +215,70 @@ export class ToolCatalogue {
     return notes;
   }
 }
+
+/** The search for the words of a query, in steps, because other callers wait for the thread. */
+export class ToolSearch {
+  readonly catalogue: ToolCatalogue;
+  readonly words: readonly string[];
+  readonly #names: JoinedTexts;
+  readonly #texts: JoinedTexts;
+  readonly #weights: Uint8Array;
+  readonly #lastInName: Uint8Array;
+  #searchedCount = 0;
+
+  constructor(
+    catalogue: ToolCatalogue,
+    words: readonly string[],
+    names: JoinedTexts,
+    texts: JoinedTexts,
+    toolCount: number,
+  ) {
+    this.catalogue = catalogue;
+    this.words = words;
+    this.#names = names;
+    this.#texts = texts;
+    this.#weights = new Uint8Array(toolCount);
+    this.#lastInName = new Uint8Array(toolCount);
+  }
+
+  /** Searches for one word or more. @returns whether all words were searched for. */
+  tryEnd(stepMs = SEARCH_STEP_MS): boolean {
+    const untilMs = performance.now() + stepMs;
+    while (this.#searchedCount < this.words.length) {
+      this.#searchNext();
+      if (performance.now() >= untilMs) break;
+    }
+    return this.#searchedCount === this.words.length;
+  }
+
+  #searchNext(): void {
+    const stem = stemOf(this.words[this.#searchedCount]!);
+    this.#searchedCount += 1;
+    this.#names.forEachContaining(stem, (id) => {
+      this.#weights[id]! += NAME_WEIGHT;
+      this.#lastInName[id] = this.#searchedCount;
+    });
+    this.#texts.forEachContaining(stem, (id) => {
+      if (this.#lastInName[id] !== this.#searchedCount) this.#weights[id]! += 1;
+    });
+  }
+
+  /** The tools that have most of the words or their beginnings; among equals, the first. */
+  candidates(): readonly number[] {
+    const byWeight: number[][] = Array.from({ length: NAME_WEIGHT * this.words.length + 1 }, () => []);
+    for (let id = 0; id < this.#weights.length; id += 1) byWeight[this.#weights[id]!]!.push(id);
+    const found = byWeight.slice(1).reverse().flat().slice(0, TOOL_CANDIDATES_MAX);
+    let chars = 0;
+    const tooMuch = found.findIndex((id) => {
+      chars += this.#names.at(id).length + this.#texts.at(id).length;
+      return chars > TOOL_RANKED_CHARS_MAX;
+    });
+    return found.slice(0, tooMuch === -1 ? found.length : Math.max(1, tooMuch)).sort((one, other) => one - other);
+  }
+}
+
+/** How long words are searched for before the thread does another task. */
+const SEARCH_STEP_MS = 5;
 
 /** The name in lower case, with spaces before capitals: `github-createIssue` becomes `github-create issue`. */
 function wordsOfName(name: string): string {
@@ -265,8 +318,13 @@ export function warmUpCatalogues(): void {
     return { key: name, bytes, start: 0, end: bytes.length, insertions: NO_INSERTIONS };
   });
   const catalogue = new ToolCatalogue(items, []);
-  for (const word of words.slice(0, WARM_UP_QUERIES))
-    catalogue.answerQuery(`${word} this and reviews of others`, 1, { head: '', framing: 'message' });
+  for (const word of words.slice(0, WARM_UP_QUERIES)) answerAtOnce(catalogue, `${word} this and reviews of others`);
+}
+
+function answerAtOnce(catalogue: ToolCatalogue, query: string): void {
+  const search = catalogue.beginSearch(query);
+  search.tryEnd(Infinity);
+  catalogue.answerQuery(search, 1, { head: '', framing: 'message' });
 }
 
 const WARM_UP_QUERIES = 3;

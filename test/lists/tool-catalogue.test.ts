@@ -2,6 +2,7 @@
 import t from 'tap';
 import {
   ToolCatalogue,
+  type ToolSearch,
   TOOL_QUERY_WORDS_MAX,
   TOOL_CANDIDATES_MAX,
   searchedTextOf,
@@ -15,6 +16,13 @@ import { logInto } from '../support/log-lines.js';
 import { createAccounts } from '../support/shares.js';
 
 const LONG = 'x'.repeat(600);
+
+/** A search that has ended. */
+function searched(catalogue: ToolCatalogue, query: string): ToolSearch {
+  const search = catalogue.beginSearch(query);
+  t.equal(search.tryEnd(Infinity), true);
+  return search;
+}
 
 t.test('title and description are found wherever they are, and nothing else is', async (t) => {
   const rows: readonly (readonly [string, string])[] = [
@@ -91,7 +99,7 @@ t.test('a found tool is written as in a list, and of a page with few wanted tool
     t.equal(catalogue.pageBytes, isKept ? page.length : 0);
     const kept = isKept ? page.length : tools.join('').length + 2 * tools.length;
     t.ok(catalogue.memoryBytes > kept && catalogue.memoryBytes < kept + 2_000, `${catalogue.memoryBytes}`);
-    const answer = catalogue.answerQuery('write', 5, { head: '', framing: 'message' }).toString();
+    const answer = catalogue.answerQuery(searched(catalogue, 'write'), 5, { head: '', framing: 'message' }).toString();
     t.ok(answer.includes('"structuredContent":{"tools":[{ "name":"b-write","description":"Does write" ,"x":1.0}]}'));
   }
 });
@@ -103,12 +111,32 @@ t.test('when more tools match than are ranked, those with most of the words are 
     return `{"name":"t${number}","description":"${description}"}`;
   });
   const catalogue = new ToolCatalogue(itemsOn(Buffer.from(tools.join()), tools), []);
-  t.equal(catalogue.find('open the red door', 1)[0], count - 1);
-  t.equal(catalogue.find('door', count).length, TOOL_CANDIDATES_MAX);
+  t.equal(catalogue.rank(searched(catalogue, 'open the red door'))[0], count - 1);
+  t.equal(catalogue.rank(searched(catalogue, 'door')).length, TOOL_CANDIDATES_MAX);
   const all = Array.from({ length: TOOL_QUERY_WORDS_MAX }, (_, at) => `word${String.fromCharCode(97 + at)}x`);
   const many = `{"name":"${all.join(' ')}","description":"${all.join(' ')}"}`;
   const one = new ToolCatalogue(itemsOn(Buffer.from(many), [many]), []);
-  t.same(one.find(all.join(' '), 1), [0], 'as many words as are looked for');
+  t.same(one.rank(searched(one, all.join(' '))), [0], 'as many words as are looked for');
+});
+
+t.test('a search in steps of a word finds the same as one at once', async (t) => {
+  const tools = Array.from({ length: 300 }, (_, number) => {
+    const words = Array.from(
+      { length: 30 },
+      (__, at) => `${'abc'[(number + at) % 3]}${'abc'[at % 3]}${(number * at) % 7}`,
+    );
+    return `{"name":"t${number}","description":"${words.join(' ')}"}`;
+  });
+  const catalogue = new ToolCatalogue(itemsOn(Buffer.from(tools.join()), tools), []);
+  const query = Array.from(
+    { length: TOOL_QUERY_WORDS_MAX },
+    (_, at) => `${'abc'[at % 3]}${'bca'[at % 3]}${at % 8}`,
+  ).join(' ');
+  const inSteps = catalogue.beginSearch(query);
+  let steps = 1;
+  while (!inSteps.tryEnd(0)) steps += 1;
+  t.equal(steps, new Set(query.split(' ')).size);
+  t.same(catalogue.rank(inSteps), catalogue.rank(searched(catalogue, query)));
 });
 
 t.test('preparing the thread for catalogues causes no fault, and leaves nothing behind', async (t) => {
