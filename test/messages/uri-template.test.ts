@@ -2,7 +2,8 @@ import t from 'tap';
 import { UriMatcher, UriTemplate, TEMPLATE_VARIABLES_MAX, TEMPLATE_TEXT_CHARS_MAX } from '../../src/messages/uris.js';
 import { Random } from '../support/random.js';
 
-const matchesTemplate = (uri: string, template: string): boolean => new UriMatcher(uri).matches(new UriTemplate(template));
+const matchesTemplate = (uri: string, template: string): boolean =>
+  new UriMatcher(uri).matches(new UriTemplate(template));
 
 t.test('variables stand for unreserved characters and percent-escapes', async (t) => {
   const rows: [template: string, matches: string[], others: string[]][] = [

@@ -96,7 +96,7 @@ export function check(t: Test, dearestMs: number): void {
 export function feed(
   call: ScriptedCall,
   bytes: Buffer,
-  { isWhole = true, bytesATurn = UPSTREAM_SLICE_BYTES_MAX as number } = {},
+  { isWhole = true, bytesATurn = UPSTREAM_SLICE_BYTES_MAX } = {},
 ): void {
   let at = 0;
   const next = (): void => {
