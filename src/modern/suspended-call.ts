@@ -87,7 +87,7 @@ export class AnswerOnlyExchange extends CallerlessExchange {
 }
 
 /** Time after a backend's first question in which further questions join its round. After that, later questions go into the next round. */
-const QUESTIONS_GATHER_MS = 20;
+export const QUESTIONS_GATHER_MS = 20;
 
 type State = 'served' | 'asking' | 'suspended' | 'answered' | 'over';
 

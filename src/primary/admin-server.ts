@@ -65,7 +65,8 @@ export async function openAdminServer(address: ListenAddress, options: AdminOpti
 export function createAdminServer(host: string, options: AdminOptions): Server {
   const { allowedHosts, onFault, requestMsMax = limits.adminRequestMsMax } = options;
   const isHostAdmitted = hostCheckFor(host, allowedHosts);
-  const bounds = { maxHeaderSize: limits.requestHeaderBytesMax, connectionsCheckingInterval: SLOW_REQUEST_CHECK_MS };
+  const connectionsCheckingInterval = Math.min(SLOW_REQUEST_CHECK_MS, requestMsMax);
+  const bounds = { maxHeaderSize: limits.requestHeaderBytesMax, connectionsCheckingInterval };
   const server = createServer(bounds, (request, response) => {
     void respond(request, response, isHostAdmitted, options);
   });

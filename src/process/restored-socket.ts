@@ -8,7 +8,7 @@ import { dirname } from 'node:path';
 import { makeDirectory } from '../shared/index.js';
 
 /** Interval between checks of the path. */
-const SOCKET_CHECK_MS = 2_000;
+export const SOCKET_CHECK_MS = 2_000;
 
 interface RestoredSocketOptions {
   readonly onConnection: (socket: Socket) => void;

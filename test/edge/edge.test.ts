@@ -28,6 +28,8 @@ import type { Listener } from './edge-server.js';
 /** Headers that the HTTP libraries add. */
 const OF_THE_LIBRARY: ReadonlySet<string> = new Set(['date', 'uwebsockets', 'connection', 'keep-alive']);
 
+t.jobs = 4;
+
 for (const listener of ['uws', 'node'] as const satisfies readonly Listener[]) {
   t.test(`${listener}: a request goes to whom its path and method say`, async (t) => {
     const { ask, told } = await scene(t, listener);
@@ -546,24 +548,30 @@ t.test('which library is used, and with how many workers, is decided once', asyn
   }
 });
 
-t.test('of a uWebSockets.js that does not load, nothing more is tried: `import` would end the process', async (t) => {
-  const loader = Module as unknown as { _load: (name: string) => unknown };
-  const load = loader._load;
-  t.intercept(loader, '_load', {
-    value: (name: string, ...rest: []) => {
-      if (name === 'uWebSockets.js')
-        throw Object.assign(new Error('GLIBC_2.38 not found'), { code: 'ERR_DLOPEN_FAILED' });
-      return load(name, ...rest);
-    },
-  });
-  const options = { listener: 'auto', workerCount: 1 } as DataplaneOptions;
-  const { options: chosen, warnings } = await chooseListener(options);
-  t.equal(chosen.listener, 'node');
-  t.match(warnings, [/GLIBC_2\.38 not found/]);
-  await t.rejects(chooseListener({ ...options, listener: 'uws' }), StartFault);
-});
+const alone = { buffered: false };
 
-t.test('a busy worker leaves its port in the first turn that is quiet', async (t) => {
+t.test(
+  'of a uWebSockets.js that does not load, nothing more is tried: `import` would end the process',
+  alone,
+  async (t) => {
+    const loader = Module as unknown as { _load: (name: string) => unknown };
+    const load = loader._load;
+    t.intercept(loader, '_load', {
+      value: (name: string, ...rest: []) => {
+        if (name === 'uWebSockets.js')
+          throw Object.assign(new Error('GLIBC_2.38 not found'), { code: 'ERR_DLOPEN_FAILED' });
+        return load(name, ...rest);
+      },
+    });
+    const options = { listener: 'auto', workerCount: 1 } as DataplaneOptions;
+    const { options: chosen, warnings } = await chooseListener(options);
+    t.equal(chosen.listener, 'node');
+    t.match(warnings, [/GLIBC_2\.38 not found/]);
+    await t.rejects(chooseListener({ ...options, listener: 'uws' }), StartFault);
+  },
+);
+
+t.test('a busy worker leaves its port in the first turn that is quiet', alone, async (t) => {
   const { edge } = await scene(t, 'uws');
   let [nowMs, readings] = [0, 0];
   const busyReadings = 20;

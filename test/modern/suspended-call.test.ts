@@ -6,13 +6,14 @@ import type { Exchange, ExchangeRequest } from '../../src/exchange/exchange.js';
 import { argumentsIn } from '../../src/messages/wrapped-call.js';
 import { answer } from '../../src/exchange/answers.js';
 import type { ForwardRequest } from '../../src/session/session.js';
-import { AnswerOnlyExchange, type SuspendedCall } from '../../src/modern/suspended-call.js';
+import { AnswerOnlyExchange, QUESTIONS_GATHER_MS, type SuspendedCall } from '../../src/modern/suspended-call.js';
 import { SuspendedCalls } from '../../src/modern/suspended-calls.js';
 import { argumentsHash } from '../../src/modern/request-state.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { limits, perSubject } from '../../src/shared/limits.js';
 import type { RpcError } from '../../src/shared/rpc-errors.js';
 import type { CompiledVirtualHost } from '../../src/user-config/compiled-config.js';
+import { hasten } from '../support/hasten.js';
 import { RecordedExchange } from '../support/recorded-exchange.js';
 import { createAccounts } from '../support/shares.js';
 import { until } from '../support/until.js';
@@ -192,7 +193,7 @@ t.test('a state can be used once', async (t) => {
 t.test('of two retries that are read at the same time, one continues the call', async (t) => {
   const scene = new Scene(t);
   const { requestState } = await roundOf(scene, scene.begin(), question('x1'));
-  const large = `{"1":{"x":[${'0,'.repeat(4 * 1024 * 1024)}0]}}`;
+  const large = `{"1":{"x":[${'0,'.repeat(512 * 1024)}0]}}`;
   const body = request(2, `,"requestState":"${requestState}","inputResponses":${large}`);
   const retries = [scene.retry(body), scene.retry(body)];
   t.same([scene.passed.length, retries.map((retry) => retry?.outcome === 'responded')], [0, [false, false]]);
@@ -203,6 +204,7 @@ t.test('of two retries that are read at the same time, one continues the call', 
 });
 
 t.test('the number of rounds in one request is bounded', async (t) => {
+  t.teardown(hasten(QUESTIONS_GATHER_MS, 1));
   const scene = new Scene(t);
   const call = scene.begin();
   for (let round = 1; round <= limits.suspendedCallRoundsMax; round += 1) {

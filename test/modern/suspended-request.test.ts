@@ -2,10 +2,12 @@
 import t, { type Test } from 'tap';
 import { LATE_PROGRESS_WAIT_MS } from '../../src/calls/answered-request.js';
 import type { ExchangeRequest } from '../../src/exchange/exchange.js';
+import { QUESTIONS_GATHER_MS } from '../../src/modern/suspended-call.js';
 import { limits } from '../../src/shared/limits.js';
 import type { RpcError } from '../../src/shared/rpc-errors.js';
 import { UpstreamSession } from '../../src/upstream/session/upstream-session.js';
 import { readEvents } from '../support/event-stream.js';
+import { hasten } from '../support/hasten.js';
 import type { RecordedExchange } from '../support/recorded-exchange.js';
 import { until } from '../support/until.js';
 import { REQUEST_ID, type ScriptedCall } from '../upstream/scripted-upstream.js';
@@ -342,6 +344,7 @@ t.test('a request whose state does not fit it is not carried out', async (t) => 
 });
 
 t.test('a backend that asks without end is refused, and its call was begun once', async (t) => {
+  t.teardown(hasten(QUESTIONS_GATHER_MS, 1));
   const suspended = new SuspendedScene(t);
   let { exchange } = suspended.begin();
   const call = suspended.scene.http.last;

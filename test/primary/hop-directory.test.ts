@@ -19,6 +19,8 @@ import {
   UNIX_SOCKET_PATH_BYTES_MAX,
   type HopDirectory,
 } from '../../src/primary/hop-directory.js';
+import { SOCKET_CHECK_MS } from '../../src/process/restored-socket.js';
+import { hasten } from '../support/hasten.js';
 import { logInto } from '../support/log-lines.js';
 import { createScratchDirectory } from '../support/scratch-directory.js';
 import { until } from '../support/until.js';
@@ -121,6 +123,7 @@ t.test('of very many leftovers some are left to the next start, so that this one
 });
 
 t.test('a directory that is removed while in use is made again, and still held', async (t) => {
+  t.teardown(hasten(SOCKET_CHECK_MS, 10));
   const directory = await removedAfter(t, 1);
   rmSync(directory.path, { recursive: true });
   await until(() => existsSync(join(directory.path, 'primary.sock')), 'the directory is back');

@@ -23,7 +23,6 @@ const silent = pino({ level: 'silent' });
 const stores: Readonly<Record<string, (t: Test) => Promise<(t: Test) => Promise<StoreOptions>>>> = {
   embedded: async () => async (t) => ({ kind: 'embedded', path: createScratchDirectory(t) }),
   redis: async (t) => emptied(await startRedis(t)),
-  // A cluster takes seconds until it knows that it is complete.
   'a cluster of Redis': async (t) => {
     const redis = await startRedis(t, { isCluster: true });
     return emptied(redis, { nodes: [{ host: redis.host, port: redis.port }] });

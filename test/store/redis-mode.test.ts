@@ -10,6 +10,7 @@ import { openForCommand, openStore, openRecordStore } from '../../src/store/open
 import { type RedisStoreOptions, REDIS_HANDSHAKE_MS_MAX } from '../../src/store/redis-connection.js';
 import { RedisSessions } from '../../src/store/redis-sessions.js';
 import { createCertificates } from '../support/certificates.js';
+import { hasten } from '../support/hasten.js';
 import { startRedis } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { until } from '../support/until.js';
@@ -17,6 +18,8 @@ import { until } from '../support/until.js';
 const NO_TLS = /it answers, but not with TLS: give --redis-mode plain-text/;
 const NO_PLAIN_TEXT = /closed the connection without an answer: if it expects TLS, give --redis-mode tls or mtls/;
 const TLS = { mode: 'tls', trustBundle: undefined, clientCertificate: undefined, clientPrivateKey: undefined } as const;
+
+const certificates = createCertificates(t);
 
 /** What each of those that open a Redis says of this one. */
 async function saidOf(options: RedisStoreOptions): Promise<Readonly<Record<string, string>>> {
@@ -58,11 +61,13 @@ async function checkSaid(t: Test, options: RedisStoreOptions, reason: RegExp): P
 }
 
 t.test('TLS, the default, to a Redis that speaks plain text', async (t) => {
+  t.teardown(hasten(REDIS_HANDSHAKE_MS_MAX, 10));
   const redis = await startRedis(t);
   await checkSaid(t, { ...redis.storeOptions, tls: TLS }, NO_TLS);
 });
 
 t.test('TLS to a plain-text Redis with a password, which is not sent', async (t) => {
+  t.teardown(hasten(REDIS_HANDSHAKE_MS_MAX, 10));
   const redis = await startRedis(t);
   await (await redis.connect()).call('CONFIG', 'SET', 'requirepass', 'anything');
   const proxy = await TcpProxy.start(t, redis.port);
@@ -72,12 +77,13 @@ t.test('TLS to a plain-text Redis with a password, which is not sent', async (t)
 });
 
 t.test('plain text to a Redis that expects TLS', async (t) => {
-  const redis = await startRedis(t, { tls: { mode: 'tls', certificates: createCertificates(t) } });
+  const redis = await startRedis(t, { tls: { mode: 'tls', certificates } });
   await checkSaid(t, { ...redis.storeOptions, tls: { mode: 'plain-text' } }, NO_PLAIN_TEXT);
 });
 
 t.test('a slow handshake with a Redis that expects TLS is waited for', async (t) => {
-  const redis = await startRedis(t, { tls: { mode: 'tls', certificates: createCertificates(t) } });
+  t.teardown(hasten(REDIS_HANDSHAKE_MS_MAX, 10));
+  const redis = await startRedis(t, { tls: { mode: 'tls', certificates } });
   const proxy = await TcpProxy.start(t, redis.port);
   proxy.hold(() => true);
   const options = { ...redis.storeOptions, place: { host: '127.0.0.1', port: proxy.port } };
@@ -90,7 +96,7 @@ t.test('a slow handshake with a Redis that expects TLS is waited for', async (t)
 });
 
 t.test('a Redis that speaks TLS at once is never asked in plain text', async (t) => {
-  const redis = await startRedis(t, { tls: { mode: 'tls', certificates: createCertificates(t) } });
+  const redis = await startRedis(t, { tls: { mode: 'tls', certificates } });
   const proxy = await TcpProxy.start(t, redis.port);
   const options = { ...redis.storeOptions, place: { host: '127.0.0.1', port: proxy.port } };
   const store = await openStore(options, pino({ level: 'silent' }));
@@ -123,6 +129,7 @@ t.test('TLS to a Redis that refuses in plain text before anything is asked', asy
 });
 
 t.test('what answers the question in TLS is not said to speak plain text', async (t) => {
+  t.teardown(hasten(REDIS_HANDSHAKE_MS_MAX, 10));
   const ALERT = Buffer.from([21, 3, 1, 0, 2, 2, 70]);
   const sockets: Socket[] = [];
   const listener = createServer((socket) => {

@@ -10,6 +10,7 @@ import { createLogger } from '../../src/shared/logger.js';
 import { findShards, redisSlotOf, SLOT_COUNT } from '../../src/store/redis-location.js';
 import { RedisStore } from '../../src/store/redis-store.js';
 import { FakeRedis, slotsIn } from '../support/fake-redis.js';
+import { hasten } from '../support/hasten.js';
 import { logInto } from '../support/log-lines.js';
 import { Random } from '../support/random.js';
 import { until } from '../support/until.js';
@@ -24,6 +25,8 @@ const ROUNDS_OF_LANE = 1;
 // Links are lost all the time here: the next is not waited for.
 const backoff = mock.method(Backoff.prototype, 'nextDelayMsWithJitter', () => 1);
 t.teardown(() => backoff.mock.restore());
+/** How long the rest of a reply that never comes is waited for, where a healthy reply may take longer. */
+const COMMAND_MS_MAX = 200;
 
 /** A reply of any type, well formed or not. */
 function randomReply(random: Random, depth = 0): string {
@@ -85,6 +88,7 @@ t.test('a write whose reply comes with an impossible one before it is not taken 
 });
 
 t.test('after replies of every kind, well formed or not, each read ends, and the store heals', async (t) => {
+  t.teardown(hasten(limits.peerAnswerMsMax, COMMAND_MS_MAX));
   await Promise.all(Array.from({ length: LANES }, (_, lane) => readReplies(t, new Random(SEED + lane))));
 });
 
@@ -150,6 +154,7 @@ async function checkHealing(
 }
 
 t.test('what nobody has asked for ends a link at most', async (t) => {
+  t.teardown(hasten(limits.peerAnswerMsMax, COMMAND_MS_MAX));
   const said = {
     data: [...STRAY, ...NO_REPLIES],
     changes: [...CHANGES, ...NO_REPLIES],
@@ -160,6 +165,7 @@ t.test('what nobody has asked for ends a link at most', async (t) => {
 });
 
 t.test('an invalid reply to a read ends the link at most, and the read', async (t) => {
+  t.teardown(hasten(limits.peerAnswerMsMax, COMMAND_MS_MAX));
   const check = async (reply: string): Promise<void> =>
     checkHealing(t, reply, async (redis, store) => {
       redis.reply = Buffer.from(reply);

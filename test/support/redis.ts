@@ -1,6 +1,7 @@
 // A real redis-server for one test: in a directory of its own, on a port that it keeps over restarts, with data that
 // survives kills. It can be stopped, killed and frozen, and ends with the test.
 import { spawn, type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,13 +20,13 @@ const HOST = '127.0.0.1';
 const START_TRIES_MAX = 5;
 const LAST_SLOT = 16_383;
 
+type Slots = readonly [first: number, last: number];
+
 export interface RedisSetup {
   /** Accepts TLS only; `mtls` requires client certificates of the same authority. */
   readonly tls?: { readonly mode: 'tls' | 'mtls'; readonly certificates: Certificates };
   /** A cluster node that has every slot: it refuses whatever a larger cluster's node would. */
   readonly isCluster?: boolean;
-  /** The only slots that it has. It does not wait for the others to be covered. */
-  readonly slots?: readonly [first: number, last: number];
   /** Starts as a replica of this server. */
   readonly replicaOf?: RedisServer;
   /** ACL users beside the default one, for example `gateway on >secret ~* +get`. */
@@ -33,19 +34,9 @@ export interface RedisSetup {
 }
 
 export async function startRedis(t: Pick<Test, 'teardown'>, setup: RedisSetup = {}): Promise<RedisServer> {
-  const directory = createScratchDirectory(t);
-  for (let tries = 1; ; tries++) {
-    const server = new RedisServer(directory, await findFreePort(), setup);
-    try {
-      await server.start();
-    } catch (error) {
-      // Another process may have taken the port since it was found free.
-      if (tries < START_TRIES_MAX) continue;
-      throw error;
-    }
-    t.teardown(() => server.kill());
-    return server;
-  }
+  const [server] = await startServers(t, setup, [[0, LAST_SLOT]]);
+  if (server === undefined) throw new Error('there is no server');
+  return server;
 }
 
 /** Three nodes that have a third of the slots each and know each other. */
@@ -53,16 +44,71 @@ export async function startRedisCluster(
   t: Pick<Test, 'teardown'>,
   users: readonly string[] = [],
 ): Promise<readonly RedisServer[]> {
-  const thirds = [
+  const thirds: readonly Slots[] = [
     [0, 5_460],
     [5_461, 10_921],
     [10_922, LAST_SLOT],
-  ] as const;
-  const nodes = await Promise.all(thirds.map((slots) => startRedis(t, { isCluster: true, slots, users })));
-  const connections = await Promise.all(nodes.map((node) => node.connect()));
-  for (const { host, port, busPort } of nodes) await connections[0]?.call('CLUSTER', 'MEET', host, port, busPort);
+  ];
+  const nodes = await startServers(t, { isCluster: true, users }, thirds);
   await untilClusterIsUp(nodes);
   return nodes;
+}
+
+/** Starts a server for each range of slots. */
+async function startServers(
+  t: Pick<Test, 'teardown'>,
+  setup: RedisSetup,
+  ranges: readonly Slots[],
+): Promise<readonly RedisServer[]> {
+  const directories = ranges.map(() => createScratchDirectory(t));
+  for (let tries = 1; ; tries++) {
+    const ports = await Promise.all(ranges.map(async () => [await findFreePort(), await findFreePort()] as const));
+    const servers = ports.map(([port, busPort], at) => new RedisServer(directories[at] ?? '', port, busPort, setup));
+    const formerIds = setup.isCluster === true ? joinAsReplicas(servers, ranges) : [];
+    try {
+      await Promise.all(servers.map((server) => server.start()));
+      if (setup.isCluster === true) await succeed(servers, formerIds);
+    } catch (error) {
+      await Promise.all(servers.map((server) => server.kill()));
+      // Another process may have taken the port since it was found free.
+      if (tries < START_TRIES_MAX) continue;
+      throw error;
+    }
+    for (const server of servers) t.teardown(() => server.kill());
+    return servers;
+  }
+}
+
+/**
+ * A node that is a master when it starts serves nothing for two seconds, lest it has missed its succession. So each starts as the replica
+ * of a node that does not exist, and succeeds it. @returns the ids of those that do not exist.
+ */
+function joinAsReplicas(servers: readonly RedisServer[], ranges: readonly Slots[]): readonly string[] {
+  const ids = servers.map(() => ({ own: randomBytes(20).toString('hex'), former: randomBytes(20).toString('hex') }));
+  servers.forEach(({ directory }, self) => {
+    const nodes = servers.flatMap(({ host, port, busPort }, at) => [
+      `${ids[at]?.own} ${host}:${port}@${busPort} ${at === self ? 'myself,' : ''}slave ${ids[at]?.former} 0 0 ${at + 1} connected`,
+      `${ids[at]?.former} ${host}:1@1 master - 0 0 ${at + 1} connected ${ranges[at]?.join('-')}`,
+    ]);
+    const epochs = `vars currentEpoch ${servers.length} lastVoteEpoch 0`;
+    writeFileSync(join(directory, 'nodes.conf'), [...nodes, epochs, ''].join('\n'));
+  });
+  return ids.map(({ former }) => former);
+}
+
+/** Lets each node take over the slots of its former master, which is then forgotten. */
+async function succeed(nodes: readonly RedisServer[], formerIds: readonly string[]): Promise<void> {
+  const connections = await Promise.all(nodes.map((node) => node.connect()));
+  for (const connection of connections) await connection.call('CLUSTER', 'FAILOVER', 'TAKEOVER');
+  for (const connection of connections) {
+    const hasSlots = (line: string): boolean =>
+      formerIds.some((id) => line.startsWith(id)) && /connected \d/.test(line);
+    await until(async () => {
+      const lines = String(await connection.call('CLUSTER', 'NODES')).split('\n');
+      return !lines.some(hasSlots);
+    }, 'the slots to be taken over');
+    for (const id of formerIds) await connection.cluster('FORGET', id);
+  }
 }
 
 export async function untilClusterIsUp(nodes: readonly RedisServer[]): Promise<void> {
@@ -76,22 +122,19 @@ export async function untilClusterIsUp(nodes: readonly RedisServer[]): Promise<v
 export class RedisServer {
   readonly host = HOST;
   readonly port: number;
+  /** The port of the cluster bus, where other nodes find it. */
+  readonly busPort: number;
   /** The data directory. */
   readonly directory: string;
   readonly #setup: RedisSetup;
   readonly #connections = new Set<Redis>();
   #child: ChildProcess | undefined;
-  #busPort = '0';
 
-  constructor(directory: string, port: number, setup: RedisSetup) {
+  constructor(directory: string, port: number, busPort: number, setup: RedisSetup) {
     this.directory = directory;
     this.port = port;
+    this.busPort = busPort;
     this.#setup = setup;
-  }
-
-  /** The port of the cluster bus, where other nodes find it. */
-  get busPort(): string {
-    return this.#busPort;
   }
 
   /** How the gateway reaches it, as the default user. */
@@ -133,7 +176,6 @@ export class RedisServer {
   }
 
   async start(): Promise<void> {
-    this.#busPort = String(await findFreePort());
     const child = spawn('redis-server', this.#commandLine(), { stdio: ['ignore', 'pipe', 'ignore'] });
     killWithProcess(child);
     this.#child = child;
@@ -147,17 +189,6 @@ export class RedisServer {
       child.once('close', () => reject(new Error(`redis-server did not start:\n${output.join('\n')}`)));
     });
     await ready;
-    if (this.#setup.isCluster === true) await this.#claimSlots();
-  }
-
-  async #claimSlots(): Promise<void> {
-    const connection = await this.connect();
-    const [first, last] = this.#setup.slots ?? [0, LAST_SLOT];
-    if ((await connection.cluster('INFO')).includes('cluster_slots_assigned:0')) {
-      await connection.cluster('ADDSLOTSRANGE', first, last);
-    }
-    if (this.#setup.slots !== undefined) return;
-    await until(async () => (await connection.cluster('INFO')).includes('cluster_state:ok'), 'the cluster');
   }
 
   /** Shuts down gracefully. */
@@ -215,7 +246,8 @@ export class RedisServer {
     writeFileSync(usersPath, ['default on nopass ~* &* +@all', ...users].map((user) => `user ${user}\n`).join(''));
     const port = String(this.port);
     // By default Redis would derive another port from its own.
-    const cluster = this.#setup.isCluster === true ? ['--cluster-enabled', 'yes', '--cluster-port', this.#busPort] : [];
+    const cluster =
+      this.#setup.isCluster === true ? ['--cluster-enabled', 'yes', '--cluster-port', String(this.busPort)] : [];
     const origin = replicaOf === undefined ? [] : ['--replicaof', replicaOf.host, String(replicaOf.port)];
     const common = [...cluster, ...origin, '--bind', this.host, '--dir', this.directory, '--aclfile', usersPath];
     // The append-only file is handed to the kernel after each write, so a killed server loses nothing.
