@@ -88,7 +88,7 @@ export interface ImportOptions {
 const stringMapSchema = z.record(z.string(), z.string());
 const serverShape = z.object({
   type: z.string().optional(),
-  url: z.string().optional(),
+  url: z.string().trim().optional(),
   headers: stringMapSchema.optional(),
   elsewhere: stringMapSchema.optional(),
   command: z.string().optional(),

@@ -57,6 +57,11 @@ t.test('a fault in JSON is reported by its position, without any of the text', a
   }
 });
 
+t.test('a URL that was pasted with spaces around it is the URL', async (t) => {
+  const [server] = await read({ wiki: { url: ' https://wiki.example/mcp\n' } });
+  t.equal(server?.kind === 'remote' && (server.body as { readonly url: string }).url, 'https://wiki.example/mcp');
+});
+
 t.test('headers become names of secrets, and their values are not passed on', async (t) => {
   const headers = { Authorization: `Bearer ${SECRET}`, 'X-Api-Key': '${input:key}' };
   const [server] = await read({ 'My Git': { url: 'https://git.example/mcp', headers } });
