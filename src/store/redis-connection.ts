@@ -63,7 +63,8 @@ export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   // ioredis's own message would quote the unexpected reply.
   if (GARBLED_BEGINNINGS.test(error.message)) return UNEXPECTED_REPLY;
-  if ('code' in error && error.code === 'ERR_SSL_WRONG_VERSION_NUMBER') return TLS_MISSING_ADVICE;
+  const tlsAdvice = TLS_ADVICE.get('code' in error && error.code);
+  if (tlsAdvice !== undefined) return tlsAdvice;
   if (/^(?:NOAUTH|WRONGPASS)\b/.test(error.message)) return `${error.message} ${CREDENTIALS_ADVICE}`;
   // When several addresses refuse the connection, the error has a code but no message.
   const message = error.message !== '' || !('code' in error) ? error.message : String(error.code);
@@ -75,6 +76,17 @@ export function messageOf(error: unknown): string {
 export const REDIS_HANDSHAKE_MS_MAX = 250;
 
 const TLS_MISSING_ADVICE = 'it answers, but not with TLS: give --redis-mode plain-text, or turn on TLS there';
+
+const UNTRUSTED_ADVICE = 'its certificate is not of a trusted authority: give that in --redis-tls-trust-bundle';
+
+/** By the codes of errors. OpenSSL's own messages say where in its source they are made. */
+const TLS_ADVICE: ReadonlyMap<unknown, string> = new Map([
+  ['ERR_SSL_WRONG_VERSION_NUMBER', TLS_MISSING_ADVICE],
+  ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'it requires a client certificate: give --redis-mode mtls'],
+  ['SELF_SIGNED_CERT_IN_CHAIN', UNTRUSTED_ADVICE],
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', UNTRUSTED_ADVICE],
+  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', UNTRUSTED_ADVICE],
+]);
 
 const CREDENTIALS_ADVICE = 'Correct --redis-username and --redis-password-file';
 

@@ -81,6 +81,13 @@ t.test('plain text to a Redis that expects TLS', async (t) => {
   await checkSaid(t, { ...redis.storeOptions, tls: { mode: 'plain-text' } }, NO_PLAIN_TEXT);
 });
 
+t.test('TLS to a Redis that requires a client certificate, and to one whose authority is not trusted', async (t) => {
+  const redis = await startRedis(t, { tls: { mode: 'mtls', certificates: createCertificates(t) } });
+  const tls = { ...redis.storeOptions.tls, mode: 'tls', clientCertificate: undefined, clientPrivateKey: undefined };
+  await checkSaid(t, { ...redis.storeOptions, tls } as RedisStoreOptions, /client certificate: give --redis-mode mtls/);
+  await checkSaid(t, { ...redis.storeOptions, tls: TLS }, /trusted authority: give that in --redis-tls-trust-bundle/);
+});
+
 t.test('a slow handshake with a Redis that expects TLS is waited for', async (t) => {
   t.teardown(hasten(REDIS_HANDSHAKE_MS_MAX, 10));
   const redis = await startRedis(t, { tls: { mode: 'tls', certificates } });
