@@ -1,4 +1,6 @@
 // One experiment of the attack: what it does to a gateway, and the expected outcome.
+import type { VictimSetup } from '../support/victim.js';
+import type { Scope } from './scope.js';
 import type { Stage } from './stage.js';
 
 /** Shows that an experiment can fail: it runs against a gateway without the protection under test. */
@@ -13,8 +15,20 @@ export interface Experiment {
   readonly name: string;
   /** The expected outcome, apart from the victim's being well, in one line. */
   readonly expected: string;
+  /**
+   * The reported attack that it repeats, such as `X4`. No turn of a worker's event loop may then be dear, and the victim's p99 may be three
+   * times what it is alone, or beside {@link harmless}.
+   */
+  readonly report?: string;
+  /** As many requests without what is hostile in them: they take as much of the machine's cores, or more. */
+  readonly harmless?: (stage: Stage) => Promise<unknown>;
+  /** How the victim works, if not as usual. */
+  readonly victim?: VictimSetup;
   /** `shared`: any running gateway; `own`: one started for this experiment alone, with these options, because it affects the process. */
-  readonly gateway?: { readonly kind: 'own'; readonly options?: readonly string[] };
+  readonly gateway?: {
+    readonly kind: 'own';
+    readonly options?: readonly string[] | ((scope: Scope) => readonly string[]);
+  };
   /** The least number of workers that it needs. */
   readonly workersMin?: number;
   /** True: it ends workers or the whole gateway, so neither workers nor a victim are checked afterwards. */

@@ -23,6 +23,11 @@ export const experiments: readonly Experiment[] = [
   http.smuggling,
   http.smugglingByCoding,
   http.pipelining,
+  http.unfinishedHandshakesNode,
+  http.unfinishedHandshakesUws,
+  http.slowUnwantedBodiesNode,
+  http.slowUnwantedBodiesUws,
+  http.ownRequestIds,
   heads.headRequests,
   heads.splitRequests,
   heads.refusedHeads,
@@ -50,12 +55,16 @@ export const experiments: readonly Experiment[] = [
   shares.slowReader,
   // Much that is compared with much.
   matching.wordyQueries,
+  matching.wordyQueriesAtControlPlane,
   matching.longUris,
+  matching.ungrantedUpdates,
+  matching.dottedUris,
   matching.fixedArguments,
   // The gateway's own processes.
   processes.workerKilled,
   processes.runDirectoryRemoved,
   processes.massEnd,
+  processes.silentAdmin,
   starts.workerStopped,
   starts.secondGateway,
   // The control plane.

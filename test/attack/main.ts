@@ -17,14 +17,14 @@ await runProgram(
   (words) =>
     parseOptions(
       words,
-      experiments.map(({ name }) => name),
+      experiments.flatMap(({ name, report }) => [name, ...selectorsOf(report)]),
     ),
   async (options) => (options === 'list' ? list() : options.isOfControls ? tryControls(options) : attack(options)),
 );
 
 function list(): number {
-  for (const { name, control, expected } of experiments)
-    say(`${name.padEnd(26)} ${(control === undefined ? '' : 'control').padEnd(7)} ${expected}`);
+  for (const { name, report = '', control, expected } of experiments)
+    say(`${name.padEnd(26)} ${report.padEnd(2)} ${(control === undefined ? '' : 'control').padEnd(7)} ${expected}`);
   return 0;
 }
 
@@ -79,17 +79,23 @@ async function attack(options: AttackOptions): Promise<number> {
 function isWanted(experiment: Experiment, arrangement: Arrangement, options: AttackOptions): boolean {
   const { only, isShort, arrangements } = options;
   if (arrangement.workerCount < (experiment.workersMin ?? 1)) return false;
-  if (only.length > 0) return only.includes(experiment.name);
+  if (only.length > 0)
+    return only.some((word) => word === experiment.name || selectorsOf(experiment.report).includes(word));
   if (!isShort) return true;
   const isFirst = arrangement === arrangements[0];
   return experiment.isLong !== true && (isFirst || experiment.isOnceInShort !== true);
+}
+
+/** The words that select an experiment beside its name: `X4`, and `X` for all that repeat a report. */
+function selectorsOf(report: string | undefined): readonly string[] {
+  return report === undefined ? [] : [report, report.slice(0, 1)];
 }
 
 function tableOf(outcomes: readonly Outcome[]): string {
   const left = 'left';
   return renderTable<Outcome>(
     [
-      { title: 'experiment', align: left, cell: ({ experiment }) => experiment.name },
+      { title: 'experiment', align: left, cell: ({ experiment: { name, report = '' } }) => `${name} ${report}`.trim() },
       { title: 'on', align: left, cell: ({ arrangement }) => nameOf(arrangement) },
       { title: 'expected', align: left, cell: ({ experiment }) => experiment.expected },
       { title: 'seen', align: left, cell: ({ seen, faults }) => cellText([seen, ...faults].join('; ')) },

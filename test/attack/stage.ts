@@ -5,6 +5,7 @@ import { KeptCaller } from '../support/kept-caller.js';
 import type { McpBackend, McpBackendOptions } from '../support/mcp-backend.js';
 import type { McpCaller } from '../support/mcp-caller.js';
 import type { NameServer } from '../support/name-server.js';
+import type { TurnLog } from '../support/turn-log.js';
 import { startRawBackend, type RawBackend, type RawBackendOptions, type RawHandler } from '../support/raw-backend.js';
 import { encodeRequest, RawConnection, type RawRequest } from '../support/raw-http.js';
 import type { Victim } from '../support/victim.js';
@@ -19,6 +20,10 @@ export interface StageSetup {
   readonly isShort: boolean;
   /** The name server that the gateway queries. */
   readonly nameServer: NameServer;
+  /** Has what the turns of workers and other watched processes cost. */
+  readonly turns: TurnLog;
+  /** By the process's id. */
+  readonly watchedSinceMs: Map<number, number>;
 }
 
 export class Stage {
@@ -27,9 +32,13 @@ export class Stage {
   readonly isShort: boolean;
   readonly nameServer: NameServer;
   readonly #victim: Victim | undefined;
+  readonly #turns: TurnLog;
+  readonly #watchedSinceMs: Map<number, number>;
 
-  constructor({ deployment, victim, scope, isShort, nameServer }: StageSetup) {
+  constructor({ deployment, victim, scope, isShort, nameServer, turns, watchedSinceMs }: StageSetup) {
     this.nameServer = nameServer;
+    this.#turns = turns;
+    this.#watchedSinceMs = watchedSinceMs;
     this.deployment = deployment;
     this.scope = scope;
     this.isShort = isShort;
@@ -43,6 +52,16 @@ export class Stage {
   get victim(): Victim {
     if (this.#victim === undefined) throw new Error('this experiment has no victim beside it');
     return this.#victim;
+  }
+
+  /** The environment of another program, whose turns are watched with those of the workers. */
+  get watchedEnvironment(): Readonly<Record<string, string>> {
+    return this.#turns.environment;
+  }
+
+  /** Watches the turns of a process that has that environment, from now on. */
+  watch(pid: number): void {
+    this.#watchedSinceMs.set(pid, Date.now());
   }
 
   /** A count, with a smaller value for the short form. */

@@ -34,7 +34,7 @@ function status(number: number): string {
   return `{"jsonrpc":"2.0","method":"notifications/tasks/status","params":${params}}`;
 }
 
-async function say(stream: EventStreamBody, count: number, make: (number: number) => string): Promise<void> {
+export async function say(stream: EventStreamBody, count: number, make: (number: number) => string): Promise<void> {
   for (let number = 0; number < count; number += AT_ONCE) {
     const events = Array.from(
       { length: Math.min(AT_ONCE, count - number) },

@@ -1,7 +1,12 @@
 // What a caller may do to the HTTP face of a gateway.
-import { encodeRequest, send, type RawConnection } from '../../support/raw-http.js';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createCertificates } from '../../support/certificates.js';
+import { encodeRequest, send, type HeaderList, type RawConnection } from '../../support/raw-http.js';
 import { inParallel } from '../../support/in-parallel.js';
 import { expect, tally, type Experiment } from '../experiment.js';
+import type { Scope } from '../scope.js';
 import type { Stage } from '../stage.js';
 import { statusOf } from './heads.js';
 
@@ -218,3 +223,146 @@ export const pipelining: Experiment = {
     return seen;
   },
 };
+
+/** How long a listener may keep a caller that does not go on: both libraries close it after 8 to 12 s. */
+const KEPT_MS_MAX = 30_000;
+
+/** The ways in which a handshake is never finished. */
+const HANDSHAKES: readonly ((socket: Socket) => void)[] = [
+  () => undefined,
+  // A record that announces more than follows.
+  (socket) => socket.write(Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01])),
+  (socket) => trickle(socket, Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03, 0x03])),
+  (socket) => socket.write('POST / HTTP/1.1\r\nhost: localhost\r\n\r\n'),
+  (socket) => socket.end(),
+];
+
+function tlsOptions(scope: Scope, listener: 'node' | 'uws'): readonly string[] {
+  const { certificatePath, privateKeyPath } = createCertificates(scope).server;
+  const files = ['--server-certificate', certificatePath, '--server-private-key', privateKeyPath];
+  return ['--listener', listener, '--tls-address', '127.0.0.1:0', ...files];
+}
+
+function unfinishedHandshakes(listener: 'node' | 'uws'): Experiment {
+  return {
+    name: `unfinished-handshakes-${listener}`,
+    report: 'X2',
+    isOnceInShort: true,
+    gateway: { kind: 'own', options: (scope) => tlsOptions(scope, listener) },
+    expected: `1,000 TLS handshakes that are not finished: each connection is closed within ${KEPT_MS_MAX / 1_000} s`,
+    harmless: (stage) => takePlaces(stage, stage.origin, PLACES, () => undefined),
+    async run(stage) {
+      const { tlsAddress } = await stage.deployment.gateway.waitForLog(({ msg }) => msg === 'listening');
+      return takePlaces(stage, `http://${String(tlsAddress)}`, PLACES, (socket, at) =>
+        HANDSHAKES[at % HANDSHAKES.length]!(socket),
+      );
+    },
+  };
+}
+
+export const unfinishedHandshakesNode = unfinishedHandshakes('node');
+export const unfinishedHandshakesUws = unfinishedHandshakes('uws');
+
+const PLACES = 1_000;
+
+/** Opens connections, and waits until the gateway has closed all of them. */
+async function takePlaces(
+  stage: Stage,
+  origin: string,
+  count: number,
+  begin: (socket: Socket, at: number) => void,
+): Promise<string> {
+  const { hostname, port } = new URL(origin);
+  const open = new Set<Socket>();
+  const beganMs = performance.now();
+  await inParallel([...Array(count).keys()], 64, async (at) => {
+    const socket = connect({ host: hostname, port: Number(port) });
+    open.add(socket);
+    stage.scope.teardown(() => socket.destroy());
+    socket.on('error', () => undefined).resume();
+    socket.once('close', () => open.delete(socket));
+    await once(socket, 'connect').then(
+      () => begin(socket, at),
+      () => undefined,
+    );
+  });
+  while (open.size > 0 && performance.now() - beganMs < KEPT_MS_MAX) await sleep(100);
+  const seen = `${count - open.size} of ${count} closed after ${Math.round(performance.now() - beganMs)} ms`;
+  expect(open.size === 0, seen);
+  return seen;
+}
+
+function slowUnwantedBodies(listener: 'node' | 'uws'): Experiment {
+  return {
+    name: `slow-unwanted-bodies-${listener}`,
+    report: 'X5',
+    isOnceInShort: true,
+    gateway: { kind: 'own', options: ['--listener', listener] },
+    expected: `bodies of a byte a second behind answers that need none: each connection is closed within ${KEPT_MS_MAX / 1_000} s`,
+    harmless: (stage) => takePlaces(stage, stage.origin, 300, () => undefined),
+    run: (stage) =>
+      takePlaces(stage, stage.origin, 300, (socket, at) => {
+        const framing = at % 2 === 0 ? 'content-length: 100000' : 'transfer-encoding: chunked';
+        const [line, ...more] = UNWANTED[at % UNWANTED.length]!(stage);
+        socket.write([line, `host: ${new URL(stage.origin).host}`, ...more, framing, '', ''].join('\r\n'));
+        trickle(socket, Buffer.from(at % 2 === 0 ? 'x'.repeat(1_000) : '1\r\nx\r\n'.repeat(200)));
+      }),
+  };
+}
+
+export const slowUnwantedBodiesNode = slowUnwantedBodies('node');
+export const slowUnwantedBodiesUws = slowUnwantedBodies('uws');
+
+/** Requests that are answered by their head: 401, 404, 405, 413 and 403. */
+const UNWANTED: readonly ((stage: Stage) => readonly string[])[] = [
+  ({ deployment }) => [`POST ${deployment.gateway.path('any')} HTTP/1.1`],
+  ({ deployment }) => [
+    `POST ${deployment.gateway.path('any')} HTTP/1.1`,
+    'authorization: Bearer x',
+    'expect: 100-continue',
+  ],
+  () => ['POST /nowhere HTTP/1.1'],
+  ({ deployment }) => [`PUT ${deployment.gateway.path('any')} HTTP/1.1`],
+  ({ deployment }) => [`POST ${deployment.gateway.path('any')} HTTP/1.1`, 'origin: https://foreign.example'],
+  () => ['GET /gw-rs/health HTTP/1.1'],
+];
+
+export const ownRequestIds: Experiment = {
+  name: 'own-request-ids',
+  report: 'X8',
+  expected:
+    "headers for a backend whose values, or names nearly, are x-request-id: each call has the gateway's own id there",
+  harmless: (stage) => tellIds(stage, [[]]),
+  run: (stage) =>
+    tellIds(stage, [
+      [['x-a', 'x-request-id']],
+      [
+        ['X-B', 'X-Request-Id'],
+        ['x-a', 'x-request-id'],
+      ],
+      [['x-request-idx', 'mine']],
+      [['x-a', 'x-request-id: mine']],
+    ]),
+};
+
+/** Calls with these headers, each in its turn. */
+async function tellIds(stage: Stage, told: readonly HeaderList[]): Promise<string> {
+  const backend = await stage.backend();
+  const passthrough_headers = ['x-a', 'x-b', 'x-request-idx'];
+  const session = await (await stage.caller({ one: { url: backend.url, passthrough_headers } })).openSession();
+  const count = stage.scaled(2_000, 300);
+  await inParallel([...Array(count).keys()], 8, async (turn) => {
+    await session.call('one-echo', '{}', { headers: told[turn % told.length]! });
+  });
+  const ids = backend.requestsOf('tools/call').map(({ headers }) => headers['x-request-id'] ?? 'none');
+  const wrong = ids.filter((id) => id === 'none' || id.includes('mine')).length;
+  const seen = `${ids.length} calls, ${new Set(ids).size} ids, ${wrong} not the gateway's`;
+  expect(ids.length === count && new Set(ids).size === count && wrong === 0, seen);
+  return seen;
+}
+
+function trickle(socket: Socket, bytes: Uint8Array): void {
+  let at = 0;
+  const timer = setInterval(() => void (at < bytes.length && socket.write(bytes.subarray(at, ++at))), 1_000);
+  socket.once('close', () => clearInterval(timer));
+}

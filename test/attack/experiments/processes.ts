@@ -1,9 +1,13 @@
 // Failures of a gateway's processes, and who notices them.
 import { rmSync } from 'node:fs';
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ownerOf } from '../../../src/worker/session-id.js';
 import type { Deployment } from '../../support/deployment.js';
 import { inParallel } from '../../support/in-parallel.js';
+import { latenciesOf } from '../../support/latencies.js';
 import type { McpCaller, McpSession } from '../../support/mcp-caller.js';
+import { send } from '../../support/raw-http.js';
 import { until } from '../../support/until.js';
 import { expect, tally, type Experiment } from '../experiment.js';
 import { runDirectoryOf } from '../run-directory.js';
@@ -173,4 +177,61 @@ function startLoads(lines: readonly Line[]): { failures: string[]; answers(): nu
     await ended;
   };
   return { failures, answers: () => answers, end };
+}
+
+/** What a caller sends that keeps its place as long as it can. */
+const TAKERS: readonly string[] = [
+  '',
+  'GET /live HTTP/1.1\r\nhost: localhost\r\nx: ',
+  'PUT /log-level HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\n\r\n',
+  'PUT /log-level HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n',
+  'GET /live HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\n\r\n',
+];
+
+export const silentAdmin: Experiment = {
+  name: 'admin-silent',
+  report: 'X9',
+  isOnceInShort: true,
+  expected:
+    '80 connections to the admin listener with all kinds of unfinished requests, remade every 3 s: GET /live is answered',
+  gateway: { kind: 'own', options: ['--admin-address', '127.0.0.1:0'] },
+  harmless: (stage) => lookBeside(stage, ['GET /live HTTP/1.1\r\nhost: localhost\r\n\r\n']),
+  run: (stage) => lookBeside(stage, TAKERS),
+};
+
+async function lookBeside(stage: Stage, takers: readonly string[]): Promise<string> {
+  const { address } = await stage.deployment.gateway.waitForLog(({ msg }) => msg === 'admin listener');
+  const { hostname, port, origin } = new URL(`http://${String(address)}`);
+  const outcomes: string[] = [];
+  const timesMs: number[] = [];
+  for (const taker of takers) {
+    for (let round = 0; round < stage.scaled(4, 2); round += 1) {
+      const sockets = Array.from({ length: 80 }, () => {
+        const socket = connect({ host: hostname, port: Number(port) });
+        socket.on('error', () => undefined).resume();
+        socket.write(taker);
+        return socket;
+      });
+      const endMs = performance.now() + 3_000;
+      while (performance.now() < endMs) {
+        const beganMs = performance.now();
+        const answer = send(origin, { method: 'GET', path: '/live', headers: [] });
+        outcomes.push(
+          await answer.then(
+            ({ status }) => String(status),
+            () => `no answer beside ${JSON.stringify(taker)}`,
+          ),
+        );
+        timesMs.push(performance.now() - beganMs);
+        await sleep(50);
+      }
+      for (const socket of sockets) socket.destroy();
+    }
+  }
+  const seen = `${tally(outcomes)}; p99 ${latenciesOf(timesMs).p99Ms.toFixed(0)} ms`;
+  expect(
+    outcomes.every((outcome) => outcome === '200'),
+    seen,
+  );
+  return seen;
 }
