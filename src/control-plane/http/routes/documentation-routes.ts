@@ -78,10 +78,11 @@ function nameIn(reference: string): string {
 }
 
 export function mountDocumentationRoutes(app: FastifyInstance, document: OpenApiDocument): void {
-  const page = documentationPage(document);
+  // Made when somebody asks for it: it takes as long as all else in this interface's start.
+  let page: string | undefined;
   const policy = `default-src 'none'; ${styleSource(pageStyle)}; frame-ancestors 'none'`;
   app.get('/docs', { config: { isOpen: true } }, async (_request, reply) => {
     reply.type('text/html; charset=utf-8').header('content-security-policy', policy);
-    return page;
+    return (page ??= documentationPage(document));
   });
 }
