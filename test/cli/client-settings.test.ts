@@ -484,7 +484,7 @@ t.test('a fault is reported by its line and column in TOML and YAML, too, withou
       /is not JSON: at line 2, column 1 is a name that nothing/,
     ],
     // Read in time and room that grow with the text alone.
-    [`mcpServers:\n${manyNames(2 ** 17)}`, /has more than 1000 servers/],
+    [`mcpServers:\n${manyNames(2 ** 16)}`, /has more than 1000 servers/],
     [`${'\n'.repeat(2 ** 20)}#`, /is not JSON: at line \d+, column 1 /],
     ['a'.repeat(2 ** 23), /has none of mcpServers/],
     [`${' '.repeat(2 ** 20)}\n#`, /is not JSON: at line \d+, column 1 /],

@@ -30,7 +30,7 @@ function readPage(
   withinMs = LONG_MS,
   subject = 'ada',
 ): Promise<ReadOutcome> {
-  const pieces = [Uint8Array.from(bytes)];
+  const pieces = [new Uint8Array(bytes)];
   return run(
     pool,
     'read',
@@ -276,7 +276,9 @@ t.test('at the end pending tasks fail, later ones fail at once, and no thread is
   const lines: string[] = [];
   const pool = startPool(t, lines);
   await readPage(pool);
-  const pending = Array.from({ length: LIST_TASKS_IN_THREAD_MAX + 2 }, () => readPage(pool, longAnswer()));
+  const pending = [longAnswer(), ...Array.from({ length: LIST_TASKS_IN_THREAD_MAX + 1 }, () => EMPTY_PAGE)].map(
+    (answer) => readPage(pool, answer),
+  );
   const outcomes = Promise.allSettled(pending);
   const end = pool.close();
   for (const { status } of await outcomes) t.equal(status, 'rejected');

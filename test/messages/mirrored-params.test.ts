@@ -226,7 +226,7 @@ t.test('arguments that the config fixes are repeated in headers too, whatever th
 });
 
 /** Makes a call larger than is read at once. */
-const PAD = 'ü"\\\n'.repeat(limits.readAtOnceBytesMax / 4);
+const PAD = 'ü"\\\n'.repeat(limits.readAtOnceBytesMax / 8 + 1);
 
 t.test('calls that are too large to be read at once get headers as well, for clients of both eras', async (t) => {
   const backend = await routing(t);

@@ -31,6 +31,9 @@ const WEIGHTLESS = { tryKeepText: () => 0, drop: () => undefined };
 class Scene {
   readonly context: ScriptedContext;
   readonly #upstreams: UpstreamSession[] = [];
+  /** By origin, what has been sent since the farewells began. */
+  readonly #sent = new Map<string, ScriptedCall[]>();
+  #sortedCount = 0;
   count: TerminationCount | undefined;
   #promise: Promise<void> = Promise.resolve();
 
@@ -68,7 +71,13 @@ class Scene {
 
   /** The requests that a backend was sent, in order. */
   sentTo(name: string): ScriptedCall[] {
-    return this.context.http.calls.filter(({ request }) => request.target.origin === `https://${name}.example`);
+    for (const { calls } = this.context.http; this.#sortedCount < calls.length; this.#sortedCount += 1) {
+      const call = calls[this.#sortedCount] as ScriptedCall;
+      const { origin } = call.request.target;
+      this.#sent.set(origin, this.#sent.get(origin) ?? []);
+      this.#sent.get(origin)?.push(call);
+    }
+    return this.#sent.get(`https://${name}.example`) ?? [];
   }
 }
 

@@ -262,8 +262,8 @@ for (const [kind, start] of Object.entries(stores)) {
     t.test('two stores count one record up without losing a count', async (t) => {
       const options = await optionsOf(t);
       const [one, other] = [await open(t, options), await open(t, options)];
-      await Promise.all([countUp(one, 100), countUp(other, 100), countUp(one, 100)]);
-      t.equal(await textAt(other, COUNTER), '300');
+      await Promise.all([countUp(one, 40), countUp(other, 40), countUp(one, 40)]);
+      t.equal(await textAt(other, COUNTER), '120');
     });
 
     t.test('of many swaps for the same place exactly one wins', async (t) => {

@@ -2,6 +2,9 @@
 import { controlPlaneOptions, type ComposerQuotas } from '../../src/config/dataplane-options.js';
 import { optionLoader } from '../config/option-loader.js';
 
+let defaults: ComposerQuotas | undefined;
+
 export function composerQuotas(bounds: Partial<ComposerQuotas> = {}): ComposerQuotas {
-  return { ...optionLoader('control-plane', controlPlaneOptions).load([]).composerQuotas, ...bounds };
+  defaults ??= optionLoader('control-plane', controlPlaneOptions).load([]).composerQuotas;
+  return { ...defaults, ...bounds };
 }

@@ -15,6 +15,9 @@ function openThread(t: Test): ProbeThread {
   return thread;
 }
 
+/** For tests that leave it as it was: loading its modules takes longer than most of them. */
+const thread = openThread(t);
+
 /** @param self JSON of the `initialize` result's members besides the version; @param tools JSON of a list. */
 async function startScripted(t: Test, self: string, tools = '[]'): Promise<RawBackend> {
   const backend = await startRawBackend((request) => {
@@ -46,7 +49,7 @@ t.test('the thread finds what a prober finds', async (t) => {
   t.teardown(() => backend.close());
   const [here, there] = await Promise.all([
     new Prober({ timeoutMs: AMPLE_MS }).probe(backend.url),
-    openThread(t).probe(backend.url),
+    thread.probe(backend.url),
   ]);
   const plain = (probe: ProbeResult): unknown =>
     probe.kind === 'reached'
@@ -60,13 +63,12 @@ t.test('the thread finds what a prober finds', async (t) => {
       : probe;
   t.equal(there.kind, 'reached');
   t.same(plain(there), plain(here));
-  t.match(await openThread(t).probe('http://127.0.0.1:1/'), { kind: 'failed', reason: 'it refuses connections' });
+  t.match(await thread.probe('http://127.0.0.1:1/'), { kind: 'failed', reason: 'it refuses connections' });
 });
 
 t.test('one server’s answer does not delay other work', async (t) => {
   const filler = `[${'{},'.repeat(250_000)}{}]`;
   const backend = await startScripted(t, SELF, `[{"name":"a","inputSchema":{"x":${filler}}}]`);
-  const thread = openThread(t);
   await thread.probe('http://127.0.0.1:1/');
   const prober = new Prober({ timeoutMs: AMPLE_MS });
   const hereMs = await dearestMs(() => prober.probe(backend.url));
@@ -76,7 +78,6 @@ t.test('one server’s answer does not delay other work', async (t) => {
 
 t.test('more values than are worth parsing fail the probe, not the process', async (t) => {
   const filler = `[${'{},'.repeat(PROBE_VALUES_MAX)}{}]`;
-  const thread = openThread(t);
   for (const backend of [
     await startScripted(t, `${SELF},"filler":${filler}`),
     await startScripted(t, SELF, filler),
@@ -96,7 +97,7 @@ t.test('of what a server says of itself too much is cut to what has a meaning', 
     t,
     `"capabilities":{"tools":{"listChanged":true},"experimental":{"own":{"x":${large}}}},"serverInfo":{"name":"s","version":"1","icons":[{"src":${large}}]}`,
   );
-  const probe = await openThread(t).probe(backend.url);
+  const probe = await thread.probe(backend.url);
   t.match(probe, { kind: 'reached' });
   if (probe.kind !== 'reached') return;
   t.same(probe.findings.capabilities, { tools: {} });
