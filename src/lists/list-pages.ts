@@ -159,6 +159,7 @@ export class ListPages implements RequestHandler {
     this.#answerReader?.drop();
     this.#answerReader = undefined;
     const isLost = this.#upstream.tryRecover(fault, this.#sentIn);
+    if (this.#cursor === '') return this.#endList(isLost || fault.kind === 'http-status' ? undefined : fault);
     const isRetried = !this.#isSecondTry && (isLost || this.#upstream.tryRenewCredentials(fault, this.#metadata));
     if (!isRetried) {
       this.#fail(fault);
@@ -184,8 +185,8 @@ export class ListPages implements RequestHandler {
     else if (answer === 'failed') this.#fail(upstreamFault('answer-unread'));
     else if (answer === 'subjectMax') this.#fail(upstreamFault('lists-share-used'));
     else if (answer === 'totalMax') this.#fail(upstreamFault('lists-full'));
+    else if (this.#cursor === '' && answer.kind !== 'page') this.#endList();
     else if (answer.kind === 'invalid') this.#fail(upstreamFault('answer-invalid'));
-    else if (answer.kind === 'error' && this.#cursor === '') this.#endList();
     else if (answer.kind === 'error') this.#onError(answer.code);
     else if (!answer.isComplete && this.#sentIn?.era === 'modern') {
       // The answer is incomplete by its `resultType`, which means nothing in a legacy backend's response.
@@ -208,8 +209,8 @@ export class ListPages implements RequestHandler {
 
   /**
    * A page without a cursor ends the list. An empty cursor is requested once, because some servers end a list with it, and others do not.
-   * If the page behind it leads back to an earlier page, the list has ended. Any other cursor that leads back cuts the list, as does the
-   * page that reaches `listPagesMax`.
+   * If it is refused, or the page behind it leads back to an earlier page, the list has ended. Any other cursor that leads back cuts the
+   * list, as does the page that reaches `listPagesMax`.
    */
   #onPage(answer: Extract<ReadAnswer, { kind: 'page' }>, nextCursor: string | undefined): void {
     const isKnownCursor = nextCursor !== undefined && this.#requestedCursors.has(nextCursor);

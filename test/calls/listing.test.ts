@@ -117,6 +117,19 @@ t.test('an empty cursor on the last page is asked for once, and ends the list wh
     t.same(names(read(list)), expected, what);
     t.equal(read(list).result?._meta, undefined, what);
   }
+  for (const status of [400, 404, 500]) {
+    const scene = open(t, 'b');
+    const list = scene.post('tools/list', {}, 7);
+    scene.http.last.json(first);
+    scene.http.last.head(status, 'text/plain').data('cursor must not be empty').end();
+    t.same(read(list).result, { tools: [{ name: 'b-x', inputSchema: { type: 'object' } }] }, `HTTP ${status}`);
+  }
+  const silent = open(t, 'b');
+  const list = silent.post('tools/list', {}, 7);
+  silent.http.last.json(first);
+  silent.context.advance(silent.context.options.listTimeoutMs + 100);
+  t.same(names(read(list)), ['b-x'], 'silence');
+  t.same(read(list).result?._meta, unavailable('no response in time'), 'which is told');
 });
 
 t.test(

@@ -18,10 +18,10 @@ async function* pagesOf(server: ProbedServer, method: string): AsyncGenerator<z.
     const page = await server
       .ask(method, cursor === undefined ? {} : { cursor }, pageSchema)
       .catch((error: unknown) => {
-        if (cursor === '' && isRefusal(error)) return undefined;
+        if (cursor === '') return undefined;
         throw error;
       });
-    // Servers may use an empty cursor like any other, or to mean that the list ends. If they refuse it, the list has ended.
+    // Servers may use an empty cursor like any other, or to mean that the list ends. If they give no page for it, the list has ended.
     if (page === undefined) return;
     yield page;
     const { nextCursor } = page;

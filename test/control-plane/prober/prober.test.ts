@@ -678,6 +678,17 @@ t.test(
       t.match(await createProber(t).probe(backend.url), { kind: 'reached' }, cursor);
       t.equal(asked, 2, cursor);
     }
+    for (const status of [400, 404, 500]) {
+      const list = byMethod({
+        initialize: (answer) => answer.result(INITIALIZE_RESULT),
+        'tools/list': (answer) => answer.result({ tools: [{ name: 'x', inputSchema: {} }], nextCursor: '' }),
+      });
+      const backend = await startRaw(t, (request) =>
+        request.text.includes('"cursor":""') ? request.empty(status) : list(request),
+      );
+      const { tools } = findingsOf(await createProber(t).probe(backend.url));
+      t.equal(tools.length, 1, `the empty cursor is refused with ${status}`);
+    }
   },
 );
 
