@@ -1,4 +1,5 @@
 // Reads what a backend's HTTP error response means. Cold path.
+import { EventStreamParser } from '../../bytes/index.js';
 import {
   CLIENT_CAPABILITIES_KEY,
   PROTOCOL_VERSION_KEY,
@@ -38,6 +39,13 @@ type IsRefused = (
   isAnswer: IsAnswer,
 ) => boolean;
 
+/** The data of a body's last event; the body, if it is no event stream. */
+export function withoutEvents(body: Buffer): Buffer {
+  let last = body;
+  new EventStreamParser((data) => (last = Buffer.from(data)), body.length + 1).push(body);
+  return last;
+}
+
 /** The fault for the status alone. 404 to a session id means that the session is lost (C11). */
 export function statusFault(status: number, carriesSession: boolean): UpstreamFault {
   return status === 404 && carriesSession ? upstreamFault('session-lost') : httpStatusFault(status);
@@ -56,29 +64,36 @@ export function readRefusal(
   // An earlier redirect is forgotten, because it may no longer be valid.
   (plan.stream ?? plan.redirection).movedTo = undefined;
   const message = readBackendMessage(body);
+  const isAnswered = message !== undefined && isAnswer(message);
+  if (isAnswered && !message.isError) return { answer: message };
   const error = message?.isError === true ? message : undefined;
   if (carriesSession && isSessionRefused(plan, status, body, error, isAnswer))
     return { fault: upstreamFault('session-lost') };
   if (era !== undefined && isEraRefused[era](plan, status, body, error, isAnswer))
     return { fault: upstreamFault('era-refused') };
   const isUnauthorized = status === 401 && credentials !== undefined;
-  const missingScope = credentials && missingScopeIn(status, statusHeader);
-  if (missingScope !== undefined) return { fault: missingScopeFault(status, credentials?.connect, missingScope) };
-  if (!isUnauthorized && message !== undefined && isAnswer(message)) return { answer: message };
+  const scopeFault = missingScopeFault(status, credentials, statusHeader);
+  if (scopeFault !== undefined) return { fault: scopeFault };
+  if (!isUnauthorized && isAnswered) return { answer: message };
   const handlerFault = error && handler.faultOfError?.(body.subarray(error.bodyStart, error.bodyEnd));
   if (handlerFault !== undefined || !isTemporaryRefusal(status))
     return { fault: handlerFault ?? statusFault(status, carriesSession) };
   return { fault: { ...httpStatusFault(status), refusal: readRefusalText(body, error, statusHeader) } };
 }
 
-/** The scope that the access token misses, if the backend says so (RFC 6750, 3.1). */
-function missingScopeIn(status: number, challenge: string): string | undefined {
-  const isMissing = status === 403 && challengeParameter(challenge, 'error') === 'insufficient_scope';
-  return isMissing ? challengeParameter(challenge, 'scope') : undefined;
-}
-
-function missingScopeFault(status: number, connect: Credentials['connect'], scope: string): UpstreamFault {
-  return { ...httpStatusFault(status), ...(connect && { makeConnectUrl: () => connect(scope) }) };
+/** The fault of an access token that misses a scope, if the backend says which (RFC 6750, 3.1), with a link to consent to it. */
+function missingScopeFault(
+  status: number,
+  credentials: Credentials | undefined,
+  challenge: string,
+): UpstreamFault | undefined {
+  if (credentials === undefined || status !== 403) return undefined;
+  const isMissing = challengeParameter(challenge, 'error') === 'insufficient_scope';
+  const scope = isMissing ? challengeParameter(challenge, 'scope') : undefined;
+  const { connect } = credentials;
+  return scope === undefined
+    ? undefined
+    : { ...httpStatusFault(status), ...(connect && { makeConnectUrl: () => connect(scope) }) };
 }
 
 /** The backend's text and delay for the caller. @param retryAfter seconds or an HTTP date; `''` if absent. */
@@ -100,7 +115,7 @@ function plainTextIn(body: Buffer): string {
 
 /** Matches the errors of servers that do not know the session. Its repetitions are bounded, since a text may have 64 KiB. */
 const NO_SESSION_TEXT =
-  /\b(?:no|unknown|invalid|expired|stale)(?: (?:or|valid|active|such|open|existing|known|mcp|expired|invalid)){0,8} session\b|\bsession\b(?: id)?(?: [\w"':-]{1,64})? (?:(?:is|was|has|has been|does|could) )?(?:not|no longer|unknown|invalid|expired|terminated|closed|ended|lost)\b|\bnot initialized\b/i;
+  /\b(?:no|unknown|invalid|expired|stale|missing|not find)(?:[ -](?:or|valid|active|such|open|existing|known|mcp|expired|invalid|missing|transport|found|for|the)){0,8}[ -]session(?:[ -]?id)?\b|\bsession(?:[ -]?id)?\b(?: [\w"':-]{1,64})? (?:(?:is|was|has|has been|does|could) )?(?:not|no longer|unknown|invalid|expired|terminated|closed|ended|lost|timed out)\b|\bnot initialized\b/i;
 /** Whether an error with this code is about a message, and not about its session. */
 function isAboutMessage(code: unknown): boolean {
   if (code === rpcCodes.parseError || code === rpcCodes.methodNotFound) return true;
@@ -118,7 +133,7 @@ function saysNoSession(
 ): boolean {
   if (!carriesSession) return false;
   const { code, message } = readBackendError(body.subarray(bodyStart, bodyEnd));
-  return code === SESSION_NOT_FOUND_CODE && NO_SESSION_TEXT.test(message);
+  return (code === SESSION_NOT_FOUND_CODE || code === rpcCodes.invalidRequest) && NO_SESSION_TEXT.test(message);
 }
 
 /** The fault of an answer that is none to the caller: the session is unknown, or its links, which have to be rewritten, are too many. */
@@ -129,14 +144,13 @@ export function answerFault(plan: RequestPlan, bytes: Buffer, message: BackendMe
   return { ...upstreamFault('answer-too-large'), detail };
 }
 
-/** Whether the session is refused: by the SDKs' code, or by the text of a 400, 401 or 404. `statusFault` judges any other 404. */
+/** Whether the session is refused: by an error's code and text, or by the text of a 4xx but 429. `statusFault` judges any other 404. */
 const isSessionRefused: IsRefused = (plan, status, body, error, isAnswer) => {
   if (error !== undefined && saysNoSession(plan, body, error)) return true;
-  if (status !== 400 && status !== 404 && (status !== 401 || plan.credentials !== undefined)) return false;
+  if (status >= 500 || status === 429 || (status === 401 && plan.credentials !== undefined)) return false;
   if (error === undefined) return NO_SESSION_TEXT.test(body.toString());
   const { code, message } = backendErrorIn(body, error);
-  const isCarriedOut = code !== rpcCodes.invalidRequest && isAnswer(error);
-  return !isCarriedOut && !isAboutMessage(code) && NO_SESSION_TEXT.test(message);
+  return !isAnswer(error) && !isAboutMessage(code) && NO_SESSION_TEXT.test(message);
 };
 
 const REFUSING_STATUSES: ReadonlySet<number> = new Set([400, 404, 405]);

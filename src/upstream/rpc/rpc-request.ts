@@ -48,7 +48,7 @@ import {
   type RequestPlan,
   type AnswerReader,
 } from './request-plan.js';
-import { readRefusal, answerFault, statusFault } from './refused-request.js';
+import { readRefusal, answerFault, statusFault, withoutEvents } from './refused-request.js';
 import { Resumption } from './resumption.js';
 import { UnparsedAnswer } from './unparsed-answer.js';
 
@@ -438,7 +438,7 @@ export class RpcRequest implements AnswerReader, MemoryWaiter {
   }
 
   #onRefusal(): void {
-    const bytes = answerJsonOf(this.#receivedBody?.bytes ?? NO_BYTES, this.#plan);
+    const bytes = answerJsonOf(withoutEvents(this.#receivedBody?.bytes ?? NO_BYTES), this.#plan);
     const isAnswer = (message: BackendMessage): boolean => this.#isAnswer(bytes, message);
     const read = readRefusal(this.#plan, this.#handler, this.status, bytes, this.#statusHeader, isAnswer);
     if ('fault' in read) return this.#fail(read.fault);

@@ -482,6 +482,14 @@ t.test('refused: the session is lost with 404, when there was one (C11)', async 
   const its = start(t);
   its.call.json(ERROR, '', 404);
   t.same(its.listener.answers, [`error ${ERROR}`], 'an answer with its id was carried out');
+  for (const era of ['legacy', 'modern'] as const) {
+    const found = start(t, { era, carriesSession: era === 'legacy' });
+    found.call.json(RESULT, '', 404);
+    t.same(found.listener.answers, [`result ${RESULT}`], `${era}: so was a result`);
+    const streamed = start(t, { era, carriesSession: era === 'legacy' });
+    streamed.call.head(404, STREAM_TYPE).data(`: hello\n\ndata: ${RESULT}\n\n`).end();
+    t.same(streamed.listener.answers, [`result ${RESULT}`], `${era}: also as an event`);
+  }
   const without = start(t, { carriesSession: false });
   without.call.json('', '', 404);
   t.same(without.listener.faults, [httpStatus(404)]);
@@ -498,18 +506,24 @@ t.test(
     const restarted = lost.replace(/Bad.*provided/, 'Bad Request: Server not initialized');
     const elsewhere = lost.replace('null', '"server-error"');
     const invalid = ERROR.replace('-32000', '-32600').replace('no', 'Invalid Request: Session not found');
-    const said = ['No active session', 'invalid session', 'Session terminated', 'Session 3f-a7 does not exist'];
+    const said = [
+      ...['No active session', 'invalid session', 'Session terminated', 'Session 3f-a7 does not exist'],
+      ...['Invalid or missing session ID', 'No transport found for sessionId', 'Could not find session'],
+      ...['Session timed out', 'Invalid Mcp-Session-Id header', `: hello\n\ndata: ${lost}\n\n`],
+    ];
     for (const body of [lost, restarted, elsewhere, invalid, ...said]) {
-      for (const status of [400, 401, 404]) {
+      for (const status of [400, 401, 403, 404, 410, 422]) {
         const { call, listener } = start(t);
         call.json(body, '', status);
         t.same(listener.faults, [upstreamFault('session-lost')], `${status} ${body}`);
       }
     }
-    const inStream = start(t);
-    const answer = ERROR.replace('-32000', '-32001').replace('no', 'Session not found');
-    inStream.call.head(200, STREAM_TYPE).data(`data: ${answer}\n\n`);
-    t.same(inStream.listener.faults, [upstreamFault('session-lost')], 'also as the answer, with the code of the SDKs');
+    for (const code of ['-32001', '-32600']) {
+      const inStream = start(t);
+      const answer = ERROR.replace('-32000', code).replace('no', 'Session not found');
+      inStream.call.head(200, STREAM_TYPE).data(`data: ${answer}\n\n`);
+      t.same(inStream.listener.faults, [upstreamFault('session-lost')], `also as the answer, with ${code}`);
+    }
     const kept: [string, string, number, boolean][] = [
       ['of something else', lost.replace('Session', 'Request'), 400, true],
       ['that only has the word', lost.replace(/Bad.*provided/, 'session_type must be a string'), 400, true],
@@ -522,7 +536,7 @@ t.test(
       ]),
       ['about a param', lost.replace(/Bad.*provided/, 'no room left at the session of Tuesday'), 400, true],
       ['about another param', lost.replace(/Bad.*provided/, 'session is required'), 400, true],
-      ['with another status', lost, 403, true],
+      ['with the status of a proxy', lost, 502, true],
       ['without a session', lost, 400, false],
       ['a page about other things', 'Sessions are held on Tuesdays', 400, true],
     ];
