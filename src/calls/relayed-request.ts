@@ -17,7 +17,7 @@ import { type Deadline, LARGE_MEMORY_FROM_BYTES, wakeScheduler, joined } from '.
 import { limits, rpcErrors, type RpcError } from '../shared/index.js';
 import { errorMessage, resultMessage, type Exchange, type ExchangeWatcher, metadataFor } from '../exchange/index.js';
 import { AnsweredRequest } from './answered-request.js';
-import { adaptedForClient } from '../session/index.js';
+import { adaptedForClient, askAfterRefusal } from '../session/index.js';
 import { withEdit, type ReadArguments, callersParts, tracedMessage, bareTaskEdit } from '../messages/index.js';
 import { mirroredParamsToRead, readArguments } from './large-arguments.js';
 import { ModernLeg, type ModernLegOwner } from './modern-leg.js';
@@ -334,6 +334,7 @@ export class RelayedRequest extends AnsweredRequest implements RequestHandler, M
       return;
     }
     upstream.reportFailure(fault);
+    askAfterRefusal(upstream, fault, metadata);
     if (fault.kind === 'answer-timeout') upstream.cancel(this.#sentId, 'timed out', metadata);
     this.#fail(fault);
   }

@@ -7,6 +7,7 @@ export { type TerminationCount, UpstreamTerminations } from './upstream-terminat
 export { mergeDeclarations, backendOfMethod, backendsWithUnknownMethods, openSession } from './initialize.js';
 export { lowerLogLevel, trySetLogLevel } from './log-level.js';
 export { openStream } from './open-stream.js';
+export { askAfterRefusal } from './own-requests.js';
 export { whenOpened } from './pending-request.js';
 export { cancelRequest, sendToPeers } from './peer-messages.js';
 export { type ForwardRequest, LEASES_OF_FREE_FACTOR, Session, type SessionContext } from './session.js';

@@ -658,6 +658,44 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     },
   );
 
+  await t.test('as directly: a new client of a server that has lost all sessions, and does not say so', async (t) => {
+    const refusals: readonly [status: number, text: string][] = [
+      [400, 'Bad Request'],
+      [410, ''],
+      [500, '<h1>Internal Server Error</h1>'],
+    ];
+    for (const [status, text] of refusals) {
+      const backend: McpBackend = await backendFor(t, {
+        withSessions: true,
+        onRequest: (request) => {
+          const session = request.headers['mcp-session-id'];
+          if (session === undefined || backend.sessions.has(session)) return false;
+          request.json(text, { status, headers: { 'content-type': 'text/html' } });
+          return true;
+        },
+      });
+      const caller = await deployment.caller({ odd: { url: backend.url } });
+      const through = [deployment.gateway.url(caller.virtualHostId), caller.token, 'odd-'] as const;
+      for (const [url, token, prefix] of [[backend.url, undefined, ''] as const, through]) {
+        const name = `${prefix}echo`;
+        const old = await connectNewClient(t, url, token);
+        t.match(await old.callTool({ name }), { content: [{}] });
+        backend.forgetSessions();
+        await t.rejects(old.callTool({ name }), `${status}: the lost session`);
+        const client = await connectNewClient(t, url, token);
+        const isServed = (): Promise<boolean> =>
+          client.callTool({ name }).then(
+            () => true,
+            () => false,
+          );
+        await until(
+          isServed,
+          `${status}: a call of a new client, ${prefix === '' ? 'directly' : 'through the gateway'}`,
+        );
+      }
+    }
+  });
+
   await t.test('as directly: a balancer that keeps a session at its node by a cookie', async (t) => {
     const direct = await startNodes(t);
     const expected = await use(await connectWithCookies(t, direct.url), '');
