@@ -12,6 +12,7 @@ import {
   InitializeRequestSchema,
   ListToolsRequestSchema,
   LoggingMessageNotificationSchema,
+  type McpError,
   SetLevelRequestSchema,
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
@@ -441,7 +442,6 @@ async function grown(
   return { names, said: (await client.callTool({ name: `${prefix}grown` })).content };
 }
 
-/** A client of both revisions, with a connection of its own for each request, so that every worker gets some. */
 /** A client of this era that hears of changed prompts. */
 async function connectListening(
   t: Test,
@@ -460,6 +460,7 @@ async function connectListening(
   return client;
 }
 
+/** A client of both revisions, with a connection of its own for each request, so that every worker gets some. */
 async function connectNewClient(
   t: Pick<Test, 'teardown'>,
   url: string,
@@ -694,6 +695,34 @@ await forEachDeployment(t, {}, async (t, deployment) => {
         );
       }
     }
+  });
+
+  await t.test('as directly: what a server declares, and says when it refuses', async (t) => {
+    const backend = await backendFor(t, {
+      capabilities: { tools: {}, extensions: { 'org.example/notes': { depth: 2 } } },
+      tools: ['broken', 'busy'],
+      onRequest: async (request) => {
+        if (!/"name":"(?:odd-)?busy"/.test(request.text)) return false;
+        request.json('come back later', { status: 429, headers: { 'content-type': 'text/plain', 'retry-after': '7' } });
+        return true;
+      },
+      onCall: (call) =>
+        call.fail({ code: -32050, message: 'no such place', data: { uri: 'file:///a', kind: 'place' } }),
+    });
+    const caller = await deployment.caller({ odd: { url: backend.url } });
+    const through = [deployment.gateway.url(caller.virtualHostId), caller.token, 'odd-'] as const;
+    const seen: unknown[] = [];
+    for (const [url, token, prefix] of [[backend.url, undefined, ''] as const, through]) {
+      const { client } = await connectSdkClient(t, url, token);
+      const refusalOf = (name: string): Promise<unknown> =>
+        client.callTool({ name: prefix + name }).catch((error: unknown) => error);
+      const { code, message, data } = (await refusalOf('broken')) as McpError;
+      const busy = JSON.stringify(await refusalOf('busy'), ['message', 'data']);
+      t.match(busy, /come back later/, `why a busy server refuses, of ${url}`);
+      seen.push({ extensions: client.getServerCapabilities()?.extensions, code, message, data });
+    }
+    t.match(seen[0], { extensions: { 'org.example/notes': { depth: 2 } }, data: { uri: 'file:///a' } }, 'directly');
+    t.same(seen[1], seen[0], 'through the gateway');
   });
 
   await t.test('as directly: a balancer that keeps a session at its node by a cookie', async (t) => {
