@@ -83,18 +83,20 @@ export class AttackRun {
   /** @param control runs on a gateway that lacks the protection under test, instead of the experiment's own or the shared one. */
   async run(experiment: Experiment, control?: Control): Promise<Outcome> {
     for (let tries = 1; ; tries += 1) {
-      const outcome = await this.#runOnce(experiment, control);
+      const outcome = await this.#runOnce(experiment, control, tries);
       const isDelayed = outcome.faults.length > 0 && outcome.faults.every((fault) => fault.startsWith("the victim's "));
       if (experiment.report === undefined || !isDelayed || tries === TRIES_MAX) return outcome;
     }
   }
 
-  async #runOnce(experiment: Experiment, control: Control | undefined): Promise<Outcome> {
+  async #runOnce(experiment: Experiment, control: Control | undefined, tries: number): Promise<Outcome> {
     const beganMs = performance.now();
     const scope = new Scope();
     try {
       const options = control?.options ?? experiment.gateway?.options;
-      const outcome = await this.#perform(experiment, await this.#cast(experiment, scope, options), beganMs);
+      const cast = await this.#cast(experiment, scope, options);
+      // A short run compares with what is harmless only if the victim was delayed.
+      const outcome = await this.#perform(experiment, cast, beganMs, !this.#isShort || tries > 1);
       // Damage by one experiment must not be counted against the next.
       if (outcome.faults.length > 0) await this.end();
       return outcome;
@@ -148,7 +150,12 @@ export class AttackRun {
     return { deployment, turns, victim };
   }
 
-  async #perform(experiment: Experiment, { deployment, turns, victim }: Cast, beganMs: number): Promise<Outcome> {
+  async #perform(
+    experiment: Experiment,
+    { deployment, turns, victim }: Cast,
+    beganMs: number,
+    isCompared: boolean,
+  ): Promise<Outcome> {
     const { gateway } = deployment;
     const alone = await victim?.during(() => sleep(this.#isShort ? ALONE_MS.short : ALONE_MS.full));
     if (alone !== undefined) this.#alone.push(alone);
@@ -165,7 +172,7 @@ export class AttackRun {
         turns,
         watchedSinceMs,
       });
-    const besideHarmless = await this.#besideHarmless(experiment, victim, stageIn);
+    const besideHarmless = isCompared ? await this.#besideHarmless(experiment, victim, stageIn) : undefined;
     const watch = new WorkerWatch(() => gateway.workerPids());
     const faults: string[] = [];
     let seen = '';
