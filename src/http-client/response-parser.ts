@@ -43,6 +43,9 @@ const SPACE = 0x20;
 const TAB = 0x09;
 const COLON = 0x3a;
 
+/** The rest of a body that ends with its connection: longer than any chunk, and a small integer, as other lengths are. */
+const BYTES_WITHOUT_END = 0x3fffffff;
+
 export class ResponseParser {
   readonly #receiver: ResponseReceiver;
   /** The state, which is `done` before the first `begin`, too. Changed only here, like `canReuseConnection`, `idleMsMax` and `encoding`. */
@@ -101,7 +104,7 @@ export class ResponseParser {
           at = this.#onLine(chunk, at, limits.upstreamHeaderBytesMax);
           break;
         case 'until-close':
-          at = this.#onBodyBytes(chunk, at, Infinity);
+          at = this.#onBodyBytes(chunk, at, BYTES_WITHOUT_END);
           break;
         case 'done':
           return at;
@@ -291,8 +294,8 @@ export class ResponseParser {
   }
 
   #onBodyBytes(chunk: Buffer, at: number, leftBytes: number): number {
-    const atOnceMax = this.#isEventStream ? connectionBounds.upstreamEventBytesAtOnce : Infinity;
-    const end = Math.min(chunk.length, at + Math.min(leftBytes, atOnceMax));
+    const bytesMax = this.#isEventStream ? connectionBounds.upstreamEventBytesAtOnce : chunk.length;
+    const end = Math.min(chunk.length, at + Math.min(leftBytes, bytesMax));
     this.#remainingBytes = leftBytes - (end - at);
     if (this.#remainingBytes === 0) this.state = this.state === 'chunk-data' ? 'chunk-end' : 'done';
     this.#receiver.call?.handler?.onData(at === 0 && end === chunk.length ? chunk : chunk.subarray(at, end));
