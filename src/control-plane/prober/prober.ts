@@ -161,27 +161,27 @@ export class Prober {
     const { timeoutMs, mode = 'plain-text-or-tls', authorities } = this.#options;
     const http = new BoundedHttp(new Http1Upstream({ connectTimeoutMs: timeoutMs, names: this.#names, authorities }));
     const dependencies = this.#dependenciesOf(http, authHeaders);
-    const sessions: ProbedSession[] = [];
+    let session: ProbedSession | undefined;
     let cause: Error | undefined;
     // A probe whose time is over succeeds nevertheless if only `isAlsoModern` was still running.
     const endEarly = (because: Error): void => {
       cause ??= because;
-      for (const session of sessions) session.close(NO_METADATA);
+      session?.close(NO_METADATA);
     };
     const open = async (introduction: ClientIntroduction): Promise<ProbedSession> => {
-      const session = new ProbedSession(dependencies, probedBackend(url, transport, authHeaders, mode), introduction);
-      sessions.push(session);
+      session?.close(NO_METADATA);
+      session = new ProbedSession(dependencies, probedBackend(url, transport, authHeaders, mode), introduction);
       await session.open();
       return session;
     };
     this.#aborts.add(endEarly);
     const deadline = this.#deadlines.after(timeoutMs, () => endEarly(new ProbeFault('answer-timeout')));
     try {
-      const session = await open(INTRODUCTION).catch(async (error: unknown) => {
+      const opened = await open(INTRODUCTION).catch(async (error: unknown) => {
         if (cause !== undefined || !(error instanceof ProbeFault && error.isUnreadRequest)) throw error;
         return open(BARE_INTRODUCTION);
       });
-      const findings = await findingsOf(session);
+      const findings = await findingsOf(opened);
       if (cause instanceof ProberClosedError) throw cause;
       return { kind: 'reached', findings };
     } catch (error) {
@@ -192,7 +192,7 @@ export class Prober {
     } finally {
       deadline.cancel();
       this.#aborts.delete(endEarly);
-      for (const session of sessions) session.close(NO_METADATA);
+      session?.close(NO_METADATA);
       await dependencies.oneWayRequests.whenSettled(limits.oneWayRequestMsMax);
       dependencies.endpoints.stop();
       await http.close();
