@@ -235,7 +235,8 @@ export class ResponseParser {
   }
 
   #takeSixteenCharHeader(bytes: Buffer, nameStart: number, start: number, end: number): boolean {
-    if (hasName(bytes, nameStart, 'content-encoding'))
+    // Nobody reads what comes with 202.
+    if (hasName(bytes, nameStart, 'content-encoding') && this.#status !== 202)
       this.encoding = encodingInWords(bytes.toString('latin1', start, end));
     else if ((this.#status === 401 || this.#status === 403) && hasName(bytes, nameStart, 'www-authenticate'))
       this.#statusHeader += (this.#statusHeader && ', ') + bytes.toString('latin1', start, end);

@@ -118,6 +118,10 @@ t.test('reads every framing', async (t) => {
     'connection: close': [`${OK}connection: close\r\ncontent-length: 2\r\n\r\n{}`, { body: '{}', canReuse: false }],
     'HTTP/1.0': ['HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\n{}', { body: '{}', canReuse: false }],
     'no reason': ['HTTP/1.1 200\r\ncontent-length: 0\r\n\r\n', { status: 200 }],
+    'a coding of what nobody reads': [
+      'HTTP/1.1 202 Accepted\r\ncontent-encoding: gzip\r\ncontent-length: 0\r\n\r\n',
+      { status: 202 },
+    ],
     'bytes behind it': [`${OK}content-length: 2\r\n\r\n{}HTTP/1.1 200 OK`, { body: '{}', left: 15 }],
     'the headers that matter': [
       `${OK}Content-Type: Application/JSON ; charset=utf-8\r\nMCP-Session-Id:\t a b \r\ncontent-length: 0\r\n\r\n`,
