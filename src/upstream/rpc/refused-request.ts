@@ -137,8 +137,13 @@ function saysNoSession(
 }
 
 /** The fault of an answer that is none to the caller: the session is unknown, or its links, which have to be rewritten, are too many. */
-export function answerFault(plan: RequestPlan, bytes: Buffer, message: BackendMessage): UpstreamFault | undefined {
-  if (message.isError && saysNoSession(plan, bytes, message)) return upstreamFault('session-lost');
+export function answerFault(
+  plan: RequestPlan,
+  bytes: Buffer,
+  message: BackendMessage,
+  isCarriedOut = false,
+): UpstreamFault | undefined {
+  if (message.isError && !isCarriedOut && saysNoSession(plan, bytes, message)) return upstreamFault('session-lost');
   if (message.uris !== undefined || bytes.length <= limits.readAtOnceBytesMax) return undefined;
   const detail = `(at most ${URI_NODES_MAX} JSON values are read to find its links)`;
   return { ...upstreamFault('answer-too-large'), detail };

@@ -76,6 +76,8 @@ export class RpcRequest implements AnswerReader, MemoryWaiter {
   #statusHeader = '';
   #bodyBytes = -1;
   #receivedBody: BodyCollector | undefined;
+  /** Whether the backend has sent messages about the request, and so knows the session. */
+  #isCarriedOut = false;
   /** The whole answer, for a handler that `acceptsBorrowed`, in memory that is valid only until the response ends. */
   #wholeAnswer: Buffer | undefined;
   /** The parts of an answer, used instead of `#receivedBody` for a handler with `onUnparsed`. */
@@ -382,13 +384,15 @@ export class RpcRequest implements AnswerReader, MemoryWaiter {
     if (readable !== undefined) return this.#onEventMessage(readable, readBackendAnswer(readable));
     if (message === undefined) {
       if (!this.#tryBatch(data)) this.#plan.endpoint.onForgiven('heartbeat');
-    } else if (message.kind !== 'response') this.#handler.onMessage(data, message);
-    else if (this.#isAnswer(data, message)) this.#deliverAnswer(this.#ownedCopyOf(data), message);
+    } else if (message.kind !== 'response') {
+      this.#isCarriedOut = this.#plan.stream === undefined;
+      this.#handler.onMessage(data, message);
+    } else if (this.#isAnswer(data, message)) this.#deliverAnswer(this.#ownedCopyOf(data), message);
     else this.#plan.endpoint.onForgiven('stray-answer');
   }
 
   #deliverAnswer(bytes: Buffer, message: BackendMessage): void {
-    const fault = answerFault(this.#plan, bytes, message);
+    const fault = answerFault(this.#plan, bytes, message, this.#isCarriedOut);
     if (fault !== undefined) return this.#fail(fault);
     if (this.#unparsed === undefined || bytes.length <= limits.readAtOnceBytesMax) {
       this.#onAnsweredOnStream();

@@ -523,6 +523,13 @@ t.test(
       const answer = ERROR.replace('-32000', code).replace('no', 'Session not found');
       inStream.call.head(200, STREAM_TYPE).data(`data: ${answer}\n\n`);
       t.same(inStream.listener.faults, [upstreamFault('session-lost')], `also as the answer, with ${code}`);
+      const begun = start(t);
+      begun.call.head(200, STREAM_TYPE).data(`data: ${NOTICE}\n\ndata: ${answer}\n\n`);
+      t.same(
+        begun.listener.answers,
+        [`error ${answer}`],
+        `but ${code} behind progress is of a call that was carried out`,
+      );
     }
     const kept: [string, string, number, boolean][] = [
       ['of something else', lost.replace('Session', 'Request'), 400, true],
