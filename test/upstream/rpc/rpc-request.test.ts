@@ -487,8 +487,8 @@ t.test('refused: the session is lost with 404, when there was one (C11)', async 
     found.call.json(RESULT, '', 404);
     t.same(found.listener.answers, [`result ${RESULT}`], `${era}: so was a result`);
     const streamed = start(t, { era, carriesSession: era === 'legacy' });
-    streamed.call.head(404, STREAM_TYPE).data(`: hello\n\ndata: ${RESULT}\n\n`).end();
-    t.same(streamed.listener.answers, [`result ${RESULT}`], `${era}: also as an event`);
+    streamed.call.head(404, STREAM_TYPE).data(`data: ${NOTICE}\n\ndata: ${RESULT}\n\n`).end();
+    t.same(streamed.listener.answers, [`result ${RESULT}`], `${era}: also as the last event`);
   }
   const without = start(t, { carriesSession: false });
   without.call.json('', '', 404);
@@ -508,8 +508,13 @@ t.test(
     const invalid = ERROR.replace('-32000', '-32600').replace('no', 'Invalid Request: Session not found');
     const said = [
       ...['No active session', 'invalid session', 'Session terminated', 'Session 3f-a7 does not exist'],
-      ...['Invalid or missing session ID', 'No transport found for sessionId', 'Could not find session'],
-      ...['Session timed out', 'Invalid Mcp-Session-Id header', `: hello\n\ndata: ${lost}\n\n`],
+      ...['Invalid or missing session ID', 'No transport found for sessionId', 'Could not find the session'],
+      ...[
+        'Session timed out',
+        'SessionId 3f-a7 is unknown',
+        'Invalid Mcp-Session-Id header',
+        `: hello\n\ndata: ${lost}\n\n`,
+      ],
     ];
     for (const body of [lost, restarted, elsewhere, invalid, ...said]) {
       for (const status of [400, 401, 403, 404, 410, 422]) {
@@ -543,6 +548,7 @@ t.test(
       ]),
       ['about a param', lost.replace(/Bad.*provided/, 'no room left at the session of Tuesday'), 400, true],
       ['about another param', lost.replace(/Bad.*provided/, 'session is required'), 400, true],
+      ['with the status of a server that fails', lost, 500, true],
       ['with the status of a proxy', lost, 502, true],
       ['without a session', lost, 400, false],
       ['a page about other things', 'Sessions are held on Tuesdays', 400, true],
@@ -552,12 +558,18 @@ t.test(
       other.call.json(body, '', status);
       t.same(other.listener.faults, [httpStatus(status)], what);
     }
+    const busy = start(t);
+    busy.call.json(lost, '', 429);
+    t.match(busy.listener.faults, [httpStatus(429)], 'with the status of too many requests');
     const own = start(t);
     own.call.json(ERROR.replace('no', 'no session'), '', 400);
     t.equal(own.listener.answers.length, 1, "the request's own error is its answer");
     const credentials = start(t, { credentials: Credentials.ofHeaders(['authorization', 'Bearer one']) });
     credentials.call.json('No active session', '', 401);
     t.same(credentials.listener.faults, [httpStatus(401)], 'with credentials, 401 is about them');
+    const answered = start(t, { credentials: Credentials.ofHeaders(['authorization', 'Bearer one']) });
+    answered.call.json(ERROR, '', 401);
+    t.same([answered.listener.faults, answered.listener.answers], [[httpStatus(401)], []], 'also with an error');
     const timeout = start(t);
     timeout.call.json(ERROR.replace('-32000', '-32001').replace('no', 'Request timed out'));
     t.equal(timeout.listener.answers.length, 1, 'the code has other meanings as well');
@@ -1040,6 +1052,16 @@ t.test('requests that are redirected at the same time are all followed', async (
     context.http.last.json('{"jsonrpc":"2.0","id":7,"result":{}}');
   }
   t.same([one.listener.faults, other.listener.faults], [[], []]);
+});
+
+t.test('with credentials, a redirect is followed only to the path with or without a slash at the end', async (t) => {
+  const credentials = Credentials.ofHeaders(['authorization', 'Bearer one']);
+  const [slash, other] = [start(t, { credentials }), start(t, { credentials })];
+  slash.call.head(307, '', '', -1, '/mcp/');
+  t.equal(slash.context.http.last.request.target.path, '/mcp/');
+  other.call.head(307, '', '', -1, '/v2/mcp');
+  t.equal(other.context.http.calls.length, 1);
+  t.equal(other.listener.faults[0]?.kind, 'redirected');
 });
 
 t.test('redirects lengthen a path by little, however many there are', async (t) => {
