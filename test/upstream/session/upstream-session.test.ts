@@ -2,13 +2,14 @@
 // sets the clock.
 import t, { type Test } from 'tap';
 import { readBackendMessage } from '../../../src/mcp/json-rpc.js';
-import type { UpstreamFault, UpstreamFaultKind } from '../../../src/http-client/upstream-fault.js';
+import { upstreamFault, type UpstreamFault, type UpstreamFaultKind } from '../../../src/http-client/upstream-fault.js';
 import {
   UPSTREAM_RETRY_DELAY_MS_MIN,
   UPSTREAM_RETRY_DELAY_MS_MAX,
   BACKEND_STREAM_PATIENCE_MS,
 } from '../../../src/upstream/session/upstream-opening.js';
 import { UpstreamSession } from '../../../src/upstream/session/upstream-session.js';
+import { askAfterRefusal } from '../../../src/session/own-requests.js';
 import { MIRRORS_CHARS_MAX, type TextBudget } from '../../../src/upstream/session/known-mirrors.js';
 import { limits } from '../../../src/shared/limits.js';
 import { KIB } from '../../../src/shared/values.js';
@@ -396,6 +397,35 @@ t.test('open, lost by backend: idle; the next need opens a new session without t
   t.equal(scene.session.state, 'open', 'a late word of the old loss does not lose the successor');
   t.equal(scene.session.record?.sessionId, 'S-2');
 });
+
+t.test(
+  'after a refusal without a reason, a ping shows whether a session that no client can replace is lost',
+  async (t) => {
+    const refusal = upstreamFault('http-status');
+    const rows: readonly [version: string, sessionId: string, status: number, isAsked: boolean, isLost: boolean][] = [
+      ['2026-07-28', 'S-1', 400, true, true],
+      ['2026-07-28', 'S-1', 500, true, true],
+      ['2026-07-28', 'S-1', 429, true, false],
+      ['2026-07-28', 'S-1', 502, true, false],
+      ['2026-07-28', '', 400, false, false],
+      ['2025-11-25', 'S-1', 400, false, false],
+    ];
+    for (const [version, sessionId, status, isAsked, isLost] of rows) {
+      const context = new ScriptedContext(t);
+      const session = new UpstreamSession(context, SUBJECT, BACKEND, INTRODUCTION, ROOMY, version);
+      session.whenOpen(NO_METADATA, () => undefined);
+      if (version === '2026-07-28') context.http.last.empty(404);
+      context.http.last.json(initializeResult(), sessionId);
+      context.http.last.empty();
+      t.equal(session.state, 'open');
+      askAfterRefusal(session, refusal, NO_METADATA);
+      const what = `${version} ${sessionId} ${status}`;
+      t.equal(context.http.summary.at(-1) === 'ping', isAsked, what);
+      if (isAsked) context.http.last.empty(status);
+      t.equal(session.state === 'idle', isLost, what);
+    }
+  },
+);
 
 t.test('lost by backend: no effect in a state without a session to lose', async (t) => {
   for (const state of ['idle', 'opening', 'unavailable', 'closed'] as const) {
