@@ -97,3 +97,24 @@ t.test('where none is silent, the oldest whose request has not come whole makes 
   await until(() => waiting.length === 4, 'the newcomer to be served');
   t.same([whole.destroyed, third.destroyed], [false, false]);
 });
+
+t.test('it is the last request of a connection that has come whole or not', async (t) => {
+  const { waiting, open } = await openRoom(t);
+  const [slow, ...others] = [await open(), await open(), await open()];
+  request(slow);
+  await until(() => waiting.length === 1, 'a first request, which is whole');
+  const answered = once(slow, 'data');
+  waiting[0]?.end('done');
+  await answered;
+  slow.write('PUT / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\nx');
+  for (const other of others) request(other);
+  await until(() => waiting.length === 4, 'the next requests');
+  const ended = once(slow, 'close');
+  request(await open());
+  await ended;
+  await until(() => waiting.length === 5, 'the newcomer to be served');
+  t.same(
+    others.map(({ destroyed }) => destroyed),
+    [false, false],
+  );
+});

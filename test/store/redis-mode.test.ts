@@ -7,7 +7,7 @@ import t, { type Test } from 'tap';
 import { outputOf } from '../cli/secrets-output.js';
 import { limits } from '../../src/shared/limits.js';
 import { openForCommand, openStore, openRecordStore } from '../../src/store/open-store.js';
-import { type RedisStoreOptions, REDIS_HANDSHAKE_MS_MAX } from '../../src/store/redis-connection.js';
+import { messageOf, type RedisStoreOptions, REDIS_HANDSHAKE_MS_MAX } from '../../src/store/redis-connection.js';
 import { RedisSessions } from '../../src/store/redis-sessions.js';
 import { createCertificates } from '../support/certificates.js';
 import { hasten } from '../support/hasten.js';
@@ -86,6 +86,11 @@ t.test('TLS to a Redis that requires a client certificate, and to one whose auth
   const tls = { ...redis.storeOptions.tls, mode: 'tls', clientCertificate: undefined, clientPrivateKey: undefined };
   await checkSaid(t, { ...redis.storeOptions, tls } as RedisStoreOptions, /client certificate: give --redis-mode mtls/);
   await checkSaid(t, { ...redis.storeOptions, tls: TLS }, /trusted authority: give that in --redis-tls-trust-bundle/);
+});
+
+t.test('every way in which a certificate is not trusted is told by what to give', async (t) => {
+  for (const code of ['SELF_SIGNED_CERT_IN_CHAIN', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'])
+    t.match(messageOf(Object.assign(new Error('x'), { code })), /give that in --redis-tls-trust-bundle/, code);
 });
 
 t.test('a slow handshake with a Redis that expects TLS is waited for', async (t) => {

@@ -61,6 +61,8 @@ t.test(
       ...{ issuer: BACKEND, authorization_endpoint: `${BACKEND}/authorize`, token_endpoint: `${BACKEND}/token` },
     });
     t.same([resource, scope], ['', '']);
+    const configured = await discover({ documents: OWN, auth: { issuer: BACKEND } });
+    t.equal(configured.resource, `${BACKEND}/mcp`, 'unless the config names the server');
     const urls = [`${BACKEND}/mcp`, `${BACKEND}${RESOURCE_AT}/mcp`, BACKEND + RESOURCE_AT, BACKEND + OAUTH_AT];
     t.same(
       http.asked.map(({ url }) => url),

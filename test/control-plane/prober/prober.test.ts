@@ -238,6 +238,7 @@ t.test('a server that refuses members of capabilities is asked once more, withou
   const refusals: Readonly<Record<string, (request: ReceivedRequest, id: unknown) => void>> = {
     'as an error': (request, id) => request.json({ jsonrpc: '2.0', id, error }),
     'with 400': (request) => request.empty(400),
+    'with 422': (request) => request.empty(422),
     'with 500': (request) => request.empty(500),
   };
   for (const [how, refuse] of Object.entries(refusals)) {
