@@ -113,3 +113,24 @@ t.test('garbage is collected whenever there is enough of it, whatever produced i
     t.equal(collections, 2, what);
   }
 });
+
+t.test('a search is kept from step to step, and neither when it is done nor when it is dropped', async (t) => {
+  const keeper = new ListKeeper(() => {});
+  const text = answer('door', 'window');
+  keeper.read({ key: 1, pieces: pieces(text), bytes: text.length, id: ID, kind: 'tools' });
+  keeper.catalogue({ key: 2, kind: 'tools', rules, parts: [{ backend: 0, pages: [1] }], unavailable: [] });
+  const step = (query: string): string => {
+    const found = keeper.find({ key: 2, searchKey: 3, query, toolsMax: 5, frame: FRAME });
+    return found === 'unfinished' ? found : Buffer.from(found.buffer).toString();
+  };
+  // No time is left after one word.
+  let nowMs = 0;
+  t.intercept(performance, 'now', { value: () => (nowMs += 1_000) });
+  t.equal(step('door one two'), 'unfinished');
+  t.equal(step('window'), 'unfinished', 'the second word of the first query');
+  t.match(step('window'), /"b-door"/, 'which is the one that is answered');
+  t.match(step('window'), /"b-window"/, 'a search that is done is not gone on with');
+  t.equal(step('door one'), 'unfinished');
+  keeper.drop({ keys: [3] });
+  t.match(step('window'), /"b-window"/, 'nor one that was dropped');
+});
