@@ -63,11 +63,12 @@ export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   // ioredis's own message would quote the unexpected reply.
   if (GARBLED_BEGINNINGS.test(error.message)) return UNEXPECTED_REPLY;
-  const tlsAdvice = TLS_ADVICE.get('code' in error && error.code);
+  const code = 'code' in error ? String(error.code) : '';
+  const [, tlsAdvice] = TLS_ADVICE.find(([codes]) => codes.test(code)) ?? [];
   if (tlsAdvice !== undefined) return tlsAdvice;
   if (/^(?:NOAUTH|WRONGPASS)\b/.test(error.message)) return `${error.message} ${CREDENTIALS_ADVICE}`;
   // When several addresses refuse the connection, the error has a code but no message.
-  const message = error.message !== '' || !('code' in error) ? error.message : String(error.code);
+  const message = error.message !== '' ? error.message : code;
   // Redis's message about an unknown command quotes the command's arguments, which are cut off.
   return message.replace(/,? with args beginning with:.*$/s, '');
 }
@@ -77,16 +78,19 @@ export const REDIS_HANDSHAKE_MS_MAX = 250;
 
 const TLS_MISSING_ADVICE = 'it answers, but not with TLS: give --redis-mode plain-text, or turn on TLS there';
 
-const UNTRUSTED_ADVICE = 'its certificate is not of a trusted authority: give that in --redis-tls-trust-bundle';
-
-/** By the codes of errors. OpenSSL's own messages say where in its source they are made. */
-const TLS_ADVICE: ReadonlyMap<unknown, string> = new Map([
-  ['ERR_SSL_WRONG_VERSION_NUMBER', TLS_MISSING_ADVICE],
-  ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'it requires a client certificate: give --redis-mode mtls'],
-  ['SELF_SIGNED_CERT_IN_CHAIN', UNTRUSTED_ADVICE],
-  ['DEPTH_ZERO_SELF_SIGNED_CERT', UNTRUSTED_ADVICE],
-  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', UNTRUSTED_ADVICE],
-]);
+/** By the codes of errors. OpenSSL's own messages say where in its source they are made. Its names of alerts change with its versions. */
+const TLS_ADVICE: readonly (readonly [codes: RegExp, advice: string])[] = [
+  [/^ERR_SSL_WRONG_VERSION_NUMBER$/, TLS_MISSING_ADVICE],
+  [/_ALERT_CERTIFICATE_REQUIRED$/, 'it requires a client certificate: give --redis-mode mtls'],
+  [
+    /_ALERT_(?:UNKNOWN_CA|BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE|CERTIFICATE_\w+)$/,
+    'it refuses the client certificate: it must be of an authority that is trusted there, and not have expired',
+  ],
+  [
+    /^(?:SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_VERIFY_LEAF_SIGNATURE)$/,
+    'its certificate is not of a trusted authority: give that in --redis-tls-trust-bundle',
+  ],
+];
 
 const CREDENTIALS_ADVICE = 'Correct --redis-username and --redis-password-file';
 

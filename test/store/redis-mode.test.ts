@@ -86,11 +86,17 @@ t.test('TLS to a Redis that requires a client certificate, and to one whose auth
   const tls = { ...redis.storeOptions.tls, mode: 'tls', clientCertificate: undefined, clientPrivateKey: undefined };
   await checkSaid(t, { ...redis.storeOptions, tls } as RedisStoreOptions, /client certificate: give --redis-mode mtls/);
   await checkSaid(t, { ...redis.storeOptions, tls: TLS }, /trusted authority: give that in --redis-tls-trust-bundle/);
+  const { client } = createCertificates(t);
+  const pair = { clientCertificate: client.certificate, clientPrivateKey: client.privateKey };
+  const foreign = { ...redis.storeOptions.tls, ...pair } as RedisStoreOptions['tls'];
+  await checkSaid(t, { ...redis.storeOptions, tls: foreign }, /it refuses the client certificate/);
 });
 
 t.test('every way in which a certificate is not trusted is told by what to give', async (t) => {
   for (const code of ['SELF_SIGNED_CERT_IN_CHAIN', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'])
     t.match(messageOf(Object.assign(new Error('x'), { code })), /give that in --redis-tls-trust-bundle/, code);
+  for (const code of ['ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED', 'ERR_SSL_SSL/TLS_ALERT_CERTIFICATE_UNKNOWN'])
+    t.match(messageOf(Object.assign(new Error('x'), { code })), /it refuses the client certificate/, code);
 });
 
 t.test('a slow handshake with a Redis that expects TLS is waited for', async (t) => {

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import t from 'tap';
 import { curlText, quoted } from '../../ui/model/curl-text.js';
 import { EventReader } from '../../ui/model/event-reader.js';
-import { offersOf, requestFor } from '../../ui/model/offers.js';
+import { missingServers, offersOf, requestFor } from '../../ui/model/offers.js';
 import type { Server } from '../../ui/api/types.js';
 import { placeOf, targetsOf } from '../../ui/model/targets.js';
 
@@ -134,4 +134,17 @@ t.test('an invalid item does not affect the others', async (t) => {
   t.match(offersOf('tools', [{ name: 'a', title: {}, inputSchema: null }], all), [
     { name: 'a', title: '', schema: {} },
   ]);
+});
+
+t.test('the servers that a list lacks are named with the reason, each at its own endpoint', async (t) => {
+  const servers = [
+    { ...record, name: 'files' },
+    { ...record, id: '0c', name: 'mail box' },
+  ];
+  const [all, files, mail] = targetsOf(servers, [], 'alice');
+  const meta = { 'switchyard/unavailable': [{ backend: 'mail box', reason: 'initialize refused' }] };
+  t.same(missingServers(meta, all!), ['mail box (initialize refused)']);
+  t.same(missingServers(meta, files!), []);
+  t.same(missingServers(meta, mail!), ['mail box (initialize refused)']);
+  for (const odd of [undefined, null, 1, {}, { 'switchyard/unavailable': 1 }]) t.same(missingServers(odd, all!), []);
 });

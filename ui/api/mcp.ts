@@ -58,13 +58,17 @@ export class McpSession {
     return session;
   }
 
-  /** Reads all pages of a list. @param member of the result that holds the items. */
-  async list<Item>(method: string, member: string): Promise<Item[]> {
+  /**
+   * Reads all pages of a list. @param member of the result that holds the items.
+   * @param onMeta gets the `_meta` of each page that has one: it names the servers whose items are missing.
+   */
+  async list<Item>(method: string, member: string, onMeta?: (meta: unknown) => void): Promise<Item[]> {
     const items: Item[] = [];
     let cursor: unknown;
     do {
       const result = await this.ask(method, cursor === undefined ? {} : { cursor });
-      const { [member]: page, nextCursor } = isObject(result) ? result : {};
+      const { [member]: page, nextCursor, _meta: meta } = isObject(result) ? result : {};
+      if (meta !== undefined) onMeta?.(meta);
       if (Array.isArray(page)) items.push(...(page as Item[]));
       cursor = nextCursor;
     } while (typeof cursor === 'string');

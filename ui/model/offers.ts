@@ -1,6 +1,6 @@
 // What an MCP endpoint lists, as the playground needs it: a name, the schema of a form, and the request that results from both.
 import type { JsonObject } from './schema-form.js';
-import type { Target } from './targets.js';
+import { uriNameOf, type Target } from './targets.js';
 
 export const offerKinds = ['tools', 'prompts', 'resources'] as const;
 export type OfferKind = (typeof offerKinds)[number];
@@ -25,6 +25,15 @@ export function offersOf(kind: OfferKind, items: readonly unknown[], target: Tar
   return offers.filter(({ name }) =>
     kind === 'resources' ? name.startsWith(`${start}+`) || name.startsWith(`ui://${start}/`) : name.startsWith(start),
   );
+}
+
+/** The servers whose items a list lacks, each with the reason. @param meta `_meta` of a page of it. */
+export function missingServers(meta: unknown, { uriPrefix }: Target): readonly string[] {
+  const { 'switchyard/unavailable': missing } = Object(meta) as JsonObject;
+  const servers = (Array.isArray(missing) ? missing : []).map((each: unknown) => Object(each) as JsonObject);
+  return servers
+    .filter(({ backend }) => uriPrefix === '' || uriNameOf(String(backend)) === uriPrefix)
+    .map(({ backend, reason }) => `${String(backend)} (${String(reason)})`);
 }
 
 /** @returns `undefined` for what is none. */

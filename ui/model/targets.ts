@@ -62,7 +62,7 @@ function prefixOf({ name, curation }: Server): string {
 }
 
 /** A server's name as written in a URI: letters, digits and `-` stay, any other character becomes its code. */
-function uriNameOf(name: string): string {
+export function uriNameOf(name: string): string {
   const written = name.replaceAll(/[^A-Za-z0-9-]/g, (char) => `.${char.charCodeAt(0).toString(16).padStart(2, '0')}`);
   return /^[A-Za-z]/.test(written) ? written : `x.-${written}`;
 }

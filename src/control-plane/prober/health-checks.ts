@@ -63,7 +63,8 @@ export class HealthChecks<Target> {
     }
     if (faults.length > 0 && !this.#isStopped) {
       // Usually the store has failed. The next round tries again.
-      this.#options.logger.warn({ error: String(faults[0]), faults: faults.length }, 'health checks failed');
+      const error = faults[0] instanceof Error ? faults[0].message : String(faults[0]);
+      this.#options.logger.warn({ error, faults: faults.length }, 'health checks failed');
     }
     const intervalMs = this.#options.intervalMs * (1 + JITTER_FRACTION_MAX * (2 * Math.random() - 1));
     this.#schedule(Math.max(0, intervalMs - (performance.now() - startedAtMs)));

@@ -4,7 +4,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { useSearchParams } from 'wouter-preact';
 import { faultWords } from '../../api/api.js';
 import type { McpSession } from '../../api/mcp.js';
-import { offerKinds, offersOf, type Offer, type OfferKind } from '../../model/offers.js';
+import { missingServers, offerKinds, offersOf, type Offer, type OfferKind } from '../../model/offers.js';
 import type { JsonObject } from '../../model/schema-form.js';
 import type { Target } from '../../model/targets.js';
 import { Empty } from '../../parts/empty.js';
@@ -27,12 +27,19 @@ export function Offers({ session, target, reopen }: OffersProps): JSX.Element {
   const kind = offerKinds.find((each) => each === params.get('kind')) ?? 'tools';
   const [offers, setOffers] = useState<readonly Offer[]>();
   const [fault, setFault] = useState('');
+  const [missing, setMissing] = useState('');
   const [words, setWords] = useState(params.get('search') ?? '');
   useEffect(() => {
     let isWanted = true;
     setOffers(undefined);
     setFault('');
-    listOf(session, kind, target).then(
+    setMissing('');
+    const missingNow = new Set<string>();
+    const onMeta = (meta: unknown): void => {
+      for (const server of missingServers(meta, target)) missingNow.add(server);
+      if (isWanted) setMissing([...missingNow].join('; '));
+    };
+    listOf(session, kind, target, onMeta).then(
       (listed) => isWanted && setOffers(listed),
       (error: unknown) => isWanted && setFault(faultWords(error)),
     );
@@ -84,8 +91,9 @@ export function Offers({ session, target, reopen }: OffersProps): JSX.Element {
           <input type="search" value={words} onInput={(event) => setWords(event.currentTarget.value)} />
         </label>
         <Fault words={fault} retry={reopen} />
+        <Fault words={missing === '' ? '' : `Missing here: ${missing}`} retry={reopen} />
         {offers === undefined && fault === '' && <Reading />}
-        {offers?.length === 0 && <Empty title={`No ${kind}`}>It offers none to you.</Empty>}
+        {offers?.length === 0 && missing === '' && <Empty title={`No ${kind}`}>It offers none to you.</Empty>}
         {offers !== undefined && offers.length > 0 && found.length === 0 && (
           <Empty icon="search" title="No match">
             Search for fewer words.
@@ -138,10 +146,15 @@ function NothingChosen({ chosen }: { readonly chosen: string | undefined }): JSX
   );
 }
 
-async function listOf(session: McpSession, kind: OfferKind, target: Target): Promise<readonly Offer[]> {
-  if (kind !== 'resources') return offersOf(kind, await session.list(`${kind}/list`, kind), target);
+async function listOf(
+  session: McpSession,
+  kind: OfferKind,
+  target: Target,
+  onMeta: (meta: unknown) => void,
+): Promise<readonly Offer[]> {
+  if (kind !== 'resources') return offersOf(kind, await session.list(`${kind}/list`, kind, onMeta), target);
   return [
-    ...offersOf(kind, await session.list('resources/list', 'resources'), target),
-    ...offersOf(kind, await session.list('resources/templates/list', 'resourceTemplates'), target),
+    ...offersOf(kind, await session.list('resources/list', 'resources', onMeta), target),
+    ...offersOf(kind, await session.list('resources/templates/list', 'resourceTemplates', onMeta), target),
   ];
 }
