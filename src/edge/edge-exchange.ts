@@ -398,7 +398,8 @@ export class EdgeExchange extends Exchange {
     this.#watch?.stop();
     this.#context.openExchangeCount -= 1;
     this.#context.openGets.delete(this);
-    if (this.#status !== 0) this.reportDone(this.#status, this.#handedBytes(ending), ending);
+    const isObserved = (this.watcher ?? this.onDone) !== undefined;
+    if (isObserved && this.#status !== 0) this.reportDone(this.#status, this.#handedBytes(ending), ending);
     if (this.#context.openExchangeCount === 0) this.#context.onIdle?.();
     return true;
   }

@@ -29,18 +29,11 @@ export function withReserve({ subjectMax, totalMax }: ShareBounds): ShareBounds 
  * @param subjects how many subjects use anything.
  */
 export function isWithinBounds(bounds: ShareBounds, used: number, own: number, subjects: number): boolean {
-  const { totalMax } = bounds;
-  return used <= totalMax - keptFree(bounds, own, subjects) || (used <= totalMax && isLittle(bounds, own, subjects));
-}
-
-/** How much must stay free: the reserve, and with `keepsPart` an even part, if the subject uses more than such a part. */
-function keptFree(
-  { subjectMax, totalMax, reserved = 0, keepsPart }: ShareBounds,
-  own: number,
-  subjects: number,
-): number {
+  const { subjectMax, totalMax, reserved = 0, keepsPart } = bounds;
+  if (used > totalMax) return false;
   const part = keepsPart === true ? Math.min(totalMax / (subjects + 1), totalMax - subjectMax) : 0;
-  return own > part ? Math.max(reserved, part) : reserved;
+  const keptFree = own > part ? Math.max(reserved, part) : reserved;
+  return used <= totalMax - keptFree || isLittle(bounds, own, subjects);
 }
 
 function isLittle({ reserved = 0 }: ShareBounds, own: number, subjects: number): boolean {

@@ -295,7 +295,8 @@ export class ResponseParser {
   }
 
   #onBodyBytes(chunk: Buffer, at: number, leftBytes: number): number {
-    const bytesMax = this.#isEventStream ? connectionBounds.upstreamEventBytesAtOnce : chunk.length;
+    const eventBytesMax = connectionBounds.upstreamEventBytesAtOnce;
+    const bytesMax = chunk.length > eventBytesMax && this.#isEventStream ? eventBytesMax : chunk.length;
     const end = Math.min(chunk.length, at + Math.min(leftBytes, bytesMax));
     this.#remainingBytes = leftBytes - (end - at);
     if (this.#remainingBytes === 0) this.state = this.state === 'chunk-data' ? 'chunk-end' : 'done';

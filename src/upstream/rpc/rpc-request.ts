@@ -1,5 +1,4 @@
-// One JSON-RPC request to a backend: sends it, reads the answer as JSON or from an event stream (C03), and reports exactly one outcome. Hot
-// path: one object per relayed call.
+// One JSON-RPC request to a backend: sends it, reads the answer as JSON or from an event stream (C03), and reports one outcome. Hot path.
 //
 //   waiting ── head ──> json ── end of a large answer ──> scanning
 //   json ── end of an array of messages ──> event-stream
@@ -340,7 +339,8 @@ export class RpcRequest implements AnswerReader, MemoryWaiter {
     const readable = message === undefined ? repairedUtf8(bytes, this.#plan) : undefined;
     if (readable !== undefined) return this.#onJsonMessage(readable, readBackendAnswer(readable));
     if (message === undefined || !this.#isAnswer(bytes, message)) return this.#fail(upstreamFault('answer-invalid'));
-    const fault = answerFault(this.#plan, bytes, message);
+    const isPlain = !message.isError && bytes.length <= limits.readAtOnceBytesMax;
+    const fault = isPlain ? undefined : answerFault(this.#plan, bytes, message);
     if (fault !== undefined) return this.#fail(fault);
     // The bytes stay counted until the handler has counted the answer itself.
     const reservation = this.#reservation;
