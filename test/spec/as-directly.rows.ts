@@ -10,6 +10,7 @@ import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import {
   InitializeRequestSchema,
+  LATEST_PROTOCOL_VERSION,
   ListToolsRequestSchema,
   LoggingMessageNotificationSchema,
   type McpError,
@@ -56,6 +57,8 @@ interface Oddity {
   readonly grows?: boolean;
   /** The version that the server answers with, whatever the client offers. */
   readonly version?: string;
+  /** The only version with which a session can be begun: any other is refused, with the error that the specification has for it. */
+  readonly demands?: string;
   /** The server declares nothing but its tools, and asks whether its session is alive once somebody listens: told whether it is. */
   readonly onPinged?: () => void;
   /** When the gateway has met the oddity. */
@@ -188,6 +191,7 @@ const ODDITIES: Readonly<Record<string, () => Oddity>> = {
   }),
   'notifications whose answer never ends': () => ({ changes: endlessNotices({}) }),
   'a version that was a draft of the first': () => ({ version: '2024-10-07' }),
+  'a server of both revisions that names the one without sessions alone': () => ({ discovers: ONE_REVISION }),
   'a session that lives while pings are answered': () => {
     let isAlive = false;
     return {
@@ -196,6 +200,11 @@ const ODDITIES: Readonly<Record<string, () => Oddity>> = {
     };
   },
 };
+
+const ONE_REVISION = (id: string): { status: number; body: string } => ({
+  status: 200,
+  body: `{"jsonrpc":"2.0","id":${id},"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"public","serverInfo":{"name":"odd","version":"1"}}}`,
+});
 
 /** How servers with sessions refuse what they do not know. */
 const DISCOVERIES: Readonly<Record<string, NonNullable<Oddity['discovers']>>> = {
@@ -315,6 +324,16 @@ async function startOddServer(t: Pick<Test, 'teardown'>, oddity: Oddity): Promis
     if (oddity.answers?.(request, response) === true) return;
     if (request.method === 'POST') oddity.changes?.(response);
     const id = request.headers['mcp-session-id'];
+    if (id === undefined && oddity.demands !== undefined) {
+      const message = await text(request);
+      const offered = /"protocolVersion":"([^"]*)"/.exec(message)?.[1];
+      if (offered === oddity.demands) return (await open()).handleRequest(request, response, JSON.parse(message));
+      const data = { supported: [oddity.demands], requested: offered };
+      const error = { code: -32602, message: 'Unsupported protocol version', data };
+      const body = { jsonrpc: '2.0', id: JSON.parse(memberText(message, 'id') ?? 'null') as unknown, error };
+      response.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+      return;
+    }
     const transport = typeof id === 'string' ? transports.get(names.get(id) ?? id) : await open();
     if (oddity.renames === true && request.method === 'POST') rename(request, response);
     if (request.method === 'GET') void pingOver(response);
@@ -723,6 +742,63 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     }
     t.match(seen[0], { extensions: { 'org.example/notes': { depth: 2 } }, data: { uri: 'file:///a' } }, 'directly');
     t.same(seen[1], seen[0], 'through the gateway');
+  });
+
+  await t.test('as directly: how often a tool runs whose result comes with 404, and in which session', async (t) => {
+    for (const isJson of [true, false]) {
+      const direct = { isMissing: false };
+      const through = { isMissing: false };
+      const oddityOf = (state: { isMissing: boolean }): Oddity => ({
+        isJson,
+        changes: (response) => state.isMissing && withStatus(404)(response),
+      });
+      const runs = async (state: { isMissing: boolean }, client: Client, name: string): Promise<unknown> => {
+        t.match(await client.callTool({ name }), { content: [{ text: '1' }] });
+        state.isMissing = true;
+        const results = [];
+        for (let call = 0; call < 2; call++)
+          results.push(await client.callTool({ name }).then(({ content }) => content, ignore));
+        state.isMissing = false;
+        return { results, last: (await client.callTool({ name })).content };
+      };
+      const server = await startOddServer(t, oddityOf(direct));
+      const expected = await runs(direct, (await connectSdkClient(t, server.url, undefined)).client, 'count');
+      const last = [{ type: 'text', text: '4' }];
+      t.same(expected, { results: [undefined, undefined], last }, 'directly: once a call, but its results are errors');
+      const behind = await startOddServer(t, oddityOf(through));
+      const caller = await deployment.caller({ odd: { url: behind.url } });
+      const url = deployment.gateway.url(caller.virtualHostId);
+      const results = ['2', '3'].map((count) => [{ type: 'text', text: count }]);
+      const { client } = await connectSdkClient(t, url, caller.token);
+      t.same(await runs(through, client, 'odd-count'), { results, last }, 'through the gateway: as often, and told');
+      t.equal(behind.sessionCount(), 1);
+    }
+  });
+
+  await t.test('as directly: a client of the one version with which a server begins a session', async (t) => {
+    const demands = '2025-06-18';
+    const connect = async (url: string, token?: string): Promise<Client> => {
+      const fetchOld: typeof globalThis.fetch = (target, given = {}) => {
+        const body = typeof given.body === 'string' ? given.body.replace(LATEST_PROTOCOL_VERSION, demands) : null;
+        return globalThis.fetch(target, body === null ? given : { ...given, body });
+      };
+      const client = new Client({ name: 'integration', version: '1' });
+      const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+      const transport = new StreamableHTTPClientTransport(new URL(url), { fetch: fetchOld, requestInit: { headers } });
+      await client.connect(transport);
+      t.teardown(() => client.close());
+      return client;
+    };
+    const direct = await startOddServer(t, { demands });
+    await t.rejects(connectSdkClient(t, direct.url, undefined), /Unsupported protocol version/, 'directly, the newest');
+    const expected = await use(await connect(direct.url), '');
+    t.same(expected, { tools: ['count', 'report'], counted: ['1', '2', '3', '4'] }, 'directly, its own');
+    for (const connects of [connect, async (...to: [string, string]) => (await connectSdkClient(t, ...to)).client]) {
+      const behind = await startOddServer(t, { demands });
+      const caller = await deployment.caller({ odd: { url: behind.url } });
+      const client = await connects(deployment.gateway.url(caller.virtualHostId), caller.token);
+      t.same(await use(client, 'odd-'), expected, 'through the gateway, either');
+    }
   });
 
   await t.test('as directly: a balancer that keeps a session at its node by a cookie', async (t) => {
