@@ -5,7 +5,7 @@ import { listKinds, type ListKind } from '../mcp/index.js';
 import { rpcErrors, type RpcError } from '../shared/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
 import { grantByAllowList, type ListMerger, ListPages } from '../lists/index.js';
-import { allowListHash, type Session } from '../session/index.js';
+import type { Session } from '../session/index.js';
 import type { UpstreamContext, UpstreamSession } from '../upstream/index.js';
 import { upstreamFault, type UpstreamFault, type RequestMetadata } from '../http-client/index.js';
 
@@ -30,7 +30,9 @@ export function obstacleToRetry(
 ): RpcError | undefined {
   const grant = rules?.uri === undefined ? 'granted' : grantByAllowList(backend, rules.uri);
   if (grant === 'refused') return rules?.notFound;
-  return grant === 'granted' || allowListHash(backend) === passedAllowList ? undefined : rpcErrors.allowListChanged;
+  return grant === 'granted' || backend.listHashes.resourceNames === passedAllowList
+    ? undefined
+    : rpcErrors.allowListChanged;
 }
 
 /** Called once: with `undefined` if the request may be sent, `nothing` if its result is empty, else the error or fault to answer. */

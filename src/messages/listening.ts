@@ -10,18 +10,21 @@ import { isObject, limits } from '../shared/index.js';
  */
 export const listChanges = [
   {
+    kind: 'tools',
     listBit: capability.tools,
     member: 'toolsListChanged',
     bit: capability.toolsListChanged,
     method: 'notifications/tools/list_changed',
   },
   {
+    kind: 'prompts',
     listBit: capability.prompts,
     member: 'promptsListChanged',
     bit: capability.promptsListChanged,
     method: 'notifications/prompts/list_changed',
   },
   {
+    kind: 'resources',
     listBit: capability.resources,
     member: 'resourcesListChanged',
     bit: capability.resourcesListChanged,

@@ -35,7 +35,7 @@ import {
   type EraRules,
   mayAskForInput,
 } from '../calls/index.js';
-import { allowListHash, type Session } from '../session/index.js';
+import type { Session } from '../session/index.js';
 import { legacyMessage } from './legacy-message.js';
 import type { SuspendedCall, CurrentCaller } from './suspended-call.js';
 import { stateOriginOf, type SuspendedCalls } from './suspended-calls.js';
@@ -157,7 +157,7 @@ export class ModernRules implements EraRules {
     const origin = this.#originIn(session);
     const caller = { exchange: this.#exchange, message: this.#message };
     const { backend } = upstream;
-    const plan = { origin, backendName: backend.name, allowList: allowListHash(backend) };
+    const plan = { origin, backendName: backend.name, allowList: backend.listHashes.resourceNames };
     return this.#dependencies.suspendedCalls.trySuspend({ ...plan, account, backendRequests, request, caller });
   }
 

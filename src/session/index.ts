@@ -1,5 +1,4 @@
 export { Adoption } from './adoption.js';
-export { allowListHash } from './subscriptions.js';
 export { adaptedForClient } from './backend-notifications.js';
 export { ConfigPoll } from './config-poll.js';
 export { SessionDirectory } from './directory/session-directory.js';

@@ -1,12 +1,6 @@
 // The upstream sessions of one downstream session: one with each backend of the config applied last, created on first use.
-import { hashOf } from './subscriptions.js';
 import { UPSTREAM_SESSION_BYTES_EACH, type SessionMemory } from './session-memory.js';
-import {
-  type CompiledBackend,
-  type CompiledVirtualHost,
-  type UpstreamTarget,
-  entriesOf,
-} from '../user-config/index.js';
+import { type CompiledBackend, type CompiledVirtualHost, type UpstreamTarget } from '../user-config/index.js';
 import type { OwnedSession, UpstreamRecord } from './directory/session-record.js';
 import {
   type ClientIntroduction,
@@ -18,7 +12,6 @@ import {
 } from '../upstream/index.js';
 import { type Era, eraOfVersion, LIST_CHANGES, PRESUMED_CAPABILITIES } from '../mcp/index.js';
 import { listChanges } from '../messages/index.js';
-import { getOrMake } from '../shared/index.js';
 import type { SessionStream } from '../streams/index.js';
 
 export interface SessionIdentity extends OwnedSession {
@@ -81,8 +74,8 @@ class ListChangeReporter {
   }
 
   onReconfigured(upstream: UpstreamSession, before: CompiledBackend): void {
-    const [old, now] = [rulesOf(before), rulesOf(upstream.backend)];
-    const bits = listChanges.reduce((all, { bit }, at) => (old[at] === now[at] ? all : all | bit), 0);
+    const [old, now] = [before.listHashes, upstream.backend.listHashes];
+    const bits = listChanges.reduce((all, { bit, kind }) => (old[kind] === now[kind] ? all : all | bit), 0);
     this.#report(bits & declaredBy(upstream));
   }
 
@@ -94,24 +87,6 @@ class ListChangeReporter {
 
 function declaredBy(upstream: UpstreamSession): number {
   return listChanges.reduce((bits, { bit, listBit }) => (upstream.declares(listBit) ? bits | bit : bits), 0);
-}
-
-const ruleHashes = new WeakMap<CompiledBackend, readonly string[]>();
-
-/** For each kind in `listChanges`, in order: a hash of the config that decides which items are listed, and how. */
-function rulesOf(backend: CompiledBackend): readonly string[] {
-  const { prefix, uriName, allowedNames, curation } = backend;
-  return getOrMake(ruleHashes, backend, () =>
-    [
-      [prefix, sortedNames(allowedNames.tools), entriesOf(curation.tools)],
-      [prefix, sortedNames(allowedNames.prompts), entriesOf(curation.prompts)],
-      [uriName, sortedNames(allowedNames.resources)],
-    ].map(hashOf),
-  );
-}
-
-function sortedNames(names: ReadonlySet<string> | undefined): readonly string[] | undefined {
-  return names && [...names].sort();
 }
 
 /** The upstream session for the record; `undefined` if it is not open, or uses HTTP+SSE: such a session ends with its stream. */

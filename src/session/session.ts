@@ -5,7 +5,7 @@ import { type Account, type Deadline } from '../fair/index.js';
 import { limits, KIB, refusals, type Refusal, rpcErrors } from '../shared/index.js';
 import { type CompiledVirtualHost, isOlderConfig, isTaskReachable } from '../user-config/index.js';
 import type { SessionRecord, UpstreamRecord } from './directory/session-record.js';
-import { Subscriptions, allowListHashes, allowListHash } from './subscriptions.js';
+import { Subscriptions, allowListHashes } from './subscriptions.js';
 import {
   BackendRequests,
   ScansInProgress,
@@ -299,7 +299,7 @@ export class Session {
     for (const [name] of continued) {
       const backend = virtualHost?.backends.get(name);
       // The other process may have granted the subscriptions under another allow-list.
-      if (backend !== undefined && allowListHash(backend) !== allowLists[name])
+      if (backend !== undefined && backend.listHashes.resourceNames !== allowLists[name])
         this.subscriptions.endUngranted(this.upstreams.of(backend), NO_METADATA);
     }
   }

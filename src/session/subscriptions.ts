@@ -1,13 +1,12 @@
 // The resources that a client has subscribed to, by backend. They are repeated to a backend that loses its session. Cold path.
 import { capability } from '../mcp/index.js';
-import { getOrMake, limits } from '../shared/index.js';
+import { limits } from '../shared/index.js';
 import type { CompiledBackend } from '../user-config/index.js';
 import { sendOwnRequest } from './own-requests.js';
 import { visitAll } from '../streams/index.js';
 import { grantByAllowList } from '../lists/index.js';
 import type { MessageBudget, UpstreamSession } from '../upstream/index.js';
 import type { RequestMetadata } from '../http-client/index.js';
-import { createHash } from 'node:crypto';
 
 /** What each subscription adds to the shares of session bytes, beside its URI. Beyond that, 429 or 503, as for a session. */
 const SUBSCRIPTION_BYTES_EACH = 128;
@@ -104,7 +103,8 @@ export class Subscriptions {
    * grants them: the URIs of names in the list are not known here. The client can subscribe again.
    */
   onReconfigured(upstream: UpstreamSession, before: CompiledBackend, metadata: RequestMetadata): void {
-    if (allowListHash(before) !== allowListHash(upstream.backend)) this.endUngranted(upstream, metadata);
+    if (before.listHashes.resourceNames !== upstream.backend.listHashes.resourceNames)
+      this.endUngranted(upstream, metadata);
   }
 
   endUngranted(upstream: UpstreamSession, metadata: RequestMetadata): void {
@@ -162,18 +162,6 @@ function bytesOf(uri: string): number {
 
 // Hashes of resource allow-lists tell a process whether the subscriptions that it takes over were granted under the list that it has.
 
-const hashByAllowList = new WeakMap<ReadonlySet<string>, string>();
-
-/** A hash of the allow-list; `undefined` when there is no list: everything is allowed. */
-export function allowListHash({ allowedNames: { resources } }: CompiledBackend): string | undefined {
-  return resources && getOrMake(hashByAllowList, resources, () => hashOf([...resources].sort()));
-}
-
-/** The SHA-256 of the rules as JSON, in base64. */
-export function hashOf(rules: unknown): string {
-  return createHash('sha256').update(JSON.stringify(rules)).digest('base64');
-}
-
 export function allowListHashes(
   backends: ReadonlyMap<string, CompiledBackend> | undefined,
   names: readonly string[],
@@ -181,7 +169,7 @@ export function allowListHashes(
   return Object.fromEntries(
     names.flatMap((name) => {
       const backend = backends?.get(name);
-      const hash = backend && allowListHash(backend);
+      const hash = backend?.listHashes.resourceNames;
       return hash === undefined ? [] : [[name, hash]];
     }),
   );

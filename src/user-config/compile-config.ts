@@ -1,9 +1,10 @@
 // Compiles a checked user config for look-ups during requests, once for each change of its bytes.
+import { createHash } from 'node:crypto';
 import { isHttpToken, isOwnHeader } from '../shared/index.js';
 import type { UpstreamOptions } from '../config/index.js';
 import { headersSetBy, type BackendAuth } from './auth.js';
 import { curatedEntries, namePrefix } from './curation-schema.js';
-import { curatedItems, NO_CURATION, type Curation } from './curation.js';
+import { curatedItems, entriesOf, NO_CURATION, type Curation } from './curation.js';
 import { uriNames, type UriName } from './routing.js';
 import type {
   AllowedNames,
@@ -12,6 +13,7 @@ import type {
   CompiledUserConfig,
   CompiledVirtualHost,
   Exposure,
+  ListHashes,
 } from './compiled-config.js';
 import type { BackendConfig, UserConfig } from './user-config-schema.js';
 
@@ -59,9 +61,16 @@ function compileBackend(
   upstreamMode: UpstreamOptions['mode'],
 ): CompiledBackend {
   const url = new URL(config.url);
+  const prefix = namePrefix(name, config.prefix);
+  const allowedNames = {
+    tools: allowListOf(config, 'tools', config.allowed_tool_names),
+    prompts: allowListOf(config, 'prompts', config.allowed_prompt_names),
+    resources: allowListOf(config, 'resources', config.allowed_resource_names),
+  };
+  const curation = curationOf(config);
   return {
     name,
-    prefix: namePrefix(name, config.prefix),
+    prefix,
     uriName,
     hasCaseVariant,
     target: { origin: url.origin, path: url.pathname + url.search },
@@ -69,13 +78,27 @@ function compileBackend(
     obstacle: findObstacle(config, url, upstreamMode),
     passthroughHeaders: copiedHeaders(config.passthrough_headers, config.auth),
     auth: config.auth,
-    allowedNames: {
-      tools: allowListOf(config, 'tools', config.allowed_tool_names),
-      prompts: allowListOf(config, 'prompts', config.allowed_prompt_names),
-      resources: allowListOf(config, 'resources', config.allowed_resource_names),
-    },
-    curation: curationOf(config),
+    allowedNames,
+    curation,
+    listHashes: listHashesOf(prefix, uriName, allowedNames, curation),
   };
+}
+
+function listHashesOf(prefix: string, uriName: string, names: AllowedNames, curation: Curation): ListHashes {
+  const [tools, prompts, resources] = [names.tools, names.prompts, names.resources].map(
+    (set) => set && [...set].sort(),
+  );
+  return {
+    tools: hashOf([prefix, tools, entriesOf(curation.tools)]),
+    prompts: hashOf([prefix, prompts, entriesOf(curation.prompts)]),
+    resources: hashOf([uriName, resources]),
+    ...(resources && { resourceNames: hashOf(resources) }),
+  };
+}
+
+/** The SHA-256 of the rules as JSON, in base64. */
+function hashOf(rules: unknown): string {
+  return createHash('sha256').update(JSON.stringify(rules)).digest('base64');
 }
 
 function curationOf({ tools, prompts }: BackendConfig): Curation {

@@ -41,6 +41,16 @@ export interface CompiledBackend {
   readonly auth: BackendAuth | undefined;
   readonly allowedNames: AllowedNames;
   readonly curation: Curation;
+  /** Hashes of what decides which items are listed, and how. They are made with the config, since lists of names may be long. */
+  readonly listHashes: ListHashes;
+}
+
+/** `resourceNames` is the hash of the resources' allow-list alone; absent without one: everything is allowed. */
+export interface ListHashes {
+  readonly tools: string;
+  readonly prompts: string;
+  readonly resources: string;
+  readonly resourceNames?: string;
 }
 
 /** What `tools/list` shows: all tools, or two with which clients find and call the others. */

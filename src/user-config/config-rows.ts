@@ -9,6 +9,7 @@ import type {
   CompiledUserConfig,
   CompiledVirtualHost,
   Exposure,
+  ListHashes,
 } from './compiled-config.js';
 import { addEntry, entriesOf, createItems, type CuratedEntry, type Curation, type MutableItems } from './curation.js';
 
@@ -27,6 +28,7 @@ type ConfigRow =
       obstacle: BackendObstacle | null,
       auth: BackendAuth | null,
       restricted: readonly (keyof AllowedNames)[],
+      listHashes: ListHashes,
     ]
   | readonly ['passthrough', ...string[]]
   | readonly ['allowed', keyof AllowedNames, ...string[]]
@@ -52,12 +54,12 @@ export function encodeConfig({ virtualHosts }: CompiledUserConfig): Buffer {
     const indexes = new Map<CompiledBackend, number>();
     for (const backend of backends.values()) {
       const { name, prefix, uriName, hasCaseVariant, target, transport, obstacle, auth } = backend;
-      const { passthroughHeaders, allowedNames } = backend;
+      const { passthroughHeaders, allowedNames, listHashes } = backend;
       indexes.set(backend, indexes.size);
       const restricted = ALLOW_LISTS.filter((list) => allowedNames[list] !== undefined);
       const { origin, path } = target;
       const location = [origin, path, transport, obstacle ?? null] as const;
-      add(['backend', name, prefix, uriName, hasCaseVariant, ...location, auth ?? null, restricted]);
+      add(['backend', name, prefix, uriName, hasCaseVariant, ...location, auth ?? null, restricted, listHashes]);
       for (const names of splitIntoRows(passthroughHeaders)) add(['passthrough', ...names]);
       for (const list of restricted) {
         for (const names of splitIntoRows(allowedNames[list] ?? [])) add(['allowed', list, ...names]);
@@ -180,7 +182,7 @@ export class ConfigReader {
   }
 
   #openBackend([, name, prefix, uriName, hasCaseVariant, origin, path, ...rest]: BackendRow) {
-    const [transport, obstacle, auth, restricted] = rest;
+    const [transport, obstacle, auth, restricted, listHashes] = rest;
     this.#passthroughHeaders = new Set();
     const allowList = (list: keyof AllowedNames) => (restricted.includes(list) ? new Set<string>() : undefined);
     this.#allowedNames = {
@@ -201,6 +203,7 @@ export class ConfigReader {
       auth: auth ?? undefined,
       allowedNames: this.#allowedNames,
       curation: this.#curation,
+      listHashes,
     };
     if (auth?.type === 'token-exchange') this.#virtualHost?.passthroughHeaders.add('authorization');
     this.#virtualHost?.backends.set(name, backend);

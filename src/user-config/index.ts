@@ -35,7 +35,7 @@ export {
   namePrefix,
   itemsWithTakenNames,
 } from './curation-schema.js';
-export { type CuratedItem, NO_CURATION, bareNameOf, callersNameOf, entriesOf, caseFolded } from './curation.js';
+export { type CuratedItem, NO_CURATION, bareNameOf, callersNameOf, caseFolded } from './curation.js';
 export { userConfigJsonSchema } from './json-schema.js';
 export { describeIssue, describeIssues, mapsAsObjects } from './known-members.js';
 export {

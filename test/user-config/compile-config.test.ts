@@ -1,9 +1,14 @@
+import { createHash } from 'node:crypto';
 import t from 'tap';
 import { compileUserConfig } from '../../src/user-config/compile-config.js';
 import type { CompiledBackend, CompiledVirtualHost } from '../../src/user-config/compiled-config.js';
 import { decodeUserConfig } from '../../src/user-config/user-config-schema.js';
 
 const url = 'https://b.example/mcp';
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('base64');
+}
 
 function compile(
   backends: Record<string, unknown>,
@@ -32,9 +37,34 @@ t.test('a backend is compiled once', async (t) => {
     passthroughHeaders: new Set(),
     allowedNames: { tools: undefined, prompts: undefined, resources: undefined },
     curation: { tools: undefined, prompts: undefined },
+    listHashes: {
+      tools: sha256('["b-",null,[]]'),
+      prompts: sha256('["b-",null,[]]'),
+      resources: sha256('["b",null]'),
+    },
   });
   t.same(compileBackend({ url: 'https://b.example' }).target, { origin: 'https://b.example', path: '/' });
   t.same(compileBackend({ url: 'https://[::1]:443/mcp' }).target, { origin: 'https://[::1]', path: '/mcp' });
+});
+
+t.test('the hash of a list of names tells lists apart, but not their order', async (t) => {
+  const hashesOf = (members: object) => compileBackend({ url, ...members }).listHashes;
+  const kinds = [
+    ['allowed_tool_names', 'tools'],
+    ['allowed_prompt_names', 'prompts'],
+    ['allowed_resource_names', 'resources'],
+  ] as const;
+  for (const [member, kind] of kinds) {
+    const { [kind]: hash, ...others } = hashesOf({ [member]: ['b', 'a'] });
+    const { [kind]: none, ...unchanged } = hashesOf({});
+    t.match(others, unchanged, `the other hashes do not depend on ${member}`);
+    t.equal(hashesOf({ [member]: ['a', 'b'] })[kind], hash);
+    t.not(hashesOf({ [member]: ['a'] })[kind], hash);
+    t.not(none, hash);
+  }
+  t.equal(hashesOf({ allowed_resource_names: ['b', 'a'] }).resourceNames, sha256('["a","b"]'));
+  t.equal(hashesOf({ allowed_tool_names: ['a'] }).resourceNames, undefined);
+  t.not(hashesOf({ prefix: 'other' }).tools, hashesOf({}).tools);
 });
 
 const obstacles = [
