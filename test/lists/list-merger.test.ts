@@ -1,7 +1,7 @@
 // How lists are read and merged: at once on the event loop, or part by part in the thread; and what is left when nobody wants them.
 import type { Worker } from 'node:worker_threads';
 import t, { type Test } from 'tap';
-import { listKinds } from '../../src/mcp/list-kinds.js';
+import { listKinds, type ListKind } from '../../src/mcp/list-kinds.js';
 import type { AnswerReader, ReadAnswer, ReadFailure, ReadPage } from '../../src/lists/answer-reader.js';
 import { ListCache } from '../../src/lists/list-cache.js';
 import { ListMerger, type KeptInThread } from '../../src/lists/list-merger.js';
@@ -65,8 +65,13 @@ async function read(reading: AnswerReader, answer: Buffer): Promise<ReadAnswer |
   return new Promise((resolve) => reading.end(last, Buffer.from(LIST_ID), LIST_BYTES_INLINE_MAX, WITHIN_MS, resolve));
 }
 
-async function readPage(merger: ListMerger, answer: Buffer, subject: string = ADA): Promise<ReadPage> {
-  const outcome = await read(merger.createReader(subject, listKinds.tools), answer);
+async function readPage(
+  merger: ListMerger,
+  answer: Buffer,
+  subject: string = ADA,
+  kind: ListKind = listKinds.tools,
+): Promise<ReadPage> {
+  const outcome = await read(merger.createReader(subject, kind), answer);
   if (typeof outcome === 'string' || outcome.kind !== 'page') throw new Error(JSON.stringify(outcome));
   return outcome.page;
 }
@@ -499,4 +504,33 @@ t.test('a list that outlives all else of its subject counts in the account that 
   accounts.of(ADA).sessions.give(1);
   list.drop();
   await until(() => accounts.size === 0, 'the end of the list');
+});
+
+t.test('a URI is granted by pages in the thread and by pages that are shared, which stay as they were', async (t) => {
+  const accounts = createAccounts();
+  const merger = startMerger(t, accounts);
+  const answerWith = (resources: readonly object[]): Buffer =>
+    Buffer.from(`{"jsonrpc":"2.0","id":${LIST_ID},"result":${JSON.stringify({ resources })}}`);
+  const many = Array.from({ length: 1_000 }, (_, at) => ({ uri: `x:${at}`, name: `n${at}`, title: 'é'.repeat(200) }));
+  const rules = virtualHostOf({ b: { allowed_resource_names: ['n7', 'few', 'y:unnamed'] } });
+  const backend = backendOf(rules, 'b');
+  const few = [{ uri: 'y:few', name: 'few' }, { uri: 'y:unnamed' }, { uri: 'y:other', name: 'other' }];
+  const readFew = (): Promise<ReadPage> => readPage(merger, answerWith(few), ADA, listKinds.resources);
+  const small = await readFew();
+  if (!('spans' in small)) throw new Error('it is small');
+  const shared = { ...small, isShared: true } as const;
+  const grants = async (uri: string, pages: readonly ReadPage[]): Promise<boolean | ThreadFailure> =>
+    new Promise((resolve) => {
+      merger.checkGrant(ADA, { kind: listKinds.resources, backend, pages, uri }, resolve);
+    });
+  const expected = { 'x:7': true, 'x:8': false, 'y:few': true, 'y:unnamed': true, 'y:other': false, 'y:none': false };
+  for (const [uri, isGranted] of Object.entries(expected)) {
+    const large = await readPage(merger, answerWith(many), ADA, listKinds.resources);
+    t.notOk('spans' in large, 'it is in the thread');
+    t.equal(await grants(uri, [large, shared]), isGranted, uri);
+    if (uri.startsWith('y')) t.equal(await grants(uri, [await readFew()]), isGranted, `${uri}, on the event loop`);
+  }
+  t.equal(shared.bytes.toString().includes('"y:few"'), true);
+  t.equal(shared.spans.length > 0, true);
+  await until(() => accounts.size === 0, 'nothing counts any more');
 });
