@@ -1,4 +1,5 @@
 // Clients with a session, and backends of MCP 2026-07-28, which have none: real servers of the SDK, and scripted ones where bytes matter.
+import { randomUUID } from 'node:crypto';
 import t, { type Test } from 'tap';
 import { z } from 'zod';
 import { Failure } from '../support/mcp-backend.js';
@@ -365,6 +366,47 @@ t.test('all pages of such a backend are read, and an empty cursor counts as one 
       'io.modelcontextprotocol/clientCapabilities': {},
       'io.modelcontextprotocol/clientInfo': { name: 'c', version: '1' },
     });
+});
+
+t.test('a refusal of the empty cursor is the end of the list, but that of another cursor is a fault', async (t) => {
+  for (const [nextCursor, isEnd] of [
+    ['', true],
+    ['c', false],
+  ] as const) {
+    const backend = await rawModern(t, ({ params }, request) => {
+      if (params['cursor'] === undefined)
+        return { tools: [{ name: 'a', inputSchema: {} }], nextCursor, resultType: 'complete' };
+      request.json('Internal Server Error', { status: 500, headers: { 'content-type': 'text/plain' } });
+      return undefined;
+    });
+    const caller = new WiredRelay(t).caller({ one: backend.url });
+    await caller.open();
+    const { result } = await caller.list();
+    t.match(result, { tools: isEnd ? [{ name: 'one-a' }] : [] });
+    t.equal((result as { tools: unknown[] }).tools.length, isEnd ? 1 : 0, `after the cursor ${nextCursor}`);
+  }
+});
+
+t.test('a list for which each new session is refused ends with a fault after the second try', async (t) => {
+  let listCount = 0;
+  const backend = await startRawBackend(
+    (request) => {
+      if (request.method !== 'POST') return request.json('', { status: 405 });
+      const { id, method } = JSON.parse(request.text) as Message;
+      if (method === 'tools/list') listCount += 1;
+      if (method === 'tools/list') return request.json('Session not found', { status: 404 });
+      if (method !== 'initialize') return request.json('', { status: 202 });
+      const serverInfo = { name: 's', version: '1' };
+      const result = { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo };
+      request.json({ jsonrpc: '2.0', id, result }, { headers: { 'mcp-session-id': randomUUID() } });
+    },
+    { hearsDiscovery: false },
+  );
+  t.teardown(() => backend.close());
+  const caller = new WiredRelay(t).caller({ one: backend.url });
+  await caller.open();
+  t.match((await caller.list()).result, { tools: [] });
+  t.equal(listCount, 2);
 });
 
 t.test('a list of an unknown type is invalid (N06)', async (t) => {
