@@ -384,6 +384,7 @@ t.test('a refusal of the empty cursor is the end of the list, but that of anothe
     const { result } = await caller.list();
     t.match(result, { tools: isEnd ? [{ name: 'one-a' }] : [] });
     t.equal((result as { tools: unknown[] }).tools.length, isEnd ? 1 : 0, `after the cursor ${nextCursor}`);
+    t.equal(JSON.stringify(result).includes('_meta'), !isEnd, 'only what is missing is told');
   }
 });
 
