@@ -1,4 +1,6 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import t from 'tap';
+import { operations } from '../../../src/control-plane/http/operations.js';
 import { schemas } from '../../../src/control-plane/http/schemas.js';
 import { limits } from '../../../src/shared/limits.js';
 
@@ -26,4 +28,12 @@ t.test('the document tells which credentials a server may have, and that no secr
   t.match(auth.else.then.properties, { issuer: Object });
   t.match(auth.else.else.required, ['token_endpoint', 'client_id', 'client_secret']);
   t.same(schemas.RefreshReport.properties.durationMs, { type: 'number', minimum: 0 });
+});
+
+t.test('the schemas of requests are valid, as nothing checks them when the program runs', async (t) => {
+  const ajv = new Ajv2020();
+  for (const { id, body, query } of operations) {
+    if (query !== undefined) t.ok(ajv.validateSchema({ type: 'object', properties: query }), `query of ${id}`);
+    if (body !== undefined) t.ok(ajv.validateSchema(schemas[body]), `body of ${id}`);
+  }
 });
