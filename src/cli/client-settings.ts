@@ -19,6 +19,14 @@ const pairsAs = (name: string) => (value: unknown) => ({ [name]: Array.isArray(v
 const asEnabled = (value: unknown) => (value === true ? {} : { disabled: value === false || value });
 const asChoice = (tools: unknown) => (Array.isArray(tools) && tools.length > 0 ? { choosesTools: true } : {});
 
+/** The headers in which LiteLLM sends a server's `auth_value`, by its `auth_type`. */
+const HEADERS_BY_AUTH_TYPE: ReadonlyMap<unknown, Members> = new Map([
+  ['api_key', { 'x-api-key': '<its auth_value>' }],
+  ['authorization', { Authorization: '<its auth_value>' }],
+  ['basic', { Authorization: 'Basic <its auth_value>' }],
+  ['bearer_token', { Authorization: 'Bearer <its auth_value>' }],
+]);
+
 /**
  * The members of a server that are read, as each client names them. `read` turns a member's value into members of `serverShape` in
  * mcp-file.ts. If two become the same member, objects are merged, and texts must be equal. `null` and `''` count as absent.
@@ -40,6 +48,7 @@ export const SERVER_MEMBERS: readonly { member: string; clients: string; read: (
     clients: 'Codex',
     read: (name) => ({ elsewhere: variablesOf({ Authorization: name }, 'Bearer ') }),
   },
+  { member: 'auth_type', clients: 'LiteLLM', read: (type) => ({ elsewhere: HEADERS_BY_AUTH_TYPE.get(type) ?? {} }) },
   { member: 'command', clients: 'most; as a list: opencode; as an object: Zed, formerly', read: commandOf },
   { member: 'args', clients: 'most', read: namedAs('args') },
   { member: 'env', clients: 'most; as a list: Agent Client Protocol', read: pairsAs('env') },

@@ -315,6 +315,39 @@ mcpServers:
     ],
   },
   {
+    client: 'LiteLLM: config.yaml',
+    places: ['mcp_servers'],
+    members: ['auth_type', 'transport'],
+    text: `model_list: []
+mcp_servers:
+  wiki:
+    url: ${URL_A}
+    transport: http
+    auth_type: bearer_token
+    auth_value: ${SECRET}
+  news:
+    url: ${URL_A}
+    auth_type: api_key
+    auth_value: os.environ/NEWS_KEY
+  open:
+    url: ${URL_A}
+    auth_type: none
+`,
+    filed: [
+      remote(
+        'wiki',
+        { auth: secret('wiki-authorization', 'Authorization') },
+        needed('wiki-authorization', 'Authorization', { value: 'Bearer <its auth_value>' }),
+      ),
+      remote(
+        'news',
+        { auth: secret('news-x-api-key', 'x-api-key') },
+        needed('news-x-api-key', 'x-api-key', { value: '<its auth_value>' }),
+      ),
+      remote('open', {}),
+    ],
+  },
+  {
     client: 'Continue: config.yaml',
     places: ['mcpServers'],
     members: ['requestOptions.headers', 'apiKey', 'type', 'command'],
