@@ -23,7 +23,7 @@ const asChoice = (tools: unknown) => (Array.isArray(tools) && tools.length > 0 ?
 const HEADERS_BY_AUTH_TYPE: ReadonlyMap<unknown, Members> = new Map([
   ['api_key', { 'x-api-key': '<its auth_value>' }],
   ['authorization', { Authorization: '<its auth_value>' }],
-  ['basic', { Authorization: 'Basic <its auth_value>' }],
+  ['basic', { Authorization: 'Basic <its auth_value, in base64>' }],
   ['bearer_token', { Authorization: 'Bearer <its auth_value>' }],
 ]);
 
