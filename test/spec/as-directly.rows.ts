@@ -653,30 +653,35 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     }
   });
 
-  await t.test(
-    'as directly: a client that comes when the server has lost all sessions, as it says in answers',
-    async (t) => {
-      const backend: McpBackend = await backendFor(t, {
-        withSessions: true,
-        onRequest: async (request) => {
-          const [session, id] = [request.headers['mcp-session-id'], memberText(request.text, 'id')];
-          if (session === undefined || id === undefined || backend.sessions.has(session)) return false;
-          const error = { code: -32600, message: 'Invalid Request: Session not found' };
-          request.json({ jsonrpc: '2.0', id: JSON.parse(id) as unknown, error }, { status: 400 });
-          return true;
-        },
-      });
-      const caller = await deployment.caller({ odd: { url: backend.url } });
-      const through = [deployment.gateway.url(caller.virtualHostId), caller.token, 'odd-'] as const;
-      for (const [url, token, prefix] of [[backend.url, undefined, ''] as const, through]) {
-        for (const comes of ['first', 'later']) {
-          const client = await connectNewClient(t, url, token);
-          t.match(await client.callTool({ name: `${prefix}echo` }), { content: [{}] }, `${url}, ${comes}`);
-          backend.forgetSessions();
+  for (const [how, status] of [
+    ['in answers', 400],
+    ['in a text with 503', 503],
+  ] as const)
+    await t.test(
+      `as directly: a client that comes when the server has lost all sessions, as it says ${how}`,
+      async (t) => {
+        const backend: McpBackend = await backendFor(t, {
+          withSessions: true,
+          onRequest: async (request) => {
+            const [session, id] = [request.headers['mcp-session-id'], memberText(request.text, 'id')];
+            if (session === undefined || id === undefined || backend.sessions.has(session)) return false;
+            const error = { code: -32600, message: 'Invalid Request: Session not found' };
+            const answer = { jsonrpc: '2.0', id: JSON.parse(id) as unknown, error };
+            request.json(status === 503 ? 'Unknown MCP session, the server has restarted' : answer, { status });
+            return true;
+          },
+        });
+        const caller = await deployment.caller({ odd: { url: backend.url } });
+        const through = [deployment.gateway.url(caller.virtualHostId), caller.token, 'odd-'] as const;
+        for (const [url, token, prefix] of [[backend.url, undefined, ''] as const, through]) {
+          for (const comes of ['first', 'later']) {
+            const client = await connectNewClient(t, url, token);
+            t.match(await client.callTool({ name: `${prefix}echo` }), { content: [{}] }, `${url}, ${comes}`);
+            backend.forgetSessions();
+          }
         }
-      }
-    },
-  );
+      },
+    );
 
   await t.test('as directly: a new client of a server that has lost all sessions, and does not say so', async (t) => {
     const refusals: readonly [status: number, text: string][] = [

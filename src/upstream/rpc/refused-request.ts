@@ -149,10 +149,11 @@ export function answerFault(
   return { ...upstreamFault('answer-too-large'), detail };
 }
 
-/** Whether the session is refused: by an error's code and text, or by the text of a 4xx but 429. `statusFault` judges any other 404. */
+/** Whether the session is refused: by an error's code and text, or by the text of a 4xx but 429, or of 503. `statusFault` judges any other 404. */
 const isSessionRefused: IsRefused = (plan, status, body, error, isAnswer) => {
   if (error !== undefined && saysNoSession(plan, body, error)) return true;
-  if (status >= 500 || status === 429 || (status === 401 && plan.credentials !== undefined)) return false;
+  const isReadable = status === 503 || (status < 500 && status !== 429);
+  if (!isReadable || (status === 401 && plan.credentials !== undefined)) return false;
   if (error === undefined) return NO_SESSION_TEXT.test(body.toString());
   const { code, message } = backendErrorIn(body, error);
   return !isAnswer(error) && !isAboutMessage(code) && NO_SESSION_TEXT.test(message);

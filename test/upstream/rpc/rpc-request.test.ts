@@ -558,6 +558,9 @@ t.test(
       other.call.json(body, '', status);
       t.same(other.listener.faults, [httpStatus(status)], what);
     }
+    const unavailable = start(t);
+    unavailable.call.json(lost, '', 503);
+    t.match(unavailable.listener.faults, [{ kind: 'session-lost' }], 'with 503, as some say it after a restart');
     const busy = start(t);
     busy.call.json(lost, '', 429);
     t.match(busy.listener.faults, [httpStatus(429)], 'with the status of too many requests');
