@@ -18,5 +18,5 @@ export async function tabTo(page: Page, name: RegExp): Promise<void> {
     if (name.test(focused)) return;
     met.push(focused.slice(0, 40));
   }
-  throw new Error(`${String(name)} is not reached by Tab: ${met.join(' | ')}`);
+  throw new Error(`${String(name)} is not reached by Tab at ${page.url()}: ${met.join(' | ')}`);
 }
