@@ -1,9 +1,10 @@
 // Drives a page by keyboard alone: presses Tab until the wanted element has the focus.
 import type { Page } from 'playwright-core';
 
-/** The name that a screen reader announces for the focused element. */
+/** The name that a screen reader announces for the focused element; `''` between the last element and the first, where none is. */
 const FOCUSED = `(() => {
   const { activeElement: element } = document;
+  if (element === document.body) return '';
   const text = element.labels?.[0]?.textContent ?? element.getAttribute('aria-label') ?? element.textContent;
   return text.replaceAll(/\\s+/g, ' ').trim();
 })()`;
