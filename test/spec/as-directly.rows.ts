@@ -126,18 +126,26 @@ function endlessNotices(headers: Record<string, string>): (response: ServerRespo
 
 const LOGGED = '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}';
 
-function inArray(before: string): (response: ServerResponse) => void {
+/** Changes the body of each answer in JSON, and adds headers to it. */
+function withBody(
+  change: (body: string) => string,
+  added: Readonly<Record<string, string>> = {},
+): (response: ServerResponse) => void {
   return (response) => {
     const end = response.end.bind(response) as (body?: unknown) => ServerResponse;
     response.removeHeader('content-length');
     const writeHead = response.writeHead.bind(response);
     response.writeHead = ((status: number, headers: Record<string, string> = {}) =>
-      writeHead(
-        status,
-        Object.fromEntries(Object.entries(headers).filter(([name]) => !/length/i.test(name))),
-      )) as never;
-    response.end = ((body?: string | Buffer) => end(body === undefined ? body : `[${before}${String(body)}]`)) as never;
+      writeHead(status, {
+        ...Object.fromEntries(Object.entries(headers).filter(([name]) => !/length/i.test(name))),
+        ...(String(Object.values(headers)).includes('json') && added),
+      })) as never;
+    response.end = ((body?: string | Buffer) => end(body === undefined ? body : change(String(body)))) as never;
   };
+}
+
+function inArray(before: string): (response: ServerResponse) => void {
+  return withBody((body) => `[${before}${body}]`);
 }
 
 const ODDITIES: Readonly<Record<string, () => Oddity>> = {
@@ -162,6 +170,15 @@ const ODDITIES: Readonly<Record<string, () => Oddity>> = {
   'heartbeats without a name': () => ({ changes: beforeEvents('data: {"at":"12:00"}\n\ndata: still here\n\n') }),
   'each answer as the only element of an array': () => ({ isJson: true, changes: inArray('') }),
   'each answer in an array with a notification': () => ({ isJson: true, changes: inArray(`${LOGGED},`) }),
+  'a byte order mark before each answer': () => ({ isJson: true, changes: withBody((body) => `\ufeff${body}`) }),
+  'the id of each answer as text': () => ({
+    isJson: true,
+    changes: withBody((body) => body.replace(/"id":(\d+)/, '"id":"$1"')),
+  }),
+  'a content coding without a name': () => ({
+    isJson: true,
+    changes: withBody((body) => body, { 'content-encoding': '' }),
+  }),
   '201 with the answer': () => ({ changes: withStatus(201), isJson: true }),
   'a redirect to the path with a slash': () => ({
     answers: ({ url }, response) => {
