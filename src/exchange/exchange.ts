@@ -187,7 +187,6 @@ export abstract class Exchange {
   /** Reports the end. Later calls do nothing. */
   protected reportDone(status: number, bytes: number, ending: ExchangeEnding): void {
     const { watcher, onDone } = this;
-    if (watcher === undefined && onDone === undefined) return;
     this.watcher = undefined;
     this.onDone = undefined;
     watcher?.onDone(status, bytes, ending);

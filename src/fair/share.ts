@@ -26,6 +26,7 @@ export function withReserve({ subjectMax, totalMax }: ShareBounds): ShareBounds 
 /**
  * Whether one subject may use `own`, and all together `used`. The reserved part is for a subject that uses one thing, or at most a quarter
  * of an even part of the reserve (own ≤ reserve ÷ subjects ÷ 4), so that there is room even after hundreds have taken theirs.
+ * With `keepsPart`, a subject that uses more than an even part leaves such a part free.
  * @param subjects how many subjects use anything.
  */
 export function isWithinBounds(bounds: ShareBounds, used: number, own: number, subjects: number): boolean {
