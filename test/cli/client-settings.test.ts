@@ -329,6 +329,14 @@ mcp_servers:
     url: ${URL_A}
     auth_type: api_key
     auth_value: os.environ/NEWS_KEY
+  archive:
+    url: ${URL_A}
+    auth_type: basic
+    auth_value: ${SECRET}
+  other:
+    url: ${URL_A}
+    auth_type: authorization
+    auth_value: ${SECRET}
   open:
     url: ${URL_A}
     auth_type: none
@@ -343,6 +351,16 @@ mcp_servers:
         'news',
         { auth: secret('news-x-api-key', 'x-api-key') },
         needed('news-x-api-key', 'x-api-key', { value: '<its auth_value>' }),
+      ),
+      remote(
+        'archive',
+        { auth: secret('archive-authorization', 'Authorization') },
+        needed('archive-authorization', 'Authorization', { value: 'Basic <its auth_value, in base64>' }),
+      ),
+      remote(
+        'other',
+        { auth: secret('other-authorization', 'Authorization') },
+        needed('other-authorization', 'Authorization', { value: '<its auth_value>' }),
       ),
       remote('open', {}),
     ],

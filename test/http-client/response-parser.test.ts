@@ -81,6 +81,28 @@ function hintsOf(lines: string, statuses: readonly number[]): readonly string[] 
   return hints;
 }
 
+t.test('a large piece of a body is handed over as it came; of an event stream, a few events at a time', async (t) => {
+  const bodyBytes = 3 * connectionBounds.upstreamEventBytesAtOnce;
+  for (const [type, pieces] of [
+    ['application/json', 1],
+    ['text/event-stream', 3],
+  ] as const) {
+    const handed: number[] = [];
+    const parser = new ResponseParser({
+      call: { handler: { onHead: () => undefined, onData: ({ length }) => void handed.push(length) } },
+    });
+    parser.begin();
+    parser.push(Buffer.from(`${OK}content-type: ${type}\r\ncontent-length: ${bodyBytes}\r\n\r\n`));
+    const body = Buffer.alloc(bodyBytes, 'x');
+    for (let at = 0; at < bodyBytes;) at += parser.push(body.subarray(at));
+    t.same(
+      handed,
+      Array.from({ length: pieces }, () => bodyBytes / pieces),
+      type,
+    );
+  }
+});
+
 t.test('a success tells the cookies that it sets, each on a line; any other response tells none', async (t) => {
   const hints = hintsOf(
     'Set-Cookie: a=1; Path=/\r\nset-cookie:  b=2 \r\nset-cookies: c=3\r\n',

@@ -130,6 +130,13 @@ for (const era of ['legacy', 'modern'] as const) {
     const isOver = (): boolean => told(stream).length > 0;
     await scene.configure(other, isOver);
     t.same(told(stream), ['tools'], 'the prompts of this backend are as before, and so is the other backend');
+    const restricted = new Scene(t);
+    const heard = listen(restricted, 'a', 'b');
+    await restricted.configure(
+      virtualHostOf({ ...URLS, b: { ...URLS.b, allowed_resource_names: ['x:1'] } }),
+      () => told(heard).length > 0,
+    );
+    t.same(told(heard), ['resources']);
     const fewer = new Scene(t);
     const left = listen(fewer, 'a', 'b');
     await fewer.configure(virtualHostOf({ a: URLS.a }), () => told(left).length > 0);

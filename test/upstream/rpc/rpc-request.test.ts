@@ -528,6 +528,9 @@ t.test(
       const answer = ERROR.replace('-32000', code).replace('no', 'Session not found');
       inStream.call.head(200, STREAM_TYPE).data(`data: ${answer}\n\n`);
       t.same(inStream.listener.faults, [upstreamFault('session-lost')], `also as the answer, with ${code}`);
+      const inJson = start(t);
+      inJson.call.json(answer);
+      t.same(inJson.listener.faults, [upstreamFault('session-lost')], `in JSON, too, with ${code}`);
       const begun = start(t);
       begun.call.head(200, STREAM_TYPE).data(`data: ${NOTICE}\n\ndata: ${answer}\n\n`);
       t.same(
