@@ -65,6 +65,15 @@ class SuspendedScene {
     return exchange;
   }
 
+  /** Posts the retry, and waits until the backend has got an answer, or the client: its JSON is read in a later turn if this one took long. */
+  async retry(...posted: Parameters<SuspendedScene['post']>): Promise<RecordedExchange> {
+    const { calls } = this.scene.http;
+    const { length } = calls;
+    const exchange = this.post(...posted);
+    await until(() => calls.length > length || exchange.outcome !== 'none', 'the retry to be read');
+    return exchange;
+  }
+
   /** Opens the upstream session, and begins the answer to the call. @param hasOwn whether the backend has a stream of its own. */
   begin(
     capabilities?: object,
@@ -108,7 +117,7 @@ t.test('a question becomes the answer, and the retry gets what comes next', asyn
 
   suspended.scene.context.advance(limits.personMsMax - 1_000);
   const inputResponses = { 1: { roots: [{ uri: 'file:///a' }] } };
-  const retry = suspended.post(2, { inputResponses, requestState: asked.result?.requestState });
+  const retry = await suspended.retry(2, { inputResponses, requestState: asked.result?.requestState });
   t.equal(suspended.scene.http.last.text, '{"jsonrpc":"2.0","id":"q","result":{"roots":[{"uri":"file:///a"}]}}');
   suspended.scene.http.last.empty();
 
@@ -123,7 +132,7 @@ t.test('a question becomes the answer, and the retry gets what comes next', asyn
     { id: 2, result: { resultType: 'input_required', inputRequests: { 2: { method: 'roots/list' } } } },
   ]);
 
-  const last = suspended.post('three', {
+  const last = await suspended.retry('three', {
     inputResponses: { 2: { roots: [] } },
     requestState: again.result?.requestState,
   });
@@ -148,7 +157,10 @@ t.test('what the backend reports while its client is asked is told when the clie
     };
     for (let progress = 1; progress <= 40; progress += 1) report(progress, 'x'.repeat(1_000));
     report(41);
-    const retry = suspended.post(2, { inputResponses: { 1: { roots: [] } }, requestState: asked.result?.requestState });
+    const retry = await suspended.retry(2, {
+      inputResponses: { 1: { roots: [] } },
+      requestState: asked.result?.requestState,
+    });
     const reports = messagesOf(retry) as {
       readonly params: { readonly progress: number; readonly progressToken: string };
     }[];
@@ -198,7 +210,10 @@ t.test('a question on a backend’s own stream belongs to the only call in fligh
   suspended.own?.data(ASKED);
   const asked = await answerOf(exchange);
   t.match(asked, { id: 1, result: { resultType: 'input_required', inputRequests: { 1: { method: 'roots/list' } } } });
-  const retry = suspended.post(2, { inputResponses: { 1: { roots: [] } }, requestState: asked.result?.requestState });
+  const retry = await suspended.retry(2, {
+    inputResponses: { 1: { roots: [] } },
+    requestState: asked.result?.requestState,
+  });
   t.match(JSON.parse(suspended.scene.http.last.text), { id: 'q', result: { roots: [] } });
   suspended.scene.http.last.empty();
 
@@ -285,7 +300,10 @@ t.test('a retry obeys the current config', async (t) => {
     call.data(ASKED);
     const { result } = await answerOf(exchange);
     suspended.virtualHost = virtualHostOf(backends);
-    const retry = suspended.post(2, { inputResponses: { 1: { roots: [] } }, requestState: result?.requestState });
+    const retry = await suspended.retry(2, {
+      inputResponses: { 1: { roots: [] } },
+      requestState: result?.requestState,
+    });
     t.match(await answerOf(retry), { id: 2, error: { code: -32602, message: 'Unknown tool: b-x' } });
     const sent = suspended.scene.http.calls.map(({ text }) => text).join('\n');
     t.notMatch(sent, /"id":"q","result"/, 'its backend is not answered');
@@ -307,9 +325,14 @@ t.test('a repeated read obeys the current allow-list of resources', async (t) =>
   ] as const) {
     const suspended = new SuspendedScene(t);
     suspended.virtualHost = virtualHostOf({ b: { allowed_resource_names: ['x:1'] } });
-    const body = (id: number, more: object = {}): RecordedExchange =>
-      suspended.post(id, { ...read, ...more }, {}, CAPABILITIES, 'resources/read');
-    const exchange = body(1);
+    const posted = (id: number, more: object = {}): Parameters<SuspendedScene['post']> => [
+      id,
+      { ...read, ...more },
+      {},
+      CAPABILITIES,
+      'resources/read',
+    ];
+    const exchange = suspended.post(...posted(1));
     suspended.scene.http.last.json('{"jsonrpc":"2.0","error":{"code":-32000,"message":"No session"}}', '', 400);
     suspended.scene.http.last.json(initializeResult.replace('"tools":{}', '"resources":{}'), 'upstream-session');
     suspended.scene.http.last.empty();
@@ -318,7 +341,8 @@ t.test('a repeated read obeys the current allow-list of resources', async (t) =>
     call.data(ASKED);
     const { result } = await answerOf(exchange);
     suspended.virtualHost = virtualHostOf({ b: structuredClone(config) as object });
-    const retry = body(2, { inputResponses: { 1: { roots: [] } }, requestState: result?.requestState });
+    const again = { inputResponses: { 1: { roots: [] } }, requestState: result?.requestState };
+    const retry = await suspended.retry(...posted(2, again));
     const isAnswered = suspended.scene.http.calls.some(({ text }) => text.includes('"id":"q","result"'));
     t.equal(isAnswered, error === undefined, `whether its backend is answered under ${JSON.stringify(config)}`);
     t.equal(call.isAborted, error !== undefined);
@@ -353,7 +377,10 @@ t.test('a backend that asks without end is refused, and its call was begun once'
     call.data(ASKED.replace('"q"', `"q${round}"`));
     const { result } = await answerOf(exchange);
     const [name = ''] = Object.keys(result?.inputRequests ?? {});
-    exchange = suspended.post(round, { inputResponses: { [name]: { roots: [] } }, requestState: result?.requestState });
+    exchange = await suspended.retry(round, {
+      inputResponses: { [name]: { roots: [] } },
+      requestState: result?.requestState,
+    });
     suspended.scene.http.last.empty();
   }
   call.data(ASKED.replace('"q"', '"last"'));
@@ -401,7 +428,10 @@ t.test('a caller that goes away ends its call, but not once it has received its 
   const asked = await answerOf(exchange);
   exchange.abort();
   t.equal(suspended.scene.http.calls.at(-1), call, 'the backend is told nothing');
-  const retry = suspended.post(2, { inputResponses: { 1: { roots: [] } }, requestState: asked.result?.requestState });
+  const retry = await suspended.retry(2, {
+    inputResponses: { 1: { roots: [] } },
+    requestState: asked.result?.requestState,
+  });
   suspended.scene.http.last.empty();
   retry.isForgiving = true;
   retry.abort();
