@@ -6,6 +6,7 @@ import t from 'tap';
 import './accept.rows.js';
 import './alike.rows.js';
 import './apps.rows.js';
+import './as-directly-sessions.rows.js';
 import './as-directly.rows.js';
 import './backend-reasons.rows.js';
 import './backend-requests.rows.js';

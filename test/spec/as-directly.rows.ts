@@ -1,29 +1,11 @@
 // What works with a server directly works through the gateway: a real server made with the SDK, in front of which stands an oddity of the
 // field, is used by the SDK's client in the same way with the gateway between them and without.
-import { randomUUID } from 'node:crypto';
-import { createServer, request as requestHttp, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { text } from 'node:stream/consumers';
-import { isDeepStrictEqual } from 'node:util';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
-import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
-import {
-  InitializeRequestSchema,
-  LATEST_PROTOCOL_VERSION,
-  ListToolsRequestSchema,
-  LoggingMessageNotificationSchema,
-  type McpError,
-  SetLevelRequestSchema,
-  ToolListChangedNotificationSchema,
-} from '@modelcontextprotocol/sdk/types.js';
-import { Client as ModernClient, StreamableHTTPClientTransport as ModernTransport } from '@modelcontextprotocol/client';
+import { type ServerResponse } from 'node:http';
+import { type McpError } from '@modelcontextprotocol/sdk/types.js';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import t, { type Test } from 'tap';
-import { Agent, fetch } from 'undici';
-import type { Era } from '../../src/mcp/index.js';
 import { backendFor, forEachDeployment } from '../support/deployment.js';
 import { startMcpBackend, type McpBackend } from '../support/mcp-backend.js';
 import { McpCaller } from '../support/mcp-caller.js';
@@ -32,43 +14,11 @@ import { EventReader } from '../support/event-reader.js';
 import { readEvents } from '../support/event-stream.js';
 import { memberText } from '../support/json-text.js';
 import type { HttpAnswer } from '../support/raw-http.js';
-import { ModernSdkServer } from '../support/modern-sdk-server.js';
 import { connectSdkClient } from '../support/sdk-client.js';
 import { startSseServer } from '../support/sse-server.js';
 import { until } from '../support/until.js';
-
-interface Oddity {
-  /** @returns whether it has answered the request. */
-  readonly answers?: (request: IncomingMessage, response: ServerResponse) => boolean;
-  /** Changes what the server is about to answer a POST. */
-  readonly changes?: (response: ServerResponse) => void;
-  /** The cursor behind the server's only page of tools. */
-  readonly nextCursor?: string;
-  readonly isJson?: boolean;
-  /** Whether progress is reported on the call's own stream, under its token as text. */
-  readonly writesTokens?: boolean;
-  /** Whether each answer to a POST names the session anew. */
-  readonly renames?: boolean;
-  /** Whether the server logs, once its session was told a level. */
-  readonly logs?: boolean;
-  /** What the server answers to `server/discover`, which it does not know. @param id that of the request, as JSON. */
-  readonly discovers?: (id: string) => { readonly status: number; readonly body: string };
-  /** Whether a tool of the server adds another one, in the session in which it is called. */
-  readonly grows?: boolean;
-  /** The version that the server answers with, whatever the client offers. */
-  readonly version?: string;
-  /** The only version with which a session can be begun: any other is refused, with the error that the specification has for it. */
-  readonly demands?: string;
-  /** The server declares nothing but its tools, and asks whether its session is alive once somebody listens: told whether it is. */
-  readonly onPinged?: () => void;
-  /** When the gateway has met the oddity. */
-  readonly settled?: () => Promise<void>;
-}
-
-function refuse(response: ServerResponse, status: number, text: string): true {
-  response.writeHead(status, { 'content-type': 'text/html' }).end(text);
-  return true;
-}
+import { type Oddity, startOddServer, refuse, errorFor, ignore, withStatus } from '../support/odd-server.js';
+import { use, connectListening, connectNewClient } from '../support/direct-clients.js';
 
 const GREETING = { messages: [{ role: 'user', content: { type: 'text', text: 'Hello' } }] };
 
@@ -101,13 +51,6 @@ function beforeEvents(text: string): (response: ServerResponse) => void {
       if (entries.some(([, value]) => String(value).includes('event-stream'))) response.write(text);
       return response;
     }) as typeof response.writeHead;
-  };
-}
-
-function withStatus(status: number): (response: ServerResponse) => void {
-  return (response) => {
-    const writeHead = response.writeHead.bind(response) as (...words: unknown[]) => ServerResponse;
-    response.writeHead = (given: number, ...words: unknown[]) => writeHead(given === 200 ? status : given, ...words);
   };
 }
 
@@ -231,226 +174,6 @@ const DISCOVERIES: Readonly<Record<string, NonNullable<Oddity['discovers']>>> = 
     errorFor('null', 400, -32000, 'Bad Request: Mcp-Session-Id header is required'),
 };
 
-function errorFor(id: string, status: number, code: number, message: string): { status: number; body: string } {
-  return { status, body: `{"jsonrpc":"2.0","id":${id},"error":{"code":${code},"message":"${message}"}}` };
-}
-
-interface OddServer {
-  readonly url: string;
-  readonly sessionCount: () => number;
-  /** How many sessions were begun, and how many a DELETE has asked to end. */
-  readonly begunCount: () => number;
-  readonly deleteCount: () => number;
-}
-
-async function startOddServer(t: Pick<Test, 'teardown'>, oddity: Oddity): Promise<OddServer> {
-  const transports = new Map<string, StreamableHTTPServerTransport>();
-  const servers: McpServer[] = [];
-  let [begunCount, deleteCount] = [0, 0];
-  const open = async (): Promise<StreamableHTTPServerTransport> => {
-    const listChanged = oddity.onPinged === undefined;
-    const server = new McpServer({ name: 'odd', version: '1' }, { capabilities: { tools: { listChanged } } });
-    servers.push(server);
-    let count = 0;
-    server.registerTool('count', {}, () => ({ content: [{ type: 'text', text: String(++count) }] }));
-    server.registerTool('report', {}, async ({ _meta: { progressToken = '' } = {}, sendNotification }) => {
-      const params = { progressToken: String(progressToken), progress: 1 };
-      if (oddity.writesTokens === true) await sendNotification({ method: 'notifications/progress', params });
-      if (oddity.writesTokens === true) return { content: [] };
-      // As many servers do: the SDK is not told which call it is for, and sends it on the session's stream, the last one behind the answer.
-      for (const progress of [1, 2]) {
-        await server.server.notification({ method: 'notifications/progress', params: { progressToken, progress } });
-        if (progress === 1) await sleep(20);
-      }
-      return { content: [] };
-    });
-    if (oddity.grows === true)
-      server.registerTool('grow', {}, () => {
-        server.registerTool('grown', {}, () => ({ content: [{ type: 'text', text: 'hello' }] }));
-        return { content: [] };
-      });
-    if (oddity.logs === true) {
-      let told: string | undefined;
-      server.server.registerCapabilities({ logging: {} });
-      server.server.setRequestHandler(SetLevelRequestSchema, ({ params }) => {
-        told = params.level;
-        return {};
-      });
-      server.registerTool('log', {}, async ({ sendNotification }) => {
-        for (const level of ['debug', 'info', 'error'] as const)
-          if (told === level || told === 'debug' || (told === 'info' && level === 'error'))
-            await sendNotification({ method: 'notifications/message', params: { level, data: 'x' } });
-        return { content: [] };
-      });
-    }
-    if (oddity.nextCursor !== undefined) {
-      const tools = ['count', 'report'].map((name) => ({ name, inputSchema: { type: 'object' as const } }));
-      server.server.setRequestHandler(ListToolsRequestSchema, () => ({ tools, nextCursor: oddity.nextCursor }));
-    }
-    const { version } = oddity;
-    if (version !== undefined) {
-      const answer = {
-        protocolVersion: version,
-        capabilities: { tools: {} },
-        serverInfo: { name: 'odd', version: '1' },
-      };
-      server.server.setRequestHandler(InitializeRequestSchema, () => answer);
-    }
-    const transport = new StreamableHTTPServerTransport({
-      sessionIdGenerator: randomUUID,
-      enableJsonResponse: oddity.isJson === true,
-      onsessioninitialized: (id) => {
-        begunCount += 1;
-        transports.set(id, transport);
-      },
-      onsessionclosed: (id) => void transports.delete(id),
-    });
-    await server.connect(transport);
-    return transport;
-  };
-  /** What the SDK's transport calls the sessions that have another name, by that name. */
-  const names = new Map<string, string>();
-  const rename = ({ rawHeaders, headers }: IncomingMessage, response: ServerResponse): void => {
-    const carried = headers['mcp-session-id'];
-    const own = typeof carried === 'string' ? names.get(carried) : undefined;
-    if (own !== undefined) {
-      names.delete(String(carried));
-      headers['mcp-session-id'] = own;
-      rawHeaders.splice(0, rawHeaders.length, ...rawHeaders.map((word) => (word === carried ? own : word)));
-    } else if (carried !== undefined) return;
-    const name = randomUUID();
-    const writeHead = response.writeHead.bind(response) as (status: number, headers?: object) => ServerResponse;
-    response.writeHead = ((status: number, given: Record<string, string> = {}) => {
-      const id = own ?? given['mcp-session-id'];
-      if (id !== undefined) names.set(name, id);
-      return writeHead(status, { ...given, 'mcp-session-id': name });
-    }) as typeof response.writeHead;
-  };
-  const pingOver = async (stream: ServerResponse): Promise<void> => {
-    await until(() => stream.headersSent, 'the stream to be open');
-    for (const { server } of servers)
-      if (oddity.onPinged !== undefined) void server.ping().then(oddity.onPinged, ignore);
-  };
-  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    if (request.method === 'DELETE') deleteCount += 1;
-    if (oddity.discovers !== undefined && request.headers['mcp-method'] === 'server/discover') {
-      const { status, body } = oddity.discovers(memberText(await text(request), 'id') ?? 'null');
-      response.writeHead(status, { 'content-type': 'application/json' }).end(body);
-      return;
-    }
-    if (oddity.answers?.(request, response) === true) return;
-    if (request.method === 'POST') oddity.changes?.(response);
-    const id = request.headers['mcp-session-id'];
-    if (id === undefined && oddity.demands !== undefined) {
-      const message = await text(request);
-      const offered = /"protocolVersion":"([^"]*)"/.exec(message)?.[1];
-      if (offered === oddity.demands) return (await open()).handleRequest(request, response, JSON.parse(message));
-      const data = { supported: [oddity.demands], requested: offered };
-      const error = { code: -32602, message: 'Unsupported protocol version', data };
-      const body = { jsonrpc: '2.0', id: JSON.parse(memberText(message, 'id') ?? 'null') as unknown, error };
-      response.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-      return;
-    }
-    const transport = typeof id === 'string' ? transports.get(names.get(id) ?? id) : await open();
-    if (oddity.renames === true && request.method === 'POST') rename(request, response);
-    if (request.method === 'GET') void pingOver(response);
-    if (transport === undefined) refuse(response, 404, 'Session not found');
-    else await transport.handleRequest(request, response);
-  };
-  const server = createServer((request, response) => void serve(request, response));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${port}/mcp`,
-    sessionCount: () => transports.size,
-    begunCount: () => begunCount,
-    deleteCount: () => deleteCount,
-  };
-}
-
-function ignore(): void {}
-
-/** A load balancer that keeps a client at its node by a cookie, which each answer sets anew; in turn without one. */
-async function startBalancer(t: Pick<Test, 'teardown'>, nodes: readonly OddServer[]): Promise<string> {
-  let turn = 0;
-  const server = createServer((request, response) => {
-    const { method, headers, url = '/' } = request;
-    const named = /(?:^|; )NODE=n(\d)/.exec(headers.cookie ?? '')?.[1];
-    const at = named === undefined ? turn++ % nodes.length : Number(named);
-    const cookies = [
-      `NODE=n${at}; Expires=Fri, 01 Jan 2100 00:00:00 GMT; Path=/`,
-      `NODECORS=n${at}; SameSite=None; Secure`,
-    ];
-    const onward = requestHttp(new URL(url, nodes[at]?.url), { method, headers }, (answer) => {
-      response.writeHead(answer.statusCode ?? 0, { ...answer.headers, 'set-cookie': cookies });
-      answer.on('error', () => response.destroy()).pipe(response);
-    });
-    response.on('close', () => onward.destroy());
-    request.pipe(onward.on('error', () => response.destroy()));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
-}
-
-async function startNodes(t: Pick<Test, 'teardown'>): Promise<{ url: string; sessionCounts: () => number[] }> {
-  const nodes = [await startOddServer(t, {}), await startOddServer(t, {})];
-  return { url: await startBalancer(t, nodes), sessionCounts: () => nodes.map(({ sessionCount }) => sessionCount()) };
-}
-
-/** A client that keeps cookies, as those of Python do. */
-async function connectWithCookies(t: Pick<Test, 'teardown'>, url: string): Promise<Client> {
-  const kept = new Map<string, string>();
-  const fetchWithCookies: typeof globalThis.fetch = async (target, given = {}) => {
-    const headers = new Headers(given.headers);
-    if (kept.size > 0) headers.set('cookie', [...kept].map(([name, value]) => `${name}=${value}`).join('; '));
-    const answer = await globalThis.fetch(target, { ...given, headers });
-    for (const line of answer.headers.getSetCookie()) {
-      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
-      if (!line.includes('Secure')) kept.set(name, value);
-    }
-    return answer;
-  };
-  const client = new Client({ name: 'integration', version: '1' });
-  t.teardown(() => client.close());
-  await client.connect(new StreamableHTTPClientTransport(new URL(url), { fetch: fetchWithCookies }));
-  return client;
-}
-
-interface Outcome {
-  readonly tools: readonly string[];
-  readonly counted: readonly string[];
-}
-
-/** As a host uses a server: its tools, all pages, then some calls. */
-async function use(
-  client: Pick<Client, 'listTools' | 'callTool'> | ModernClient,
-  prefix: string,
-  settled?: () => Promise<void>,
-): Promise<Outcome> {
-  const tools: string[] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await client.listTools(cursor === undefined ? {} : { cursor });
-    tools.push(...page.tools.map(({ name }) => name.slice(prefix.length)));
-    cursor = page.nextCursor;
-  } while (cursor !== undefined && cursor !== '');
-  const counted: string[] = [];
-  for (let call = 0; call < 4; call++) {
-    if (call === 2) await settled?.();
-    const { content } = await client.callTool({ name: `${prefix}count` });
-    counted.push((content as { text: string }[])[0]?.text ?? '');
-  }
-  return { tools, counted };
-}
-
 /** All reports of a call's progress that a client with a session hears, as JSON: on the call's stream, and on that of its session. */
 async function reportsTo(caller: McpCaller, name: string): Promise<string[]> {
   const session = await caller.openSession();
@@ -464,61 +187,6 @@ async function reportsTo(caller: McpCaller, name: string): Promise<string[]> {
 
 function reportsIn({ body }: HttpAnswer): string[] {
   return readEvents(body).filter((text) => text.includes('notifications/progress'));
-}
-
-/** What a client hears of a tool that adds another one, and has of it. */
-async function grown(
-  client: Pick<Client, 'listTools' | 'callTool'> | ModernClient,
-  isHeard: () => boolean,
-  prefix: string,
-): Promise<unknown> {
-  await client.callTool({ name: `${prefix}grow` });
-  await until(isHeard, 'the announcement');
-  const names = (await client.listTools()).tools.map(({ name }) => name.slice(prefix.length)).sort();
-  return { names, said: (await client.callTool({ name: `${prefix}grown` })).content };
-}
-
-/** A client of this era that hears of changed prompts. */
-async function connectListening(
-  t: Test,
-  era: Era,
-  url: string,
-  token: string,
-  onChanged: (error: unknown, prompts: readonly { name: string }[] | null) => void,
-): Promise<Client | ModernClient> {
-  const info = { name: 'integration', version: '1' };
-  const listChanged = { prompts: { onChanged, autoRefresh: true } };
-  if (era === 'legacy') return (await connectSdkClient(t, url, token, new Client(info, { listChanged }))).client;
-  const client = new ModernClient(info, { versionNegotiation: { mode: 'auto' }, listChanged });
-  t.teardown(() => client.close());
-  const headers = { authorization: `Bearer ${token}` };
-  await client.connect(new ModernTransport(new URL(url), { requestInit: { headers } }));
-  return client;
-}
-
-/** A client of both revisions, with a connection of its own for each request, so that every worker gets some. */
-async function connectNewClient(
-  t: Pick<Test, 'teardown'>,
-  url: string,
-  token: string | undefined,
-  onToolsChanged?: () => void,
-): Promise<ModernClient> {
-  const onChanged = onToolsChanged ?? ignore;
-  const listChanged = { tools: { onChanged, autoRefresh: false } };
-  const client = new ModernClient(
-    { name: 'integration', version: '1' },
-    { versionNegotiation: { mode: 'auto' }, ...(onToolsChanged !== undefined && { listChanged }) },
-  );
-  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-  const agent = new Agent({ pipelining: 0 });
-  const fetchAlone = ((target: string | URL, given: object) =>
-    fetch(target, { ...given, dispatcher: agent })) as unknown as typeof globalThis.fetch;
-  t.teardown(async () => {
-    await client.close();
-    await agent.destroy();
-  });
-  await client.connect(new ModernTransport(new URL(url), { requestInit: { headers }, fetch: fetchAlone }));
-  return client;
 }
 
 await forEachDeployment(t, {}, async (t, deployment) => {
@@ -670,74 +338,6 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     }
   });
 
-  for (const [how, status] of [
-    ['in answers', 400],
-    ['in a text with 503', 503],
-  ] as const)
-    await t.test(
-      `as directly: a client that comes when the server has lost all sessions, as it says ${how}`,
-      async (t) => {
-        const backend: McpBackend = await backendFor(t, {
-          withSessions: true,
-          onRequest: async (request) => {
-            const [session, id] = [request.headers['mcp-session-id'], memberText(request.text, 'id')];
-            if (session === undefined || id === undefined || backend.sessions.has(session)) return false;
-            const error = { code: -32600, message: 'Invalid Request: Session not found' };
-            const answer = { jsonrpc: '2.0', id: JSON.parse(id) as unknown, error };
-            request.json(status === 503 ? 'Unknown MCP session, the server has restarted' : answer, { status });
-            return true;
-          },
-        });
-        const caller = await deployment.caller({ odd: { url: backend.url } });
-        const through = [deployment.gateway.url(caller.virtualHostId), caller.token, 'odd-'] as const;
-        for (const [url, token, prefix] of [[backend.url, undefined, ''] as const, through]) {
-          for (const comes of ['first', 'later']) {
-            const client = await connectNewClient(t, url, token);
-            t.match(await client.callTool({ name: `${prefix}echo` }), { content: [{}] }, `${url}, ${comes}`);
-            backend.forgetSessions();
-          }
-        }
-      },
-    );
-
-  await t.test('as directly: a new client of a server that has lost all sessions, and does not say so', async (t) => {
-    const refusals: readonly [status: number, text: string][] = [
-      [400, 'Bad Request'],
-      [410, ''],
-      [500, '<h1>Internal Server Error</h1>'],
-    ];
-    for (const [status, text] of refusals) {
-      const backend: McpBackend = await backendFor(t, {
-        withSessions: true,
-        onRequest: (request) => {
-          const session = request.headers['mcp-session-id'];
-          if (session === undefined || backend.sessions.has(session)) return false;
-          request.json(text, { status, headers: { 'content-type': 'text/html' } });
-          return true;
-        },
-      });
-      const caller = await deployment.caller({ odd: { url: backend.url } });
-      const through = [deployment.gateway.url(caller.virtualHostId), caller.token, 'odd-'] as const;
-      for (const [url, token, prefix] of [[backend.url, undefined, ''] as const, through]) {
-        const name = `${prefix}echo`;
-        const old = await connectNewClient(t, url, token);
-        t.match(await old.callTool({ name }), { content: [{}] });
-        backend.forgetSessions();
-        await t.rejects(old.callTool({ name }), `${status}: the lost session`);
-        const client = await connectNewClient(t, url, token);
-        const isServed = (): Promise<boolean> =>
-          client.callTool({ name }).then(
-            () => true,
-            () => false,
-          );
-        await until(
-          isServed,
-          `${status}: a call of a new client, ${prefix === '' ? 'directly' : 'through the gateway'}`,
-        );
-      }
-    }
-  });
-
   await t.test('as directly: what a server declares, and says when it refuses', async (t) => {
     const backend = await backendFor(t, {
       capabilities: { tools: {}, extensions: { 'org.example/notes': { depth: 2 } } },
@@ -764,80 +364,6 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     }
     t.match(seen[0], { extensions: { 'org.example/notes': { depth: 2 } }, data: { uri: 'file:///a' } }, 'directly');
     t.same(seen[1], seen[0], 'through the gateway');
-  });
-
-  await t.test('as directly: how often a tool runs whose result comes with 404, and in which session', async (t) => {
-    for (const isJson of [true, false]) {
-      const direct = { isMissing: false };
-      const through = { isMissing: false };
-      const oddityOf = (state: { isMissing: boolean }): Oddity => ({
-        isJson,
-        changes: (response) => state.isMissing && withStatus(404)(response),
-      });
-      const runs = async (state: { isMissing: boolean }, client: Client, name: string): Promise<unknown> => {
-        t.match(await client.callTool({ name }), { content: [{ text: '1' }] });
-        state.isMissing = true;
-        const results = [];
-        for (let call = 0; call < 2; call++)
-          results.push(await client.callTool({ name }).then(({ content }) => content, ignore));
-        state.isMissing = false;
-        return { results, last: (await client.callTool({ name })).content };
-      };
-      const server = await startOddServer(t, oddityOf(direct));
-      const expected = await runs(direct, (await connectSdkClient(t, server.url, undefined)).client, 'count');
-      const last = [{ type: 'text', text: '4' }];
-      t.same(expected, { results: [undefined, undefined], last }, 'directly: once a call, but its results are errors');
-      const behind = await startOddServer(t, oddityOf(through));
-      const caller = await deployment.caller({ odd: { url: behind.url } });
-      const url = deployment.gateway.url(caller.virtualHostId);
-      const results = ['2', '3'].map((count) => [{ type: 'text', text: count }]);
-      const { client } = await connectSdkClient(t, url, caller.token);
-      t.same(await runs(through, client, 'odd-count'), { results, last }, 'through the gateway: as often, and told');
-      t.equal(behind.sessionCount(), 1);
-    }
-  });
-
-  await t.test('as directly: a client of the one version with which a server begins a session', async (t) => {
-    const demands = '2025-06-18';
-    const connect = async (url: string, token?: string): Promise<Client> => {
-      const fetchOld: typeof globalThis.fetch = (target, given = {}) => {
-        const body = typeof given.body === 'string' ? given.body.replace(LATEST_PROTOCOL_VERSION, demands) : null;
-        return globalThis.fetch(target, body === null ? given : { ...given, body });
-      };
-      const client = new Client({ name: 'integration', version: '1' });
-      const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-      const transport = new StreamableHTTPClientTransport(new URL(url), { fetch: fetchOld, requestInit: { headers } });
-      await client.connect(transport);
-      t.teardown(() => client.close());
-      return client;
-    };
-    const direct = await startOddServer(t, { demands });
-    await t.rejects(connectSdkClient(t, direct.url, undefined), /Unsupported protocol version/, 'directly, the newest');
-    const expected = await use(await connect(direct.url), '');
-    t.same(expected, { tools: ['count', 'report'], counted: ['1', '2', '3', '4'] }, 'directly, its own');
-    for (const connects of [connect, async (...to: [string, string]) => (await connectSdkClient(t, ...to)).client]) {
-      const behind = await startOddServer(t, { demands });
-      const caller = await deployment.caller({ odd: { url: behind.url } });
-      const client = await connects(deployment.gateway.url(caller.virtualHostId), caller.token);
-      t.same(await use(client, 'odd-'), expected, 'through the gateway, either');
-    }
-  });
-
-  await t.test('as directly: a balancer that keeps a session at its node by a cookie', async (t) => {
-    const direct = await startNodes(t);
-    const expected = await use(await connectWithCookies(t, direct.url), '');
-    t.same(expected, { tools: ['count', 'report'], counted: ['1', '2', '3', '4'] }, 'directly');
-    t.same(direct.sessionCounts(), [1, 0]);
-    const behind = await startNodes(t);
-    const caller = await deployment.caller({ odd: { url: behind.url } });
-    for (const counts of [
-      [1, 0],
-      [1, 1],
-    ]) {
-      const { client } = await connectSdkClient(t, deployment.gateway.url(caller.virtualHostId), caller.token);
-      t.same(await use(client, 'odd-'), expected, 'through the gateway');
-      t.same(behind.sessionCounts(), counts, 'the next session is free to go to the other node');
-    }
   });
 
   await t.test('as directly: a client that writes a byte order mark before its messages', async (t) => {
@@ -905,77 +431,6 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     );
   });
 
-  await t.test('as directly: a server that logs only once its session was told a level', async (t) => {
-    const logged = async (client: Client, name: string): Promise<string[]> => {
-      const heard: string[] = [];
-      client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void heard.push(params.level));
-      await client.setLoggingLevel('info');
-      await client.callTool({ name });
-      return heard;
-    };
-    const direct = await startOddServer(t, { logs: true });
-    t.same(
-      await logged((await connectSdkClient(t, direct.url, undefined)).client, 'log'),
-      ['info', 'error'],
-      'directly',
-    );
-    const behind = await startOddServer(t, { logs: true });
-    const caller = await deployment.caller({ odd: { url: behind.url } });
-    const through = await connectSdkClient(t, deployment.gateway.url(caller.virtualHostId), caller.token);
-    t.same(await logged(through.client, 'odd-log'), ['info', 'error'], 'through the gateway');
-    const levelsHeard = async (level: string): Promise<(string | undefined)[]> => {
-      const meta = envelope('{}', `"io.modelcontextprotocol/logLevel":"${level}"`);
-      return readEvents((await callTool(caller, 'odd-log', '{}', { meta })).body)
-        .map((text) => memberText(text, 'params'))
-        .filter((params) => params !== undefined)
-        .map((params) => memberText(params, 'level'));
-    };
-    // The server is told while it is called, and nobody waits for it.
-    for (const [level, expected] of [
-      ['error', ['"error"']],
-      ['info', ['"info"', '"error"']],
-      ['error', ['"error"']],
-    ] as const)
-      await until(
-        async () => isDeepStrictEqual(await levelsHeard(level), expected),
-        `a client of 2026-07-28: ${level}`,
-      );
-  });
-
-  await t.test('as directly: a tool that adds a tool to its session is heard of in that session', async (t) => {
-    const outcome = async (
-      url: string,
-      token: string | undefined,
-      prefix: string,
-      isNew: boolean,
-    ): Promise<unknown> => {
-      let count = 0;
-      const onHeard = (): void => void (count += 1);
-      const isHeard = (): boolean => count > 0;
-      if (isNew) return grown(await connectNewClient(t, url, token, onHeard), isHeard, prefix);
-      const { client } = await connectSdkClient(t, url, token);
-      client.setNotificationHandler(ToolListChangedNotificationSchema, onHeard);
-      return grown(client, isHeard, prefix);
-    };
-    for (const isNew of [false, true]) {
-      const direct = await startOddServer(t, { grows: true });
-      const expected = await outcome(direct.url, undefined, '', isNew);
-      t.same(
-        expected,
-        { names: ['count', 'grow', 'grown', 'report'], said: [{ type: 'text', text: 'hello' }] },
-        'directly',
-      );
-      const behind = await startOddServer(t, { grows: true });
-      const caller = await deployment.caller({ odd: { url: behind.url } });
-      const url = deployment.gateway.url(caller.virtualHostId);
-      t.same(
-        await outcome(url, caller.token, 'odd-', isNew),
-        expected,
-        `through the gateway, ${isNew ? 'both revisions' : 'with a session'}`,
-      );
-    }
-  });
-
   await t.test('as directly: redirects of a server of the older transport to paths with a slash', async (t) => {
     const direct = await startSseServer(t, true);
     const client = new Client({ name: 'integration', version: '1' });
@@ -990,33 +445,5 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     const called = await through.client.callTool({ ...say, name: 'odd-echo' });
     t.same(called, expected, 'through the gateway');
     t.same([behind.opened, behind.executed.get('echo')], [1, 1]);
-  });
-
-  await t.test('as directly: a client that knows both revisions counts in one session of the server', async (t) => {
-    const direct = await startOddServer(t, {});
-    const expected = await use(await connectNewClient(t, direct.url, undefined), '');
-    t.same(expected, { tools: ['count', 'report'], counted: ['1', '2', '3', '4'] }, 'directly');
-    t.same([direct.begunCount(), direct.deleteCount()], [1, 0], 'of which none is ended before the client ends');
-    const behind = await startOddServer(t, {});
-    const sessionless = await ModernSdkServer.start(t, {
-      fill: (server) => server.registerTool('say', {}, () => ({ content: [{ type: 'text', text: 'hello' }] })),
-    });
-    const caller = await deployment.caller({ odd: { url: behind.url }, new: { url: sessionless.url } });
-    const client = await connectNewClient(t, deployment.gateway.url(caller.virtualHostId), caller.token);
-    t.equal(client.getNegotiatedProtocolVersion(), '2026-07-28');
-    const counted: unknown[] = [];
-    for (let call = 0; call < 16; call++) {
-      const { tools } = await client.listTools();
-      t.same(tools.map(({ name }) => name).sort(), ['new-say', 'odd-count', 'odd-report']);
-      const { content } = await client.callTool({ name: 'odd-count' });
-      counted.push((content as { text: string }[])[0]?.text);
-      t.match(await client.callTool({ name: 'new-say' }), { content: [{ text: 'hello' }] });
-    }
-    t.same(
-      counted,
-      Array.from({ length: 16 }, (_, call) => String(call + 1)),
-      'through the gateway',
-    );
-    t.same([behind.begunCount(), behind.deleteCount()], [1, 0], 'none is begun only to be ended');
   });
 });
