@@ -17,7 +17,7 @@ import { memberText } from '../support/json-text.js';
 import { ModernSdkServer } from '../support/modern-sdk-server.js';
 import { connectSdkClient } from '../support/sdk-client.js';
 import { until } from '../support/until.js';
-import { type Oddity, startOddServer, withStatus, ignore, startNodes } from '../support/odd-server.js';
+import { errorFor, type Oddity, startOddServer, withStatus, ignore, startNodes } from '../support/odd-server.js';
 import { use, connectWithCookies, connectNewClient } from '../support/direct-clients.js';
 
 /** What a client hears of a tool that adds another one, and has of it. */
@@ -31,6 +31,25 @@ async function grown(
   const names = (await client.listTools()).tools.map(({ name }) => name.slice(prefix.length)).sort();
   return { names, said: (await client.callTool({ name: `${prefix}grown` })).content };
 }
+
+async function countTwice(client: Pick<Client, 'callTool'> | ModernClient, name: string): Promise<unknown[]> {
+  const counted: unknown[] = [];
+  for (let call = 0; call < 2; call++) {
+    const { content } = await client.callTool({ name });
+    counted.push((content as { text: string }[])[0]?.text);
+  }
+  return counted;
+}
+
+/** How servers say that they do not know a session; `undefined`: with 404, as the specification has it. */
+const REFUSALS_OF_LOST: Readonly<Record<string, Oddity['refusesLost'] | undefined>> = {
+  'with 404': undefined,
+  'with 400, not initialized': () => errorFor('null', 400, -32000, 'Bad Request: Server not initialized'),
+  'with 400, as text': () => ({ status: 400, type: 'text/plain', body: 'Invalid or missing session ID' }),
+  'with 401': () => ({ status: 401, type: 'text/plain', body: 'Unknown session' }),
+  'with 200': (id) => errorFor(id, 200, -32001, 'Session not found'),
+  'with 503, as text': () => ({ status: 503, type: 'text/plain', body: 'Session not found, the server has restarted' }),
+};
 
 await forEachDeployment(t, {}, async (t, deployment) => {
   for (const [how, status] of [
@@ -59,6 +78,49 @@ await forEachDeployment(t, {}, async (t, deployment) => {
             t.match(await client.callTool({ name: `${prefix}echo` }), { content: [{}] }, `${url}, ${comes}`);
             backend.forgetSessions();
           }
+        }
+      },
+    );
+
+  for (const [how, refusesLost] of Object.entries(REFUSALS_OF_LOST))
+    await t.test(
+      `as directly: a client that goes on when the server was started again, and says so ${how}`,
+      async (t) => {
+        const oddity: Oddity = { isJson: true, ...(refusesLost && { refusesLost }) };
+        const direct = await startOddServer(t, oddity);
+        const { client: old } = await connectSdkClient(t, direct.url, undefined);
+        const before = await countTwice(old, 'count');
+        direct.forgetSessions();
+        await t.rejects(old.callTool({ name: 'count' }), 'directly, a session that is lost is an error');
+        const { client: again } = await connectSdkClient(t, direct.url, undefined);
+        const expected = [before, await countTwice(again, 'count')];
+        t.same(
+          expected,
+          [
+            ['1', '2'],
+            ['1', '2'],
+          ],
+          'and a new one begins from the start',
+        );
+
+        const behind = await startOddServer(t, oddity);
+        const caller = await deployment.caller({ odd: { url: behind.url } });
+        const url = deployment.gateway.url(caller.virtualHostId);
+        for (const isNew of [false, true]) {
+          const connect = async (): Promise<Client | ModernClient> =>
+            isNew ? connectNewClient(t, url, caller.token) : (await connectSdkClient(t, url, caller.token)).client;
+          const client = await connect();
+          const begun = behind.begunCount();
+          const counted = [await countTwice(client, 'odd-count')];
+          behind.forgetSessions();
+          counted.push(await countTwice(client, 'odd-count'));
+          t.same(
+            counted,
+            expected,
+            `through the gateway without an error, each call once, ${isNew ? 'both revisions' : 'with a session'}`,
+          );
+          t.equal(behind.begunCount() - begun, 1, 'one session more');
+          await client.close();
         }
       },
     );

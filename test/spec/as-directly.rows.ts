@@ -17,7 +17,15 @@ import type { HttpAnswer } from '../support/raw-http.js';
 import { connectSdkClient } from '../support/sdk-client.js';
 import { startSseServer } from '../support/sse-server.js';
 import { until } from '../support/until.js';
-import { type Oddity, startOddServer, refuse, errorFor, ignore, withStatus } from '../support/odd-server.js';
+import {
+  type Oddity,
+  startCompressor,
+  startOddServer,
+  refuse,
+  errorFor,
+  ignore,
+  withStatus,
+} from '../support/odd-server.js';
 import { use, connectListening, connectNewClient } from '../support/direct-clients.js';
 
 const GREETING = { messages: [{ role: 'user', content: { type: 'text', text: 'Hello' } }] };
@@ -145,13 +153,27 @@ const ODDITIES: Readonly<Record<string, () => Oddity>> = {
     // A stream that is asked for while a request is answered would carry the old one.
     answers: ({ method }, response) => method === 'GET' && refuse(response, 405, ''),
   }),
-  'an empty cursor at the end': () => ({ nextCursor: '' }),
+  'an empty cursor at the end': () => ({ page: () => ({ names: ['count', 'report'], nextCursor: '' }) }),
+  'a cursor that leads to its own page': () => ({
+    page: (cursor) => ({ names: cursor === undefined ? ['count'] : ['report'], nextCursor: 'b' }),
+  }),
+  'cursors that go round': () => ({
+    page: (cursor) => ({
+      names: cursor === undefined ? ['count'] : cursor === 'b' ? ['report'] : [],
+      nextCursor: cursor === 'b' ? 'c' : 'b',
+    }),
+  }),
   'notifications answered with a stream that stays open': () => ({
     changes: endlessNotices({ 'content-type': 'text/event-stream' }),
   }),
   'notifications whose answer never ends': () => ({ changes: endlessNotices({}) }),
   'a version that was a draft of the first': () => ({ version: '2024-10-07' }),
   'a server of both revisions that names the one without sessions alone': () => ({ discovers: ONE_REVISION }),
+  'a server of both revisions whose other revision gets 404 without a session': () => ({
+    discovers: ONE_REVISION,
+    answers: ({ headers }, response) =>
+      headers['mcp-method'] !== undefined && !headers['mcp-session-id'] && refuse(response, 404, 'Session not found'),
+  }),
   'a session that lives while pings are answered': () => {
     let isAlive = false;
     return {
@@ -364,6 +386,35 @@ await forEachDeployment(t, {}, async (t, deployment) => {
     }
     t.match(seen[0], { extensions: { 'org.example/notes': { depth: 2 } }, data: { uri: 'file:///a' } }, 'directly');
     t.same(seen[1], seen[0], 'through the gateway');
+  });
+
+  await t.test('as directly: a proxy that compresses what it is not told to leave alone', async (t) => {
+    const direct = await startOddServer(t, {});
+    const { client } = await connectSdkClient(t, await startCompressor(t, direct.url), undefined);
+    const expected = await use(client, '');
+    t.same(expected, { tools: ['count', 'report'], counted: ['1', '2', '3', '4'] }, 'directly');
+    const behind = await startOddServer(t, {});
+    const caller = await deployment.caller({ odd: { url: await startCompressor(t, behind.url) } });
+    const through = await connectSdkClient(t, deployment.gateway.url(caller.virtualHostId), caller.token);
+    t.same(await use(through.client, 'odd-'), expected, 'through the gateway');
+  });
+
+  await t.test('as directly: a client that writes null where a server needs nothing', async (t) => {
+    const behind = await backendFor(t, { tools: ['now'], withSessions: true });
+    const caller = await deployment.caller({ odd: { url: behind.url } });
+    const { origin, pathname } = new URL(behind.url);
+    const namesFor = async (caller: McpCaller, params: string): Promise<unknown> => {
+      const session = await caller.openSession();
+      const answer = await session.send(`{"jsonrpc":"2.0","id":7,"method":"tools/list","params":${params}}`);
+      const { result } = JSON.parse(readEvents(answer.body)[0] ?? answer.text) as {
+        readonly result?: { readonly tools: readonly { readonly name: string }[] };
+      };
+      return result?.tools.map(({ name }) => name.replace('odd-', ''));
+    };
+    for (const params of ['null', '{"cursor":null}', '{"cursor":""}']) {
+      t.same(await namesFor(new McpCaller(origin, pathname, ''), params), ['now'], `directly: ${params}`);
+      t.same(await namesFor(caller, params), ['now'], `through the gateway: ${params}`);
+    }
   });
 
   await t.test('as directly: a client that writes a byte order mark before its messages', async (t) => {

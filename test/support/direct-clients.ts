@@ -20,12 +20,14 @@ export async function use(
   settled?: () => Promise<void>,
 ): Promise<Outcome> {
   const tools: string[] = [];
+  const cursors = new Set<string>();
   let cursor: string | undefined;
   do {
+    if (cursor !== undefined) cursors.add(cursor);
     const page = await client.listTools(cursor === undefined ? {} : { cursor });
     tools.push(...page.tools.map(({ name }) => name.slice(prefix.length)));
     cursor = page.nextCursor;
-  } while (cursor !== undefined && cursor !== '');
+  } while (cursor !== undefined && cursor !== '' && !cursors.has(cursor));
   const counted: string[] = [];
   for (let call = 0; call < 4; call++) {
     if (call === 2) await settled?.();

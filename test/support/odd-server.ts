@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { createServer, request as requestHttp, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { constants, createGzip } from 'node:zlib';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
@@ -20,8 +21,8 @@ export interface Oddity {
   readonly answers?: (request: IncomingMessage, response: ServerResponse) => boolean;
   /** Changes what the server is about to answer a POST. */
   readonly changes?: (response: ServerResponse) => void;
-  /** The cursor behind the server's only page of tools. */
-  readonly nextCursor?: string;
+  /** The tools that the server lists behind a cursor, and the next one. */
+  readonly page?: (cursor: string | undefined) => { readonly names: readonly string[]; readonly nextCursor: string };
   readonly isJson?: boolean;
   /** Whether progress is reported on the call's own stream, under its token as text. */
   readonly writesTokens?: boolean;
@@ -39,6 +40,8 @@ export interface Oddity {
   readonly demands?: string;
   /** The server declares nothing but its tools, and asks whether its session is alive once somebody listens: told whether it is. */
   readonly onPinged?: () => void;
+  /** How a request whose session is unknown is refused, in place of 404. @param id that of the request, as JSON. */
+  readonly refusesLost?: (id: string) => { readonly status: number; readonly type?: string; readonly body: string };
   /** When the gateway has met the oddity. */
   readonly settled?: () => Promise<void>;
 }
@@ -49,6 +52,8 @@ export interface OddServer {
   /** How many sessions were begun, and how many a DELETE has asked to end. */
   readonly begunCount: () => number;
   readonly deleteCount: () => number;
+  /** Forgets all sessions, as when it is started again. */
+  readonly forgetSessions: () => void;
 }
 
 export async function startOddServer(t: Pick<Test, 'teardown'>, oddity: Oddity): Promise<OddServer> {
@@ -91,10 +96,12 @@ export async function startOddServer(t: Pick<Test, 'teardown'>, oddity: Oddity):
         return { content: [] };
       });
     }
-    if (oddity.nextCursor !== undefined) {
-      const tools = ['count', 'report'].map((name) => ({ name, inputSchema: { type: 'object' as const } }));
-      server.server.setRequestHandler(ListToolsRequestSchema, () => ({ tools, nextCursor: oddity.nextCursor }));
-    }
+    const { page } = oddity;
+    if (page !== undefined)
+      server.server.setRequestHandler(ListToolsRequestSchema, ({ params }) => {
+        const { names, nextCursor } = page(params?.cursor);
+        return { tools: names.map((name) => ({ name, inputSchema: { type: 'object' } })), nextCursor };
+      });
     const { version } = oddity;
     if (version !== undefined) {
       const answer = {
@@ -162,7 +169,11 @@ export async function startOddServer(t: Pick<Test, 'teardown'>, oddity: Oddity):
     const transport = typeof id === 'string' ? transports.get(names.get(id) ?? id) : await open();
     if (oddity.renames === true && request.method === 'POST') rename(request, response);
     if (request.method === 'GET') void pingOver(response);
-    if (transport === undefined) refuse(response, 404, 'Session not found');
+    if (transport === undefined && oddity.refusesLost !== undefined && request.method === 'POST') {
+      const id = memberText(await text(request), 'id') ?? 'null';
+      const { status, type = 'application/json', body } = oddity.refusesLost(id);
+      response.writeHead(status, { 'content-type': type }).end(body);
+    } else if (transport === undefined) refuse(response, 404, 'Session not found');
     else await transport.handleRequest(request, response);
   };
   const server = createServer((request, response) => void serve(request, response));
@@ -177,6 +188,7 @@ export async function startOddServer(t: Pick<Test, 'teardown'>, oddity: Oddity):
     sessionCount: () => transports.size,
     begunCount: () => begunCount,
     deleteCount: () => deleteCount,
+    forgetSessions: () => transports.clear(),
   };
 }
 
@@ -190,6 +202,31 @@ export function errorFor(id: string, status: number, code: number, message: stri
 }
 
 export function ignore(): void {}
+
+/** A proxy that compresses what it is not told to leave alone. */
+export async function startCompressor(t: Pick<Test, 'teardown'>, url: string): Promise<string> {
+  const server = createServer((request, response) => {
+    const { method, headers, url: path = '/' } = request;
+    const isCoded = !/identity/.test(headers['accept-encoding'] ?? '');
+    const onward = requestHttp(new URL(path, url), { method, headers }, (answer) => {
+      const { 'content-length': length, ...kept } = answer.headers;
+      const body = isCoded ? answer.pipe(createGzip({ flush: constants.Z_SYNC_FLUSH })) : answer;
+      const coding = isCoded
+        ? { 'content-encoding': 'gzip' }
+        : { ...(length !== undefined && { 'content-length': length }) };
+      response.writeHead(answer.statusCode ?? 0, { ...kept, ...coding });
+      body.on('error', () => response.destroy()).pipe(response);
+    });
+    response.on('close', () => onward.destroy());
+    request.pipe(onward.on('error', () => response.destroy()));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
+}
 
 /** A load balancer that keeps a client at its node by a cookie, which each answer sets anew; in turn without one. */
 export async function startBalancer(t: Pick<Test, 'teardown'>, nodes: readonly OddServer[]): Promise<string> {
