@@ -115,7 +115,7 @@ function plainTextIn(body: Buffer): string {
 
 /** Matches the errors of servers that do not know the session. Its repetitions are bounded, since a text may have 64 KiB. */
 const NO_SESSION_TEXT =
-  /\b(?:no|unknown|invalid|expired|stale|missing|not find)(?:[ -](?:or|valid|active|such|open|existing|known|mcp|expired|invalid|missing|transport|found|for|the)){0,8}[ -]session(?:[ -]?id)?\b|\bsession(?:[ -]?id)?\b(?: [\w"':-]{1,64})? (?:(?:is|was|has|has been|does|could) )?(?:not|no longer|unknown|invalid|expired|terminated|closed|ended|lost|timed out)\b|\bnot initialized\b/i;
+  /\b(?:no|unknown|invalid|expired|stale|missing|not find)(?:[ -](?:or|valid|active|such|open|existing|known|mcp|expired|invalid|missing|transport|found|for|the)){0,8}[ -]session(?:[ -]?id)?\b|\bsession(?:[ -]?id)?\b(?: [\w"'\\:-]{1,64})? (?:(?:is|was|has|has been|does|could) )?(?:not|no longer|unknown|invalid|expired|terminated|closed|ended|lost|timed out)\b|\bnot initialized\b/i;
 /** Whether an error with this code is about a message, and not about its session. */
 function isAboutMessage(code: unknown): boolean {
   if (code === rpcCodes.parseError || code === rpcCodes.methodNotFound) return true;
@@ -149,10 +149,11 @@ export function answerFault(
   return { ...upstreamFault('answer-too-large'), detail };
 }
 
-/** Whether the session is refused: by an error's code and text, or by the text of a 4xx but 429, or of 503. `statusFault` judges any other 404. */
+/** Whether the session is refused: by an error's code and text, or by the text of a 4xx but 429, of 503, or of a 500 with the session's id. `statusFault` judges any other 404. */
 const isSessionRefused: IsRefused = (plan, status, body, error, isAnswer) => {
   if (error !== undefined && saysNoSession(plan, body, error)) return true;
-  const isReadable = status === 503 || (status < 500 && status !== 429);
+  const namesSession = Boolean(plan.sessionId) && body.includes(plan.sessionId ?? '');
+  const isReadable = status === 500 ? namesSession : status === 503 || (status < 500 && status !== 429);
   if (!isReadable || (status === 401 && plan.credentials !== undefined)) return false;
   if (error === undefined) return NO_SESSION_TEXT.test(body.toString());
   const { code, message } = backendErrorIn(body, error);

@@ -564,6 +564,15 @@ t.test(
     const unavailable = start(t);
     unavailable.call.json(lost, '', 503);
     t.match(unavailable.listener.faults, [{ kind: 'session-lost' }], 'with 503, as some say it after a restart');
+    const named = String.raw`{"code":-32603,"message":"Session \"S-1\" not found"}`;
+    for (const [sessionId, fault] of [
+      ['S-1', upstreamFault('session-lost')],
+      ['S-2', httpStatus(500)],
+    ] as const) {
+      const failed = start(t, { sessionId });
+      failed.call.json(named, '', 500);
+      t.same(failed.listener.faults, [fault], `with 500, where the text names the session, asked in ${sessionId}`);
+    }
     const busy = start(t);
     busy.call.json(lost, '', 429);
     t.match(busy.listener.faults, [httpStatus(429)], 'with the status of too many requests');
