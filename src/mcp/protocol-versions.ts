@@ -77,9 +77,12 @@ export function readVersionRefusal(error: unknown): VersionRefusal | undefined {
   return lacksInitialize ? { kind: 'initialize-unknown' } : undefined;
 }
 
+/** The first version with streamable HTTP, which servers of any later one speak, too. */
+const COMMON_VERSION = '2025-03-26';
+
 /**
  * The version to offer after a backend has refused the latest version with sessions: the newest other version with sessions that the
- * refusal names; if it names none, the caller's own version.
+ * refusal names; if it names none, the caller's own version, or, if it names only the one that was offered, one that most servers speak.
  * @param own the caller's version; the latest for callers that speak any.
  * @returns `undefined` when the refusal is not about versions, or there is no other version to offer.
  */
@@ -87,7 +90,9 @@ export function versionToOfferNext(refusal: string, own = LATEST_PROTOCOL_VERSIO
   if (!/version|supported/i.test(refusal)) return undefined;
   const named = refusal.match(/\b\d{4}-\d{2}-\d{2}\b/g) ?? [];
   const newest = named.filter(versionIfOfferable).sort().at(-1);
-  return newest ?? (named.some((version) => version > LATEST_PROTOCOL_VERSION) ? undefined : versionIfOfferable(own));
+  if (newest !== undefined || named.some((version) => version > LATEST_PROTOCOL_VERSION)) return newest;
+  const namesOffered = named.length > 0 && named.every((version) => version === LATEST_PROTOCOL_VERSION);
+  return versionIfOfferable(own) ?? (namesOffered ? COMMON_VERSION : undefined);
 }
 
 /** The version, if it has sessions and is not the latest with sessions, which was offered first; else `undefined`. */

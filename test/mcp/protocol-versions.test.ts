@@ -45,6 +45,8 @@ t.test('after a refusal the newest version that it names is offered, else the ca
     ['Unsupported protocol version', '2025-03-26', '2025-03-26'],
     ['Bad VERSION', undefined, undefined],
     ['unsupported: 2025-11-25', '2025-06-18', '2025-06-18'],
+    ['unsupported protocol version: 2025-11-25', '2025-11-25', '2025-03-26'],
+    ['unsupported protocol version: 2025-11-25', undefined, '2025-03-26'],
     ['supported versions: 2026-07-28', '2025-06-18', undefined],
     ['no session, since 2025-06-18', '2025-06-18', undefined],
     ['version 12025-06-181 is not supported', '2025-03-26', '2025-03-26'],
