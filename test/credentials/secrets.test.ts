@@ -113,6 +113,9 @@ t.test('a secret of the store is sent to the origins that it names alone, and to
   t.equal(secrets.secretOf(reference, ORIGIN), 'kept');
   t.match(secrets.secretOf(reference, 'https://elsewhere.example'), { kind: 'secret-withheld' });
   t.match(secrets.secretOf(reference, ORIGIN, 'https://elsewhere.example'), { kind: 'secret-withheld' });
+  const failed = new Secrets(undefined, () => 1, { read: () => ({ kind: 'failed', reason: 'is not in the store' }) });
+  const fault = failed.secretOf(reference, ORIGIN);
+  t.match(fault, { kind: 'secret-unreadable', logDetail: '(of-the-store: is not in the store)' });
 });
 
 t.test('without its secret a backend is shown none, and only what the caller has for it', async (t) => {
@@ -130,6 +133,11 @@ t.test('without its secret a backend is shown none, and only what the caller has
   t.equal(credentials?.refresh(metadata), undefined);
   const secrets = ['authorization', 'Bearer 1', 'x-org', 'o'];
   t.same(credentials?.addTo(['a', 'b'], metadata), ['a', 'b', ...secrets, 'x-own', '1']);
+  const [own, bare] = [['a', 'b'], { ...metadata, headers: [] }];
+  const all = credentials?.addTo(own, bare);
+  t.same(all, [...own, ...secrets]);
+  t.equal(credentials?.addTo(own, bare), all, 'the same array while nothing changes');
+  t.not(credentials?.addTo([...own], bare), all, 'but not with other headers');
   t.equal(credentials?.onRejected(metadata), false, 'there is no other to try');
 });
 

@@ -102,6 +102,7 @@ t.test('what is forgiven of token answers is forgiven at each token endpoint, an
     };
     return requestToken({ http }, 'alice', { auth, clientSecret: 'x', callerToken: 'theirs' });
   };
+  t.ok(corrections.every(({ kinds }) => kinds.length > 0));
   for (const { why, sent, kinds } of corrections) {
     if (!kinds.includes('token')) continue;
     answeredWith(201, sent);
@@ -117,6 +118,12 @@ t.test('what is forgiven of token answers is forgiven at each token endpoint, an
   t.match(await ask(http, endpoint.url), { lifetimeMs: 3_600_000 }, 'a number as text');
   answeredWith(200, { error: 'invalid_client' });
   t.match(await ask(http, endpoint.url), { kind: 'token-refused', detail: '(invalid_client)' }, 'a refusal with 200');
+  answeredWith(400, { error: 'invalid_scope' });
+  t.match(await ask(http, endpoint.url), { kind: 'token-refused', detail: '(invalid_scope)' });
+  answeredWith(400, { error: 'No such scope: x' });
+  t.equal(((await ask(http, endpoint.url)) as UpstreamFault).detail, undefined, 'what is no code is told to nobody');
+  answeredWith(503, { error: 'temporarily_unavailable' });
+  t.match(await ask(http, endpoint.url), { kind: 'token-unavailable' }, 'an error of the server is tried again');
   for (const said of [{ token_type: 'mac' }, { expires_in: 'soon' }, { access_token: null }]) {
     answeredWith(200, { access_token: 't', token_type: 'bearer', ...said });
     t.match(await ask(http, endpoint.url), { kind: 'token-unavailable' }, JSON.stringify(said));

@@ -10,7 +10,7 @@ import {
   TOKENS_BYTES_MAX,
   TOKENS_BYTES_PER_SUBJECT_MAX,
 } from '../../src/credentials/oauth-source.js';
-import { Token, type HeadersOrFault, TOKEN_RENEWAL_GAP_MS } from '../../src/credentials/token.js';
+import { Token, tokenLife, type HeadersOrFault, TOKEN_RENEWAL_GAP_MS } from '../../src/credentials/token.js';
 import type { IssuedToken } from '../../src/credentials/token-endpoint.js';
 import { upstreamFault, type UpstreamFault } from '../../src/http-client/upstream-fault.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
@@ -81,6 +81,17 @@ t.test('a token is renewed while it is valid, by one request, and nobody waits f
   t.same(scene.read(), issued('two').headers);
   scene.nowMs += LIFE_MS;
   t.ok(scene.read() instanceof Promise, 'one that has expired is shown to nobody');
+});
+
+t.test('many processes renew their tokens at different times, all of them before the end', (t) => {
+  const renewals = [0, 0.5, 1].map((random) => tokenLife(5, LIFE_MS, random));
+  t.same(
+    renewals.map(({ renewAtMs }) => Math.round(renewAtMs - 5)),
+    [0.7, 0.775, 0.85].map((part) => part * (LIFE_MS - 1_000)),
+  );
+  t.ok(renewals.every(({ goodUntilMs }) => goodUntilMs === 5 + LIFE_MS - 1_000));
+  t.equal(tokenLife(0, 1_000, 0).goodUntilMs, 500, 'a short life is used by half');
+  t.end();
 });
 
 t.test('a failed renewal keeps the valid token, and is retried only after a while', async (t) => {
