@@ -118,6 +118,34 @@ t.test('a secret of the store is sent to the origins that it names alone, and to
   t.match(fault, { kind: 'secret-unreadable', logDetail: '(of-the-store: is not in the store)' });
 });
 
+t.test('secrets that the store does not have at hand come later, all of them or none', async (t) => {
+  const found = { kind: 'found', secret: { value: 'kept', origins: 'any' } } as unknown as StoredSecretRead;
+  const failed: StoredSecretRead = { kind: 'failed', reason: 'is not in the store' };
+  const secrets = new Secrets(undefined, () => 1, {
+    read: (name: string) => (name === 'near' ? found : Promise.resolve(name === 'far' ? found : failed)),
+  });
+  const [near, far, none] = ['near', 'far', 'none'].map((secret) => ({ secret }));
+  const authOf = (headers: object): HeadersAuth => ({ type: 'headers', headers }) as unknown as HeadersAuth;
+  const both = authOf({ 'X-Near': near, 'X-Far': far });
+  const first = await secrets.headersOf(both, ORIGIN);
+  t.same(first, ['x-near', 'kept', 'x-far', 'kept']);
+  t.equal(await secrets.headersOf(both, ORIGIN), first, 'the same array');
+  t.match(await secrets.headersOf(authOf({ a: far, b: none }), ORIGIN), { kind: 'secret-unreadable' });
+  const withoutKeys = new Secrets(undefined, () => 1);
+  t.match(withoutKeys.headersOf(authOf({ a: near }), ORIGIN), { kind: 'secret-keys-missing' });
+});
+
+t.test('credentials that never change are shown as they are, and a rejection of them is final', (t) => {
+  t.equal(Credentials.ofHeaders([]), undefined);
+  const credentials = Credentials.ofHeaders(['authorization', 'Bearer 1']);
+  const metadata = { headers: [], requestId: '', callerToken: '' };
+  t.equal(credentials?.refresh(metadata), undefined);
+  t.same(credentials?.addTo(['a', 'b'], metadata), ['a', 'b', 'authorization', 'Bearer 1']);
+  t.equal(credentials?.onRejected(metadata), false);
+  t.equal(credentials?.connect, undefined);
+  t.end();
+});
+
 t.test('without its secret a backend is shown none, and only what the caller has for it', async (t) => {
   const scene = new Scene(t);
   scene.write('org', 'o');

@@ -5,7 +5,7 @@ import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { Names } from '../../src/http-client/names/names.js';
 import type { UserGrant } from '../../src/credentials/secrets/user-grants.js';
 import { corrections } from '../../src/credentials/oauth-answer.js';
-import { requestToken, type IssuedToken } from '../../src/credentials/token-endpoint.js';
+import { requestToken, type IssuedToken, type OAuthTokenRequest } from '../../src/credentials/token-endpoint.js';
 import { refreshGrant } from '../../src/credentials/user-tokens.js';
 import { Http1Upstream } from '../../src/http-client/http1-upstream.js';
 import { upstreamFault, type UpstreamFault, type UpstreamFaultKind } from '../../src/http-client/upstream-fault.js';
@@ -103,6 +103,7 @@ t.test('what is forgiven of token answers is forgiven at each token endpoint, an
     return requestToken({ http }, 'alice', { auth, clientSecret: 'x', callerToken: 'theirs' });
   };
   t.ok(corrections.every(({ kinds }) => kinds.length > 0));
+  for (const { why, correct, sent, corrected } of corrections) t.same(correct(sent), corrected, why);
   for (const { why, sent, kinds } of corrections) {
     if (!kinds.includes('token')) continue;
     answeredWith(201, sent);
@@ -128,6 +129,45 @@ t.test('what is forgiven of token answers is forgiven at each token endpoint, an
     answeredWith(200, { access_token: 't', token_type: 'bearer', ...said });
     t.match(await ask(http, endpoint.url), { kind: 'token-unavailable' }, JSON.stringify(said));
   }
+});
+
+t.test('a token is asked for with what is configured, and with nothing else', async (t) => {
+  const http = new Http1Upstream({ connectTimeoutMs: 10_000, names: new Names() });
+  let shown: readonly string[] = [];
+  const endpoint = await startRawBackend((request) => {
+    shown = [request.headers['authorization'] ?? '', ...request.text.split('&').sort()];
+    request.bytes(Buffer.from(answer(200)));
+  });
+  t.teardown(async () => {
+    await http.close();
+    await endpoint.close();
+  });
+  const client = { token_endpoint: endpoint.url, client_id: 'c', client_secret: { secret: 's' } } as const;
+  const [plain, exchange] = [
+    { type: 'oauth2-client-credentials', ...client } as const,
+    { type: 'token-exchange', resource: false, ...client } as const,
+  ];
+  const ask = (auth: OAuthTokenRequest['auth'], callerToken = ''): Promise<IssuedToken | UpstreamFault> =>
+    requestToken({ http }, 'alice', { auth, clientSecret: 'x', callerToken });
+  await ask(plain);
+  t.same(shown, ['Basic Yzp4', 'grant_type=client_credentials']);
+  await ask({ ...plain, client_authentication: 'post', scope: 'a b', audience: 'https://x', resource: 'https://y' });
+  t.same(shown, [
+    '',
+    'audience=https%3A%2F%2Fx',
+    'client_id=c',
+    'client_secret=x',
+    'grant_type=client_credentials',
+    'resource=https%3A%2F%2Fy',
+    'scope=a+b',
+  ]);
+  await ask(exchange, 'theirs');
+  t.same(shown.slice(1), [
+    'grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange',
+    'requested_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token',
+    'subject_token=theirs',
+    'subject_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token',
+  ]);
 });
 
 t.test('as directly: a client’s secret is shown as it is written, where decoding would not change it', async (t) => {

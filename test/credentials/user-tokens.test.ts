@@ -10,7 +10,9 @@ import { UserGrants, type UserGrant } from '../../src/credentials/secrets/user-g
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
 import { limits } from '../../src/shared/limits.js';
 import type { Store, StoreRead } from '../../src/store/store.js';
-import { ConnectLinks } from '../../src/credentials/connect-links.js';
+import { ConnectLinks, openTicket } from '../../src/credentials/connect-links.js';
+import { Credentials } from '../../src/credentials/credentials.js';
+import type { OAuthSourceDependencies } from '../../src/credentials/oauth-source.js';
 import { type HeadersOrFault, TOKEN_RENEWAL_GAP_MS } from '../../src/credentials/token.js';
 import {
   UserTokens,
@@ -389,4 +391,55 @@ t.test('a record that was moved to another key, or changed, opens for nobody', a
   scene.store.values.set(scene.wanted().key, Buffer.from('{}'));
   t.match(scene.read(), { kind: 'token-unavailable', logDetail: /nothing that was sealed/ });
   t.notMatch(alice.toString('latin1'), /access-0|refresh-0|alice/);
+});
+
+t.test(
+  'without keys no grant is read, and without an address for browsers there is no link to a consent',
+  async (t) => {
+    const scene = await Scene.set(t, 1);
+    const keys = new SecretKeys([randomBytes(32).toString('base64')]);
+    const usersWith = (links: ConnectLinks): UserTokens => {
+      const deadlines = new DeadlineWheel();
+      t.teardown(() => deadlines.stop());
+      const secrets = new Secrets(undefined, () => 0);
+      const http = new Http1Upstream({ connectTimeoutMs: 5_000, names: new Names() });
+      t.teardown(() => http.close());
+      const means = { http, deadlines, grants: undefined, secrets, mode: 'plain-text-or-tls' as const, links };
+      return new UserTokens(means, { nowMs: () => 0, random: () => 0 });
+    };
+    const users = usersWith(new ConnectLinks('https://console.example', keys));
+    t.match(users.read(scene.wanted()), { kind: 'secret-keys-missing' });
+    t.equal(
+      users.onRejected(scene.wanted(), ['authorization', 'Bearer unknown']),
+      false,
+      'a token that nobody has issued',
+    );
+
+    const credentialsOf = (users: UserTokens): Credentials | undefined =>
+      Credentials.of(AUTH, { name: 'b c', target: TARGET }, 'alice', { users } as unknown as OAuthSourceDependencies);
+    const link = credentialsOf(users)?.connect?.('files:write') ?? '';
+    t.match(link, /^https:\/\/console\.example\/connect\/b%20c\?ticket=/);
+    const opened = openTicket(keys, link.slice(link.indexOf('=') + 1), Date.now());
+    t.match(opened, { kind: 'opened', ticket: { subject: 'alice', backendName: 'b c', missingScope: 'files:write' } });
+    t.equal(credentialsOf(usersWith(new ConnectLinks(undefined, keys)))?.connect?.('files:write'), undefined);
+  },
+);
+
+t.test('a grant that another process renews without an end is not waited for without an end', async (t) => {
+  const scene = await Scene.set(t, 1);
+  await scene.grant({ lease: { by: 'another', untilMs: scene.nowMs + 10 * LIFE_MS } });
+  scene.expire();
+  const read = scene.read();
+  scene.nowMs += LIFE_MS;
+  t.match(await read, { kind: 'token-unavailable', logDetail: /another process/ });
+  t.equal(scene.asked, 0);
+});
+
+t.test('a user who disconnects while another process renews is asked to consent', async (t) => {
+  const scene = await Scene.set(t, 1);
+  await scene.grant({ lease: { by: 'another', untilMs: scene.nowMs + 10 * LIFE_MS } });
+  scene.expire();
+  const read = scene.read();
+  scene.store.values.clear();
+  t.match(await read, { kind: 'consent-missing' });
 });
