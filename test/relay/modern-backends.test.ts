@@ -766,3 +766,77 @@ t.test('a cancelled call is aborted, and one whose stream broke is not sent agai
   t.match((await caller.call('one-end')).error?.message, /stream ended without a response/);
   t.equal(backend.requests.length, 5, 'nor after a stream that ends in the regular way');
 });
+
+t.test('a backend that asks nothing, but wants the call again, gets it after a pause, with its state', async (t) => {
+  const backend = await rawModern(t, ({ params }) =>
+    params['requestState'] === 'later' || params['name'] === 'never'
+      ? { resultType: params['name'] === 'never' ? 'input_required' : 'complete', content: [], requestState: 'x' }
+      : { resultType: 'input_required', requestState: 'later' },
+  );
+  const wired = new WiredRelay(t);
+  const caller = wired.caller({ one: backend.url });
+  await caller.open();
+  const exchange = caller.post('tools/call', { name: 'one-x', arguments: { a: 1 } }, 1);
+  await wired.untilPassed(() => exchange.outcome === 'responded', 'the answer');
+  t.match(await answerOf(exchange), { id: 1, result: { content: [] } });
+  const calls = backend.requests
+    .map(({ text }) => JSON.parse(text) as Message)
+    .filter(({ method }) => method === 'tools/call');
+  t.match(
+    calls.map(({ params }) => params),
+    [
+      { name: 'x', arguments: { a: 1 } },
+      { name: 'x', arguments: { a: 1 }, requestState: 'later' },
+    ],
+  );
+  t.notOk(calls.some(({ params }) => 'inputResponses' in params));
+
+  const cancelled = caller.post('tools/call', { name: 'one-never' }, 2);
+  const sentCount = backend.requests.length + 1;
+  await until(() => backend.requests.length === sentCount, 'the call');
+  const notice = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 2 } };
+  caller.request({ body: Buffer.from(JSON.stringify(notice)) });
+  t.match((await answerOf(cancelled)).error?.message, 'Request cancelled');
+  let looks = 0;
+  await wired.untilPassed(() => (looks += 1) > 40, 'the pause to be over');
+  t.equal(backend.requests.length, sentCount, 'a call that nobody waits for is not sent again');
+});
+
+t.test('a URL to open has an id for clients with a session, and keeps one that it has', async (t) => {
+  const ask = (more: object): object => ({
+    method: 'elicitation/create',
+    params: { mode: 'url', url: 'https://x.example/', message: 'open it', ...more },
+  });
+  const backend = await rawModern(t, () => ({
+    resultType: 'input_required',
+    inputRequests: { a: ask({}), b: ask({ elicitationId: 'own' }) },
+  }));
+  const caller = new WiredRelay(t).caller({ one: backend.url });
+  await caller.open({ elicitation: { url: {} } });
+  const exchange = caller.post('tools/call', { name: 'one-x' }, 1);
+  const questions = await questionsOn(exchange, 2);
+  const ids = questions.map(({ params }) => (params as { elicitationId: string }).elicitationId);
+  t.match(ids, [/^[0-9a-f-]{36}$/, 'own']);
+  t.match(questions[0]?.params, { mode: 'url', url: 'https://x.example/', message: 'open it' });
+});
+
+t.test('large answers to a backend’s questions count until they are sent on, and no longer', async (t) => {
+  const accounts = createAccounts();
+  const inputRequests = { a: { method: 'roots/list' }, b: { method: 'roots/list' } };
+  const backend = await rawModern(t, ({ params }) =>
+    params['inputResponses'] === undefined
+      ? { resultType: 'input_required', inputRequests }
+      : { content: [], resultType: 'complete' },
+  );
+  const caller = new WiredRelay(t, {}, {}, { accounts }).caller({ one: backend.url });
+  await caller.open({ roots: {} });
+  const exchange = caller.post('tools/call', { name: 'one-x' }, 1);
+  const questions = await questionsOn(exchange, 2);
+  const before = accounts.used('requestBytes');
+  const roots = `"result":{"roots":[],"x":"${'x'.repeat(2 * limits.countedFromBytes)}"}`;
+  reply(caller, questions[0]!, roots);
+  await until(() => accounts.used('requestBytes') > before + 2 * limits.countedFromBytes, 'the first to be counted');
+  reply(caller, questions[1]!, roots);
+  t.match(await answerOf(exchange), { id: 1, result: { content: [] } });
+  await until(() => accounts.used('requestBytes') === before, 'both to be given back');
+});
