@@ -260,6 +260,19 @@ t.test('a thread that is stuck is replaced', async (t) => {
   t.equal(threads.length, 2);
 });
 
+t.test('a thread that is stuck is replaced, although others go on asking', async (t) => {
+  const threads = watchThreads(t);
+  const { pool, advance } = startTimedPool(t);
+  await readPage(pool);
+  const stuck = readPage(pool, longAnswer(), 10 * limits.listTaskMsMax);
+  advance(limits.listTaskMsMax / 2);
+  const later = readPage(pool, EMPTY_PAGE, 10 * limits.listTaskMsMax);
+  advance(limits.listTaskMsMax / 2 + 10);
+  for (const lost of [stuck, later]) await t.rejects(lost, { message: 'failed' });
+  t.equal((await readPage(pool)).kind, 'page');
+  t.equal(threads.length, 2);
+});
+
 t.test(
   'a thread that cannot be started for want of a file descriptor fails its task, and is started later',
   async (t) => {

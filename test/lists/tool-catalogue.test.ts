@@ -12,6 +12,7 @@ import {
 import type { MergedItem } from '../../src/lists/item-writer.js';
 import { ListMerger } from '../../src/lists/list-merger.js';
 import { DeadlineWheel } from '../../src/fair/deadline-wheel.js';
+import { readEvents } from '../support/event-stream.js';
 import { logInto } from '../support/log-lines.js';
 import { createAccounts } from '../support/shares.js';
 
@@ -48,6 +49,7 @@ t.test('title and description are found wherever they are, and nothing else is',
     [`{"description":"${LONG}","title":"T"}`, `t ${LONG}`],
     [`{"name":"${LONG}","title":"T","description":"d"}`, 't d'],
     [`{"description":"é${LONG}"}`, ` é${LONG}`],
+    [`{"description":"a${'z'.repeat(20 * TOOL_TEXT_CHARS_MAX)}"}`, ` a${'z'.repeat(TOOL_TEXT_CHARS_MAX - 1)}`],
     [`{"description":"${'y'.repeat(TOOL_TEXT_CHARS_MAX + 5)}"}`, ` ${'y'.repeat(TOOL_TEXT_CHARS_MAX)}`],
   ];
   for (const [tool, text] of rows) {
@@ -102,6 +104,32 @@ t.test('a found tool is written as in a list, and of a page with few wanted tool
     const answer = catalogue.answerQuery(searched(catalogue, 'write'), 5, { head: '', framing: 'message' }).toString();
     t.ok(answer.includes('"structuredContent":{"tools":[{ "name":"b-write","description":"Does write" ,"x":1.0}]}'));
   }
+});
+
+t.test('an answer says what is missing, in the frame that its caller takes', (t) => {
+  const tools = ['{"name":"read","description":"Reads"}'];
+  const page = Buffer.from(tools.join());
+  const whole = new ToolCatalogue(itemsOn(page, tools), []);
+  const partial = new ToolCatalogue(itemsOn(page, tools), [{ backend: 'z', reason: 'timeout' }]);
+  const answer = (catalogue: ToolCatalogue, query: string, frame: object = {}): string =>
+    catalogue
+      .answerQuery(searched(catalogue, query), 5, { head: '{"result":', framing: 'message', ...frame })
+      .toString();
+  const notesIn = (text: string): unknown[] =>
+    (JSON.parse(text) as { result: { content: { text: string }[] } }).result.content.slice(1).map(({ text }) => text);
+  t.same(notesIn(answer(whole, 'read')), []);
+  t.notMatch(answer(whole, 'read'), '_meta');
+  t.same(notesIn(answer(whole, 'nowhere')), ['No tool matches: try other words, or fewer.']);
+  t.same(notesIn(answer(partial, 'read')), ['The tools of these servers are missing now: z (timeout)']);
+  t.match(JSON.parse(answer(partial, 'read')), {
+    result: { _meta: { 'switchyard/unavailable': [{ backend: 'z', reason: 'timeout' }] } },
+  });
+  const extras = { members: '"resultType":"complete",', meta: { server: 's' } };
+  t.match(JSON.parse(answer(whole, 'read', { extras })), {
+    result: { resultType: 'complete', _meta: { server: 's' }, structuredContent: { tools: [{ name: 'b-read' }] } },
+  });
+  t.same(readEvents(Buffer.from(answer(whole, 'read', { framing: 'event' }))), [answer(whole, 'read')]);
+  t.end();
 });
 
 t.test('when more tools match than are ranked, those with most of the words are ranked', async (t) => {
