@@ -10,7 +10,8 @@ export const SERVER_MAP_PATHS = [
   { path: 'mcp.servers', clients: 'VS Code, in settings.json; opencode 2' },
   { path: 'mcp', clients: 'opencode 1' },
   { path: 'context_servers', clients: 'Zed' },
-  { path: 'mcp_servers', clients: 'Codex' },
+  { path: 'mcp_servers', clients: 'Codex, LiteLLM' },
+  { path: 'extensions', clients: 'goose' },
   { path: 'projects.*.mcpServers', clients: 'Claude Code, for one project' },
 ] as const;
 
@@ -35,11 +36,13 @@ export const SERVER_MEMBERS: readonly { member: string; clients: string; read: (
   { member: 'url', clients: 'most', read: namedAs('url') },
   { member: 'serverUrl', clients: 'Windsurf', read: namedAs('url') },
   { member: 'httpUrl', clients: 'Gemini CLI', read: namedAs('url') },
+  { member: 'uri', clients: 'goose', read: namedAs('url') },
   { member: 'type', clients: 'most', read: namedAs('type') },
   { member: 'transport', clients: 'FastMCP', read: namedAs('type') },
   { member: 'transportType', clients: 'Cline, formerly', read: namedAs('type') },
   { member: 'headers', clients: 'most; as a list: Agent Client Protocol', read: pairsAs('headers') },
   { member: 'http_headers', clients: 'Codex', read: namedAs('headers') },
+  { member: 'static_headers', clients: 'LiteLLM', read: namedAs('headers') },
   { member: 'requestOptions.headers', clients: 'Continue', read: namedAs('headers') },
   { member: 'apiKey', clients: 'Continue', read: () => ({ elsewhere: { Authorization: 'Bearer <its apiKey>' } }) },
   { member: 'env_http_headers', clients: 'Codex', read: (names) => ({ elsewhere: variablesOf(names) }) },
@@ -50,8 +53,10 @@ export const SERVER_MEMBERS: readonly { member: string; clients: string; read: (
   },
   { member: 'auth_type', clients: 'LiteLLM', read: (type) => ({ elsewhere: HEADERS_BY_AUTH_TYPE.get(type) ?? {} }) },
   { member: 'command', clients: 'most; as a list: opencode; as an object: Zed, formerly', read: commandOf },
+  { member: 'cmd', clients: 'goose', read: commandOf },
   { member: 'args', clients: 'most', read: namedAs('args') },
   { member: 'env', clients: 'most; as a list: Agent Client Protocol', read: pairsAs('env') },
+  { member: 'envs', clients: 'goose', read: namedAs('env') },
   { member: 'environment', clients: 'opencode', read: namedAs('env') },
   { member: 'cwd', clients: 'most', read: namedAs('cwd') },
   { member: 'disabled', clients: 'Windsurf, Cline', read: namedAs('disabled') },
@@ -61,6 +66,9 @@ export const SERVER_MEMBERS: readonly { member: string; clients: string; read: (
   { member: 'disabledTools', clients: 'Windsurf', read: asChoice },
   { member: 'enabled_tools', clients: 'Codex', read: asChoice },
   { member: 'disabled_tools', clients: 'Codex', read: asChoice },
+  { member: 'allowed_tools', clients: 'LiteLLM', read: asChoice },
+  { member: 'disallowed_tools', clients: 'LiteLLM', read: asChoice },
+  { member: 'available_tools', clients: 'goose', read: asChoice },
   { member: 'includeTools', clients: 'Gemini CLI', read: asChoice },
   { member: 'excludeTools', clients: 'Gemini CLI', read: asChoice },
   { member: 'x-switchyard', clients: 'switchyard servers export', read: namedAs('x-switchyard') },
@@ -79,7 +87,7 @@ export function serversIn(settings: unknown): readonly SettingsServer[] | undefi
   if (maps.length === 0) {
     // Plugins of Claude Code may have the servers in the file itself.
     const entries = Object.entries(membersOf(settings) ?? {});
-    const isServer = (value: unknown) => /^(?:url|command)$/m.test(Object.keys(normalizeServer(value)).join('\n'));
+    const isServer = (value: unknown) => /^(?:url|command)$/m.test(namesIn(normalizeServer(value)));
     if (entries.length === 0 || !entries.every(([, each]) => isServer(each))) return undefined;
     maps.push({ path: 'the file', holder: {}, entries });
   }
@@ -118,6 +126,11 @@ function entriesOf(value: unknown, step: string): ServerMap['entries'] | undefin
     });
   }
   const members = membersOf(value);
+  if (members !== undefined && step === 'extensions') {
+    // Other files have other extensions there, and goose has some that are parts of itself.
+    const servers = Object.entries(members).filter(([, each]) => /^(?:uri|cmd)$/m.test(namesIn(each)));
+    return servers.length > 0 ? servers : undefined;
+  }
   if (members === undefined || step !== 'mcp') return members && Object.entries(members);
   // opencode 1 has its servers in `mcp` itself; others have `mcp.servers` (VS Code), or only lists there, as `mcp.allowed` (Gemini CLI).
   return 'servers' in members ? undefined : Object.entries(members).filter(([, each]) => membersOf(each) !== undefined);
@@ -164,6 +177,11 @@ function variablesOf(names: unknown, prefix = ''): Members {
     `${prefix}${isName(name) ? `$${name}` : '<its variable>'}`,
   ]);
   return Object.fromEntries(words) as Members;
+}
+
+/** The names of an object's members, a line each. */
+function namesIn(value: unknown): string {
+  return Object.keys(membersOf(value) ?? {}).join('\n');
 }
 
 function membersOf(value: unknown): Members | undefined {

@@ -212,6 +212,52 @@ const ROWS: readonly Row[] = [
     filed: [remote('wiki')],
   },
   {
+    client: 'goose: config.yaml',
+    places: ['extensions'],
+    members: ['type', 'uri', 'headers', 'enabled', 'cmd', 'args', 'envs', 'available_tools'],
+    text: `GOOSE_PROVIDER: openai
+extensions:
+  developer:
+    type: builtin
+    name: developer
+    enabled: true
+  wiki:
+    type: streamable_http
+    name: Wiki
+    uri: ${URL_A}
+    headers:
+      X-Key: ${SECRET}
+    enabled: true
+    bundled: null
+    available_tools: []
+  old:
+    type: sse
+    uri: https://wiki.example/sse/
+    enabled: false
+  files:
+    type: stdio
+    cmd: npx
+    args: [-y, files-mcp]
+    envs:
+      KEY: ${SECRET}
+    env_keys: []
+    enabled: true
+    available_tools: [read]
+`,
+    filed: [
+      remote('wiki', { auth: secret('wiki-x-key', 'X-Key') }, needed('wiki-x-key', 'X-Key')),
+      remote('old', { url: 'https://wiki.example/sse/', transport: 'SSE', enabled: false }, off),
+      bridged('files', /^KEY="\$KEY" .*'npx -y files-mcp'/, chosen),
+    ],
+  },
+  {
+    client: 'Gemini CLI: settings.json, whose extensions are no servers',
+    places: ['mcpServers'],
+    members: ['httpUrl'],
+    text: `{ "extensions": { "disabled": ["x"], "a": { "enabled": true } }, "mcpServers": { "wiki": { "httpUrl": "${URL_A}" } } }`,
+    filed: [remote('wiki')],
+  },
+  {
     client: 'Codex: config.toml',
     places: ['mcp_servers'],
     members: [
@@ -317,7 +363,7 @@ mcpServers:
   {
     client: 'LiteLLM: config.yaml',
     places: ['mcp_servers'],
-    members: ['auth_type', 'transport'],
+    members: ['auth_type', 'transport', 'static_headers', 'allowed_tools', 'disallowed_tools'],
     text: `model_list: []
 mcp_servers:
   wiki:
@@ -340,6 +386,12 @@ mcp_servers:
   open:
     url: ${URL_A}
     auth_type: none
+  fixed:
+    url: ${URL_A}
+    static_headers:
+      X-Key: ${SECRET}
+    allowed_tools: [read]
+    disallowed_tools: [write]
 `,
     filed: [
       remote(
@@ -363,6 +415,7 @@ mcp_servers:
         needed('other-authorization', 'Authorization', { value: '<its auth_value>' }),
       ),
       remote('open', {}),
+      remote('fixed', { auth: secret('fixed-x-key', 'X-Key') }, { ...needed('fixed-x-key', 'X-Key'), ...chosen }),
     ],
   },
   {
@@ -526,7 +579,10 @@ t.test('a fault is reported by its line and column in TOML and YAML, too, withou
     ['mcpServers: {}\n---\nmcpServers: {}\n', /is not YAML: at line 2, column 1: /],
     [`a: &a [x, x]\n${bomb()}mcpServers: *f\n`, /is not YAML: .* too many aliases/],
     [`mcpServers: ${'['.repeat(20_000)}`, /is not YAML: at line 1, column \d+: /],
-    ['[tool.poetry]\nname = "x"\n', /has none of mcpServers, servers, .*mcp_servers, projects\.\*\.mcpServers; is it/],
+    [
+      '[tool.poetry]\nname = "x"\n',
+      /has none of mcpServers, servers, .*mcp_servers, .*projects\.\*\.mcpServers; is it/,
+    ],
     ['openapi: 3.1.0\nservers:\n  - url: https://a.example\n', /has none of mcpServers/],
     ['hello', /has none of mcpServers/],
     ['mcpServers:\n  a: {url: x}\n  a: {url: y}\n', /is not YAML: at line 3, column 3: names must be unique/],
