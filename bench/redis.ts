@@ -36,7 +36,7 @@ export class BenchRedis {
 export function redisAt(port: number): RedisStoreOptions {
   return {
     kind: 'redis',
-    place: { host: HOST, port },
+    location: { host: HOST, port },
     tls: { mode: 'plain-text' },
     username: undefined,
     password: undefined,

@@ -139,7 +139,7 @@ async function main(port: string | undefined): Promise<void> {
   const embedded: StoreOptions = { kind: 'embedded', path: directory };
   const redis: StoreOptions = {
     kind: 'redis',
-    place: { host: '127.0.0.1', port: Number(port) },
+    location: { host: '127.0.0.1', port: Number(port) },
     tls: { mode: 'plain-text' },
     username: undefined,
     password: undefined,

@@ -25,7 +25,7 @@ export class KeyFiles {
   readonly #paths: KeyPaths;
   readonly #onChange: (before: KeySet) => void;
   readonly #onFault: () => void;
-  readonly #checkMs: number;
+  readonly #checkIntervalMs: number;
   #keys: KeySet;
   /** Why the present files cannot be used; `''` if they can. */
   fault = '';
@@ -42,12 +42,12 @@ export class KeyFiles {
     options: TokenOptions,
     onChange: (before: KeySet) => void,
     onFault: () => void,
-    checkMs: number = KEY_FILE_CHECK_MS,
+    checkIntervalMs: number = KEY_FILE_CHECK_MS,
   ) {
     this.#paths = options.keyPaths;
     this.#onChange = onChange;
     this.#onFault = onFault;
-    this.#checkMs = checkMs;
+    this.#checkIntervalMs = checkIntervalMs;
     this.#keys = keySetOf(options);
   }
 
@@ -61,7 +61,7 @@ export class KeyFiles {
     this.#checkedVersion = await this.#readVersion();
     await this.check(logger);
     const checkLater = (): void => {
-      this.#timer = setTimeout(() => void this.check(logger).finally(checkLater), this.#checkMs).unref();
+      this.#timer = setTimeout(() => void this.check(logger).finally(checkLater), this.#checkIntervalMs).unref();
     };
     checkLater();
   }

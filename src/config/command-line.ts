@@ -112,7 +112,7 @@ function createOption(option: Option<unknown>): CommanderOption {
   const fallback = fallbackText(option);
   const suffix = fallback === 'none' ? '' : option.isRequired ? ' (required)' : ` (default: ${fallback})`;
   const commanderOption = new CommanderOption(`--${option.name} ${option.placeholder}`, option.meaning + suffix);
-  // Missing values are reported by `gatherWords`: commander would take the next option's name as the value, or stop at the last word.
+  // Commander would take the next option's name for a missing value, or fail behind the last word: `gatherWords` reports these instead.
   commanderOption.required = false;
   commanderOption.optional = true;
   return isValueOptional(option) ? commanderOption.preset('true') : commanderOption;

@@ -120,6 +120,6 @@ function redisInWords(location: RedisLocation): string {
 }
 
 function storeInWords(store: StoreOptions): string {
-  if (store.kind === 'redis') return `${redisInWords(store.place)}, ${store.tls.mode}; it was not contacted`;
+  if (store.kind === 'redis') return `${redisInWords(store.location)}, ${store.tls.mode}; it was not contacted`;
   return `the embedded store in ${store.path}${existsSync(store.path) ? '' : ', which does not exist and would be created'}`;
 }

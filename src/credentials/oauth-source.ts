@@ -103,13 +103,13 @@ export class OAuthSource {
   }
 }
 
-/** The most access tokens that a process caches. Then the subject with the most loses its oldest; sessions keep the tokens that they use. */
+/** The most access tokens that a process caches. Beyond that, the subject with the most loses its oldest; sessions keep those that they use. */
 export const TOKENS_CACHED_MAX = 16_384;
-/** The most cached tokens that one subject was the first to need. Then the subject loses its oldest. */
+/** The most cached tokens that one subject was the first to need. Beyond that, the subject loses its oldest. */
 export const TOKENS_PER_SUBJECT_MAX = 512;
-/** The most bytes of cached tokens, and of the callers' tokens for which they were exchanged. Then the subject with the most loses its oldest. */
+/** The most bytes of cached tokens, and of callers' tokens exchanged for them. Beyond that, the subject with the most loses its oldest. */
 export const TOKENS_BYTES_MAX = 64 * MIB;
-/** The most bytes of cached tokens that one subject was the first to need. Then the subject loses its oldest. */
+/** The most bytes of cached tokens that one subject was the first to need. Beyond that, the subject loses its oldest. */
 export const TOKENS_BYTES_PER_SUBJECT_MAX = 8 * MIB;
 
 /** Estimated bytes of a token's key and objects. */

@@ -295,8 +295,8 @@ export class EdgeExchange extends Exchange {
     if (this.#closesConnection) this.#res.writeHeader('connection', 'close');
   }
 
-  override makeRoom(bytes: number, waiter: MemoryWaiter): 'room' | 'wait' | ShareBound {
-    return this.#ensureAnswerMemory().makeRoom(bytes, waiter);
+  override reserve(bytes: number, waiter: MemoryWaiter): 'room' | 'wait' | ShareBound {
+    return this.#ensureAnswerMemory().reserve(bytes, waiter);
   }
 
   override countSentInPieces(bytes: number): void {

@@ -43,7 +43,7 @@ export class StreamWriter {
     return false;
   }
 
-  /** Whether `end` may send so many bytes at once. */
+  /** Whether `end` may send this many bytes at once. */
   canEndWith(bytes: number): boolean {
     return bytes <= JOINED_EVENT_BYTES_MAX && !this.isBlocked && this.writtenBytes + bytes <= SLICE_BYTES;
   }

@@ -159,7 +159,7 @@ export abstract class Exchange {
   onMessageParsed(_message: ParsedClientMessage): void {}
 
   /** Reserves memory for a large answer that is assembled in memory. @param _waiter called later if `wait` is returned. */
-  makeRoom(_bytes: number, _waiter: MemoryWaiter): 'room' | 'wait' | ShareBound {
+  reserve(_bytes: number, _waiter: MemoryWaiter): 'room' | 'wait' | ShareBound {
     return 'room';
   }
 

@@ -1,7 +1,7 @@
 // The rules of the transport (specification 2.1, 2.2) for every HTTP server: the checks of a request's headers before a session is looked
 // up; the era of a message; and the mirror, the headers in which a caller of MCP 2026-07-28 repeats parts of its body. Hot path.
 import { limits, refusals, type Refusal, REMEMBERED_HEADER_CHARS_MAX } from '../shared/index.js';
-import { type ParsedClientMessage, type Era, MODERN_PROTOCOL_VERSION, PROTOCOL_VERSIONS } from '../mcp/index.js';
+import { type ParsedClientMessage, type Era, MODERN_PROTOCOL_VERSION, LEGACY_VERSIONS } from '../mcp/index.js';
 import { type AcceptedTypes, type ExchangeRequest, type MirrorHeaders, NO_MIRROR } from './exchange.js';
 
 /** The most `accept` headers that are cached, since callers can invent any number. When there are more, all are forgotten. */
@@ -31,7 +31,7 @@ export function checkTransport(
   // the body of a POST decides whether it is modern, and if so, the session id is ignored.
   const isBodyDecisive = method === 'POST' && protocolVersion === MODERN_PROTOCOL_VERSION;
   const hasVersion = protocolVersion !== '' && sessionId !== '' && !isBodyDecisive;
-  if (hasVersion && !PROTOCOL_VERSIONS.has(protocolVersion)) return refusals.protocolVersionUnsupported;
+  if (hasVersion && !LEGACY_VERSIONS.has(protocolVersion)) return refusals.protocolVersionUnsupported;
   return accepted ?? 'json';
 }
 

@@ -220,7 +220,7 @@ export class AnswerMemory {
     this.#subject = subject;
   }
 
-  makeRoom(bytes: number, waiter: MemoryWaiter): 'room' | 'wait' | ShareBound {
+  reserve(bytes: number, waiter: MemoryWaiter): 'room' | 'wait' | ShareBound {
     this.#unreadReservation ??= this.#memory.createReservation(this.#subject, waiter);
     return this.#unreadReservation.grow(bytes);
   }

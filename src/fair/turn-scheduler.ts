@@ -33,7 +33,7 @@ export class TurnScheduler {
   readonly #rules: TurnSchedulerRules;
   readonly #nowMs: () => number;
   readonly #waiting: FairQueue<Task>;
-  #untimedLeft: number;
+  #passesUntilClock: number;
   /** Until when tasks pass; valid only while a turn is due. */
   #passUntilMs = 0;
   /** Until when tasks may pass late; valid only while a turn is due. */
@@ -46,7 +46,7 @@ export class TurnScheduler {
     this.#rules = rules;
     this.#nowMs = nowMs;
     this.#waiting = new FairQueue(...(rules.waiting ?? []));
-    this.#untimedLeft = rules.untimedMax;
+    this.#passesUntilClock = rules.untimedMax;
   }
 
   get count(): number {
@@ -55,8 +55,8 @@ export class TurnScheduler {
 
   /** Whether a task of this key may run at once. If so, it counts among those that have passed. */
   tryPass(key: string): boolean {
-    if (this.#untimedLeft === 0 && !this.#hasTime()) return this.#tryPassLate(key);
-    this.#untimedLeft -= 1;
+    if (this.#passesUntilClock === 0 && !this.#hasTime()) return this.#tryPassLate(key);
+    this.#passesUntilClock -= 1;
     return true;
   }
 
@@ -94,7 +94,7 @@ export class TurnScheduler {
     } else if (nowMs >= this.#passUntilMs) {
       return false;
     }
-    this.#untimedLeft = this.#rules.untimedMax;
+    this.#passesUntilClock = this.#rules.untimedMax;
     return true;
   }
 
@@ -113,7 +113,7 @@ export class TurnScheduler {
     this.#runWaiting();
     this.#isTurnDue = false;
     const areMoreWaiting = this.#waiting.count > 0;
-    this.#untimedLeft = areMoreWaiting ? 0 : this.#rules.untimedMax;
+    this.#passesUntilClock = areMoreWaiting ? 0 : this.#rules.untimedMax;
     if (!areMoreWaiting) return;
     this.#passLateUntilMs = this.#nowMs() + LATE_TURNS_FACTOR * this.#rules.turnMs;
     this.#planTurn();

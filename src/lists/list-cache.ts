@@ -61,7 +61,7 @@ export class ListRead extends ListsRead<readonly CachedPage[]> {
   }
 }
 
-/** A page in the cache. A page on the event loop is a copy that is never transferred to the list thread. */
+/** A page in the cache: a `LentPage` stands for one in the list thread; a `ListPage` is a copy on the event loop, which stays there. */
 type CachedPage = ListPage | LentPage;
 
 function notifyDropped(pages: readonly CachedPage[]): void {

@@ -19,7 +19,7 @@ export function eraOfVersion(protocolVersion: string): Era {
 }
 
 /** The latest revision with sessions: offered to every backend, and to a caller that asks for an unsupported version (C05, S27). */
-export const LATEST_PROTOCOL_VERSION = '2025-11-25';
+export const LATEST_LEGACY_VERSION = '2025-11-25';
 
 /** The revisions with batches: 2025-03-26, and 2024-11-05, whose clients use streamable HTTP, if at all, as in 2025-03-26. */
 export const BATCH_PROTOCOL_VERSIONS: ReadonlySet<string> = new Set(['2025-03-26', '2024-11-05']);
@@ -30,8 +30,8 @@ export function canResume(protocolVersion: string): boolean {
 }
 
 /** The versions that a caller may negotiate and name in `mcp-protocol-version` (specification 2.4, S24). Newest first. */
-export const PROTOCOL_VERSIONS: ReadonlySet<string> = new Set([
-  LATEST_PROTOCOL_VERSION,
+export const LEGACY_VERSIONS: ReadonlySet<string> = new Set([
+  LATEST_LEGACY_VERSION,
   '2025-06-18',
   '2025-03-26',
   '2024-11-05',
@@ -41,7 +41,7 @@ export const PROTOCOL_VERSIONS: ReadonlySet<string> = new Set([
  * The versions that a backend may choose; later requests to it carry the chosen version (C08, C10). 2024-10-07 is a draft of the first
  * revision: some servers choose it, and the SDK's clients accept it.
  */
-export const BACKEND_VERSIONS: ReadonlySet<string> = new Set([...PROTOCOL_VERSIONS, '2024-10-07']);
+export const BACKEND_VERSIONS: ReadonlySet<string> = new Set([...LEGACY_VERSIONS, '2024-10-07']);
 
 /**
  * What an error in response to `initialize` says about the versions that the server speaks. Modern servers have no `initialize`, and refuse
@@ -70,7 +70,7 @@ export function readVersionRefusal(error: unknown): VersionRefusal | undefined {
   if (!isObject(error)) return undefined;
   const named = versionsIn(error['data']);
   if (named.some((version) => BACKEND_VERSIONS.has(version))) return undefined;
-  const refusal = versionRefusalOf(named, LATEST_PROTOCOL_VERSION);
+  const refusal = versionRefusalOf(named, LATEST_LEGACY_VERSION);
   if (MODERN_ONLY_CODES.has(error['code'])) return { ...refusal, kind: 'version-later' };
   if (named.length > 0) return refusal;
   const lacksInitialize = error['code'] === rpcCodes.methodNotFound || isAboutMissingEnvelope(error);
@@ -86,18 +86,18 @@ const COMMON_VERSION = '2025-03-26';
  * @param own the caller's version; the latest for callers that speak any.
  * @returns `undefined` when the refusal is not about versions, or there is no other version to offer.
  */
-export function versionToOfferNext(refusal: string, own = LATEST_PROTOCOL_VERSION): string | undefined {
+export function versionToOfferNext(refusal: string, own = LATEST_LEGACY_VERSION): string | undefined {
   if (!/version|supported/i.test(refusal)) return undefined;
   const named = refusal.match(/\b\d{4}-\d{2}-\d{2}\b/g) ?? [];
   const newest = named.filter(versionIfOfferable).sort().at(-1);
-  if (newest !== undefined || named.some((version) => version > LATEST_PROTOCOL_VERSION)) return newest;
-  const namesOffered = named.length > 0 && named.every((version) => version === LATEST_PROTOCOL_VERSION);
+  if (newest !== undefined || named.some((version) => version > LATEST_LEGACY_VERSION)) return newest;
+  const namesOffered = named.length > 0 && named.every((version) => version === LATEST_LEGACY_VERSION);
   return versionIfOfferable(own) ?? (namesOffered ? COMMON_VERSION : undefined);
 }
 
 /** The version, if it has sessions and is not the latest with sessions, which was offered first; else `undefined`. */
 export function versionIfOfferable(version: string): string | undefined {
-  return version !== LATEST_PROTOCOL_VERSION && BACKEND_VERSIONS.has(version) ? version : undefined;
+  return version !== LATEST_LEGACY_VERSION && BACKEND_VERSIONS.has(version) ? version : undefined;
 }
 
 /** Whether an error is about `_meta` of `initialize`, which only modern servers check (M09). */

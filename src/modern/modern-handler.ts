@@ -8,7 +8,7 @@ import {
   listKindOf,
   type ModernEnvelope,
   MODERN_PROTOCOL_VERSION,
-  PROTOCOL_VERSIONS,
+  LEGACY_VERSIONS,
   capabilitiesJson,
   TASK_CAPABILITIES,
 } from '../mcp/index.js';
@@ -79,7 +79,7 @@ function discoverResult(
 
 /** The versions that are served, newest first. */
 function supportedVersions(eras: ServedEras): readonly string[] {
-  return eras === 'modern' ? [MODERN_PROTOCOL_VERSION] : [MODERN_PROTOCOL_VERSION, ...PROTOCOL_VERSIONS];
+  return eras === 'modern' ? [MODERN_PROTOCOL_VERSION] : [MODERN_PROTOCOL_VERSION, ...LEGACY_VERSIONS];
 }
 
 interface ModernHandlerDependencies {

@@ -38,8 +38,8 @@ import {
 import type { Session } from '../session/index.js';
 import { legacyMessage } from './legacy-message.js';
 import type { SuspendedCall, CurrentCaller } from './suspended-call.js';
-import { stateOriginOf, type SuspendedCalls } from './suspended-calls.js';
-import type { StateOrigin } from './request-state.js';
+import { stateBindingOf, type SuspendedCalls } from './suspended-calls.js';
+import type { StateBinding } from './request-state.js';
 import {
   inputRequiredResult,
   isTaskHandle,
@@ -148,16 +148,16 @@ export class ModernRules implements EraRules {
     this.#suspendedCall?.withdraw(id);
   }
 
-  #originIn({ identity: { subject, virtualHostId } }: Session): StateOrigin {
-    return stateOriginOf(subject, virtualHostId, this.#exchange, this.#message, this.#args);
+  #bindingIn({ identity: { subject, virtualHostId } }: Session): StateBinding {
+    return stateBindingOf(subject, virtualHostId, this.#exchange, this.#message, this.#args);
   }
 
   #suspend({ session, upstream }: RelayedRequestPlan, request: SuspendableRequest): SuspendedCall | undefined {
     const { account, backendRequests } = session;
-    const origin = this.#originIn(session);
+    const binding = this.#bindingIn(session);
     const caller = { exchange: this.#exchange, message: this.#message };
     const { backend } = upstream;
-    const plan = { origin, backendName: backend.name, allowList: backend.listHashes.resourceNames };
+    const plan = { binding, backendName: backend.name, allowList: backend.listHashes.resourceNames };
     return this.#dependencies.suspendedCalls.trySuspend({ ...plan, account, backendRequests, request, caller });
   }
 
@@ -289,7 +289,7 @@ export class ModernRules implements EraRules {
       const elicitations = readUrlElicitations(bytes.subarray(message.bodyStart, message.bodyEnd));
       if (elicitations !== undefined) {
         if (!session.backendRequests.offersUrls) return rpcErrors.capabilityMissing({ elicitation: { url: {} } });
-        const requestState = this.#dependencies.suspendedCalls.stateToBeginAnew(this.#originIn(session));
+        const requestState = this.#dependencies.suspendedCalls.stateToBeginAnew(this.#bindingIn(session));
         return inputRequiredResult(inputRequestsOf(elicitations), requestState);
       }
     }

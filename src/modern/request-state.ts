@@ -16,7 +16,7 @@ const STATE_PATTERN = new RegExp(`^[\\w-]{${Math.ceil(((SEAL_BYTES + ADDRESS_BYT
 const HASHED_BYTES_MAX = 1_048_576;
 
 /** The request that a `requestState` belongs to. For a request that differs in any of these, the state does not open. */
-export interface StateOrigin {
+export interface StateBinding {
   readonly subject: string;
   readonly virtualHostId: string;
   readonly method: string;
@@ -66,25 +66,25 @@ export class RequestStates {
     this.#nowMs = nowMs;
   }
 
-  seal(origin: StateOrigin, { slot, callKey, round }: SuspendedCallAddress): string {
+  seal(binding: StateBinding, { slot, callKey, round }: SuspendedCallAddress): string {
     const address = Buffer.alloc(ADDRESS_BYTES);
     address.writeUInt16BE(slot, 0);
     address.writeUInt16BE(round, 2);
     address.writeUInt32BE(Math.ceil((this.#nowMs() + limits.personMsMax) / 1_000), 4);
     address.write(callKey, CALL_KEY_OFFSET, 'base64url');
-    return seal(this.#key, associatedData(origin), address).toString('base64url');
+    return seal(this.#key, associatedData(binding), address).toString('base64url');
   }
 
   /**
    * Opens a state. @returns `undefined` for one that is not the gateway's, or belongs to another request. Only the worker that has the call
    * knows whether a state was used already.
    */
-  open(origin: StateOrigin, state: string): SuspendedCallAddress | 'expired' | undefined {
+  open(binding: StateBinding, state: string): SuspendedCallAddress | 'expired' | undefined {
     if (!STATE_PATTERN.test(state)) return undefined;
     const bytes = Buffer.from(state, 'base64url');
     // Only one spelling is accepted, because some bits of the last character are unused.
     if (bytes.toString('base64url') !== state) return undefined;
-    const address = unseal(this.#key, associatedData(origin), bytes);
+    const address = unseal(this.#key, associatedData(binding), bytes);
     if (address === undefined) return undefined;
     if (address.readUInt32BE(4) * 1_000 <= this.#nowMs()) return 'expired';
     return {
@@ -96,6 +96,6 @@ export class RequestStates {
 }
 
 /** The texts to which a state is bound, as JSON, so that no two lists of texts are equal. */
-function associatedData({ subject, virtualHostId, method, name, argsHash, headersHash }: StateOrigin): Buffer {
+function associatedData({ subject, virtualHostId, method, name, argsHash, headersHash }: StateBinding): Buffer {
   return Buffer.from(JSON.stringify([FORMAT, subject, virtualHostId, method, name, argsHash, headersHash]));
 }

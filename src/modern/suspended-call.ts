@@ -26,7 +26,7 @@ import type { BackendRequests } from '../streams/index.js';
 import { type SuspendableRequest, nameKindOf } from '../calls/index.js';
 import type { SuspendedCalls } from './suspended-calls.js';
 import { inputRequiredResult } from './modern-results.js';
-import { newCallKey, type SuspendedCallAddress, type StateOrigin } from './request-state.js';
+import { newCallKey, type SuspendedCallAddress, type StateBinding } from './request-state.js';
 
 /**
  * An exchange without a caller: for a call whose client has yet to answer the backend, and for subscriptions that the gateway makes itself
@@ -98,7 +98,7 @@ export interface CurrentCaller {
 }
 
 export interface SuspendedCallPlan {
-  readonly origin: StateOrigin;
+  readonly binding: StateBinding;
   readonly backendName: string;
   /** Hash of the allow-list of resources under which the call was allowed. */
   readonly allowList: string | undefined;
@@ -196,10 +196,10 @@ export class SuspendedCall {
    * @param answers results, by the names of the questions; unknown names are ignored.
    */
   continueWith(caller: CurrentCaller, answers: ReadonlyMap<string, Buffer>): void {
-    const { origin, backendName, request } = this.#plan;
+    const { binding, backendName, request } = this.#plan;
     this.#deadline?.cancel();
     this.caller = caller;
-    caller.exchange.watcher?.onIdentified(origin.method, backendName, origin.name, nameKindOf(origin.method));
+    caller.exchange.watcher?.onIdentified(binding.method, backendName, binding.name, nameKindOf(binding.method));
     if (this.#answer !== undefined) {
       this.#sendAnswer(this.#answer.status, this.#answer.message);
       this.#end();
@@ -225,14 +225,14 @@ export class SuspendedCall {
   }
 
   #endRound(): void {
-    const { origin, request } = this.#plan;
+    const { binding, request } = this.#plan;
     const current = this.caller;
     if (!this.#transition('asking', 'suspended')) return;
     this.#round += 1;
     // The first caller is kept instead of the retry's, whose exchange and body are not needed.
     this.caller = this.#plan.caller;
     const inputRequests = [...this.#questions.values()].map(({ name, json }) => `"${name}":${json}`);
-    const requestState = this.#calls.requestStateFor(origin, { callKey: this.key, round: this.#round });
+    const requestState = this.#calls.requestStateFor(binding, { callKey: this.key, round: this.#round });
     const result = inputRequiredResult(`{${inputRequests.join()}}`, requestState);
     current.exchange.watcher?.onOutcome('ok', '', -1);
     this.#deadline = this.#calls.deadlines.after(limits.personMsMax, () => this.#onTimeUp());

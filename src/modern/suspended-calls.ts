@@ -15,7 +15,7 @@ import {
   newCallKey,
   RequestStates,
   type SuspendedCallAddress,
-  type StateOrigin,
+  type StateBinding,
 } from './request-state.js';
 import { hasOpenedUrls, modernError } from './modern-results.js';
 
@@ -66,13 +66,13 @@ export class SuspendedCalls {
   }
 
   /** The `requestState` that leads a retry to the call. */
-  requestStateFor(origin: StateOrigin, address: Omit<SuspendedCallAddress, 'slot'>): string {
-    return this.#states.seal(origin, { slot: this.#options.slot, ...address });
+  requestStateFor(binding: StateBinding, address: Omit<SuspendedCallAddress, 'slot'>): string {
+    return this.#states.seal(binding, { slot: this.#options.slot, ...address });
   }
 
   /** The `requestState` for a request without a suspended call: once its client has answered, any worker makes the call from the start. */
-  stateToBeginAnew(origin: StateOrigin): string {
-    return this.requestStateFor(origin, { callKey: newCallKey(), round: NO_ROUND });
+  stateToBeginAnew(binding: StateBinding): string {
+    return this.requestStateFor(binding, { callKey: newCallKey(), round: NO_ROUND });
   }
 
   /**
@@ -86,8 +86,8 @@ export class SuspendedCalls {
     const state = requestStateIn(body, message);
     if (state === undefined || !isStateShaped(state)) return false;
     const { subject, virtualHost } = caller;
-    const origin = stateOriginOf(subject, virtualHost.id, exchange, message);
-    const address = this.#states.open(origin, state);
+    const binding = stateBindingOf(subject, virtualHost.id, exchange, message);
+    const address = this.#states.open(binding, state);
     if (address === undefined) return false;
     if (address === 'expired') this.#fail(exchange, message);
     else if (address.round === NO_ROUND) return this.#requireUrlsOpened(exchange, message) ? 'anew' : true;
@@ -139,13 +139,13 @@ export class SuspendedCalls {
   }
 }
 
-export function stateOriginOf(
+export function stateBindingOf(
   subject: string,
   virtualHostId: string,
   { request: { body, passthroughHeaders } }: Exchange,
   message: ClientMessage,
   args = argumentsIn(body, message),
-): StateOrigin {
+): StateBinding {
   const { method, nameStart, nameEnd } = message;
   const name = nameStart === -1 ? '' : stringValue(body, nameStart, nameEnd);
   const headers = headersHash(passthroughHeaders);

@@ -17,7 +17,7 @@ const CLAIM_PREFIX = 'switchyard-claim:';
  * Claims an address. The caller must have bound it exclusively, so that no two processes claim it at the same moment. Rejects with
  * EADDRINUSE when a running gateway has claimed an overlapping address.
  * @param address an IP address and a real port.
- * @returns the server to close, which releases the claim; `undefined` where there are no claims.
+ * @returns the server to close, which releases the claim; `undefined` on platforms without claims (all but Linux).
  */
 async function claimAddress(address: ListenAddress): Promise<Server | undefined> {
   if (process.platform !== 'linux') return undefined;

@@ -19,7 +19,7 @@ interface RestoredSocketOptions {
   /** The most connections. One more is closed. */
   readonly connectionsMax: number;
   /** The interval between checks, which is shorter in tests. */
-  readonly checkMs?: number;
+  readonly checkIntervalMs?: number;
 }
 
 export class RestoredSocket {
@@ -84,7 +84,7 @@ export class RestoredSocket {
 
   #scheduleCheck(): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#check(), this.#options.checkMs ?? SOCKET_CHECK_MS);
+    this.#timer = setTimeout(() => void this.#check(), this.#options.checkIntervalMs ?? SOCKET_CHECK_MS);
     this.#timer.unref();
   }
 

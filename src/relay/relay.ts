@@ -7,8 +7,8 @@ import {
   type ClientMessage,
   type ParsedClientMessage,
   type ModernEnvelope,
-  LATEST_PROTOCOL_VERSION,
-  PROTOCOL_VERSIONS,
+  LATEST_LEGACY_VERSION,
+  LEGACY_VERSIONS,
 } from '../mcp/index.js';
 import type { Accounts } from '../fair/index.js';
 import { limits, type Logger, methodUnknown, refusals, type Refusal, rpcErrors } from '../shared/index.js';
@@ -157,7 +157,7 @@ export class Relay {
     const { sessionId, method, mirror } = exchange.request;
     const { protocolVersion } = mirror;
     // Whether the header names a version that no session can have.
-    const hasSessionlessVersion = protocolVersion !== '' && !PROTOCOL_VERSIONS.has(protocolVersion);
+    const hasSessionlessVersion = protocolVersion !== '' && !LEGACY_VERSIONS.has(protocolVersion);
     const isPost = method === 'POST';
     if (isPost && (sessionId === '' || hasSessionlessVersion || this.#eras === 'modern'))
       this.#parseMessage(caller, exchange, (message) => this.#handleOutsideSession(caller, exchange, message));
@@ -280,7 +280,7 @@ export class Relay {
   /** Refuses a modern message. The error lists the supported versions, as the revision requires (M11). */
   #refuseModern(exchange: Exchange, message: ClientMessage, envelope: ModernEnvelope): void {
     exchange.watcher?.onIdentified(message.method, '', '');
-    const error = rpcErrors.versionUnsupported(versionIn(exchange.request.body, envelope), [...PROTOCOL_VERSIONS]);
+    const error = rpcErrors.versionUnsupported(versionIn(exchange.request.body, envelope), [...LEGACY_VERSIONS]);
     answerError(exchange, idSpanOf(exchange, message), error, httpStatusOf(error.code));
   }
 
@@ -294,7 +294,7 @@ export class Relay {
     const session = this.#sessions.create({
       account,
       virtualHost: caller.virtualHost,
-      protocolVersion: LATEST_PROTOCOL_VERSION,
+      protocolVersion: LATEST_LEGACY_VERSION,
       introduction: OWN_INTRODUCTION,
     });
     if (!(session instanceof Session)) {

@@ -281,7 +281,7 @@ export class DirectoryEntry implements SessionWatcher {
       this.#isDirty = true;
       this.#triesLeft -= 1;
     }
-    // This process's successor has written or ended the session: upstream sessions opened here are lost.
+    // The worker that replaced this one has written or ended the record since, without the upstream sessions opened here: they are lost.
     if (outcome === 'overtaken' && this.#hasSuccessor) return this.detach();
     if (outcome === 'overtaken' && this.#triesLeft > 0) this.#isOutdated = this.isStale = true;
     // A failed write is repeated at once only if the store has become reachable since it began.

@@ -15,9 +15,9 @@ import {
   capabilitiesJson,
   capability,
   type ClientMessage,
-  LATEST_PROTOCOL_VERSION,
+  LATEST_LEGACY_VERSION,
   PRESUMED_CAPABILITIES,
-  PROTOCOL_VERSIONS,
+  LEGACY_VERSIONS,
   type ExtraCapability,
   type Era,
 } from '../mcp/index.js';
@@ -72,7 +72,7 @@ export function readInitializeParams(body: Buffer, message: ClientMessage): Init
   if (lengthFault !== undefined) return lengthFault;
   const protocolVersion = stringValue(bytes, scanner.start(version), scanner.end(version));
   return {
-    protocolVersion: PROTOCOL_VERSIONS.has(protocolVersion) ? protocolVersion : LATEST_PROTOCOL_VERSION,
+    protocolVersion: LEGACY_VERSIONS.has(protocolVersion) ? protocolVersion : LATEST_LEGACY_VERSION,
     // These members refer to the request's body; the session keeps copies.
     introduction: {
       clientInfo: bytes.subarray(scanner.start(clientInfo), scanner.end(clientInfo)),

@@ -5,8 +5,8 @@
 //   opening, live ── a node's link is lost, or slots are at a node without a link, or end() ──> lost
 import { ReplyError, type Redis } from 'ioredis';
 import { formatAddress, type ListenAddress } from '../config/index.js';
-import { messageOf, type RedisStoreOptions } from './redis-connection.js';
-import { RedisLink, type RedisLinkEvents, type RedisLinkReports, type StoreLink } from './redis-link.js';
+import { safeMessage, type RedisStoreOptions } from './redis-connection.js';
+import { RedisLink, type RedisLinkEvents, type ReportedChanges, type StoreLink } from './redis-link.js';
 import { findShards, redisSlotOf, SLOT_COUNT } from './redis-location.js';
 
 type State = 'opening' | 'live' | 'lost';
@@ -23,12 +23,12 @@ interface ClusterNode {
 export class RedisClusterLink implements StoreLink {
   readonly #options: RedisStoreOptions;
   readonly #events: RedisLinkEvents;
-  readonly #reports: RedisLinkReports | undefined;
+  readonly #reports: ReportedChanges | undefined;
   #state: State = 'opening';
   readonly #nodes = new Map<string, ClusterNode>();
   readonly #nodeOfSlot = new Map<number, ClusterNode>();
 
-  constructor(options: RedisStoreOptions, events: RedisLinkEvents, reports?: RedisLinkReports) {
+  constructor(options: RedisStoreOptions, events: RedisLinkEvents, reports?: ReportedChanges) {
     this.#options = options;
     this.#events = events;
     this.#reports = reports;
@@ -45,7 +45,7 @@ export class RedisClusterLink implements StoreLink {
       if (this.#nodeOfSlot.size < SLOT_COUNT) throw new Error('some slots of the cluster are assigned to no node');
       await Promise.all([...this.#nodes.values()].map(({ link }) => link.open()));
     } catch (error) {
-      this.#fail(messageOf(error));
+      this.#fail(safeMessage(error));
     }
     if (this.#transition('opening', 'live')) this.#events.onLive();
   }
@@ -59,7 +59,7 @@ export class RedisClusterLink implements StoreLink {
         return await node.link.run(key, isAsking ? (data) => runAfterAsking(data, command) : command);
       } catch (error: unknown) {
         if (!(error instanceof ReplyError)) throw error;
-        const refusal = messageOf(error);
+        const refusal = safeMessage(error);
         if (refusal.startsWith('CLUSTERDOWN')) return this.#giveUp(refusal);
         const redirection = REDIRECTION.exec(refusal);
         if (redirection === null || tries === COMMAND_TRIES_MAX) throw error;
@@ -101,7 +101,7 @@ export class RedisClusterLink implements StoreLink {
       onSubscriptionRefused: (reason) => this.#events.onSubscriptionRefused?.(`${name}: ${reason}`),
       onLost: (reason) => this.#fail(`${name}: ${reason}`),
     };
-    const link = new RedisLink({ ...this.#options, place: address }, events, this.#reports);
+    const link = new RedisLink({ ...this.#options, location: address }, events, this.#reports);
     const node = { host: address.host, link };
     this.#nodes.set(name, node);
     return node;

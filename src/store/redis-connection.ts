@@ -59,7 +59,7 @@ export const UNEXPECTED_REPLY = 'its answer fits no request: make sure that the 
 const GARBLED_BEGINNINGS = /^(?:Command queue state error|Unknown RESP type)/;
 
 /** The error's message alone: ioredis adds the arguments of a refused command to its errors, such as the password of AUTH. */
-export function messageOf(error: unknown): string {
+export function safeMessage(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   // ioredis's own message would quote the unexpected reply.
   if (GARBLED_BEGINNINGS.test(error.message)) return UNEXPECTED_REPLY;

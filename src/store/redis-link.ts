@@ -10,7 +10,7 @@ import {
   createConnection,
   disconnectQuietly,
   UNEXPECTED_REPLY,
-  messageOf,
+  safeMessage,
   type RedisStoreOptions,
 } from './redis-connection.js';
 import { checkRole, findRedis } from './redis-location.js';
@@ -32,7 +32,7 @@ export interface RedisLinkEvents {
   onLost(reason: string): void;
 }
 
-export interface RedisLinkReports {
+export interface ReportedChanges {
   /** Whether changes made over this link are reported as well. */
   readonly includesOwnChanges: boolean;
   /** The link's own channel, for messages to its owner. */
@@ -60,7 +60,7 @@ const INVALIDATION_CHANNEL_BYTES = Buffer.from(INVALIDATION_CHANNEL);
 export class RedisLink implements StoreLink {
   readonly #options: RedisStoreOptions;
   readonly #events: RedisLinkEvents;
-  readonly #reports: RedisLinkReports | undefined;
+  readonly #reports: ReportedChanges | undefined;
   /** The connection for data; `undefined` until the address is known. */
   #data: Redis | undefined;
   #subscriber: Redis | undefined;
@@ -69,7 +69,7 @@ export class RedisLink implements StoreLink {
   #timer: NodeJS.Timeout | undefined;
 
   /** @param reports `undefined` when no change is to be reported. */
-  constructor(options: RedisStoreOptions, events: RedisLinkEvents, reports?: RedisLinkReports) {
+  constructor(options: RedisStoreOptions, events: RedisLinkEvents, reports?: ReportedChanges) {
     this.#options = options;
     this.#events = events;
     this.#reports = reports;
@@ -83,7 +83,7 @@ export class RedisLink implements StoreLink {
       if (this.#state !== 'opening') return;
       await this.#connect(address);
     } catch (error) {
-      this.#fail(messageOf(error));
+      this.#fail(safeMessage(error));
     }
     if (!this.#transition('opening', 'live')) return;
     this.#events.onLive();
@@ -103,12 +103,12 @@ export class RedisLink implements StoreLink {
 
   #createConnection(address: ListenAddress): Redis {
     const connection = createConnection(this.#options, address);
-    connection.on('error', (error) => this.#fail(messageOf(error)));
+    connection.on('error', (error) => this.#fail(safeMessage(error)));
     connection.on('close', () => this.#fail('Redis closed the connection'));
     return connection;
   }
 
-  async #subscribe(data: Redis, subscriber: Redis, { includesOwnChanges, channel }: RedisLinkReports): Promise<void> {
+  async #subscribe(data: Redis, subscriber: Redis, { includesOwnChanges, channel }: ReportedChanges): Promise<void> {
     subscriber.on('messageBuffer', (sentTo: Buffer, message: unknown) => {
       if (sentTo.equals(INVALIDATION_CHANNEL_BYTES)) this.#onInvalidation(message);
       else if (this.#state !== 'lost') this.#events.onPublished?.(String(message));
@@ -126,7 +126,7 @@ export class RedisLink implements StoreLink {
       await subscriber.subscribe(channel);
     } catch (error) {
       if (!(error instanceof ReplyError)) throw error;
-      this.#events.onSubscriptionRefused?.(messageOf(error));
+      this.#events.onSubscriptionRefused?.(safeMessage(error));
     }
   }
 
@@ -144,7 +144,7 @@ export class RedisLink implements StoreLink {
       if (this.#state === 'lost') throw new Error('Redis is lost');
       return answer;
     } catch (error) {
-      if (!(error instanceof ReplyError)) this.#fail(messageOf(error));
+      if (!(error instanceof ReplyError)) this.#fail(safeMessage(error));
       throw error;
     }
   }
@@ -184,7 +184,7 @@ export class RedisLink implements StoreLink {
     try {
       await Promise.all([this.#data?.ping(), this.#subscriber?.ping()]);
     } catch (error) {
-      this.#fail(messageOf(error));
+      this.#fail(safeMessage(error));
     }
     if (this.#state === 'live') this.#scheduleHealthCheck();
   }

@@ -6,7 +6,7 @@ import { formatAddress, type ListenAddress, type RedisLocation } from '../config
 import {
   createConnection,
   disconnectQuietly,
-  messageOf,
+  safeMessage,
   type RedisAccess,
   type RedisStoreOptions,
 } from './redis-connection.js';
@@ -51,7 +51,7 @@ function crc16(bytes: Buffer): number {
 
 /** Finds the address of a Redis that is no cluster. Rejects when no sentinel knows it. */
 export async function findRedis(options: RedisStoreOptions): Promise<ListenAddress> {
-  const { place: location } = options;
+  const { location } = options;
   if ('nodes' in location) throw new Error('a cluster is no one Redis');
   if (!('sentinels' in location)) return location;
   // All sentinels are asked at once, because a failover often loses a machine with one.
@@ -65,12 +65,12 @@ async function firstAnswer<Answer>(answers: readonly Promise<Answer>[], problem:
   try {
     return await Promise.any(answers);
   } catch (error) {
-    throw new Error(`${problem}: ${(error as AggregateError).errors.map(messageOf).join('; ')}`);
+    throw new Error(`${problem}: ${(error as AggregateError).errors.map(safeMessage).join('; ')}`);
   }
 }
 
 /** Rejects when the Redis that sentinels have named is not a master: a sentinel that was cut off may name a former one. */
-export async function checkRole(redis: Redis, { place: location }: RedisStoreOptions): Promise<void> {
+export async function checkRole(redis: Redis, { location }: RedisStoreOptions): Promise<void> {
   if (!('sentinels' in location)) return;
   const [role] = (await redis.role()) as readonly unknown[];
   if (role !== 'master')
@@ -92,7 +92,7 @@ interface Shard {
 
 /** Asks all given nodes of a cluster which node has which slots; the first answer counts. Rejects when no node answers. */
 export async function findShards(options: RedisStoreOptions): Promise<readonly Shard[]> {
-  const { place: location } = options;
+  const { location } = options;
   if (!('nodes' in location)) throw new Error('the Redis is not a cluster');
   const answers = location.nodes.map((address) => askNode(options, address));
   return firstAnswer(answers, 'no node of the cluster knows where its slots are');
@@ -136,7 +136,7 @@ async function askOnce(
     await redis.connect();
     return await ask(redis);
   } catch (error) {
-    throw new Error(`${formatAddress(address)}: ${messageOf(reason ?? error)}`);
+    throw new Error(`${formatAddress(address)}: ${safeMessage(reason ?? error)}`);
   } finally {
     disconnectQuietly(redis);
   }

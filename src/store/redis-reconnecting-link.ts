@@ -3,8 +3,8 @@ import { ReplyError } from 'ioredis';
 import { Backoff } from '../shared/index.js';
 import { RecordStoreFault } from './record-store.js';
 import { RedisClusterLink } from './redis-cluster-link.js';
-import { messageOf, type RedisStoreOptions } from './redis-connection.js';
-import { RedisLink, type RedisLinkEvents, type RedisLinkReports, type StoreLink } from './redis-link.js';
+import { safeMessage, type RedisStoreOptions } from './redis-connection.js';
+import { RedisLink, type RedisLinkEvents, type ReportedChanges, type StoreLink } from './redis-link.js';
 import { redisInWords } from './redis-location.js';
 
 /** The longest delay before a retry: short, so that a Redis that is back is found soon. */
@@ -25,7 +25,7 @@ export class ReconnectingLink {
   readonly location: string;
   readonly #options: RedisStoreOptions;
   readonly #events: ReconnectingLinkEvents;
-  readonly #reports: RedisLinkReports | undefined;
+  readonly #reports: ReportedChanges | undefined;
   readonly #backoff = new Backoff(RETRY_DELAY_MS_MIN, RETRY_DELAY_MS_MAX);
   readonly #loggedReasons = new Set<string>();
   #isLive = false;
@@ -34,8 +34,8 @@ export class ReconnectingLink {
   #retryTimer: NodeJS.Timeout | undefined;
 
   /** @param reports `undefined` if changes are not to be reported; then the link has no subscriber connection. */
-  constructor(options: RedisStoreOptions, events: ReconnectingLinkEvents, reports?: RedisLinkReports) {
-    this.location = redisInWords(options.place);
+  constructor(options: RedisStoreOptions, events: ReconnectingLinkEvents, reports?: ReportedChanges) {
+    this.location = redisInWords(options.location);
     this.#options = options;
     this.#events = events;
     this.#reports = reports;
@@ -63,7 +63,7 @@ export class ReconnectingLink {
       return await command(this.#link);
     } catch (error) {
       const isRefusal = error instanceof ReplyError;
-      throw this.#fault(isRefusal ? 'did not carry out the command' : 'did not answer', messageOf(error), isRefusal);
+      throw this.#fault(isRefusal ? 'did not carry out the command' : 'did not answer', safeMessage(error), isRefusal);
     }
   }
 
@@ -74,7 +74,7 @@ export class ReconnectingLink {
   }
 
   #createLink(): StoreLink {
-    const Link = 'nodes' in this.#options.place ? RedisClusterLink : RedisLink;
+    const Link = 'nodes' in this.#options.location ? RedisClusterLink : RedisLink;
     const events: RedisLinkEvents = {
       onChanged: () => {},
       onFlushed: () => {},

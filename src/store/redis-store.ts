@@ -4,7 +4,7 @@
 import { ReplyError } from 'ioredis';
 import { limits, type Logger, RecentMap } from '../shared/index.js';
 import { encodeRecordKey } from './record-store.js';
-import { UNEXPECTED_REPLY, messageOf, type RedisStoreOptions } from './redis-connection.js';
+import { UNEXPECTED_REPLY, safeMessage, type RedisStoreOptions } from './redis-connection.js';
 import { readValue } from './redis-link.js';
 import { RedisRecords, recordKeyAt, redisRecordKey } from './redis-records.js';
 import { ReconnectingLink } from './redis-reconnecting-link.js';
@@ -188,7 +188,7 @@ export class RedisStore implements Store {
       (error: unknown): StoreRead => {
         settle();
         if (!(error instanceof ReplyError)) return this.#lastKnownRead(known.get(name));
-        return { kind: 'failed', reason: `Redis refused the read: ${messageOf(error)}` };
+        return { kind: 'failed', reason: `Redis refused the read: ${safeMessage(error)}` };
       },
     );
     pending.set(name, answer);

@@ -120,7 +120,7 @@ async function run({ sessionCount, callCount }: MachinesOptions, scope: Scope): 
   scope.teardown(() => backend.close());
   const redis = await startRedis(scope);
   const proxy = await TcpProxy.start(scope, redis.port);
-  const beyond: RedisStoreOptions = { ...redis.storeOptions, place: { host: '127.0.0.1', port: proxy.port } };
+  const beyond: RedisStoreOptions = { ...redis.storeOptions, location: { host: '127.0.0.1', port: proxy.port } };
   const options = ['--session-directory', 'store'];
   const first = await startDeployment(scope, { workerCount: 1, storeOptions: redis.storeOptions, options });
   const { key } = first;

@@ -96,7 +96,7 @@ t.test('the store is checked as the dataplane checks it', async (t) => {
     /^--redis-tls-client-private-key: is required/,
   ]);
   const { store } = load(['--redis-address', 'r', '--redis-mode', 'plain-text']);
-  t.match(store, { kind: 'redis', place: { host: 'r', port: 6379 }, tls: { mode: 'plain-text' } });
+  t.match(store, { kind: 'redis', location: { host: 'r', port: 6379 }, tls: { mode: 'plain-text' } });
 });
 
 t.test('options that only the dataplane has are unknown, and every fault is reported', async (t) => {

@@ -58,8 +58,8 @@ const FIRST_MEMBERS: Readonly<Record<string, string>> = {
   protectedResource: 'authorizationServers publicUrl',
   shares: `bytesInFlightMax listBytesMax requestsInFlightMax sessionBytesMax sessionsMax subjectBytesInFlightMax subjectListBytesMax
     subjectRequestsInFlightMax subjectSessionBytesMax subjectSessionsMax`,
-  store: 'kind password place staleGraceMs tls username',
-  'store.place': 'sentinels name username password',
+  store: 'kind location password staleGraceMs tls username',
+  'store.location': 'sentinels name username password',
   'store.tls': 'clientCertificate clientPrivateKey mode trustBundle',
   tls: 'address certificatePath privateKeyPath',
   token: 'audience isPlainTextAllowed issuerKeyGraceMs issuerKeys issuers jwks keyPaths privateKey publicKey secret',
@@ -171,15 +171,15 @@ t.test('Redis: the port follows the mode', async (t) => {
   const plain = load(['--redis-address', 'redis', '--redis-mode', 'plain-text']).store;
   t.match(plain, {
     kind: 'redis',
-    place: { host: 'redis', port: 6379 },
+    location: { host: 'redis', port: 6379 },
     tls: { mode: 'plain-text' },
     staleGraceMs: 60_000,
   });
   t.match(load(['--redis-address', 'redis']).store, {
-    place: { port: 16379 },
+    location: { port: 16379 },
     tls: { mode: 'tls', trustBundle: undefined },
   });
-  t.match(load(['--redis-address', 'redis', '--redis-port', '1']).store, { place: { port: 1 } });
+  t.match(load(['--redis-address', 'redis', '--redis-port', '1']).store, { location: { port: 1 } });
 });
 
 t.test('Redis: sentinels, or a cluster, instead of an address', async (t) => {
@@ -189,11 +189,11 @@ t.test('Redis: sentinels, or a cluster, instead of an address', async (t) => {
     { host: '2001:db8::1', port: 1 },
   ];
   const none = { username: undefined, password: undefined };
-  t.match(load(words).store, { kind: 'redis', place: { sentinels, name: 'mymaster', ...none } });
+  t.match(load(words).store, { kind: 'redis', location: { sentinels, name: 'mymaster', ...none } });
   const named = [...words, '--redis-sentinel-name', 'one', '--redis-sentinel-username', 'u'];
-  t.match(load(named).store, { place: { sentinels, name: 'one', username: 'u' } });
+  t.match(load(named).store, { location: { sentinels, name: 'one', username: 'u' } });
   const cluster = ['--redis-cluster', 'a.example:1', '--redis-mode', 'plain-text'];
-  t.match(load(cluster).store, { kind: 'redis', place: { nodes: [{ host: 'a.example', port: 1 }] } });
+  t.match(load(cluster).store, { kind: 'redis', location: { nodes: [{ host: 'a.example', port: 1 }] } });
   t.match(faults([...cluster, ...words]), [/^--redis-sentinels: contradicts --redis-cluster/]);
   t.match(faults([...cluster, '--redis-port', '1']), [/^--redis-port: contradicts --redis-cluster/]);
   t.match(faults([...words, '--redis-address', 'r', '--redis-port', '1']), [
@@ -219,7 +219,7 @@ t.test('Redis: mtls, credentials and grace', async (t) => {
   ]);
   t.match(store, {
     kind: 'redis',
-    place: { host: '::1', port: 16379 },
+    location: { host: '::1', port: 16379 },
     username: 'u',
     password: 'p4ss',
     staleGraceMs: 0,

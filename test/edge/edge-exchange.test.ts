@@ -237,7 +237,7 @@ both('an answer in parts needs nobody who waits for room, and room for it is cou
   const edge = await startEdge(t, (arrived) => {
     exchange = arrived;
     exchange.incoming.admit('ada', 'both', []);
-    t.equal(exchange.makeRoom(LARGE_BYTES, noWaiter), 'room');
+    t.equal(exchange.reserve(LARGE_BYTES, noWaiter), 'room');
     exchange.openBody('application/json', LARGE_BYTES + 1);
     t.notOk(exchange.write(large));
   });

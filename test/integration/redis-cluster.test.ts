@@ -78,7 +78,7 @@ t.test('a cluster of three nodes', async (t: Test) => {
   const [one, another] = nodes as readonly [RedisServer, RedisServer];
   const storeOptions: RedisStoreOptions = {
     ...one.storeOptions,
-    place: { nodes: [another, one].map(({ host, port }) => ({ host, port })) },
+    location: { nodes: [another, one].map(({ host, port }) => ({ host, port })) },
   };
   const passwordPath = join(createScratchDirectory(t), 'password');
   writeFileSync(passwordPath, PASSWORD, { mode: 0o600 });
@@ -175,7 +175,7 @@ t.test('a cluster of three nodes', async (t: Test) => {
 t.test('a cluster that cannot be reached is reported in a clear message', async (t) => {
   const [node] = await startRedisCluster(t);
   await node!.kill();
-  const options = { ...node!.storeOptions, place: { nodes: [{ host: node!.host, port: node!.port }] } };
+  const options = { ...node!.storeOptions, location: { nodes: [{ host: node!.host, port: node!.port }] } };
   const store = await openForCommand(options, false);
   t.teardown(() => store?.close());
   await t.rejects(store!.read({ space: 'user-configs', key: 'alice' }), {

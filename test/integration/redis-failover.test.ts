@@ -34,7 +34,7 @@ t.test('a Redis that fails over', async (t) => {
   const nobody = { host: '127.0.0.1', port: await findFreePort() };
   const storeOptions: RedisStoreOptions = {
     ...first.storeOptions,
-    place: { sentinels: [nobody, sentinel], name: NAME, username: undefined, password: undefined },
+    location: { sentinels: [nobody, sentinel], name: NAME, username: undefined, password: undefined },
   };
   const passwordPath = join(createScratchDirectory(t), 'password');
   writeFileSync(passwordPath, PASSWORD, { mode: 0o600 });
@@ -79,7 +79,7 @@ t.test('sentinels that do not know the name, or name a replica, are reported in 
   const sentinel = await startSentinel(t, NAME, redis);
   const at = (port: number, name = NAME): RedisStoreOptions => ({
     ...redis.storeOptions,
-    place: { sentinels: [{ host: '127.0.0.1', port }], name, username: undefined, password: undefined },
+    location: { sentinels: [{ host: '127.0.0.1', port }], name, username: undefined, password: undefined },
   });
   const readAt = async (options: RedisStoreOptions): Promise<unknown> => {
     const store = await openForCommand(options, false);

@@ -152,7 +152,7 @@ t.test('a machine that has not yet read a notification from Redis', async (t: Te
   const proxy = await TcpProxy.start(t, redis.port);
   const backend = await backendFor(t, { withSessions: true, capabilities: CAPABILITIES });
   const first = await startDeployment(t, { storeOptions: redis.storeOptions, options: OPTIONS, workerCount: 1 });
-  const beyond: RedisStoreOptions = { ...redis.storeOptions, place: { host: '127.0.0.1', port: proxy.port } };
+  const beyond: RedisStoreOptions = { ...redis.storeOptions, location: { host: '127.0.0.1', port: proxy.port } };
   const { key } = first;
   const second = await startDeployment(t, { storeOptions: beyond, options: OPTIONS, workerCount: 1, key });
   const here = await first.caller({ one: { url: backend.url } });

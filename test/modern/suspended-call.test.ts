@@ -72,7 +72,7 @@ class Scene {
     const exchange = new RecordedExchange({ body });
     this.exchange = exchange;
     return this.calls.trySuspend({
-      origin: {
+      binding: {
         subject,
         virtualHostId: 'vh',
         method: 'tools/call',
@@ -448,7 +448,7 @@ t.test('the end of an answer that nobody hears is reported once, however it ends
     play(new AnswerOnlyExchange(request, (status, message) => heard.push([status, message?.toString()])));
     t.same(heard, [told], name);
   }
-  const room = new AnswerOnlyExchange(request, () => undefined).makeRoom(1, { onRoom: () => {}, onNoRoom: () => {} });
+  const room = new AnswerOnlyExchange(request, () => undefined).reserve(1, { onRoom: () => {}, onNoRoom: () => {} });
   t.equal(room, 'room', 'what nobody hears waits for nothing');
   t.end();
 });

@@ -32,7 +32,7 @@ async function startSocket(t: Test): Promise<Stage> {
       onRecreated: () => stage.renewals++,
       onFault: (reason) => stage.faults.push(reason),
       connectionsMax: 10,
-      checkMs: 5,
+      checkIntervalMs: 5,
     }),
   };
   await stage.socket.listen();
@@ -99,7 +99,7 @@ t.test('a successor replaces the path in one step, and its predecessor does not 
     onRecreated: () => t.fail('nobody takes it back'),
     onFault: (reason) => t.fail(reason),
     connectionsMax: 10,
-    checkMs: 5,
+    checkIntervalMs: 5,
   });
   await successor.listen();
   t.teardown(() => successor.close());
@@ -219,7 +219,7 @@ t.test('the path is looked at every two seconds, or as often as is wished', asyn
   });
   const path = join(createScratchDirectory(t), 'run', 'it.sock');
   const does = { onConnection: () => {}, onRecreated: () => {}, onFault: () => {}, connectionsMax: 10 };
-  for (const wish of [{}, { checkMs: 10_000 }]) {
+  for (const wish of [{}, { checkIntervalMs: 10_000 }]) {
     const socket = new RestoredSocket(path, { ...does, ...wish });
     await socket.listen();
     await socket.close();

@@ -103,7 +103,7 @@ t.test('an embedded store is created only for a change', async (t) => {
 t.test('an unreachable Redis is a fault that says so', async (t) => {
   const port = await findFreePort();
   const options: StoreOptions = {
-    ...{ kind: 'redis', place: { host: '127.0.0.1', port }, tls: { mode: 'plain-text' } },
+    ...{ kind: 'redis', location: { host: '127.0.0.1', port }, tls: { mode: 'plain-text' } },
     ...{ username: undefined, password: undefined, staleGraceMs: 0 },
   };
   await t.rejects((await open(t, options)).read(config('alice')), {

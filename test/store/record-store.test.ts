@@ -29,10 +29,10 @@ const stores: Readonly<Record<string, (t: Test) => Promise<(t: Test) => Promise<
   },
 };
 
-function emptied(redis: RedisServer, place = redis.storeOptions.place): () => Promise<StoreOptions> {
+function emptied(redis: RedisServer, location = redis.storeOptions.location): () => Promise<StoreOptions> {
   return async () => {
     await (await redis.connect()).flushall();
-    return { ...redis.storeOptions, place };
+    return { ...redis.storeOptions, location };
   };
 }
 

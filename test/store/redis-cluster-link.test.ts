@@ -28,8 +28,8 @@ interface Scene {
 async function scene(t: Test, first = SLOT + 1): Promise<Scene> {
   const startNode = async (): Promise<Node> => {
     const redis = new FakeRedis();
-    const { place } = await redis.start(t);
-    return { redis, ...(place as { readonly host: string; readonly port: number }) };
+    const { location } = await redis.start(t);
+    return { redis, ...(location as { readonly host: string; readonly port: number }) };
   };
   const [one, other] = [await startNode(), await startNode()];
   one.redis.slotsReply = slotsIn([0, SLOT, one.host, one.port], [first, SLOT_COUNT - 1, other.host, other.port]);
@@ -50,7 +50,7 @@ async function scene(t: Test, first = SLOT + 1): Promise<Scene> {
       tls: { mode: 'plain-text' },
       staleGraceMs: 0,
     } as const),
-    place: { nodes: [{ host: one.host, port: one.port }] },
+    location: { nodes: [{ host: one.host, port: one.port }] },
   };
   const link = new RedisClusterLink(options, handlers, { includesOwnChanges: true });
   t.teardown(() => link.end());

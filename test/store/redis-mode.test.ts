@@ -7,7 +7,7 @@ import t, { type Test } from 'tap';
 import { outputOf } from '../cli/secrets-output.js';
 import { limits } from '../../src/shared/limits.js';
 import { openForCommand, openStore, openRecordStore } from '../../src/store/open-store.js';
-import { messageOf, type RedisStoreOptions, REDIS_HANDSHAKE_MS_MAX } from '../../src/store/redis-connection.js';
+import { safeMessage, type RedisStoreOptions, REDIS_HANDSHAKE_MS_MAX } from '../../src/store/redis-connection.js';
 import { RedisSessions } from '../../src/store/redis-sessions.js';
 import { createCertificates } from '../support/certificates.js';
 import { hasten } from '../support/hasten.js';
@@ -43,17 +43,17 @@ async function saidOf(options: RedisStoreOptions): Promise<Readonly<Record<strin
 }
 
 async function checkSaid(t: Test, options: RedisStoreOptions, reason: RegExp): Promise<void> {
-  const { host, port } = options.place as { readonly host: string; readonly port: number };
+  const { host, port } = options.location as { readonly host: string; readonly port: number };
   const beganAtMs = performance.now();
   const places = [
-    options.place,
+    options.location,
     { nodes: [{ host, port }] },
     { sentinels: [{ host, port }], name: 'mymaster', username: undefined, password: undefined },
   ];
-  const check = async (place: RedisStoreOptions['place']): Promise<void> => {
-    const said = await saidOf({ ...options, place });
+  const check = async (location: RedisStoreOptions['location']): Promise<void> => {
+    const said = await saidOf({ ...options, location });
     t.equal(Object.keys(said).length, 5);
-    for (const [who, words] of Object.entries(said)) t.match(words, reason, `${who}: ${Object.keys(place).join()}`);
+    for (const [who, words] of Object.entries(said)) t.match(words, reason, `${who}: ${Object.keys(location).join()}`);
   };
   await Promise.all(places.map(check));
   // Fifteen attempts, of which none may wait for the end of the time for connecting.
@@ -71,8 +71,8 @@ t.test('TLS to a plain-text Redis with a password, which is not sent', async (t)
   const redis = await startRedis(t);
   await (await redis.connect()).call('CONFIG', 'SET', 'requirepass', 'anything');
   const proxy = await TcpProxy.start(t, redis.port);
-  const place = { host: '127.0.0.1', port: proxy.port };
-  await checkSaid(t, { ...redis.storeOptions, place, tls: TLS, password: 'a-secret' }, NO_TLS);
+  const location = { host: '127.0.0.1', port: proxy.port };
+  await checkSaid(t, { ...redis.storeOptions, location, tls: TLS, password: 'a-secret' }, NO_TLS);
   t.notMatch(JSON.stringify(proxy.connections), 'a-secret');
 });
 
@@ -94,9 +94,9 @@ t.test('TLS to a Redis that requires a client certificate, and to one whose auth
 
 t.test('every way in which a certificate is not trusted is told by what to give', async (t) => {
   for (const code of ['SELF_SIGNED_CERT_IN_CHAIN', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'])
-    t.match(messageOf(Object.assign(new Error('x'), { code })), /give that in --redis-tls-trust-bundle/, code);
+    t.match(safeMessage(Object.assign(new Error('x'), { code })), /give that in --redis-tls-trust-bundle/, code);
   for (const code of ['ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED', 'ERR_SSL_SSL/TLS_ALERT_CERTIFICATE_UNKNOWN'])
-    t.match(messageOf(Object.assign(new Error('x'), { code })), /it refuses the client certificate/, code);
+    t.match(safeMessage(Object.assign(new Error('x'), { code })), /it refuses the client certificate/, code);
 });
 
 t.test('a slow handshake with a Redis that expects TLS is waited for', async (t) => {
@@ -104,7 +104,7 @@ t.test('a slow handshake with a Redis that expects TLS is waited for', async (t)
   const redis = await startRedis(t, { tls: { mode: 'tls', certificates } });
   const proxy = await TcpProxy.start(t, redis.port);
   proxy.hold(() => true);
-  const options = { ...redis.storeOptions, place: { host: '127.0.0.1', port: proxy.port } };
+  const options = { ...redis.storeOptions, location: { host: '127.0.0.1', port: proxy.port } };
   const opening = openStore(options, pino({ level: 'silent' }));
   await until(() => proxy.connections.some(({ sent }) => sent.startsWith('PING')), 'the question');
   proxy.release();
@@ -116,7 +116,7 @@ t.test('a slow handshake with a Redis that expects TLS is waited for', async (t)
 t.test('a Redis that speaks TLS at once is never asked in plain text', async (t) => {
   const redis = await startRedis(t, { tls: { mode: 'tls', certificates } });
   const proxy = await TcpProxy.start(t, redis.port);
-  const options = { ...redis.storeOptions, place: { host: '127.0.0.1', port: proxy.port } };
+  const options = { ...redis.storeOptions, location: { host: '127.0.0.1', port: proxy.port } };
   const store = await openStore(options, pino({ level: 'silent' }));
   t.teardown(() => store.close());
   // Timers end in the order of their times: by then, the question would have been put.
@@ -135,7 +135,7 @@ async function loggedWithTls(t: Test, listener: Server): Promise<string> {
   t.teardown(() => void listener.close());
   const { port } = listener.address() as AddressInfo;
   const lines: string[] = [];
-  const options = { ...(await startRedis(t)).storeOptions, place: { host: '127.0.0.1', port }, tls: TLS };
+  const options = { ...(await startRedis(t)).storeOptions, location: { host: '127.0.0.1', port }, tls: TLS };
   const store = await openStore(options, pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) }));
   await store.close();
   return lines.join('');

@@ -42,8 +42,8 @@ t.test('a told process has heard it before the teller continues', async (t) => {
 
 t.test('the same holds in a cluster, any of whose nodes delivers the message', async (t) => {
   const nodes = await startRedisCluster(t);
-  const place = { nodes: nodes.map(({ host, port }) => ({ host, port })) };
-  await tellsAll(t, { ...nodes[0]!.storeOptions, place });
+  const location = { nodes: nodes.map(({ host, port }) => ({ host, port })) };
+  await tellsAll(t, { ...nodes[0]!.storeOptions, location });
 });
 
 t.test('what is passed about a session arrives whole, message by message', async (t) => {

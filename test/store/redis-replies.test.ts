@@ -222,7 +222,7 @@ t.test('alternating faults are not logged at each try', async (t) => {
   const { port } = server.address() as AddressInfo;
   const lines: string[] = [];
   const options = await new FakeRedis().start(t);
-  const store = await RedisStore.open({ ...options, place: { host: '127.0.0.1', port } }, logInto(lines));
+  const store = await RedisStore.open({ ...options, location: { host: '127.0.0.1', port } }, logInto(lines));
   t.teardown(() => store.close());
   await until(() => tries >= 16, 'eight tries, with two connections each');
   const reasons = lines.map((line) => (JSON.parse(line) as { reason?: unknown }).reason);
@@ -293,7 +293,7 @@ t.test('a read in flight when Redis is lost gets what was known, and operators a
 t.test('a cluster that names slots that do not exist is not used', async (t) => {
   const redis = new FakeRedis();
   const options = await redis.start(t);
-  const { host, port } = options.place as { readonly host: string; readonly port: number };
+  const { host, port } = options.location as { readonly host: string; readonly port: number };
   const node = `*2\r\n$${host.length}\r\n${host}\r\n:${port}\r\n`;
   for (const [first, last] of [
     [0, 16_384],
@@ -301,7 +301,7 @@ t.test('a cluster that names slots that do not exist is not used', async (t) => 
   ]) {
     redis.slotsReply = `*1\r\n*3\r\n:${first}\r\n:${last}\r\n${node}`;
     const lines: string[] = [];
-    const store = await RedisStore.open({ ...options, place: { nodes: [{ host, port }] } }, logInto(lines));
+    const store = await RedisStore.open({ ...options, location: { nodes: [{ host, port }] } }, logInto(lines));
     await store.close();
     t.match(lines.join(''), /it names slots that do not exist/, `${first} to ${last}`);
   }
@@ -310,9 +310,9 @@ t.test('a cluster that names slots that do not exist is not used', async (t) => 
 t.test('the nodes of a cluster are where it says, or where it was asked if it names no host', async (t) => {
   const redis = new FakeRedis();
   const options = await redis.start(t);
-  const { host, port } = options.place as { readonly host: string; readonly port: number };
+  const { host, port } = options.location as { readonly host: string; readonly port: number };
   redis.slotsReply = slotsIn([0, 1, null, 1], [2, 3, '', 2], [4, 5, 'other.example', 3]);
-  const shards = await findShards({ ...options, place: { nodes: [{ host, port }] } });
+  const shards = await findShards({ ...options, location: { nodes: [{ host, port }] } });
   t.same(
     shards.map(({ address }) => address),
     [
@@ -327,14 +327,14 @@ t.test('a key whose slot has moved, or is just being moved, is read at the node 
   for (const kind of ['MOVED', 'ASK']) {
     const [before, now] = [new FakeRedis(), new FakeRedis()];
     const options = await before.start(t);
-    const { host, port } = options.place as { readonly host: string; readonly port: number };
-    const { port: portNow } = (await now.start(t)).place as { readonly port: number };
+    const { host, port } = options.location as { readonly host: string; readonly port: number };
+    const { port: portNow } = (await now.start(t)).location as { readonly port: number };
     const slot = redisSlotOf(Buffer.from('alice'));
     const elsewhere = (slot + 1) % SLOT_COUNT;
     before.slotsReply = slotsIn([0, SLOT_COUNT - 1, host, port], [elsewhere, elsewhere, host, portNow]);
     before.reply = Buffer.from(`-${kind} ${slot} ${host}:${portNow}\r\n`);
     now.reply = Buffer.from('$3\r\none\r\n');
-    const { store } = await open(t, { ...options, place: { nodes: [{ host, port }] } });
+    const { store } = await open(t, { ...options, location: { nodes: [{ host, port }] } });
     t.equal(await readText(store, 'alice'), 'one', kind);
     t.same([before.gets, now.gets], [1, 1]);
     now.reply = Buffer.from('-ERR no\r\n');

@@ -43,7 +43,7 @@ for (const [name, pattern] of [
     const redis = await startRedis(t);
     const other = await redis.connect();
     const proxy = await TcpProxy.start(t, redis.port);
-    const { store, lines } = await open(t, { ...redis.storeOptions, place: { host: redis.host, port: proxy.port } });
+    const { store, lines } = await open(t, { ...redis.storeOptions, location: { host: redis.host, port: proxy.port } });
     await store.read('alice');
     const silent = proxy.connections.find(({ sent }) => pattern.test(sent));
     proxy.hold((connection) => connection === silent);

@@ -159,7 +159,7 @@ t.test('a change that overtakes the answer of a read is not hidden by it', async
   const other = await redis.connect();
   await other.set('alice', 'old');
   const proxy = await TcpProxy.start(t, redis.port);
-  const { store } = await open(t, { ...redis.storeOptions, place: { host: redis.host, port: proxy.port } });
+  const { store } = await open(t, { ...redis.storeOptions, location: { host: redis.host, port: proxy.port } });
 
   const data = proxy.connections.find(({ sent }) => /TRACKING/i.test(sent));
   proxy.hold((connection) => connection === data);
@@ -315,7 +315,7 @@ for (const mode of ['tls', 'mtls'] as const) {
   t.test(`over ${mode}`, async (t) => {
     const redis = await startRedis(t, { tls: { mode, certificates: createCertificates(t) } });
     const other = await redis.connect();
-    const { store } = await open(t, { ...redis.storeOptions, place: { host: 'localhost', port: redis.port } });
+    const { store } = await open(t, { ...redis.storeOptions, location: { host: 'localhost', port: redis.port } });
     // On a busy machine the first connection, the first write or the first read may be given up.
     const tryWrite = async (): Promise<boolean> =>
       store.write('alice', Buffer.from('one')).then(

@@ -64,7 +64,7 @@ export class FakeRedis {
     const { port } = this.#server.address() as AddressInfo;
     return {
       kind: 'redis',
-      place: { host: '127.0.0.1', port },
+      location: { host: '127.0.0.1', port },
       username: undefined,
       password: undefined,
       tls: { mode: 'plain-text' },

@@ -120,13 +120,13 @@ function commandLine(setup: GatewaySetup): string[] {
 export function storeOptionWords(store: StoreOptions): string[] {
   if (store.kind === 'embedded') return ['--store-path', store.path];
   if (store.tls.mode !== 'plain-text') throw new Error('name the TLS files of a Redis among the other options');
-  return [...placeWords(store.place), '--redis-mode', store.tls.mode];
+  return [...locationWords(store.location), '--redis-mode', store.tls.mode];
 }
 
-function placeWords(place: RedisLocation): string[] {
-  if ('port' in place) return ['--redis-address', place.host, '--redis-port', String(place.port)];
-  if ('nodes' in place) return ['--redis-cluster', listOf(place.nodes)];
-  return ['--redis-sentinels', listOf(place.sentinels), '--redis-sentinel-name', place.name];
+function locationWords(location: RedisLocation): string[] {
+  if ('port' in location) return ['--redis-address', location.host, '--redis-port', String(location.port)];
+  if ('nodes' in location) return ['--redis-cluster', listOf(location.nodes)];
+  return ['--redis-sentinels', listOf(location.sentinels), '--redis-sentinel-name', location.name];
 }
 
 function listOf(addresses: readonly ListenAddress[]): string {

@@ -120,7 +120,7 @@ export class RecordedExchange extends Exchange {
     this.reportDone(status, this.writtenBytes, 'cut');
   }
 
-  override makeRoom(bytes: number, waiter: MemoryWaiter): 'room' | 'wait' {
+  override reserve(bytes: number, waiter: MemoryWaiter): 'room' | 'wait' {
     this.roomAsked = { bytes, waiter };
     return this.hasRoom ? 'room' : 'wait';
   }

@@ -141,7 +141,7 @@ export class RedisServer {
   get storeOptions(): RedisStoreOptions {
     return {
       kind: 'redis',
-      place: { host: this.host, port: this.port },
+      location: { host: this.host, port: this.port },
       tls: this.#tls(),
       username: undefined,
       password: undefined,

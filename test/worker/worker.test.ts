@@ -318,7 +318,7 @@ t.test('what keeps a worker from its store or its keys is told, and issuers are 
   const host = '127.0.0.1';
   const { answer } = await startWorker(t, {
     store: {
-      ...{ kind: 'redis', place: { host, port: await findFreePort() }, username: undefined, password: undefined },
+      ...{ kind: 'redis', location: { host, port: await findFreePort() }, username: undefined, password: undefined },
       ...{ tls: { mode: 'plain-text' }, staleGraceMs: 0 },
     },
     connections: {

@@ -107,7 +107,7 @@ export type StoreOptions =
   | { readonly kind: 'embedded'; readonly path: string }
   | {
       readonly kind: 'redis';
-      readonly place: RedisLocation;
+      readonly location: RedisLocation;
       readonly tls: RedisTls;
       readonly username: string | undefined;
       readonly password: string | undefined;
@@ -172,7 +172,7 @@ export const storeOptions = section(
         clientPrivateKey: values.clientPrivateKey?.pem,
       };
       const tls = mode === 'plain-text' ? { mode } : { mode, ...files };
-      return { kind: 'redis', place: location, tls, username, password, staleGraceMs };
+      return { kind: 'redis', location, tls, username, password, staleGraceMs };
     },
   },
 );

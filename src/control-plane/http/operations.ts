@@ -1,5 +1,5 @@
 // The endpoint table of the control plane (specification 3). Most topics, such as servers, have their rows in a file of their own.
-import { LATEST_PROTOCOL_VERSION } from '../../mcp/index.js';
+import { LATEST_LEGACY_VERSION } from '../../mcp/index.js';
 import { PROGRAM_VERSION } from '../../shared/index.js';
 import { ControlPlaneFault } from '../common/control-plane-fault.js';
 import { compositionOperations } from './crud-operations.js';
@@ -50,7 +50,7 @@ const statusOperations = operationsOf('status', {
     handle: async ({ records, registry, compositions }) => {
       const reachable = await records.ping();
       return {
-        app: { name: 'switchyard', version: PROGRAM_VERSION, mcpProtocolVersion: LATEST_PROTOCOL_VERSION },
+        app: { name: 'switchyard', version: PROGRAM_VERSION, mcpProtocolVersion: LATEST_LEGACY_VERSION },
         status: statusOf(reachable),
         timestamp: new Date().toISOString(),
         uptimeSeconds: Math.round(process.uptime() * 1_000) / 1_000,

@@ -1,6 +1,6 @@
 // JSON Schemas (2020-12) of the control plane's HTTP interface, for validation and the OpenAPI document. Bounds of names, URLs
 // and tags are only documented here: the registry checks them, with better messages.
-import { LATEST_PROTOCOL_VERSION } from '../../mcp/index.js';
+import { LATEST_LEGACY_VERSION } from '../../mcp/index.js';
 import { roles } from '../../config/index.js';
 import {
   countSchema,
@@ -145,7 +145,7 @@ export const schemas = {
     app: exactObject({
       name: textSchema,
       version: textSchema,
-      mcpProtocolVersion: { ...textSchema, examples: [LATEST_PROTOCOL_VERSION] },
+      mcpProtocolVersion: { ...textSchema, examples: [LATEST_LEGACY_VERSION] },
     }),
     status: { type: 'string', enum: ['healthy', 'unhealthy'] },
     timestamp: timeSchema,

@@ -16,7 +16,7 @@ import {
   readClientMessage,
   readLargeClientMessage,
   type ParsedClientMessage,
-  PROTOCOL_VERSIONS,
+  LEGACY_VERSIONS,
 } from '../../mcp/index.js';
 import type { RequestWatch } from '../../observation/index.js';
 import type { Overload, LoadShedder } from '../../fair/index.js';
@@ -113,7 +113,7 @@ export class McpPipeline {
     if (request.sessionId !== '') return undefined;
     const { protocolVersion } = request.mirror;
     const { served, overload, loadShedder } = this.#dependencies;
-    const isVersionUnknown = protocolVersion !== '' && !PROTOCOL_VERSIONS.has(protocolVersion);
+    const isVersionUnknown = protocolVersion !== '' && !LEGACY_VERSIONS.has(protocolVersion);
     if (overload.state === 'serving' && !isVersionUnknown) return undefined;
     const message = await parseMessage(subject, request.body);
     if (served !== 'legacy' && eraOfMessage(message, protocolVersion) !== 'legacy') return undefined;

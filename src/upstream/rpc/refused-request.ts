@@ -9,7 +9,7 @@ import {
   URI_NODES_MAX,
   type BackendMessage,
   MODERN_PROTOCOL_VERSION,
-  PROTOCOL_VERSIONS,
+  LEGACY_VERSIONS,
   type Era,
 } from '../../mcp/index.js';
 import type { Credentials } from '../../credentials/index.js';
@@ -177,7 +177,7 @@ const isModernRefused: IsRefused = (_plan, status, body, error, isAnswer) => {
 const isLegacyRefused: IsRefused = (_plan, status, body, error) => {
   if (status !== 400 || error === undefined) return false;
   const { code, versions } = backendErrorIn(body, error);
-  if (code === rpcCodes.versionUnsupported) return !versions.some((version) => PROTOCOL_VERSIONS.has(version));
+  if (code === rpcCodes.versionUnsupported) return !versions.some((version) => LEGACY_VERSIONS.has(version));
   if (code === rpcCodes.headerMismatch) return true;
   return code === rpcCodes.invalidParams && ENVELOPE_KEYS.some((key) => body.includes(key));
 };

@@ -60,7 +60,7 @@ export class Resumption implements UpstreamCall, UpstreamHandler {
   #call: UpstreamCall | undefined;
   #delay: Deadline | undefined;
   #isPaused = false;
-  /** Bytes of the current stream; `#longestBytes`: the most bytes of an earlier stream that began after the same event. */
+  /** Bytes of the current stream; `#longestBytes`: the most that an earlier stream brought that was resumed behind the same event id. */
   #streamBytes = 0;
   #longestBytes = 0;
 

@@ -5,7 +5,7 @@ import {
   type BackendMessage,
   readBackendError,
   BACKEND_VERSIONS,
-  LATEST_PROTOCOL_VERSION,
+  LATEST_LEGACY_VERSION,
   MODERN_PROTOCOL_VERSION,
   versionIfOfferable,
   versionToOfferNext,
@@ -134,7 +134,7 @@ export abstract class Handshake {
 
 export class Initialization extends Handshake implements RequestHandler {
   /** The version that is offered (C05). */
-  #version = LATEST_PROTOCOL_VERSION;
+  #version = LATEST_LEGACY_VERSION;
   #nextVersion: string | undefined;
   #request: RpcRequest | undefined;
   #confirmation: UpstreamCall | undefined;
@@ -236,13 +236,13 @@ export class Initialization extends Handshake implements RequestHandler {
     this.#request = undefined;
     const { kind, detail } = fault;
     // A 400 may be about the offered version: a client that connected directly would have offered its own.
-    if (kind === 'http-status' && detail === '400' && this.#version === LATEST_PROTOCOL_VERSION)
+    if (kind === 'http-status' && detail === '400' && this.#version === LATEST_LEGACY_VERSION)
       this.#nextVersion ??= versionIfOfferable(this.plan.protocolVersion);
     if (!this.#tryNextVersion()) this.#fail(fault, suggestsOtherEra(fault));
   }
 
   #noteNextVersion(error: Buffer): void {
-    if (error.length <= limits.upstreamRefusalBytesMax && this.#version === LATEST_PROTOCOL_VERSION)
+    if (error.length <= limits.upstreamRefusalBytesMax && this.#version === LATEST_LEGACY_VERSION)
       this.#nextVersion = versionToOfferNext(error.toString(), this.plan.protocolVersion);
   }
 

@@ -6,7 +6,7 @@ import {
   type BackendMessage,
   readBackendError,
   MODERN_PROTOCOL_VERSION,
-  PROTOCOL_VERSIONS,
+  LEGACY_VERSIONS,
 } from '../../mcp/index.js';
 import { modernCodes } from '../../shared/index.js';
 import { envelopeOf, modernRequest } from './modern-request.js';
@@ -95,7 +95,7 @@ export class Discovery extends Handshake implements RequestHandler {
     if (this.#tryAgain()) return;
     this.handler.onFault(
       versionsFault(versions),
-      versions.some((version) => PROTOCOL_VERSIONS.has(version)),
+      versions.some((version) => LEGACY_VERSIONS.has(version)),
     );
   }
 

@@ -2,7 +2,7 @@
 // happens when the backend has lost the session. The base class, in `upstream-opening.ts`, opens the session.
 import { type CompiledBackend, isRestricted, mayHaveTasks } from '../../user-config/index.js';
 import {
-  LATEST_PROTOCOL_VERSION,
+  LATEST_LEGACY_VERSION,
   ANY_TASK_CAPABILITY,
   type ExtraCapability,
   type BackendMessage,
@@ -70,6 +70,7 @@ export class UpstreamSession extends UpstreamOpening {
   /** All capabilities that the backend declared. They outlive the record, so that a request that needs one reopens the session. */
   #capabilities: number | undefined;
   #namedCapabilities: readonly ExtraCapability[] | undefined;
+  /** Up to `#earlyBytes`: what each kept text counts in the session's share; `undefined` if none is kept. */
   #idBytes: number | undefined;
   #instructionBytes: number | undefined;
   #namedBytes: number | undefined;
@@ -94,7 +95,7 @@ export class UpstreamSession extends UpstreamOpening {
     backend: CompiledBackend,
     introduction: ClientIntroduction,
     memory: TextBudget,
-    protocolVersion = LATEST_PROTOCOL_VERSION,
+    protocolVersion = LATEST_LEGACY_VERSION,
   ) {
     super(context, subject, backend, introduction, protocolVersion);
     this.#textBudget = memory;

@@ -144,7 +144,7 @@ export class HopCall implements HopStream, MemoryWaiter {
     const body = new HopBody(this.#inflow, head.bodyBytes);
     this.#answer = { head, body };
     if (head.bodyBytes >= limits.countedFromBytes) {
-      const outcome = this.#exchange.makeRoom(head.bodyBytes, this);
+      const outcome = this.#exchange.reserve(head.bodyBytes, this);
       if (outcome === 'wait') body.pause();
       else if (outcome !== 'room') this.onNoRoom();
     }

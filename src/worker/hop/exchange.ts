@@ -136,8 +136,8 @@ export class HopExchange extends Exchange implements HopStream {
   }
 
   /** Takes memory for an answer that comes from this worker's successor, over a second hop: the relay counts its own answers. */
-  override makeRoom(bytes: number, waiter: MemoryWaiter): 'room' | 'wait' | ShareBound {
-    return this.#ensureAnswerMemory().makeRoom(bytes, waiter);
+  override reserve(bytes: number, waiter: MemoryWaiter): 'room' | 'wait' | ShareBound {
+    return this.#ensureAnswerMemory().reserve(bytes, waiter);
   }
 
   override releaseBody(): void {

@@ -80,7 +80,7 @@ export class HopIntake implements HopSocketHandler {
 // The private Unix socket on which other workers forward requests. Its directory (mode 0700), its mode, and a secret of each start protect
 // it. What an HTTP caller sends is only ever a part of a frame's payload.
 
-/** The most links of other workers: two for each, because a restarted worker's old link may still be open. */
+/** The most links from other workers: two from each, because a restarted worker's old link may still be open. */
 export const HOP_LINKS_MAX = 2_048;
 
 export class HopListener extends RestoredSocket {

@@ -37,7 +37,7 @@ t.test('no command needs more than one of three nodes', async (t) => {
   const nodes = await startRedisCluster(t);
   const [{ host, port, storeOptions } = unexpected()] = nodes;
   const logger = pino({ level: 'silent' });
-  const records = await RedisRecords.open({ ...storeOptions, place: { nodes: [{ host, port }] } }, logger);
+  const records = await RedisRecords.open({ ...storeOptions, location: { nodes: [{ host, port }] } }, logger);
   t.teardown(() => records.close());
   const stage = await setStage(t, storeOptions, { records });
   await useAll(t, stage);

@@ -51,7 +51,7 @@ await t.test('on either store', async (t) => {
       });
       const { storeOptions, key } = controlPlane;
       const secrets = [
-        storeOptions.kind === 'embedded' ? storeOptions.path : portOf(storeOptions.place),
+        storeOptions.kind === 'embedded' ? storeOptions.path : portOf(storeOptions.location),
         key.publicKeyPath,
       ];
       for (const secret of secrets) t.notOk(answer.text.includes(secret), secret);

@@ -172,7 +172,7 @@ t.test('an answer that a worker passes on counts while it is gathered, until its
   const downstream = new RecordedExchange();
   const exchange = await pair.arrive(downstream);
   const waiter = { onRoom: () => undefined, onNoRoom: () => undefined };
-  t.equal(exchange.makeRoom(LARGE_ANSWER.length, waiter), 'room');
+  t.equal(exchange.reserve(LARGE_ANSWER.length, waiter), 'room');
   t.equal(accounts.used('answerBytes'), LARGE_ANSWER.length, 'before the first byte of it');
   exchange.respond(200, 'text/plain', LARGE_ANSWER);
   t.equal(accounts.used('answerBytes'), LARGE_ANSWER.length, 'once, while it waits for credit');
