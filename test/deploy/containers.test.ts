@@ -61,7 +61,7 @@ t.test(
       t.same(faults([], environment), []);
       t.not(faults([], { ...environment, SWITCHYARD_REDIS_MODE: 'plain' }).length, 0, 'others would be told');
       const options = load([], environment);
-      t.match(options.store, { kind: 'redis', place: { host: 'redis' } });
+      t.match(options.store, { kind: 'redis', location: { host: 'redis' } });
       for (const path of Object.values(service.environment ?? {}).filter((each) => each.startsWith(MOUNTED)))
         t.ok(
           service.volumes.some((volume) => volume.endsWith(`:${path}:ro`)),
