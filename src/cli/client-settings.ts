@@ -36,6 +36,7 @@ export const SERVER_MEMBERS: readonly { member: string; clients: string; read: (
   { member: 'url', clients: 'most', read: namedAs('url') },
   { member: 'serverUrl', clients: 'Windsurf', read: namedAs('url') },
   { member: 'httpUrl', clients: 'Gemini CLI', read: namedAs('url') },
+  { member: 'baseUrl', clients: 'Cherry Studio', read: namedAs('url') },
   { member: 'uri', clients: 'goose', read: namedAs('url') },
   { member: 'type', clients: 'most', read: namedAs('type') },
   { member: 'transport', clients: 'FastMCP', read: namedAs('type') },
@@ -87,7 +88,7 @@ export function serversIn(settings: unknown): readonly SettingsServer[] | undefi
   if (maps.length === 0) {
     // Plugins of Claude Code may have the servers in the file itself.
     const entries = Object.entries(membersOf(settings) ?? {});
-    const isServer = (value: unknown) => /^(?:url|command)$/m.test(namesIn(normalizeServer(value)));
+    const isServer = (value: unknown) => /^(?:url|command)$/m.test(Object.keys(normalizeServer(value)).join('\n'));
     if (entries.length === 0 || !entries.every(([, each]) => isServer(each))) return undefined;
     maps.push({ path: 'the file', holder: {}, entries });
   }
@@ -125,15 +126,16 @@ function entriesOf(value: unknown, step: string): ServerMap['entries'] | undefin
       return typeof name === 'string' ? [name, server] : [`number ${index + 1}`, undefined];
     });
   }
-  const members = membersOf(value);
-  if (members !== undefined && step === 'extensions') {
+  const entries = Object.entries(membersOf(value) ?? {});
+  if (step === 'extensions') {
     // Other files have other extensions there, and goose has some that are parts of itself.
-    const servers = Object.entries(members).filter(([, each]) => /^(?:uri|cmd)$/m.test(namesIn(each)));
+    const servers = entries.filter(([, each]) => ['uri', 'cmd'].some((name) => name in (membersOf(each) ?? {})));
     return servers.length > 0 ? servers : undefined;
   }
-  if (members === undefined || step !== 'mcp') return members && Object.entries(members);
+  const members = membersOf(value);
+  if (members === undefined || step !== 'mcp') return members && entries;
   // opencode 1 has its servers in `mcp` itself; others have `mcp.servers` (VS Code), or only lists there, as `mcp.allowed` (Gemini CLI).
-  return 'servers' in members ? undefined : Object.entries(members).filter(([, each]) => membersOf(each) !== undefined);
+  return 'servers' in members ? undefined : entries.filter(([, each]) => membersOf(each) !== undefined);
 }
 
 /** Whether a list beside the map of servers disables the server: Claude Code and Gemini CLI have such lists. */
@@ -177,11 +179,6 @@ function variablesOf(names: unknown, prefix = ''): Members {
     `${prefix}${isName(name) ? `$${name}` : '<its variable>'}`,
   ]);
   return Object.fromEntries(words) as Members;
-}
-
-/** The names of an object's members, a line each. */
-function namesIn(value: unknown): string {
-  return Object.keys(membersOf(value) ?? {}).join('\n');
 }
 
 function membersOf(value: unknown): Members | undefined {

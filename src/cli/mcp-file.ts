@@ -163,7 +163,7 @@ function parseServer(
 /** The transport that `type` names, in any of the clients' spellings; without a type, SSE for a URL that ends with `/sse`. */
 function transportOf(url: string, type = 'remote'): 'STREAMABLEHTTP' | 'SSE' | undefined {
   if (type === 'remote') return /\/sse\/?$/.test(new URL(url).pathname) ? 'SSE' : 'STREAMABLEHTTP';
-  if (/^(?:streamable[-_]?)?http$/i.test(type)) return 'STREAMABLEHTTP';
+  if (/^(?:(?:streamable[-_]?)?http|streamable)$/i.test(type)) return 'STREAMABLEHTTP';
   return /^sse$/i.test(type) ? 'SSE' : undefined;
 }
 

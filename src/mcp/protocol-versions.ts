@@ -77,7 +77,7 @@ export function readVersionRefusal(error: unknown): VersionRefusal | undefined {
   return lacksInitialize ? { kind: 'initialize-unknown' } : undefined;
 }
 
-/** The first version with streamable HTTP, which servers of any later one speak, too. */
+/** The first version with streamable HTTP, which most servers of later ones speak, too. */
 const COMMON_VERSION = '2025-03-26';
 
 /**

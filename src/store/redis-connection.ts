@@ -56,7 +56,7 @@ export function disconnectQuietly(connection: Redis): void {
 /** Why a link is lost when a reply fits no command. Earlier replies may have been matched with the wrong commands, too. */
 export const UNEXPECTED_REPLY = 'its answer fits no request: make sure that the --redis-… options lead to a Redis';
 /** How ioredis's messages about replies that fit no command begin. */
-const GARBLED_BEGINNINGS = /^(?:Command queue state error|Unknown RESP type)/;
+const GARBLED_BEGINNINGS = /^(?:Command queue state error|Unknown RESP type|Invalid array length)/;
 
 /** The error's message alone: ioredis adds the arguments of a refused command to its errors, such as the password of AUTH. */
 export function safeMessage(error: unknown): string {

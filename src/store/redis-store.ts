@@ -243,7 +243,8 @@ export class RedisStore implements Store {
     // After an unexpected reply, one user's config may be cached as another's.
     if (reason.endsWith(UNEXPECTED_REPLY)) for (const cache of this.#caches) cache.cachedReads.clear();
     if (this.#period !== undefined && this.#period.endedAtMs === undefined) this.#endPeriod(this.#period, reason);
-    else if (isNew) this.#logger.warn({ reason }, 'Redis cannot be connected to');
+    else if (isNew)
+      this.#logger.warn({ reason }, 'Redis cannot be connected to: start it, or correct the --redis-… options');
     this.#reportObstacle();
   }
 

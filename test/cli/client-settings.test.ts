@@ -455,12 +455,20 @@ mcpServers:
   {
     client: 'Cherry Studio: the JSON of its servers',
     places: ['mcpServers'],
-    members: ['isActive', 'type', 'url'],
+    members: ['isActive', 'type', 'url', 'baseUrl'],
     text: `{ "mcpServers": {
       "wiki": { "name": "Wiki", "type": "streamableHttp", "isActive": true, "url": "${URL_A}" },
-      "old": { "name": "Old", "type": "sse", "isActive": false, "url": "${URL_A}" }
+      "old": { "name": "Old", "type": "sse", "isActive": false, "url": "${URL_A}" },
+      "web": { "name": "Web", "type": "streamableHttp", "isActive": true, "baseUrl": "${URL_A}", "command": "" }
     } }`,
-    filed: [remote('wiki'), remote('old', { transport: 'SSE', enabled: false }, off)],
+    filed: [remote('wiki'), remote('old', { transport: 'SSE', enabled: false }, off), remote('web')],
+  },
+  {
+    client: 'AnythingLLM: anythingllm_mcp_servers.json',
+    places: ['mcpServers'],
+    members: ['type', 'url'],
+    text: `{ "mcpServers": { "wiki": { "type": "streamable", "url": "${URL_A}", "anythingllm": { "autoStart": false } } } }`,
+    filed: [remote('wiki')],
   },
   {
     client: 'Jan: mcp_config.json',

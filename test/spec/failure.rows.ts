@@ -170,10 +170,12 @@ await forEachDeployment(t, BOUNDED, async (t, deployment) => {
   });
 
   await t.test('an answer that breaks off fails the call, but not the session', async (t) => {
-    let isBroken = true;
+    let isBroken = false;
+    let brokenCount = 0;
     const backend = await backendFor(t, {
       onCall: async (call) => {
         if (!isBroken) return;
+        brokenCount += 1;
         const stream = call.takeOver().eventStream();
         await stream.event(
           '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}',
@@ -184,10 +186,14 @@ await forEachDeployment(t, BOUNDED, async (t, deployment) => {
     const session = await (await deployment.caller({ one: { url: backend.url } })).openSession();
     const body = '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"one-x","_meta":{"progressToken":1}}}';
     for (const accept of ['application/json', 'text/event-stream']) {
+      // A call before it, so that the connection is one that is kept.
+      t.match(rpc(await session.call('one-x', '{"n":1}')), { result: { structuredContent: { n: 1 } } });
+      [isBroken, brokenCount] = [true, 0];
       const answer = await session.send(body, { accept });
       t.match(rpc(answer), { id: 7, error: { code: -32603, message: /\bone\b/ } }, accept);
+      t.equal(brokenCount, 1, 'it is not sent again');
+      isBroken = false;
     }
-    isBroken = false;
     t.match(rpc(await session.call('one-x', '{"n":1}')), { result: { structuredContent: { n: 1 } } });
   });
 });

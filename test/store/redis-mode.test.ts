@@ -8,8 +8,10 @@ import { outputOf } from '../cli/secrets-output.js';
 import { limits } from '../../src/shared/limits.js';
 import { openForCommand, openStore, openRecordStore } from '../../src/store/open-store.js';
 import { safeMessage, type RedisStoreOptions, REDIS_HANDSHAKE_MS_MAX } from '../../src/store/redis-connection.js';
+import { RedisStore } from '../../src/store/redis-store.js';
 import { RedisSessions } from '../../src/store/redis-sessions.js';
 import { createCertificates } from '../support/certificates.js';
+import { logInto } from '../support/log-lines.js';
 import { hasten } from '../support/hasten.js';
 import { startRedis } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
@@ -144,6 +146,23 @@ async function loggedWithTls(t: Test, listener: Server): Promise<string> {
 t.test('TLS to a Redis that refuses in plain text before anything is asked', async (t) => {
   const listener = createServer((socket) => socket.write('-DENIED Redis is running in protected mode\r\n'));
   t.match(await loggedWithTls(t, listener), NO_TLS);
+});
+
+t.test('what greets like another service is said to be no Redis, and what to correct', async (t) => {
+  for (const greeting of ['* OK IMAP4rev1 ready', '220 mail ready', 'SSH-2.0-OpenSSH_9.2']) {
+    const lines: string[] = [];
+    const listener = createServer((socket) => socket.on('error', () => undefined).write(`${greeting}\r\n`));
+    await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+    t.teardown(() => listener.close());
+    const { port } = listener.address() as AddressInfo;
+    const { storeOptions } = await startRedis(t);
+    const store = await RedisStore.open({ ...storeOptions, location: { host: '127.0.0.1', port } }, logInto(lines));
+    await until(() => lines.length > 0, 'the reason');
+    await store.close();
+    t.match(lines[0], /make sure that the --redis-… options lead to a Redis/, greeting);
+    t.match(lines[0], /cannot be connected to: start it, or correct the --redis-… options/);
+    t.notMatch(lines.join(''), /Please report this|ready|OpenSSH/, 'what it says is not repeated');
+  }
 });
 
 t.test('what answers the question in TLS is not said to speak plain text', async (t) => {

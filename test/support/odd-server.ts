@@ -1,7 +1,14 @@
 // A real server made with the SDK, in front of which stands an oddity of the field.
 import { randomUUID } from 'node:crypto';
-import { createServer, request as requestHttp, type IncomingMessage, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  request as requestHttp,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { constants, createGzip } from 'node:zlib';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -176,15 +183,12 @@ export async function startOddServer(t: Pick<Test, 'teardown'>, oddity: Oddity):
     } else if (transport === undefined) refuse(response, 404, 'Session not found');
     else await transport.handleRequest(request, response);
   };
-  const server = createServer((request, response) => void serve(request, response));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
+  const url = await listen(
+    t,
+    createServer((request, response) => void serve(request, response)),
+  );
   return {
-    url: `http://127.0.0.1:${port}/mcp`,
+    url,
     sessionCount: () => transports.size,
     begunCount: () => begunCount,
     deleteCount: () => deleteCount,
@@ -203,23 +207,35 @@ export function errorFor(id: string, status: number, code: number, message: stri
 
 export function ignore(): void {}
 
-/** A proxy that compresses what it is not told to leave alone. */
-export async function startCompressor(t: Pick<Test, 'teardown'>, url: string): Promise<string> {
-  const server = createServer((request, response) => {
-    const { method, headers, url: path = '/' } = request;
-    const isCoded = !/identity/.test(headers['accept-encoding'] ?? '');
-    const onward = requestHttp(new URL(path, url), { method, headers }, (answer) => {
-      const { 'content-length': length, ...kept } = answer.headers;
-      const body = isCoded ? answer.pipe(createGzip({ flush: constants.Z_SYNC_FLUSH })) : answer;
-      const coding = isCoded
-        ? { 'content-encoding': 'gzip' }
-        : { ...(length !== undefined && { 'content-length': length }) };
-      response.writeHead(answer.statusCode ?? 0, { ...kept, ...coding });
-      body.on('error', () => response.destroy()).pipe(response);
-    });
-    response.on('close', () => onward.destroy());
-    request.pipe(onward.on('error', () => response.destroy()));
-  });
+/** Where a proxy sends a request, and what it makes of the answer. */
+interface Passage {
+  readonly origin: string | undefined;
+  /** Writes the head. @returns the body. */
+  readonly answer: (answer: IncomingMessage, response: ServerResponse) => Readable;
+}
+
+async function startProxy(
+  t: Pick<Test, 'teardown'>,
+  passageOf: (request: IncomingMessage) => Passage,
+): Promise<string> {
+  return listen(
+    t,
+    createServer((request, response) => {
+      const { method, headers, url = '/' } = request;
+      const { origin, answer } = passageOf(request);
+      const onward = requestHttp(new URL(url, origin), { method, headers }, (given) => {
+        answer(given, response)
+          .on('error', () => response.destroy())
+          .pipe(response);
+      });
+      response.on('close', () => onward.destroy());
+      request.pipe(onward.on('error', () => response.destroy()));
+    }),
+  );
+}
+
+/** @returns the URL of its MCP endpoint. */
+async function listen(t: Pick<Test, 'teardown'>, server: Server): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.teardown(() => {
     server.closeAllConnections();
@@ -228,30 +244,39 @@ export async function startCompressor(t: Pick<Test, 'teardown'>, url: string): P
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
 }
 
+/** A proxy that compresses what it is not told to leave alone. */
+export async function startCompressor(t: Pick<Test, 'teardown'>, origin: string): Promise<string> {
+  return startProxy(t, ({ headers }) => ({
+    origin,
+    answer: (answer, response) => {
+      const { statusCode = 0, headers: kept } = answer;
+      const isCoded = !/identity/.test(headers['accept-encoding'] ?? '');
+      if (!isCoded) return response.writeHead(statusCode, kept) && answer;
+      const { 'content-length': _length, ...others } = kept;
+      response.writeHead(statusCode, { ...others, 'content-encoding': 'gzip' });
+      return answer.pipe(createGzip({ flush: constants.Z_SYNC_FLUSH }));
+    },
+  }));
+}
+
 /** A load balancer that keeps a client at its node by a cookie, which each answer sets anew; in turn without one. */
 export async function startBalancer(t: Pick<Test, 'teardown'>, nodes: readonly OddServer[]): Promise<string> {
   let turn = 0;
-  const server = createServer((request, response) => {
-    const { method, headers, url = '/' } = request;
+  return startProxy(t, ({ headers }) => {
     const named = /(?:^|; )NODE=n(\d)/.exec(headers.cookie ?? '')?.[1];
     const at = named === undefined ? turn++ % nodes.length : Number(named);
     const cookies = [
       `NODE=n${at}; Expires=Fri, 01 Jan 2100 00:00:00 GMT; Path=/`,
       `NODECORS=n${at}; SameSite=None; Secure`,
     ];
-    const onward = requestHttp(new URL(url, nodes[at]?.url), { method, headers }, (answer) => {
-      response.writeHead(answer.statusCode ?? 0, { ...answer.headers, 'set-cookie': cookies });
-      answer.on('error', () => response.destroy()).pipe(response);
-    });
-    response.on('close', () => onward.destroy());
-    request.pipe(onward.on('error', () => response.destroy()));
+    return {
+      origin: nodes[at]?.url,
+      answer: (answer, response) => {
+        response.writeHead(answer.statusCode ?? 0, { ...answer.headers, 'set-cookie': cookies });
+        return answer;
+      },
+    };
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
 }
 
 export async function startNodes(t: Pick<Test, 'teardown'>): Promise<{ url: string; sessionCounts: () => number[] }> {

@@ -67,7 +67,10 @@ function requireDataplane<Part>(part: Part | undefined): Part {
   return part;
 }
 
-/** Throws if every dataplane that answered lacks the view, as older versions do. @returns the answers, and which workers and dataplanes did not respond. */
+/**
+ * Throws if every dataplane that answered lacks the view, as older versions do.
+ * @returns the answers, and which workers and dataplanes did not respond.
+ */
 async function askForView<View extends { readonly silent: readonly number[] }>(
   adminClient: OperationParts['adminClient'],
   path: string,

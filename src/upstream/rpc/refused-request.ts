@@ -149,11 +149,14 @@ export function answerFault(
   return { ...upstreamFault('answer-too-large'), detail };
 }
 
-/** Whether the session is refused: by an error's code and text, or by the text of a 4xx but 429, of 503, or of a 500 with the session's id. `statusFault` judges any other 404. */
+/**
+ * Whether the session is refused: by an error's code and text, or by the text of a 4xx but 429, of 503, or of a 500 that names the session.
+ * `statusFault` judges any other 404.
+ */
 const isSessionRefused: IsRefused = (plan, status, body, error, isAnswer) => {
   if (error !== undefined && saysNoSession(plan, body, error)) return true;
-  const namesSession = Boolean(plan.sessionId) && body.includes(plan.sessionId ?? '');
-  const isReadable = status === 500 ? namesSession : status === 503 || (status < 500 && status !== 429);
+  const namesSession = status === 500 && plan.sessionId ? body.includes(plan.sessionId) : false;
+  const isReadable = namesSession || status === 503 || (status < 500 && status !== 429);
   if (!isReadable || (status === 401 && plan.credentials !== undefined)) return false;
   if (error === undefined) return NO_SESSION_TEXT.test(body.toString());
   const { code, message } = backendErrorIn(body, error);
